@@ -48,30 +48,41 @@ impl Accepted {
         entry.excused = suppressed.or(known);
     }
 
-    /// Rewrites the baseline if that was asked for, and returns the messages to print at the end. `whole` says whether every
-    /// input was read to its end: a finding that is missing may be in the part that was not read.
+    /// Rewrites the baseline if that was asked for, and returns the messages to print at the end. `sound` says whether every
+    /// input could be read, and `sought` whether every finding of a rule was looked for: one that is missing may be in what was
+    /// left out.
     ///
     /// # Errors
     /// A sentence that says why the baseline was not written.
-    pub fn finish(&self, verdict: &Verdict, whole: bool) -> Result<Vec<String>, String> {
-        let mut said = if verdict.totals.files > 0 { self.suppressions.complaints() } else { vec![] };
+    pub fn finish(
+        &self,
+        verdict: &Verdict,
+        sound: bool,
+        sought: &dyn Fn(&str) -> bool,
+    ) -> Result<Vec<String>, String> {
+        let mut said = if verdict.totals.files > 0 { self.suppressions.complaints(sought) } else { vec![] };
         let Some((path, baseline)) = &self.baseline else { return Ok(said) };
-        let (name, stale) = (shown(&path.to_string_lossy()).into_owned(), baseline.stale());
+        let (name, (stale, kept)) = (shown(&path.to_string_lossy()).into_owned(), baseline.missing(sought));
         if !self.update {
-            if stale > 0 && whole {
+            if stale > 0 {
                 said.push(format!("{name}: Known findings that were not found: {stale}."));
             }
             return Ok(said);
         }
         let not = |why: &str| format!("{name}: The baseline was not written: {why}.");
-        if !whole {
+        if !sound {
             return Err(not("not every input was read to its end"));
         }
         if verdict.more > 0 && verdict.findings.len() >= MAX_FINDINGS {
             return Err(not(&format!("there are more findings than the {MAX_FINDINGS} that are kept")));
         }
-        write(path, &baseline.update(&verdict.findings)).map_err(|e| not(&why(&e)))?;
-        said.push(format!("{name}: The baseline was written; new findings: {}, dropped: {stale}.", self.new));
+        write(path, &baseline.update(&verdict.findings, sought)).map_err(|e| not(&why(&e)))?;
+        let new = self.new;
+        let mut news = format!("{name}: The baseline was written; new findings: {new}, dropped: {stale}");
+        if kept > 0 {
+            news += &format!(", kept because this run could not find all of their kind: {kept}");
+        }
+        said.push(news + ".");
         Ok(said)
     }
 }
@@ -111,20 +122,20 @@ mod tests {
         assert!(Accepted::open(&nothing, DAY, Some(&path), false).is_err(), "it is not there yet");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
         assert_eq!(verdict.counts.total(), 0, "what is known from now on does not fail this run either");
-        let said = accepted.finish(&verdict, true).unwrap();
+        let said = accepted.finish(&verdict, true, &|_| true).unwrap();
         assert!(
             said[0].ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
             "{said:?}"
         );
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
-        assert_eq!((accepted.finish(&verdict, true), verdict.counts.total()), (Ok(vec![]), 0));
+        assert_eq!((accepted.finish(&verdict, true, &|_| true), verdict.counts.total()), (Ok(vec![]), 0));
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
         assert!(verdict.counts.total() > 0);
-        let said = accepted.finish(&verdict, true).unwrap();
+        let said = accepted.finish(&verdict, true, &|_| true).unwrap();
         assert!(said[0].ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
-        assert_eq!(accepted.finish(&verdict, false), Ok(vec![]), "the rest may hold it");
+        assert_eq!(accepted.finish(&verdict, false, &|_| false), Ok(vec![]), "the rest may hold it");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
-        assert!(accepted.finish(&verdict, true).unwrap()[0].ends_with("dropped: 1."));
+        assert!(accepted.finish(&verdict, true, &|_| true).unwrap()[0].ends_with("dropped: 1."));
         assert!(!std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"));
     }
 
@@ -133,18 +144,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let (accepted, mut verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
-        assert!(accepted.finish(&verdict, false).unwrap_err().contains("not every input was read"));
+        assert!(
+            accepted.finish(&verdict, false, &|_| false).unwrap_err().contains("not every input was read")
+        );
         let one = verdict.findings.clone();
         verdict.findings = vec![one[0].clone(); MAX_FINDINGS];
         verdict.more = 3;
-        assert!(accepted.finish(&verdict, true).unwrap_err().contains("more findings than the 50000"));
+        assert!(
+            accepted.finish(&verdict, true, &|_| true).unwrap_err().contains("more findings than the 50000")
+        );
         assert!(!path.exists());
         verdict.findings = one; // now `more` is only about findings of one datagram, which do not stop the update
         let elsewhere = folder.path().join("none/base.json");
         let accepted = Accepted::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
         assert!(
             accepted
-                .finish(&verdict, true)
+                .finish(&verdict, true, &|_| true)
                 .unwrap_err()
                 .contains("none/base.json: The baseline was not written: ")
         );
@@ -155,15 +170,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let (accepted, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
-        accepted.finish(&verdict, true).unwrap();
+        accepted.finish(&verdict, true, &|_| true).unwrap();
         let config = config("[[suppress]]\nrule = \"SQP-TXN-009\"\nreason = \"lab\"");
         let (accepted, verdict) = run(&config, &path, false, "SQP-TXN-009");
         let excused: Vec<_> = verdict.findings.iter().map(|e| e.excused.clone()).collect();
         assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
-        assert_eq!(accepted.finish(&verdict, true), Ok(vec![]));
+        assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(vec![]));
         std::fs::remove_file(&path).unwrap();
         let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
-        assert!(accepted.finish(&verdict, true).unwrap()[0].contains("new findings: 0,"));
+        assert!(accepted.finish(&verdict, true, &|_| true).unwrap()[0].contains("new findings: 0,"));
         assert!(
             !std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"),
             "the suppression is enough"
@@ -176,10 +191,10 @@ mod tests {
         let accepted = Accepted::open(&config, DAY, None, false).unwrap();
         let mut verdict = HERE.check(example("SQP-TXN-009"), |_| {});
         verdict.totals.files = 0;
-        assert_eq!(accepted.finish(&verdict, true), Ok(vec![]));
+        assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(vec![]));
         verdict.totals.files = 1;
         assert_eq!(
-            accepted.finish(&verdict, true),
+            accepted.finish(&verdict, true, &|_| true),
             Ok(vec!["q.toml:1: The suppression of SQP matches no finding.".into()])
         );
     }

@@ -32,18 +32,15 @@ struct File {
     findings: Vec<KnownFinding>,
 }
 
-/// A known finding. Rule, severity and message are only for the reader of the file.
+/// A known finding. Severity and message are only for the reader of the file; the rule tells whether it was looked for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFinding {
     #[serde(deserialize_with = "fingerprint")]
     fingerprint: String,
-    #[serde(rename = "rule")]
-    _rule: String,
-    #[serde(rename = "severity")]
-    _severity: String,
-    #[serde(rename = "message")]
-    _message: String,
+    rule: String,
+    severity: String,
+    message: String,
     #[serde(default)]
     reason: String,
     #[serde(skip)]
@@ -115,39 +112,42 @@ impl Baseline {
         })
     }
 
-    /// How many known findings were not found again.
-    pub fn stale(&self) -> usize {
-        self.known.values().filter(|known| !known.found).count()
+    /// How many known findings were not found again: those that were looked for, and those that were not. `sought` tells
+    /// whether every finding of a rule was looked for.
+    pub fn missing(&self, sought: &dyn Fn(&str) -> bool) -> (usize, usize) {
+        let missing = self.known.values().filter(|known| !known.found);
+        let (stale, kept): (Vec<_>, Vec<_>) = missing.partition(|known| sought(&known.rule));
+        (stale.len(), kept.len())
     }
 
     /// Returns the text of a new baseline. It contains the findings that fail the check and those that this baseline excused,
-    /// with their reasons, but no symptoms and no findings that the user suppressed.
-    pub fn update(&self, entries: &[Entry]) -> String {
+    /// with their reasons, and the known findings of rules that were not `sought`; but no symptoms and no findings that the
+    /// user suppressed.
+    pub fn update(&self, entries: &[Entry], sought: &dyn Fn(&str) -> bool) -> String {
         let mut blocks = BTreeMap::new();
         for e in entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)) {
             let fingerprint = e.fingerprint.to_string();
-            let block = self.block(e, &fingerprint);
+            let reason = self.known.get(&fingerprint).map_or("", |known| &known.reason);
+            let block = block([&fingerprint, e.rule().id, e.finding.severity.name(), &e.text(), reason]);
             blocks.entry((e.rule().id, fingerprint)).or_insert(block);
+        }
+        for k in self.known.values().filter(|known| !known.found && !sought(&known.rule)) {
+            let block = block([&k.fingerprint, &k.rule, &k.severity, &k.message, &k.reason]);
+            blocks.entry((&k.rule, k.fingerprint.clone())).or_insert(block);
         }
         let blocks: Vec<_> = blocks.into_values().collect();
         let (open, close) = if blocks.is_empty() { ("", "") } else { ("\n", "\n  ") };
         let findings = blocks.join(",\n");
         format!("{{\n  \"version\": {VERSION},\n  \"findings\": [{open}{findings}{close}]\n}}\n")
     }
+}
 
-    fn block(&self, entry: &Entry, fingerprint: &str) -> String {
-        let reason = self.known.get(fingerprint).map_or("", |known| &known.reason);
-        let message = entry.text();
-        let lines = [
-            ("fingerprint", fingerprint),
-            ("rule", entry.rule().id),
-            ("severity", entry.finding.severity.name()),
-            ("message", &message),
-            ("reason", reason),
-        ];
-        let lines = lines.map(|(key, text)| format!("      \"{key}\": {}", harmless(&text)));
-        format!("    {{\n{}\n    }}", lines.join(",\n"))
-    }
+/// The text of a finding, from the values of its keys.
+fn block(values: [&str; 5]) -> String {
+    let keys = ["fingerprint", "rule", "severity", "message", "reason"];
+    let lines: Vec<_> =
+        keys.iter().zip(values).map(|(key, text)| format!("      \"{key}\": {}", harmless(&text))).collect();
+    format!("    {{\n{}\n    }}", lines.join(",\n"))
 }
 
 #[cfg(test)]
@@ -156,6 +156,9 @@ mod tests {
     use super::*;
     use crate::rule::Step;
     use crate::verdict::Verdict;
+
+    /// Every rule was looked for.
+    const EVERY: fn(&str) -> bool = |_| true;
 
     fn text(baseline: &str) -> Text {
         Text::new("base.json", baseline)
@@ -198,30 +201,37 @@ mod tests {
         let mut failing = 0;
         let first = HERE.check(example("SQP-STR-002"), |_| failing += 1);
         assert!(failing > 0 && first.counts.total() > 0);
-        let written = Baseline::default().update(&first.findings);
+        let written = Baseline::default().update(&first.findings, &EVERY);
         let mut baseline = read(&written);
-        assert_eq!(baseline.stale(), baseline.known.len(), "nothing was found yet");
+        assert_eq!(baseline.missing(&EVERY).0, baseline.known.len(), "nothing was found yet");
         let again = THERE.check(example("SQP-STR-002"), |entry| entry.excused = baseline.excuse(entry));
-        assert_eq!((again.counts.total(), baseline.stale()), (0, 0));
-        assert_eq!(baseline.update(&again.findings), written, "an update changes nothing");
+        assert_eq!((again.counts.total(), baseline.missing(&EVERY).0), (0, 0));
+        assert_eq!(baseline.update(&again.findings, &EVERY), written, "an update changes nothing");
     }
 
     #[test]
     fn an_update_keeps_reasons_adds_what_is_new_and_drops_what_is_gone() {
         let verdict = checked(&mut Baseline::default(), "SQP-TXN-009");
-        let written = Baseline::default().update(&verdict.findings);
+        let written = Baseline::default().update(&verdict.findings, &EVERY);
         assert_eq!(written.matches("\"reason\": \"\"").count(), verdict.findings.len());
         let with_reason =
             written.replacen("\"reason\": \"\"", "\"reason\": \"old \\\"lab\\\" \u{202e} host\"", 1);
         let mut baseline = read(&with_reason);
         let other = checked(&mut baseline, "SQP-TXN-004");
         assert!(other.counts.total() > 0, "this finding is not known");
-        assert_eq!(baseline.stale(), 1);
+        assert_eq!(baseline.missing(&EVERY).0, 1);
         let both: Vec<_> = verdict.findings.iter().chain(&other.findings).cloned().collect();
-        let updated = baseline.update(&both);
+        let updated = baseline.update(&both, &EVERY);
         assert!(updated.contains("\"reason\": \"old \\\"lab\\\" \\u202e host\""), "{updated}");
         assert!(updated.find("SQP-TXN-004") < updated.find("SQP-TXN-009"), "{updated}");
-        assert!(!baseline.update(&other.findings).contains("SQP-TXN-009"));
+        assert!(!baseline.update(&other.findings, &EVERY).contains("SQP-TXN-009"));
+        let sought = |rule: &str| rule != "SQP-TXN-009";
+        assert_eq!(baseline.missing(&sought), (0, 1));
+        assert_eq!(
+            baseline.update(&other.findings, &sought),
+            updated,
+            "what was not looked for stays as it is"
+        );
     }
 
     #[test]
@@ -230,11 +240,11 @@ mod tests {
         let mut backwards = findings.clone();
         backwards.reverse();
         backwards.extend(findings.clone());
-        let written = Baseline::default().update(&findings);
-        assert_eq!(Baseline::default().update(&backwards), written);
+        let written = Baseline::default().update(&findings, &EVERY);
+        assert_eq!(Baseline::default().update(&backwards, &EVERY), written);
         let json: serde_json::Value = serde_json::from_str(&written).unwrap();
         assert_eq!(serde_json::to_string_pretty(&json).unwrap() + "\n", written);
-        assert_eq!(Baseline::default().update(&[]), "{\n  \"version\": 1,\n  \"findings\": []\n}\n");
+        assert_eq!(Baseline::default().update(&[], &EVERY), "{\n  \"version\": 1,\n  \"findings\": []\n}\n");
         assert!(read("{\"version\":1,\"findings\":[]}").known.is_empty());
     }
 
@@ -243,12 +253,12 @@ mod tests {
         let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
         let mut symptom = findings[0].clone();
         symptom.finding.caused_by = Some(crate::check::Cause { rule: symptom.rule(), frame: 1 });
-        let mut baseline = read(&Baseline::default().update(&findings));
-        assert_eq!((baseline.excuse(&symptom), baseline.stale()), (None, 1));
-        assert_eq!((baseline.excuse(&findings[0]), baseline.stale()), (Some(Excuse::Baseline), 0));
+        let mut baseline = read(&Baseline::default().update(&findings, &EVERY));
+        assert_eq!((baseline.excuse(&symptom), baseline.missing(&EVERY).0), (None, 1));
+        assert_eq!((baseline.excuse(&findings[0]), baseline.missing(&EVERY).0), (Some(Excuse::Baseline), 0));
         findings[0].excused = Some(Excuse::Suppressed("known".into()));
         findings.push(symptom);
-        assert_eq!(Baseline::default().update(&findings), Baseline::default().update(&[]));
+        assert_eq!(Baseline::default().update(&findings, &EVERY), Baseline::default().update(&[], &EVERY));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::report::{Candidate, ONE_WAY, Totals, count};
 use crate::rule::Severity;
 use crate::verdict::{self, Check, Entry, FindingRecord, JunitStyle, Outcome, SarifStyle, Verdict};
 use clap::Args;
+use hashbrown::HashSet;
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -132,11 +133,11 @@ pub fn check(
         out.flush()?;
         judged
     };
-    // A filter may hide known findings that are still there.
-    let whole = code == OK && args.common.display_filter.is_none();
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
-    let kept = match accepted.finish(&verdict, whole) {
+    let missed = rules_missed(&verdict, &args.common);
+    let sought = |rule: &str| code == OK && !missed.contains(rule);
+    let kept = match accepted.finish(&verdict, code == OK, &sought) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
             true
@@ -159,10 +160,30 @@ pub fn check(
     to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
 }
 
+/// The rules of which a finding may have been missed: they were switched off, or not all of the traffic that they are about was
+/// checked.
+fn rules_missed(verdict: &Verdict, common: &Common) -> HashSet<&'static str> {
+    let totals = verdict.totals.all();
+    let stopped = common.count.is_some_and(|most| totals.packets >= most);
+    let part = common.display_filter.is_some() || stopped || !totals.complete || forgetful(totals);
+    let chosen = |rule| match Id::of_rule(rule) {
+        _ if common.protocol.is_empty() => true,
+        Some(id) => common.protocol.contains(&id),
+        None => false,
+    };
+    let missed = verdict.rules.iter().filter(|r| part || r.severity.is_none() || !chosen(r.rule));
+    missed.map(|r| r.rule.id).collect()
+}
+
+/// Whether findings may be missing or wrong because something was forgotten for want of memory.
+fn forgetful(totals: &Totals) -> bool {
+    totals.crowded() || totals.waiting_overflow > 0
+}
+
 /// Prints what was forgotten for want of memory, in whatever format the result is: findings may be wrong for it.
 fn name_limits(totals: &Totals) {
     let mut said = vec![];
-    if totals.crowded() || totals.waiting_overflow > 0 {
+    if forgetful(totals) {
         let _ = limits(&mut said, totals); // writing to memory does not fail
     }
     String::from_utf8_lossy(&said).lines().for_each(|line| note(&line));

@@ -180,15 +180,17 @@ impl Suppressions {
     }
 
     /// The messages to print after all inputs have been read: about suppressions that have expired, and those that no finding
-    /// needed.
-    pub fn complaints(&self) -> Vec<String> {
+    /// needed. `sought` tells whether every finding of a rule was looked for.
+    pub fn complaints(&self, sought: &dyn Fn(&str) -> bool) -> Vec<String> {
+        let needless =
+            |name: &str| crate::protocols::rules().any(|rule| matches(name, rule) && sought(rule.id));
         let said = self.list.iter().filter_map(|State { what, expired, used }| {
             let Suppression { place, rule, until, .. } = what;
             match until.filter(|_| *expired) {
                 Some(until) => {
                     Some(format!("{place}: The suppression of {rule} was for the time until {until}, and no longer applies."))
                 }
-                None if !used => Some(format!("{place}: The suppression of {rule} matches no finding.")),
+                None if !used && needless(rule) => Some(format!("{place}: The suppression of {rule} matches no finding.")),
                 None => None,
             }
         });
@@ -221,12 +223,12 @@ mod tests {
     #[test]
     fn a_suppression_excuses_with_its_reason_and_is_used() {
         let mut list = suppressions("rule = \"sqp-txn\"\nreason = \" lab \"", DAY);
-        assert_eq!(list.complaints(), ["q.toml:1: The suppression of sqp-txn matches no finding."]);
+        assert_eq!(list.complaints(&|_| true), ["q.toml:1: The suppression of sqp-txn matches no finding."]);
         assert_eq!(list.excuse(&entry(&HERE, "SQP-STR-002"), "a.pcap"), None);
-        assert_eq!(list.complaints().len(), 1);
+        assert_eq!(list.complaints(&|_| true).len(), 1);
         let excuse = list.excuse(&entry(&HERE, "SQP-TXN-004"), "a.pcap");
         assert_eq!(excuse, Some(Excuse::Suppressed("lab".into())));
-        assert!(list.complaints().is_empty());
+        assert!(list.complaints(&|_| true).is_empty());
     }
 
     #[test]
@@ -267,7 +269,7 @@ mod tests {
         e.finding.caused_by = Some(crate::check::Cause { rule: e.rule(), frame: 1 });
         let mut list = suppressions("rule = \"SQP\"\nreason = \"lab\"", DAY);
         assert_eq!(list.excuse(&e, "a.pcap"), None);
-        assert_eq!(list.complaints().len(), 1, "it is not used");
+        assert_eq!(list.complaints(&|_| true).len(), 1, "it is not used");
     }
 
     #[test]
@@ -276,12 +278,12 @@ mod tests {
         for until in ["\"2026-06-30\"", "2026-06-30"] {
             let keys = format!("rule = \"SQP\"\nreason = \"lab\"\nuntil = {until}");
             let mut list = suppressions(&keys, DAY);
-            assert!(list.excuse(&e, "a.pcap").is_some() && list.complaints().is_empty());
+            assert!(list.excuse(&e, "a.pcap").is_some() && list.complaints(&|_| true).is_empty());
             let mut list = suppressions(&keys, DAY.tomorrow().unwrap());
             assert_eq!(list.excuse(&e, "a.pcap"), None);
             let said =
                 "q.toml:1: The suppression of SQP was for the time until 2026-06-30, and no longer applies.";
-            assert_eq!(list.complaints(), [said]);
+            assert_eq!(list.complaints(&|_| true), [said]);
         }
     }
 
@@ -290,9 +292,9 @@ mod tests {
         let both =
             "rule = \"SQP\"\nreason = \"first\"\n[[suppress]]\nrule = \"SQP-TXN\"\nreason = \"second\"";
         let mut list = suppressions(both, DAY);
-        assert_eq!(list.complaints()[1], "q.toml:4: The suppression of SQP-TXN matches no finding.");
+        assert_eq!(list.complaints(&|_| true)[1], "q.toml:4: The suppression of SQP-TXN matches no finding.");
         let excuse = list.excuse(&entry(&HERE, "SQP-TXN-004"), "a.pcap");
-        assert_eq!((excuse, list.complaints().len()), (Some(Excuse::Suppressed("first".into())), 0));
+        assert_eq!((excuse, list.complaints(&|_| true).len()), (Some(Excuse::Suppressed("first".into())), 0));
     }
 
     #[test]

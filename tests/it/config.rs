@@ -108,7 +108,10 @@ fn what_stands_in_the_baseline_does_not_fail() {
     let again = check_in(here, &["--baseline", "base.json", "--fail-on=note", "-T", "ndjson"]);
     let summary = records(&again, 0).pop().unwrap();
     assert_eq!((&summary["finding_counts"]["error"], err(&again)), (&0.into(), ""));
-    let fewer = check_in(here, &["--baseline", "base.json", "--select=SKY"]);
+    fs::copy("captures/sqp/fake_badutf8.pcap", here.join("other.pcap")).unwrap();
+    let fewer =
+        qdissect().args(["check", "--baseline", "base.json", "other.pcap"]).current_dir(here).output();
+    let fewer = fewer.unwrap();
     assert!(err(&fewer).contains("base.json: Known findings that were not found: "), "{}", err(&fewer));
     let twice = check_in(here, &["--baseline", "base.json", "--update-baseline"]);
     assert!(err(&twice).contains("new findings: 0, dropped: 0."), "{}", err(&twice));
@@ -117,6 +120,34 @@ fn what_stands_in_the_baseline_does_not_fail() {
     let cut = check_in(here, &["--baseline", "base.json", "--update-baseline", "cut.pcapng"]);
     assert_eq!(cut.status.code(), Some(2));
     assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text, "half a capture is no baseline");
+}
+
+#[test]
+fn known_findings_that_were_not_looked_for_stay_in_the_baseline() {
+    let folder = tempdir().unwrap();
+    let here = folder.path();
+    fs::write(here.join("qdissect.toml"), "[[suppress]]\nrule = \"SQP-HDR\"\nreason = \"gone\"\n").unwrap();
+    let check = |args: &[&str]| check_in(here, &[&["--baseline", "base.json"], args].concat());
+    let kept =
+        |said: &str| said.contains("dropped: 0, kept because this run could not find all of their kind: ");
+    assert_eq!(check(&["--update-baseline"]).status.code(), Some(0));
+    let text = fs::read_to_string(here.join("base.json")).unwrap();
+    fs::write(here.join("cut.pcapng"), &fs::read(DEMO).unwrap()[..3_000]).unwrap();
+    for part in [&["-c", "10"][..], &["--protocol=sqp"], &["--select=SQP-STR"], &["--level=GQP=off"]] {
+        let said = check(part);
+        assert!(!err(&said).contains("Known findings that were not found"), "{part:?}: {}", err(&said));
+        let written = check(&[part, &["--update-baseline"]].concat());
+        assert!(kept(err(&written)), "{part:?}: {}", err(&written));
+        assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text, "{part:?}");
+    }
+    let cut = ["check", "--baseline=base.json", "--update-baseline", "--allow-truncated", "cut.pcapng"];
+    let cut = qdissect().args(cut).current_dir(here).output().unwrap();
+    assert_eq!((cut.status.code(), kept(err(&cut))), (Some(0), true), "{}", err(&cut));
+    assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text);
+    // Neither is a suppression called needless.
+    let needless = "The suppression of SQP-HDR matches no finding.";
+    assert!(err(&check(&[])).contains(needless));
+    assert!(!err(&check(&["--protocol=gqp"])).contains(needless));
 }
 
 #[test]
