@@ -20,9 +20,11 @@ const LONGEST: u64 = 1 << 20;
 const KEYS: &[&str] =
     &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports", "suppress"];
 
-/// The content of a configuration. `None` and an empty list mean that a setting is missing.
+/// A configuration. `None` and an empty list mean that a setting is missing.
 #[derive(Debug, Default)]
 pub struct Config {
+    /// The file that holds it.
+    pub path: Option<PathBuf>,
     /// `profile`
     pub profile: Option<ProfileName>,
     /// `fail-on`
@@ -54,7 +56,8 @@ impl Config {
     /// # Errors
     /// A sentence that begins with file, line and column.
     pub fn load(path: &Path) -> Result<Config, String> {
-        Config::read(&Text::read(path, LONGEST)?)
+        let config = Config::read(&Text::read(path, LONGEST)?)?;
+        Ok(Config { path: Some(path.to_owned()), ..config })
     }
 
     /// Parses the text of a configuration.

@@ -1,8 +1,9 @@
-//! Detects outputs that would overwrite an input or another output.
+//! Detects outputs that would overwrite an input, the configuration or another output.
 
 use super::args::Reading;
 use super::common_args::Common;
-use super::inputs::{Input, Inputs};
+use super::config::Config;
+use super::inputs::Inputs;
 use super::output::{folder, to_stdout};
 use super::save::{Mark, node};
 use super::terminal::name;
@@ -10,12 +11,16 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::Path;
 
+/// Where the capture of `live` and `ask` cannot go.
+pub const NEEDS_FILE: &str = "-w needs a file; standard output is for the result.";
+
 /// The reason why results cannot be written as asked: something would be overwritten.
-pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<String> {
-    if common.save.write.as_deref().is_some_and(to_stdout) {
+pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Config) -> Option<String> {
+    let to_pipe = common.save.write.as_deref().is_some_and(to_stdout);
+    if to_pipe {
         #[cfg(unix)]
         if let Reading::Live(_) = command {
-            return Some("-w needs a file; standard output is for the result.".into());
+            return Some(NEEDS_FILE.into());
         }
         let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
                         or leave the result out with -q.";
@@ -23,37 +28,48 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs) -> Option<St
             return Some(sentence.to_owned());
         }
     }
-    let written = written(command, common);
-    let printed = common.output.is_none() || common.save.write.as_deref().is_some_and(to_stdout);
+    let printed = common.output.is_none() || to_pipe;
+    let read: Vec<_> = inputs.list.iter().map(|input| input.path.as_path()).collect();
+    overwritten(&written(command, common), printed, &read, config)
+}
+
+/// The reason why the files `written`, each with the option that names it, cannot be written: one would replace another, what is
+/// `printed` to a redirected standard output, an input that is `read`, or the configuration.
+pub fn overwritten(
+    written: &[(&str, &Path)],
+    printed: bool,
+    read: &[&Path],
+    config: &Config,
+) -> Option<String> {
     let printed = printed.then(|| regular(&io::stdout())).flatten();
-    let read = regular(&io::stdin());
+    let stdin = regular(&io::stdin());
+    let inputs = read.iter().map(|path| ("input", *path));
+    let read: Vec<_> = inputs.chain(config.path.as_deref().map(|path| ("configuration", path))).collect();
     for (at, (option, path)) in written.iter().enumerate() {
-        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
+        let twice = |other: &str| {
             let path = name(path);
-            return Some(format!(
-                "\"{path}\" is to hold two things, that of {other} and that of {option}: name two files."
-            ));
+            format!("\"{path}\" is to hold two things, that of {other}: name two files.")
+        };
+        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
+            return Some(twice(&format!("{other} and that of {option}")));
         }
         if printed.as_ref().is_some_and(|out| is(path, out)) {
-            let path = name(path);
-            return Some(format!(
-                "\"{path}\" is to hold two things, that of {option} and standard output: name two files."
-            ));
+            return Some(twice(&format!("{option} and standard output")));
         }
-        let overwritten = |input: &&Input| match to_stdout(&input.path) {
-            true => read.as_ref().is_some_and(|from| is(path, from)),
-            false => same(path, &input.path),
+        let replaced = |(what, from): &&(&str, &Path)| match *what == "input" && to_stdout(from) {
+            true => stdin.as_ref().is_some_and(|from| is(path, from)),
+            false => same(path, from),
         };
-        if let Some(input) = inputs.list.iter().find(overwritten) {
-            let input = name(&input.path);
-            return Some(format!("{option} would overwrite the input \"{input}\": name another file."));
+        if let Some((what, from)) = read.iter().find(replaced) {
+            let from = name(from);
+            return Some(format!("{option} would overwrite the {what} \"{from}\": name another file."));
         }
     }
     None
 }
 
 /// The files that will be written, each with the option that names it.
-fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
+pub fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
     let capture = common.save.write.as_deref().filter(|path| !to_stdout(path));
     let own = capture.map(|path| ("-w", path)).into_iter();
     let mut written: Vec<_> = own.chain(common.output.as_deref().map(|path| ("--output", path))).collect();

@@ -129,7 +129,7 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     let chosen = chosen_columns(command)?;
     let options = settings::pipeline_options(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(conflict) = output_conflict::refusal(command, common, &inputs) {
+    if let Some(conflict) = output_conflict::refusal(command, common, &inputs, &config) {
         return Err(conflict);
     }
     if let Reading::Export(export) = command {

@@ -7,10 +7,12 @@ use super::args::{Command, Reading};
 use super::choices::{CheckFormat, DumpFormat};
 use super::command_line::parse;
 use super::common_args::Common;
+use super::config::Config;
 use super::diagnostics::error;
 use super::inputs::Inputs;
 use super::outcome::{FAILED, OK, why};
-use super::output::Target;
+use super::output::{Target, to_stdout};
+use super::output_conflict::{self, NEEDS_FILE};
 use super::run::{self, Job};
 use super::terminal::name;
 use super::{interrupt, save, settings};
@@ -50,6 +52,9 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     common.decode_as.push((server.port(), args.proto));
     common.timeout = Some(args.timeout);
     let config = run::configure(&mut reading, given)?;
+    if let Some(refusal) = refusal(args, &reading, &config) {
+        return Err(refusal);
+    }
     let chosen = run::chosen_columns(&reading)?;
     let options = settings::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
@@ -81,6 +86,17 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
         }
         None => code,
     })
+}
+
+/// The reason why capture and result cannot be written as asked.
+fn refusal(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String> {
+    let common = reading.common();
+    let mut written = output_conflict::written(reading, common);
+    match args.write.as_deref() {
+        Some(path) if to_stdout(path) => return Some(NEEDS_FILE.to_owned()),
+        path => written.extend(path.map(|path| ("-w", path))),
+    }
+    output_conflict::overwritten(&written, common.output.is_none(), &[], config)
 }
 
 fn silence(server: SocketAddr, talk: &Talk) -> String {

@@ -7,6 +7,7 @@ use super::common_args::Common;
 use super::diagnostics::{error, note};
 use super::outcome::{FAILED, OK, not_writable};
 use super::output::Target;
+use super::output_conflict;
 use super::settings;
 use super::terminal;
 use crate::capture::capture_format;
@@ -29,8 +30,7 @@ const PORT: u16 = 7777;
 /// Runs `qdissect hex` and returns the exit code. `given` tells whether an option was given on the command line.
 pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
     let mut common = args.common();
-    let options = settings::load(&mut common, given).and_then(|_| settings::pipeline_options(&common, true));
-    let found = options.and_then(|options| Ok((options, find(args)?)));
+    let found = prepare(args, &mut common, given).and_then(|options| Ok((options, find(args)?)));
     let (options, (name, text, pasted)) = match found {
         Ok(found) => found,
         Err(e) => {
@@ -51,6 +51,21 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
         Ok(()) => FAILED,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(&common, &e),
+    }
+}
+
+/// Loads the configuration and checks all arguments before anything is read or written.
+fn prepare(args: &HexArgs, common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Options, String> {
+    let config = settings::load(common, given)?;
+    let read = match args.what.as_slice() {
+        [] => vec![Path::new("-")],
+        [one] if Path::new(one).exists() => vec![Path::new(one)],
+        _ => vec![],
+    };
+    let written: Vec<_> = common.output.iter().map(|path| ("--output", path.as_path())).collect();
+    match output_conflict::overwritten(&written, false, &read, &config) {
+        Some(conflict) => Err(conflict),
+        None => settings::pipeline_options(common, true),
     }
 }
 

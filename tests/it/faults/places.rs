@@ -76,6 +76,8 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(&format!("to hold two things, that of {options}: name two files.")), "{said}");
     }
+    let done = ended(&mut qdissect(["ask", "sqp", "127.0.0.1:9", "-w", "-"]));
+    assert_eq!(done, (Some(2), "error: -w needs a file; standard output is for the result.\n".into()));
     // The shell made a file for standard output.
     for (option, line) in [
         ("--report", &["check", "--report", &one][..]),
@@ -94,6 +96,37 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
     // A device bears everything.
     let null = ["check", "--output", "/dev/null", "--report", "json=/dev/null", "-w", "/dev/null", DEMO];
     assert_eq!(ended(&mut qdissect(null)), (Some(1), String::new()));
+}
+
+#[test]
+fn no_result_is_written_onto_a_paste_or_the_configuration() {
+    let folder = tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (hex, config) = (place("hex.txt"), place("own.toml"));
+    fs::write(&hex, "00 00000000").unwrap();
+    fs::write(&config, "profile = \"strict\"").unwrap();
+    let (report, demo) = (format!("json={config}"), DEMO);
+    for (option, what, line) in [
+        ("--output", "input", &["hex", "--output", &hex, &hex][..]),
+        ("--output", "configuration", &["hex", "--output", &config, &hex]),
+        ("--output", "configuration", &["summary", "--output", &config, demo]),
+        ("--report", "configuration", &["check", "--report", &report, demo]),
+        ("-w", "configuration", &["dump", "-w", &config, demo]),
+        ("-w", "configuration", &["ask", "sqp", "127.0.0.1:9", "-w", &config]),
+    ] {
+        let done = ended(qdissect([line, &["--config", &config]].concat()).stdout(Stdio::null()));
+        let file = if what == "input" { &hex } else { &config };
+        let said = format!("error: {option} would overwrite the {what} \"{file}\": name another file.\n");
+        assert!(done.0 == Some(2) && done.1.ends_with(&said), "{line:?}: {done:?}");
+    }
+    let done = ended(qdissect(["hex", "--output", &hex]).stdin(fs::File::open(&hex).unwrap()));
+    assert_eq!(
+        done,
+        (Some(2), "error: --output would overwrite the input \"-\": name another file.\n".into())
+    );
+    assert_eq!(fs::read_to_string(&hex).unwrap(), "00 00000000");
+    assert_eq!(fs::read_to_string(&config).unwrap(), "profile = \"strict\"");
+    assert_eq!(names(folder.path()), ["hex.txt", "own.toml"]);
 }
 
 #[test]
