@@ -32,8 +32,7 @@ impl Target {
         let path = real.unwrap_or_else(|| path.to_owned());
         let folder = folder(&path);
         fs::metadata(folder)?;
-        let aside = tempfile::Builder::new().prefix(".qdissect-").tempfile_in(folder)?;
-        Ok(Target::File(aside, path))
+        Ok(Target::File(aside(folder, &path)?, path))
     }
 
     /// Gives the file its final name. If it would contain no capture, the existing file is kept instead, because it is worth
@@ -49,7 +48,6 @@ impl Target {
             Target::Nowhere => Ok(()),
             Target::File(file, path) => {
                 file.as_file().sync_all()?;
-                readable(&file)?;
                 file.persist(path).map(drop).map_err(|e| e.error)
             }
         }
@@ -74,16 +72,19 @@ pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes a temporary file readable for others. Temporary files are private, but a result is to be as readable as other files.
-#[cfg(unix)]
-fn readable(file: &NamedTempFile) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn readable(file: &NamedTempFile) -> io::Result<()> {
-    fs::metadata(file.path()).map(drop)
+/// Creates the temporary file for a result, with the permissions of the file that it will replace, or with those of any new file.
+fn aside(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".qdissect-");
+    // Temporary files would be private; the system takes away what the user's mask forbids.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(folder)?;
+    #[cfg(unix)]
+    if let Ok(replaced) = fs::metadata(path) {
+        file.as_file().set_permissions(replaced.permissions())?;
+    }
+    Ok(file)
 }
 
 impl Write for Target {

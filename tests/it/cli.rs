@@ -395,11 +395,21 @@ mod unix {
     }
 
     #[test]
-    fn a_result_can_be_read_by_others() {
+    fn a_result_has_the_rights_of_the_file_before_it_or_of_any_new_file() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempdir().unwrap();
-        let file = in_folder(&folder, "result.txt");
-        assert_eq!(run(["dump", "--output", &file, DEMO]).status.code(), Some(0));
-        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o644);
+        let program = env!("CARGO_BIN_EXE_qdissect");
+        for (mask, made) in [("022", 0o644), ("077", 0o600), ("002", 0o664)] {
+            let file = in_folder(&folder, mask);
+            let written = || {
+                let line = format!("umask {mask}; exec '{program}' dump --output '{file}' {DEMO}");
+                let status = Command::new("sh").args(["-c", &line]).status().unwrap();
+                assert_eq!(status.code(), Some(0), "{line}");
+                fs::metadata(&file).unwrap().permissions().mode() & 0o777
+            };
+            assert_eq!(written(), made, "umask {mask}");
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+            assert_eq!(written(), 0o640, "umask {mask}");
+        }
     }
 }
