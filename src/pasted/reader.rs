@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
             rest = line; // a label could be a word of base64
         }
         let said = head::before(line.get(..line.offset(rest)).unwrap_or_default());
-        if rest.trim().is_empty() || digits::is_comment(rest) {
+        if rest.trim().is_empty() || digits::is_comment(rest) && !self.is_base64(rest.trim()) {
             self.words(line);
         } else if rest.len() < line.len() && (self.row(rest, said) || self.more(rest)) {
             // a row of a dump that is quoted, or marked in every line
@@ -112,6 +112,15 @@ impl<'a> Reader<'a> {
         let goes_on = matches!(&self.open, Some(Open { way: Way::Lines { goes_on: true, .. }, .. }));
         let three = || digits::read(line).is_some_and(|found| found.bytes.len() == 3);
         (goes_on || self.whole.trim() == line.trim()) && three()
+    }
+
+    /// Whether a word that begins with a mark of comments is base64 all the same.
+    fn is_base64(&self, word: &str) -> bool {
+        match self.form {
+            Some(Form::Base64) => string::base64(word).is_some(),
+            Some(_) => false,
+            None => string::is_prefixed(word) && string::is_base64(word),
+        }
     }
 
     fn is(&self, form: Form) -> bool {

@@ -157,6 +157,13 @@ pub fn base64(text: &str) -> Option<Found<'_>> {
     Some(Found { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Found::default() })
 }
 
+/// Whether a text begins as base64 of bytes that begin with `ff ff ff ff`, as the messages of many protocols do: `/////1RT`.
+pub fn is_prefixed(text: &str) -> bool {
+    let bits = |c: char| matches!(c, 'w'..='z' | '0'..='9' | '+' | '-' | '/' | '_');
+    let rest = text.strip_prefix("/////").or_else(|| text.strip_prefix("_____"));
+    rest.is_some_and(|rest| rest.starts_with(bits) && rest.contains(|c: char| c.is_ascii_alphanumeric()))
+}
+
 /// Whether a text looks more like base64 than like a word: long enough, and padded or of mixed characters.
 pub fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
@@ -166,6 +173,7 @@ pub fn is_base64(text: &str) -> bool {
     let mixed = lower && (capitals || digits && body.bytes().skip(1).any(|b| b.is_ascii_uppercase()));
     let upper = body.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
     let likely = body.len() < text.len()
+        || is_prefixed(text)
         || mixed && (text.len().is_multiple_of(4) || digits && text.len() >= 16)
         || text.len() >= 24 && (mixed || upper);
     text.len() >= FEWEST && likely && base64(text).is_some()

@@ -114,7 +114,7 @@ fn bounds_are_kept_and_said() {
 #[test]
 fn every_datagram_of_the_captures_comes_back_from_every_formatter() {
     let mut count = 0;
-    for folder in ["sqp", "satisfactory", "skycoop", "gqp"] {
+    for folder in ["sqp", "satisfactory", "skycoop", "gqp", "a2s", "quake3", "raknet"] {
         for entry in fs::read_dir(Path::new("captures").join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let Ok(mut source) = Source::open(&path) else { continue };

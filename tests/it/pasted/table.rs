@@ -34,6 +34,12 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("0000000000\n0195bd447e000101\n", &[">0000000000", ">0195bd447e000101"]),
     ("d5f6\n\nd5f6\n", &[">d5f6", "<d5f6"]),
     ("d5f6\n# another\nd5f6\n", &[">d5f6", "<d5f6"]),
+    // base64 that begins like a comment
+    ("/////1RTb3VyY2UgRW5naW5lIFF1ZXJ5AA==", &[">ffffffff54536f7572636520456e67696e6520517565727900"]),
+    ("payload: /////2k=", &[">ffffffff69"]),
+    ("/////1X/////", &[">ffffffff55ffffffff"]),
+    ("_____1X_____\n/////2dldHN0YXR1cw\n", &[">ffffffff55ffffffff", ">ffffffff676574737461747573"]),
+    ("////////////\n// serverResponse\n//serverResponse\n/////SectionOne\nd5f6\n", &[">d5f6"]),
     // directions
     ("> 0000000000\n< 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("-> 0000000000\n<- 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
