@@ -123,6 +123,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.missing > 0
     }
 
+    /// Whether what was just read may go on behind the captured bytes.
+    #[inline(always)]
+    pub fn may_go_on(&self) -> bool {
+        self.is_cut() && self.rest.is_empty()
+    }
+
     /// Span of the whole payload.
     #[inline(always)]
     pub fn whole(&self) -> Span {
@@ -214,8 +220,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.fact_as(field, parser, |v| v.into())
     }
 
+    /// Reads a field without storing the fact that it may state.
     #[inline(always)]
-    fn read<O: Copy>(
+    pub(super) fn read<O: Copy>(
         &mut self,
         field: &'static Field,
         mut parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,

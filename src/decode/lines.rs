@@ -64,7 +64,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     }
 
     /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte per character. In a
-    /// [`Dynamic`](super::FieldKind::Dynamic) field, decimal digits are a number.
+    /// [`Dynamic`](super::FieldKind::Dynamic) field, decimal digits are a number. A text that may go on behind the
+    /// captured bytes states no fact about the server.
     ///
     /// # Errors
     /// The errors of the parser.
@@ -74,7 +75,13 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         field: &'static super::Field,
         parser: impl FnMut(&'a [u8]) -> Wire<'a, Str<'a>>,
     ) -> Result<Str<'a>, Fault> {
-        self.fact_as(field, parser, |text| text.shown_as(field.kind))
+        let text = self.read(field, parser, |text| text.shown_as(field.kind))?;
+        if let Some(fact) = field.fact
+            && !self.may_go_on()
+        {
+            self.facts.take(fact, text.shown_as(field.kind));
+        }
+        Ok(text)
     }
 
     /// As [`words`](Self::words), for a text that ends with this byte, which must be there.
@@ -144,10 +151,12 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     }
 
     /// Stores the fact about the server that the value of a key, just read, states. Returns the [bit](Fact::bit) of
-    /// the fact; 0 where the key states none.
+    /// the fact; 0 where the key states none. A value that may go on behind the captured bytes is not stored.
     pub fn says(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
         let Some((_, fact)) = table.iter().find(|(name, _)| *name == key.0) else { return 0 };
-        self.facts.take(*fact, value.utf8_or_latin1());
+        if !self.may_go_on() {
+            self.facts.take(*fact, value.utf8_or_latin1());
+        }
         fact.bit()
     }
 

@@ -86,7 +86,10 @@ impl Table {
         let &Reply { d, v, .. } = reply;
         let g = &v.probe;
         if let Some(part) = g.part {
-            return self.numbered_part(slot, reply, part);
+            let pairing = self.numbered_part(slot, reply, part);
+            if pairing.is_some() || self.has_open(slot, Some(g.step)) {
+                return pairing;
+            }
         }
         let steps = v.id.info().steps;
         let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
@@ -94,10 +97,15 @@ impl Table {
         let request = self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
         let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
-        if g.begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
+        if g.part.is_some() && parts.numbered.is_some() {
+            return None;
+        }
+        if g.begins && g.part.is_none() || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
             self.finish_parts(slot, seq, &request);
             return None;
         }
+        // Where a part has no number, perhaps because the capture cut it, which of them are missing is unknown.
+        parts.numbered = None;
         let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
         parts.frames.push(d.frame);
         parts.bytes += d.wire_len() as u64;

@@ -36,7 +36,7 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
             if answer.late {
                 add(raised, rules.late);
             }
-            if answer.keyless {
+            if answer.keyless && seen.datagram.cut == 0 {
                 add(raised, rules.keyless);
             }
             if answer.other_step {

@@ -483,7 +483,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
                 break;
             }
             let number = c.words(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
-            c.check(&INF_002, || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
+            let whole = !c.may_go_on();
+            c.check(&INF_002, || !whole || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
         }
         c.ignored(&MORE_DETAILS)
     })

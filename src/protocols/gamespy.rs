@@ -23,9 +23,10 @@ pub(super) struct Keys {
     pub lacking: &'static Rule,
 }
 
-/// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there, and missing
-/// keys are reported.
+/// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there unless the
+/// capture cut it, and missing keys are reported.
 pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: bool) -> Result<bool, Fault> {
+    let strict = strict && !c.is_cut();
     let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
     let any = !ended && !c.rest().is_empty();
     c.groups([of.list, of.pair], any, |c| {
@@ -72,7 +73,8 @@ const NEEDED: u32 = Fact::ServerName.bit() | Fact::Players.bit() | Fact::MaxPlay
 impl<'a> Told<'a> {
     /// Records a key that was just read.
     pub fn key<S: FieldSink>(&mut self, c: &mut Cursor<'a, '_, S>, key: Str<'a>, twice: &'static Rule) {
-        c.check(twice, || !self.seen.repeats(key.0));
+        let whole = !c.may_go_on();
+        c.check(twice, || !whole || !self.seen.repeats(key.0));
     }
 
     /// Records the value of a key, which was just read.
@@ -85,7 +87,8 @@ impl<'a> Told<'a> {
     ) {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
         if let Some(rule) = no_number {
-            c.check(rule, || value.decimal().is_some() || !NUMBERS.contains(&key.0));
+            let whole = !c.may_go_on();
+            c.check(rule, || !whole || value.decimal().is_some() || !NUMBERS.contains(&key.0));
         }
         self.facts |= c.says(&SAYS, key, value);
     }

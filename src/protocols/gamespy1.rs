@@ -278,13 +278,14 @@ fn part(p: &[u8]) -> Option<Part> {
     let total = u8::try_from(part?).ok()?;
     Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
 }
-/// An answer without a part number belongs to the answer in progress, which only `final` ends.
+/// An answer without a part number belongs to the answer in progress, which only `final` ends, or an answer that begins as those
+/// to `status` and `basic` do.
 fn unnumbered(g: Probe, p: &[u8]) -> Probe {
     if g.role != Role::Response || g.part.is_some() {
         return g;
     }
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
-    Probe { begins: false, role, ..g }
+    Probe { begins: p.starts_with(br"\gamename\"), role, ..g }
 }
 /// Whether a backslash follows the first command; `None` if that command is unknown. Master servers send `secure`.
 fn command(p: &[u8]) -> Option<bool> {

@@ -435,7 +435,8 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule
     let any = !c.skip(b"\0");
     c.groups([of.fields, of.field], any, |c| {
         let name = word(c, of.name, rule)?;
-        c.check(&TAB_002, || name.0.ends_with(of.ending));
+        let whole = !c.may_go_on();
+        c.check(&TAB_002, || !whole || name.0.ends_with(of.ending));
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;

@@ -376,6 +376,7 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"infoResponse\n\\")),
             answers(Form::of(b"infoResponse")).level(Level::Medium),
             answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
+            answers(Form::of(b"info\n")).awaited(),
             Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
         ],
     )
@@ -443,8 +444,13 @@ impl Protocol for Quake3 {
         samples: SAMPLES,
     };
 
+    fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
+        recognise::<Self>(p, wire_len).map(|g| whole_key(g, p, wire_len))
+    }
+
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
-        recognise_known::<Self>(p, wire_len, known).or_else(|| {
+        let read = recognise_known::<Self>(p, wire_len, known).map(|g| whole_key(g, p, wire_len));
+        read.or_else(|| {
             let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
             match p {
                 [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
@@ -622,6 +628,13 @@ fn query(word: &[u8]) -> Option<u8> {
     queries.iter().position(|query| *query == word).map(|at| at as u8)
 }
 
+/// Forgets the key where its challenge may go on behind the captured bytes: where the last of these belongs to it.
+fn whole_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
+    let key = MESSAGES.get(usize::from(g.message)).and_then(|message| message.key);
+    let open = || key.zip(p.split_last()).is_some_and(|(key, (_, rest))| key(rest) != g.key);
+    if p.len() < wire_len && open() { Probe { key: None, ..g } } else { g }
+}
+
 fn asked_challenge(p: &[u8]) -> Option<u64> {
     let challenge = line(words(p)).split(|b| *b == b' ').nth(1)?;
     (!challenge.is_empty()).then(|| hashed(challenge))
@@ -684,9 +697,9 @@ fn response<S: FieldSink>(
         (b"info", QUAKE2),
         (b"n", QUAKEWORLD),
     ];
-    let Some(&(word, family)) = WORDS.iter().find(|(word, _)| c.rest().starts_with(word)) else {
-        return Err(c.short(&RSP_001));
-    };
+    let begun = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
+    let found = WORDS.iter().find(begun).filter(|(word, _)| c.rest().len() >= word.len());
+    let Some(&(word, family)) = found else { return Err(c.short(&RSP_001)) };
     c.words(&WORD, text(word.len()))?;
     let dialect = match (family, prefix) {
         (0, _) if moved => 4,
@@ -703,7 +716,7 @@ fn response<S: FieldSink>(
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
     let mut said = 0;
-    c.require(&INF_001, has_info || family == QUAKEWORLD)?;
+    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_go_on())?;
     if has_info {
         said = info(c, status)?;
     } else {
@@ -763,8 +776,9 @@ fn variable<'a, S: FieldSink>(
     const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
     c.group(&VARIABLE, |c| {
         let key = c.words(&KEY, until(END))?;
-        c.check(&INF_003, || !key.0.is_empty());
-        c.check(&INF_004, || key.0.is_empty() || !seen.repeats(key.0));
+        let whole = !c.may_go_on();
+        c.check(&INF_003, || !whole || !key.0.is_empty());
+        c.check(&INF_004, || !whole || key.0.is_empty() || !seen.repeats(key.0));
         // A variable that the capture cut is assumed to have a value.
         let valued = c.skip(b"\\") || c.is_cut();
         c.check(&INF_002, || valued);
@@ -772,7 +786,8 @@ fn variable<'a, S: FieldSink>(
             return Ok(false);
         }
         let value = c.words(&VALUE, until(END))?;
-        c.check(&INF_006, || value.decimal().is_some() || !COUNTS.contains(&key.0));
+        let whole = !c.may_go_on();
+        c.check(&INF_006, || !whole || value.decimal().is_some() || !COUNTS.contains(&key.0));
         *said |= c.says(&SAYS, key, value);
         Ok(c.skip(b"\\"))
     })
@@ -807,7 +822,7 @@ fn status_body<S: FieldSink>(
     })?;
     let cut = c.is_cut();
     c.check(&RSP_002, || ended || cut);
-    c.facts.players = c.facts.players.or(Some(count));
+    c.facts.players = c.facts.players.or(if cut { None } else { Some(count) });
     if c.rest().first() == Some(&b'\\') {
         let more = c.words(&MORE_INFO, until(b"\0"))?;
         c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);

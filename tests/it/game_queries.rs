@@ -1,6 +1,9 @@
 //! What is said of healthy, cut and damaged conversations in the queries of GameSpy and of Quake.
 
-use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, play, s};
+use crate::kit::feed::samples;
+use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, play, s, shots};
+use qdissect::rule::Severity;
+use std::collections::BTreeSet;
 
 const HS: &str = "fefd09 01020304";
 const HR: &str = "09 01020304 '9513307' 00";
@@ -94,4 +97,50 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
         let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
         assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
     }
+}
+
+/// The same frames as a capture with that snap length holds them.
+fn snapped(shots: &[Shot], length: usize) -> Vec<Shot> {
+    let cut =
+        |shot: &Shot| Shot { bytes: shot.bytes[..length.min(shot.bytes.len())].to_vec(), ..shot.clone() };
+    shots.iter().map(cut).collect()
+}
+
+#[test]
+fn what_a_capture_cuts_breaks_no_rule() {
+    let broken = |shots: &[Shot]| {
+        let heard = play(shots).0;
+        let bad = heard.findings().filter(|f| f.severity > Severity::Note);
+        bad.map(|f| f.rule.id).collect::<BTreeSet<_>>()
+    };
+    let mut wrong = vec![];
+    for (id, sample) in samples() {
+        let shots = shots(sample);
+        let whole = broken(&shots);
+        for length in 60..300 {
+            let more: Vec<_> = broken(&snapped(&shots, length)).difference(&whole).copied().collect();
+            wrong.extend((!more.is_empty()).then_some((id, length, more)));
+        }
+    }
+    assert_eq!(wrong, []);
+}
+
+#[test]
+fn a_part_without_a_number_belongs_to_the_answer_under_way_whatever_numbers_the_others_have() {
+    let first = r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1'";
+    let others = [r"'\player_0\Ann\team_0\1\frags_0\12\queryid\7.2'", r"'\timelimit\15\queryid\7.3\final\'"];
+    let ask = c(0, r"'\status\'");
+    for cut in 0..3 {
+        let mut shots = vec![ask.clone(), s(MS, first), s(2 * MS, others[0]), s(3 * MS, others[1])];
+        let length = shots[cut + 1].bytes.len() - 15;
+        shots[cut + 1].bytes.truncate(length);
+        let heard = hear(&shots);
+        let notes = heard.findings().filter(|f| f.severity > Severity::Note);
+        assert_eq!(notes.map(|f| f.rule.id).collect::<Vec<_>>(), [""; 0], "part {cut}");
+        assert_eq!(heard.exchanges[0].0.response_parts, [3, 4, 5], "part {cut}");
+    }
+    // The next answer begins with the game.
+    let cut = |shot: Shot| Shot { bytes: shot.bytes[..80].to_vec(), ..shot };
+    let polls = (0..3).flat_map(|n| [c(n * S, r"'\status\'"), cut(s(n * S + MS, first))]);
+    assert!(!rules(&hear(&polls.collect::<Vec<_>>())).contains(&"GS1-TXN-002"));
 }

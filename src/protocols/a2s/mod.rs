@@ -445,8 +445,8 @@ fn is_no_word(p: &[u8]) -> bool {
 /// Reads the bytes after a request.
 fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let rest = c.rest();
-    if rest.is_empty() {
-        return Ok(());
+    if rest.is_empty() || c.is_cut() {
+        return c.ignored(&SURPLUS);
     }
     let padding = rest.iter().all(|byte| *byte == 0);
     c.ignored(&SURPLUS)?;
