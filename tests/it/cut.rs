@@ -1,7 +1,8 @@
 //! Captures with a snap length: what the capture cut off is held against nobody.
 
 use crate::kit::feed::samples;
-use crate::kit::play::{Collected, MS, Shot, c, everything, foreign, report, s, shots};
+use crate::kit::play::{Collected, MS, START, Shot, c, foreign, report, s, shots};
+use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ const HEADERS: usize = 14 + 20 + 8;
 fn broken(shots: &[Shot], captured: usize) -> BTreeSet<&'static str> {
     let mut cut = shots.to_vec();
     cut.iter_mut().for_each(|shot| shot.bytes.truncate(HEADERS.saturating_add(captured)));
-    let heard: Collected<true> = report(everything(), Collected::default(), &cut).0;
+    let heard: Collected<true> = report(Options::default(), Collected::default(), &cut).0;
     heard.findings().map(|f| f.rule.id).collect()
 }
 
@@ -29,7 +30,7 @@ fn breaks_nothing_more(name: &str, shots: &[Shot], from: usize) {
 
 #[test]
 fn no_sample_breaks_a_rule_because_it_was_cut() {
-    let ours = [Id::Sqp, Id::Satisfactory, Id::Skycoop, Id::A2s];
+    let ours = [Id::Sqp, Id::Satisfactory, Id::Skycoop, Id::Gqp, Id::A2s];
     let samples: Vec<_> = samples().filter(|(id, _)| ours.contains(id)).collect();
     assert!(samples.len() > 10, "{} samples", samples.len());
     for (id, sample) in samples {
@@ -40,7 +41,7 @@ fn no_sample_breaks_a_rule_because_it_was_cut() {
 /// A request for players or rules with the right challenge, and its answer.
 fn listed(request: &str, answers: &[&str]) -> Vec<Shot> {
     let mut shots = vec![
-        foreign(crate::kit::play::START),
+        foreign(START),
         c(30_000 * MS, "ffffffff 54 'Source Engine Query' 00"),
         s(30_010 * MS, "ffffffff 41 c3192a4b"),
         c(30_020 * MS, "ffffffff 54 'Source Engine Query' 00 c3192a4b"),
@@ -48,7 +49,7 @@ fn listed(request: &str, answers: &[&str]) -> Vec<Shot> {
         c(30_040 * MS, request),
     ];
     shots.extend(answers.iter().zip(0..).map(|(answer, n)| s((30_050 + n) * MS, answer)));
-    shots.push(foreign(crate::kit::play::START + 90_000 * MS));
+    shots.push(foreign(START + 90_000 * MS));
     shots
 }
 
@@ -74,4 +75,32 @@ fn what_follows_a_list_is_known_by_its_length() {
     breaks_nothing_more("ship", &listed("ffffffff 55 c3192a4b", &[ship]), 5);
     let binary = "ffffffff 45 0300 0103 00 fe01 00 0203 00 fd02 00 0303 00 'x' 00";
     breaks_nothing_more("binary", &listed("ffffffff 56 c3192a4b", &[binary]), 5);
+}
+
+#[test]
+fn what_was_announced_or_returned_in_bytes_that_were_cut_off_is_unknown() {
+    let auth = "61757468 1e 626f62 1f 7077 04";
+    let challenge = |string: &str| format!("6368616c6c656e6765 1e '{string}' 04");
+    let returned = |string: &str| format!("3130 61757468 1e 11 '{string}' 04");
+    let turns = [
+        auth.to_owned(),
+        returned("first"),
+        challenge("first"),
+        "3130 6368616c6c656e6765 1e 06 04".to_owned(),
+        auth.to_owned(),
+        returned("second"),
+        challenge("second"),
+        "3130 6368616c6c656e6765 1e 06 04".to_owned(),
+        "657874656e73696f6e73 04".to_owned(),
+        "3130 657874656e73696f6e73 1e 13 706c6179657273 1f 72756c6573 04".to_owned(),
+        "72756c6573 04".to_owned(),
+        "3130 72756c6573 1e 06 04".to_owned(),
+    ];
+    let at = |n: usize| (30_000 + 10 * n as i64) * MS;
+    let turns = turns.iter().enumerate();
+    let sent = turns.map(|(n, text)| if n % 2 == 0 { c(at(n), text) } else { s(at(n), text) });
+    let start = START;
+    let shots: Vec<_> =
+        [foreign(start)].into_iter().chain(sent).chain([foreign(start + 90_000 * MS)]).collect();
+    breaks_nothing_more("gqp", &shots, 0);
 }

@@ -183,3 +183,15 @@ fn a_part_that_comes_again_is_a_copy_when_the_answer_is_whole_too() {
         heard.frame(4).pairing
     );
 }
+
+#[test]
+fn extensions_announced_in_parts_may_be_any() {
+    let shots = [
+        c(0, "657874656e73696f6e73 04"),
+        s(5, "3130 657874656e73696f6e73 1e 13 706c61"),
+        s(6, "79657273 1f 72756c6573 04"),
+        c(100, "72756c6573 04"),
+    ];
+    let rules = hear(&shots).frame(4).rules();
+    assert!(!rules.contains(&"GQP-REQ-004"), "{rules:?}");
+}

@@ -379,6 +379,13 @@ struct Asked {
     arguments: [u64; MAX_COMMANDS],
 }
 
+impl Asked {
+    /// Whether the command whose name has this hash may be among its commands.
+    fn may_hold(&self, name: u64) -> bool {
+        self.opaque || self.encoding.is_some() || self.count > MAX_COMMANDS || self.names.contains(&name)
+    }
+}
+
 /// The state of a client's last auth command.
 #[derive(Clone, Copy, Debug)]
 enum Login {
@@ -437,6 +444,28 @@ impl Memory {
         self.beyond = self.beyond.saturating_add(count as u64);
     }
 
+    /// Notes a request that asks for a login, or may ask for one because not all of it is read.
+    fn may_have_asked(&mut self, seen: &Observation<'_>) {
+        let key = self.hash((seen.server, seen.client));
+        if !matches!(self.logins.get(&key), Some(Login::Got(_))) {
+            self.logins.insert(key, Login::Asked);
+        }
+    }
+
+    /// Notes an answer of which not all is read: unless its request shows that it cannot, it may have announced any
+    /// extension, and returned any string.
+    fn may_have_answered(&mut self, seen: &Observation<'_>, exchange: u64) {
+        let asked = self.asked.get(exchange).copied();
+        let may = |name: &[u8]| asked.is_none_or(|asked| asked.may_hold(self.hash(name)));
+        let [extensions, auth] = [may(b"extensions"), may(b"auth")];
+        if extensions {
+            self.announced.insert(seen.server, Announced { names: [0; MAX_EXTENSIONS], more: true });
+        }
+        if auth {
+            self.logins.insert(self.hash((seen.server, seen.client)), Login::Asked);
+        }
+    }
+
     fn hash(&self, what: impl Hash) -> u64 {
         self.hasher.hash_one(what)
     }
@@ -453,9 +482,12 @@ fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
     match *seen.pairing {
         Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
+        Pairing::Asked { .. } => memory.may_have_asked(seen),
         Pairing::Answered(answer) => {
             if whole && !answer.part {
                 answered(memory, seen, &answer, payload, raised);
+            } else {
+                memory.may_have_answered(seen, answer.exchange);
             }
             if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
                 raised.add(&SEC_002);
@@ -520,8 +552,8 @@ fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at:
     let (server, client) = (seen.server, seen.client);
     let key = memory.hash((server, client));
     // A client that was refused may ask again and get a string.
-    if command.name == b"auth" && !matches!(memory.logins.get(&key), Some(Login::Got(_))) {
-        memory.logins.insert(key, Login::Asked);
+    if command.name == b"auth" {
+        memory.may_have_asked(seen);
     }
     let Some(string) = command.arguments().next().filter(|_| command.name == b"challenge") else { return };
     let (hash, owner) = (memory.hash(string), memory.hash((server, string)));
