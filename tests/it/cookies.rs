@@ -1,6 +1,8 @@
 //! Satisfactory: several clients with one cookie, as those have that never change it.
 
-use crate::kit::play::{END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot};
+use crate::kit::play::{
+    Collected, END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot,
+};
 use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
 use std::io;
@@ -94,4 +96,25 @@ fn of_nine_that_wait_for_one_cookie_the_oldest_is_forgotten() {
     };
     assert_eq!(frames(&asked(8), "SFQ-TXN-006").last(), Some(&18), "the first still waits");
     assert_eq!(frames(&asked(9), "SFQ-TXN-006").last(), Some(&10));
+}
+
+#[test]
+fn a_finding_about_the_cookie_stands_on_its_bytes_in_every_version() {
+    let old = |time: i64, number: u8| {
+        shot(START + time * MS, client(number), (END.0, 15_777), &hex("0000 0505050505050505"))
+    };
+    let answer = hex("0100 0505050505050505 03 7f3b0300 983a");
+    let old_told = shot(START + 10 * MS, (END.0, 15_777), client(1), &answer);
+    let turns: [(Vec<Shot>, _); 2] = [
+        (vec![polls(0, 1), told(10, 1), polls(500, 1), polls(510, 2)], (4, 12)),
+        (vec![old(0, 1), old_told, old(500, 1), old(510, 2)], (2, 10)),
+    ];
+    for (shots, cookie) in turns {
+        let heard = report(everything(), Collected::<true>::default(), &shots).0;
+        let spans = ["SFQ-REQ-003", "SFQ-TXN-006"].map(|rule| {
+            let found = heard.findings().find(|f| f.rule.id == rule).expect("it is said");
+            found.span.map(|span| (span.start, span.end))
+        });
+        assert_eq!(spans, [Some(cookie); 2]);
+    }
 }

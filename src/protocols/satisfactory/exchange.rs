@@ -67,8 +67,9 @@ const MAX_STATES: usize = 16_384;
 const LATE: i64 = 10_000_000_000;
 /// Maximum number of successive polls without an answer that is still normal.
 const PATIENCE: u8 = 20;
-/// Position of the cookie in a message with an envelope.
+/// Position of the cookie in a message with an envelope, and in one of version 0.
 const COOKIE_AT: Span = Span { start: 4, end: 12 };
+const LEGACY_COOKIE_AT: Span = Span { start: 2, end: 10 };
 
 rules! {
     /// No poll of this client is outstanding: it was lost before the capture, or somebody answers what was
@@ -322,11 +323,12 @@ fn polled(memory: &mut Memory, seen: &Observation<'_>, cookie: u64, raised: &mut
     let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
     if let Some(old) = memory.cookies.insert(key, new) {
         let (used, open) = memory.again(key, old, new);
+        let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
         if used {
-            raised.add_at(&REQ_003, COOKIE_AT);
+            raised.add_at(&REQ_003, at);
         }
         if open {
-            raised.add_at(&TXN_006, COOKIE_AT);
+            raised.add_at(&TXN_006, at);
         }
     }
 }
