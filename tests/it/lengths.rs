@@ -207,3 +207,13 @@ fn no_sub_state_takes_the_terminator() {
     let (first, second) = (state("01", "030502 0100 41 01"), again(&state("01", "030501")));
     assert_eq!(rules(&[POLL, &first, &again(POLL), &second]), ["SFQ-RSP-004"]);
 }
+
+#[test]
+fn no_fixed_field_takes_the_terminator() {
+    // The changelist, and the flags, lack their last byte.
+    for (state, start) in [("7a9605 01", 13), ("7a960500 00000000000000 01", 17)] {
+        let state = format!("d5f6 01 01 efcdab8967452301 03 {state}");
+        let end = hex(&state).len() as u16;
+        assert_eq!(places(&[POLL, &state]), [("SFQ-RSP-001", start, end, None)]);
+    }
+}

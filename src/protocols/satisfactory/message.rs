@@ -364,8 +364,10 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
     c.check(&RSP_002, || server_state <= PLAYING);
     c.check(&RSP_003, || server_state != 0);
+    cut_before(c, &SERVER_NET_CL, 4)?;
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
     c.check(&RSP_011, || server_net_cl != 0);
+    cut_before(c, &SERVER_FLAGS, 8)?;
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
     c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
