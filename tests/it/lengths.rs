@@ -217,3 +217,23 @@ fn no_fixed_field_takes_the_terminator() {
         assert_eq!(places(&[POLL, &state]), [("SFQ-RSP-001", start, end, None)]);
     }
 }
+
+#[test]
+fn a_finding_names_the_field_whose_bytes_it_marks() {
+    const INFO: &str = "ffffffff 54 'Source Engine Query' 00";
+    const RULES: &str = "ffffffff 56 c3192a4b";
+    let old = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00";
+    let list = "ffffffff 45 0200 0102 00 fe01 00 0202 00 'x' 00";
+    let few = "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 02 001100 0101";
+    let named = |turns: &[&str], rule: &str| {
+        let found = found(turns).into_iter().find(|f| f.rule.id == rule).expect("it is said");
+        (found.path(), found.span.map(|span| (span.start, span.end)))
+    };
+    let whole = |end| (None, Some((0, end)));
+    assert_eq!(named(&[INFO, old], "A2S-INF-006"), whole(25));
+    let at = |field: &str, span| (Some(field.to_owned()), Some(span));
+    assert_eq!(named(&[RULES, list], "A2S-RUL-003"), at("rules", (7, 18)));
+    assert_eq!(named(&[INFO, old, RULES, "feffffff 070000"], "A2S-SPL-001"), at("split", (4, 7)));
+    assert_eq!(named(&["ffffffff 54 00*15"], "A2S-REQ-001"), at("query", (5, 20)));
+    assert_eq!(named(&[POLL, few], "SFQ-RSP-004"), at("sub_states", (29, 31)));
+}

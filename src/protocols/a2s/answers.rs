@@ -689,8 +689,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     }
     text(c, &VERSION, &INF_001)?;
     let old = c.rest().is_empty() && !c.is_cut();
-    let at = c.whole();
-    c.check_at(&INF_006, at, || !old);
+    c.check_whole(&INF_006, || !old);
     if old { Ok(()) } else { extra(c, app_id) }
 }
 
@@ -714,8 +713,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fau
 }
 
 pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let at = c.whole();
-    c.check_at(&INF_006, at, || false);
+    c.check_whole(&INF_006, || false);
     text(c, &ADDRESS, &INF_001)?;
     names(c)?;
     let players = counts(c)?;
@@ -812,6 +810,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
     let count = c.field(&COUNT, le_u16)?;
     let binary = is_binary(c.rest(), c.is_cut());
     let at = c.to_end();
+    c.about(Some(&RULES_LIST));
     c.check_at(&RUL_003, at, || !binary);
     c.secret(secrets || !may_show_password(c.rest()));
     let mut seen = Repeats::default();

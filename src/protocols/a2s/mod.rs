@@ -53,6 +53,8 @@ const RULES_STEP: u8 = 2;
 const CHALLENGE_STEP: u8 = 3;
 const PING_STEP: u8 = 4;
 
+/// Length of what an INFO request says, with its zero, in bytes.
+const QUERY_LEN: u16 = 20;
 /// Types of the messages, and first letters of GoldSrc's words.
 const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
@@ -331,10 +333,12 @@ impl Protocol for A2s {
         match cx.message {
             INFO_REQUEST => {
                 c.check(&REQ_004, || true);
+                let mut at = c.to_end();
+                at.end = at.end.min(at.start.saturating_add(QUERY_LEN));
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
                 let right = (ended || cut) && text.0 == b"Source Engine Query";
-                c.check(&REQ_001, || right || cut);
+                c.check_at(&REQ_001, at, || right || cut);
                 if !right {
                     return c.ignored(&SURPLUS);
                 }
@@ -589,6 +593,7 @@ fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(
     c.ends(&ENDS);
     let split = read_part(c.rest(), c.wire_len(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
     c.field(&PREFIX, bytes(4))?;
+    c.about(Some(&SPLIT));
     let Some(split) = split else { return Err(c.short(&SPL_001)) };
     c.group(&SPLIT, |c| {
         c.field(&SPLIT_ID, le_u32)?;

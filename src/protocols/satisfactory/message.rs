@@ -395,7 +395,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     terminator(c, &ENV_005, &ENV_006)
 }
 
-/// Fails if the message ends within the next `width` bytes, so that its terminator is not taken for part of the field.
+/// Fails if the message ends behind the next `width` bytes, so that its terminator is not taken for part of the field.
 #[inline(always)]
 fn cut_before<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
@@ -409,10 +409,10 @@ fn cut_before<S: FieldSink>(
     Ok(())
 }
 
-/// Whether the message ends within the next `width` bytes, with a terminator.
+/// Whether the message ends behind the next `width` bytes, with a terminator.
 #[inline(always)]
 fn ends_with_terminator<S: FieldSink>(c: &Cursor<'_, '_, S>, width: usize) -> bool {
-    c.rest().len() <= width && c.rest().last() == Some(&1) && !c.is_cut()
+    c.rest().len() == width && c.rest().last() == Some(&1) && !c.is_cut()
 }
 
 fn named(value: u8, names: &'static [&'static str]) -> Value<'static> {
@@ -428,6 +428,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
         |_, done| done < count as u16,
         |c| {
             if c.rest().len() < ENTRY || ends_with_terminator(c, ENTRY) {
+                c.about(Some(&SUB_STATE_LIST));
                 return Err(c.short(&RSP_004)); // an incomplete entry does not count
             }
             c.group(&SUB_STATE, |c| {
