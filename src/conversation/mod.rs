@@ -92,11 +92,15 @@ impl Conversation {
     pub fn direction(&self, src: Endpoint) -> Direction {
         if self.client() == src { Direction::C2s } else { Direction::S2c }
     }
-    /// Sets the client.
+    /// Sets the client. If that was the server so far, what was known of the server is forgotten: its index, and the
+    /// value that it issued.
     pub fn set_client(&mut self, client: Endpoint) {
         if client != self.client() {
             self.ips.reverse();
             self.ends.reverse();
+            self.server = NONE;
+            self.marks.set(REFUSED, false);
+            self.marks.set(ISSUED, false);
         }
     }
     /// Whether the client is certain.
@@ -158,10 +162,6 @@ impl Conversation {
         self.value = value;
         self.marks.set(ISSUED, true);
         self.marks.set(USED, false);
-    }
-    /// Withdraws the issued value, because it was sent the other way.
-    pub fn take_back(&mut self) {
-        self.marks.set(ISSUED, false);
     }
     /// Notes that a request carries a value, which may be the issued one.
     #[inline(always)]

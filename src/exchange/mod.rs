@@ -188,8 +188,11 @@ impl Exchange {
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
         if let Some(c) = conversations.get(self.conversation) {
-            (self.level, self.server_index) = (c.level, c.server_index());
-            self.assumed &= !c.decided() || c.client() != self.client;
+            self.level = c.level;
+            if c.client() == self.client {
+                self.server_index = c.server_index();
+                self.assumed &= !c.decided();
+            }
         }
     }
 

@@ -301,8 +301,6 @@ impl Table {
         c.decide(c.decided() || v.decided, v.doubtful);
         c.level = c.level.max(v.probe.level);
         if turned {
-            c.take_back();
-            c.set_server_index(v.server_index);
             self.withdraw(slot, v.id);
         }
         slot

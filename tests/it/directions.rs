@@ -7,9 +7,11 @@ use crate::kit::play::{
 };
 use crate::kit::records;
 use qdissect::exchange::Outcome;
+use qdissect::net::Endpoint;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Direction::{self, C2s, S2c};
 use qdissect::protocols::Level;
+use qdissect::report::summary::Summary;
 use qdissect::rule::hex;
 
 /// Message, direction and broken rules.
@@ -210,4 +212,24 @@ fn whatever_weak_signs_came_before_a_query_asks_and_its_answer_answers() {
             assert!(sides || paired, "{first:?}, {second:?}: {heard:#?}");
         }
     }
+}
+
+/// Both are servers. The answer of the first has no request in the capture, and then it asks the second.
+#[test]
+fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
+    let [first, second] = [([192, 0, 2, 10], 27_960), ([192, 0, 2, 20], 27_960)];
+    let status =
+        |name: &str| [b"\xff\xff\xff\xffprint\n\\mapname\\q3dm1\\sv_hostname\\", name.as_bytes()].concat();
+    let shots = [
+        foreign(START - 30 * S),
+        shot(START, first, second, &status("Alpha")),
+        shot(START + S, first, second, b"\xff\xff\xff\xffgetstatus\n"),
+        shot(START + S + MS, second, first, &status("Beta")),
+    ];
+    let (summary, _) = report(Options::default(), Summary::default(), &shots);
+    let mut servers: Vec<_> =
+        summary.servers().map(|s| (s.endpoint, s.said.server_name.clone(), s.requests)).collect();
+    servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
+    let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));
+    assert_eq!(servers, [(first, Some(b"Alpha".to_vec()), 0), (second, Some(b"Beta".to_vec()), 1)]);
 }
