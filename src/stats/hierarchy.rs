@@ -101,8 +101,13 @@ impl Hierarchy {
         self.pending.push_back(frame);
     }
 
-    /// Counts the tunnels and fragments of which no datagram was reported.
-    pub fn finish(&mut self) {
+    /// Counts the tunnels and fragments of which no datagram was reported, unless reports come through a filter, which no
+    /// frame without a datagram passes.
+    pub fn finish(&mut self, filtered: bool) {
+        if filtered {
+            self.pending.clear();
+            return self.leaves.retain(|(_, leaf), _| matches!(leaf, Leaf::Udp { .. }));
+        }
         for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
             if let Some(why) = otherwise {
                 self.count(link, Leaf::Dropped(why as usize), bytes);
@@ -259,7 +264,7 @@ mod tests {
         assert_eq!(text(&h).last().unwrap(), "frame:ethernet:ip_fragment 1 1", "the oldest of them");
         // The datagram that waits is reported, and so are the latest ones; the oldest fragment is counted already.
         [1, 2, 3, 9_000].into_iter().for_each(|number| h.datagram(&datagram(number, end), None));
-        h.finish();
+        h.finish(false);
         let layers = text(&h);
         assert!(layers.contains(&"frame:ethernet:ipv4:udp:unclaimed 3 12".into()), "{layers:?}");
         assert_eq!(layers.first().unwrap(), &format!("frame {} {}", MAX_PENDING + 1, MAX_PENDING + 10));

@@ -24,6 +24,7 @@ use crate::capture::{self, Frame};
 use crate::check::Finding;
 use crate::decode::Notes;
 use crate::exchange::Exchange;
+use crate::general::GEN_008;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::server::keep;
@@ -132,6 +133,9 @@ impl Report for Stats {
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         self.hierarchy.datagram(p.datagram, Some((p.id, p.message)));
+        if p.raised.has(&GEN_008) {
+            return Ok(()); // the datagram was on the wire once
+        }
         let [server, client] = ends(p);
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
@@ -171,8 +175,8 @@ impl Report for Stats {
         Ok(())
     }
 
-    fn finish(&mut self, _: &Totals) -> io::Result<()> {
-        self.hierarchy.finish();
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.hierarchy.finish(totals.of.is_some());
         Ok(())
     }
 }

@@ -2,7 +2,6 @@
 
 use super::ranked::Weighed;
 use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::general::GEN_008;
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::Direction;
@@ -195,9 +194,6 @@ impl Served {
 
     /// Counts a datagram to the server or from it.
     pub fn hear<S>(&mut self, p: &Packet<'_, S>) {
-        if p.raised.has(&GEN_008) {
-            return; // the datagram was on the wire once
-        }
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
         match p.pairing {

@@ -219,6 +219,31 @@ fn copies_and_what_nobody_asked_for_are_sent_bytes_and_shown_apart() {
 }
 
 #[test]
+fn what_a_mirrored_port_shows_twice_counts_once_at_both_ends() {
+    let mut plain = polled(START, 7, 2 * MS);
+    // Only datagrams with an identification can be told from datagrams that were sent twice.
+    plain.iter_mut().zip(1..).for_each(|(shot, id)| shot.bytes[19] = id);
+    let both = |shot: &Shot| [shot.clone(), Shot { time: shot.time + MS / 10, ..shot.clone() }];
+    let twice: Vec<_> = plain.iter().flat_map(both).collect();
+    let (once, found) = (played(&plain), played(&twice));
+    let sums = found.last().unwrap();
+    assert_eq!((&sums["packets"], &sums["duplicate_frames"]), (&4.into(), &2.into()));
+    assert_eq!(of(&found, "endpoint"), of(&once, "endpoint"));
+    assert_eq!(of(&found, "loss"), of(&once, "loss"));
+}
+
+#[test]
+fn the_hierarchy_has_the_frames_that_pass_and_no_others() {
+    for capture in ["captures/containers/ipfrag.pcap", "captures/hostile/tunnel_tower.pcap", DEMO] {
+        for filter in ["udp.port == 1", "direction == s2c", "ip or ipv6"] {
+            let found = records(&["stats", "-T", "ndjson", "--only", "hierarchy", "-Y", filter, capture]);
+            let frames = of(&found, "hierarchy").first().map_or(0, |all| all["frames"].as_u64().unwrap());
+            assert_eq!(found.last().unwrap()["packets"], frames, "{capture} {filter}");
+        }
+    }
+}
+
+#[test]
 fn losses_and_the_series_add_up_to_the_summary() {
     for capture in [DEMO, "captures/hostile/stress_pairing.pcapng", "captures/hostile/clock_jumps.pcap"] {
         let found = records(&["stats", "-T", "ndjson", capture]);
