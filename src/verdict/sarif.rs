@@ -5,7 +5,7 @@
 
 mod descriptor;
 
-use super::{Entry, Excuse, Outcome, Verdict, path};
+use super::{Entry, Excuse, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
 use crate::escape::harmless;
 use crate::rule::Rule;
@@ -109,8 +109,11 @@ type Place = (usize, u64, &'static str);
 /// A capture as results refer to it.
 struct Capture {
     uri: String,
-    /// Whether it is standard input, whose bytes stand in no file that could be opened.
+    /// Whether it is standard input.
     stream: bool,
+    /// Whether a reader can open it and find a finding at its offset: not in a stream, in a compressed file, whose offsets are
+    /// those of its content, or in the place that further captures share.
+    addressed: bool,
 }
 
 /// What all results share.
@@ -141,11 +144,13 @@ impl<'a> Run<'a> {
             });
         }
         let symptoms = verdict.symptoms();
-        let capture = |(name, facts): &(String, CaptureInfo)| {
+        let capture = |(at, (name, facts)): (usize, &(String, CaptureInfo))| {
             let path = facts.strange_name.as_deref().unwrap_or(Path::new(name));
-            Capture { uri: path::uri(path::bytes(path, base.as_deref())), stream: name == STDIN }
+            let (uri, stream) = (path::uri(path::bytes(path, base.as_deref())), name == STDIN);
+            let addressed = !stream && facts.compression.is_none() && at < MAX_FILES;
+            Capture { uri, stream, addressed }
         };
-        let captures = verdict.files.iter().map(capture).collect();
+        let captures = verdict.files.iter().enumerate().map(capture).collect();
         let baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
         let suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
         Run { style, rules, at, captures, symptoms, baseline, suppressed }
@@ -220,7 +225,7 @@ impl<'a> Run<'a> {
             SarifStyle::Github => {
                 Some(json!({ "startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1 }))
             }
-            SarifStyle::Spec if capture.is_none_or(|c| c.stream) => None,
+            SarifStyle::Spec if capture.is_none_or(|c| !c.addressed) => None,
             SarifStyle::Spec => region(e),
         };
         if let Some(region) = region {

@@ -5,6 +5,7 @@
 
 mod hold;
 
+use crate::kit::packed;
 use hold::{faults, hostile, list, log, text, unbase64, word};
 use qdissect::capture::Source;
 use qdissect::check::Policy;
@@ -268,6 +269,28 @@ fn standard_input_has_no_bytes_to_go_to() {
     let log = log(&judge(&[(DEMO, "-")], true, |_| None), SarifStyle::Spec);
     assert!(results(&log).iter().all(|r| r["locations"][0]["physicalLocation"].get("region").is_none()));
     assert_eq!(log["runs"][0]["artifacts"][0]["roles"], json!(["analysisTarget", "standardStream"]));
+}
+
+#[test]
+fn offsets_within_a_compressed_file_are_no_places_in_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let without_regions = |verdict: &Verdict| {
+        let log = log(verdict, SarifStyle::Spec);
+        let mut results = results(&log).to_vec();
+        let all = results.len();
+        let physical = |result: &mut Value| result["locations"][0]["physicalLocation"].take();
+        let regions = results.iter_mut().filter_map(|r| physical(r).get("region").cloned()).count();
+        results.iter_mut().for_each(|result| drop(result["relatedLocations"].take()));
+        (results, all, regions)
+    };
+    let (plain, all, regions) = without_regions(&judge(&[(DEMO, "demo")], true, |_| None));
+    assert!(regions > all / 2, "{regions} of {all}");
+    for (ending, bytes) in packed::all(&fs::read(DEMO).expect("it is there")) {
+        let path = folder.path().join(ending);
+        fs::write(&path, bytes).expect("there is room");
+        let path = path.to_str().expect("a text");
+        assert_eq!(without_regions(&judge(&[(path, "demo")], true, |_| None)), (plain.clone(), all, 0));
+    }
 }
 
 /// Names that mean something to a terminal, a URI or a parser, and what is left of them.
