@@ -115,13 +115,10 @@ impl Compiler {
 
     /// The right side of a comparison: a field if it is the name of one, else a value.
     fn side(&mut self, left: &Typed, right: &Operand, part: bool) -> Result<Side, FilterError> {
-        // Words of a list need no quotes, and some are also names of fields.
+        // Words of a list need no quotes, and some are also names of fields: a field never means itself there.
         let listed = matches!(left.kind, Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding);
-        if listed && let Ok(constant) = constant(right, left.kind, &left.name, part) {
-            return Ok(Side::Constant(constant));
-        }
         let field = match &right.atom {
-            Atom::Word(word) => lookup(word).is_some(),
+            Atom::Word(word) => !listed && lookup(word).is_some(),
             Atom::Call(..) => true,
             _ => false,
         };
@@ -156,6 +153,10 @@ impl Compiler {
         {
             let what =
                 format!("{} is {}, which has no ranges; list the values.", left.name, left.kind.name());
+            return Err(FilterError::new(element.from.at.to(to.at), what));
+        }
+        if from.is_above(&last) {
+            let what = "The range holds nothing, for it begins above its end; write the lesser value first.";
             return Err(FilterError::new(element.from.at.to(to.at), what));
         }
         Ok(Member::Range(from, last))

@@ -19,6 +19,10 @@ pub(super) enum Kind {
     Flag,
     /// Text.
     Text,
+    /// A time of the calendar, as text whose order is that of time.
+    Stamp,
+    /// Address and port, as text.
+    End,
     /// An integer that has names.
     Named,
     /// Bytes.
@@ -120,6 +124,8 @@ impl Kind {
             Kind::Seconds => "a number of seconds".into(),
             Kind::Bool | Kind::Flag => "true or false".into(),
             Kind::Text => "a text".into(),
+            Kind::Stamp => "a time".into(),
+            Kind::End => "an address with a port".into(),
             Kind::Named => "a number with a name".into(),
             Kind::Bytes => "a sequence of bytes".into(),
             Kind::Mac => "an Ethernet address".into(),
@@ -140,6 +146,8 @@ impl Kind {
             Kind::Float | Kind::Seconds => "0.25",
             Kind::Bool | Kind::Flag => "true",
             Kind::Text | Kind::Dynamic => "\"text\"",
+            Kind::Stamp => "\"2026-11-20 10:32:00.5\"",
+            Kind::End => "\"192.0.2.10:7777\" or \"[2001:db8::30]:9010\"",
             Kind::Named => "3 or \"name\"",
             Kind::Bytes => "de:ad:be:ef or \"text\"",
             Kind::Mac => "02:00:5e:00:53:01",
@@ -161,7 +169,7 @@ impl Kind {
         match self {
             Kind::Int(..) | Kind::Float | Kind::Bool | Kind::Flag => Class::Number,
             Kind::Seconds => Class::Time,
-            Kind::Text | Kind::Named | Kind::Word(_) | Kind::Rule => Class::Text,
+            Kind::Text | Kind::Stamp | Kind::End | Kind::Named | Kind::Word(_) | Kind::Rule => Class::Text,
             Kind::Bytes | Kind::Mac => Class::Bytes,
             Kind::V4 => Class::V4,
             Kind::V6 => Class::V6,
@@ -189,7 +197,15 @@ impl Kind {
     pub fn has_bytes(self) -> bool {
         matches!(
             self,
-            Kind::Text | Kind::Bytes | Kind::Mac | Kind::V4 | Kind::V6 | Kind::Dynamic | Kind::Rule
+            Kind::Text
+                | Kind::Stamp
+                | Kind::End
+                | Kind::Bytes
+                | Kind::Mac
+                | Kind::V4
+                | Kind::V6
+                | Kind::Dynamic
+                | Kind::Rule
         )
     }
 

@@ -7,7 +7,10 @@ use super::value::{Constant, Number};
 use crate::check::matches;
 use crate::escape::quoted;
 use crate::similar::similar;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A value for a field of this kind; `field` is the name of the field in the expression. With `part`, the value is
 /// looked for within the field, and need not be a complete value of it.
@@ -66,6 +69,8 @@ fn of_word(word: &str, kind: Kind, part: bool) -> Read {
         Kind::Named => number().or_else(|_| Ok(Constant::Bytes(word.as_bytes().to_vec()))),
         Kind::Dynamic => truth(word).map(Constant::Bool).map_or_else(number, Ok),
         Kind::Text | Kind::Presence => Err(None),
+        Kind::Stamp | Kind::End if part => Err(None),
+        Kind::Stamp | Kind::End => canonical(word, kind),
         Kind::Bytes => bytes(word).map(Constant::Bytes).ok_or(None),
         Kind::Mac => match bytes(word) {
             Some(bytes) if part || bytes.len() == 6 => Ok(Constant::Bytes(bytes)),
@@ -81,7 +86,8 @@ fn of_word(word: &str, kind: Kind, part: bool) -> Read {
 fn of_text(bytes: &[u8], kind: Kind, part: bool) -> Read {
     match kind {
         Kind::Text | Kind::Named | Kind::Bytes | Kind::Dynamic => Ok(Constant::Bytes(bytes.to_vec())),
-        Kind::Mac if part => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Mac | Kind::Stamp | Kind::End if part => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Stamp | Kind::End => canonical(&String::from_utf8_lossy(bytes), kind),
         Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => {
             of_choice(&String::from_utf8_lossy(bytes), kind, part)
         }
@@ -96,6 +102,22 @@ fn of_char(byte: u8, kind: Kind) -> Read {
         Kind::Bytes | Kind::Text => Ok(Constant::Bytes(vec![byte])),
         _ => Err(None),
     }
+}
+
+/// A time or an address with a port, written as the field has it: the comparison is one of texts.
+fn canonical(word: &str, kind: Kind) -> Read {
+    let text = match kind {
+        Kind::Stamp => time(word).map(|time| format!("{time:.9}")),
+        _ => word.parse::<SocketAddr>().ok().map(|end| end.to_string()),
+    };
+    text.map(|text| Constant::Bytes(text.into_bytes())).ok_or(None)
+}
+
+/// A time as in RFC 3339, or in part: without the zone in UTC, without the time of day at midnight.
+fn time(word: &str) -> Option<Timestamp> {
+    let word = word.trim_end_matches(" UTC");
+    let local = || word.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
+    word.parse().ok().or_else(|| Some(local()?.timestamp()))
 }
 
 /// A word of a list, a rule, or the beginning of a rule; a part of a word need not be known.

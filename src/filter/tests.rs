@@ -117,6 +117,29 @@ const WRONG: &[(&str, &str, &str)] = &[
         "lost",
         "There is no outcome \"lost\"; known are answered, late, unanswered, undecided, refused.",
     ),
+    ("direction == client", "client", "There is no direction \"client\"; known are c2s, s2c."),
+    ("direction in {c2s, server}", "server", "There is no direction \"server\"; known are c2s, s2c."),
+    (
+        "frame.time >= 1795170720",
+        "1795170720",
+        "frame.time is a time, and 1795170720 is none; write a value such as \"2026-11-20 10:32:00.5\".",
+    ),
+    (
+        "frame.time == \"2026-11-31\"",
+        "\"2026-11-31\"",
+        "frame.time is a time, and \"2026-11-31\" is none; write a value such as \"2026-11-20 10:32:00.5\".",
+    ),
+    (
+        "server == \"192.0.2.10\"",
+        "\"192.0.2.10\"",
+        "server is an address with a port, and \"192.0.2.10\" is none; write a value such as \"192.0.2.10:7777\" or \"[2001:db8::30]:9010\".",
+    ),
+    ("udp.checksum.status == 9", "9", "9 is outside of 0 to 3."),
+    (
+        "udp.port in {1, 9000..8000}",
+        "9000..8000",
+        "The range holds nothing, for it begins above its end; write the lesser value first.",
+    ),
     (
         "rule == \"SQP-STR-0O2\"",
         "\"SQP-STR-0O2\"",

@@ -58,6 +58,20 @@ pub(super) enum Constant {
     Pattern(Regex),
 }
 
+impl Constant {
+    /// Whether it is greater than another value of the expression.
+    pub fn is_above(&self, other: &Constant) -> bool {
+        match (self, other) {
+            (Constant::Number(a), Constant::Number(b)) => a.nanos > b.nanos,
+            (Constant::Bytes(a), Constant::Bytes(b)) => a > b,
+            (Constant::V4(a, _), Constant::V4(b, _)) => a > b,
+            (Constant::V6(a, _), Constant::V6(b, _)) => a > b,
+            (Constant::Rank(a), Constant::Rank(b)) => a > b,
+            _ => false,
+        }
+    }
+}
+
 impl Datum<'_> {
     /// Compares with a value of the expression; `None` where the two have no order.
     pub fn compare(&self, constant: &Constant) -> Option<Ordering> {
@@ -68,6 +82,12 @@ impl Datum<'_> {
             // The number is rounded to 32 bits, as the values of the field were.
             (Datum::Float(v), Constant::Number(n)) => v.partial_cmp(&(n.float as f32)),
             (Datum::Nanos(v), Constant::Number(n)) => Some(i128::from(*v).cmp(&n.nanos)),
+            // Of fields whose type each message announces: a number that one message sends as a number is text in another.
+            (Datum::Text(v), Constant::Number(n)) => match str::from_utf8(v).ok()?.parse() {
+                Ok(v) => compare_int(v, n),
+                Err(_) => str::from_utf8(v).ok()?.parse::<f64>().ok()?.partial_cmp(&n.float),
+            },
+            (Datum::Int(v), Constant::Bytes(c)) => Some(v.cmp(&str::from_utf8(c).ok()?.parse().ok()?)),
             (Datum::Bool(v), Constant::Bool(c)) => Some(v.cmp(c)),
             (Datum::Int(v), Constant::Bool(c)) => Some(v.cmp(&i128::from(*c))),
             (Datum::Text(v) | Datum::Bytes(v), Constant::Bytes(c)) => Some(v.as_ref().cmp(c.as_slice())),
