@@ -232,10 +232,23 @@ impl Protocol for Gamespy1 {
     }
 
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
+        if master_word(p).is_some() {
+            return None;
+        }
         recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p))
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+        // A client may ask a server to prove itself, too.
+        let ours = match master_word(p) {
+            Some(b"secure") => known.conversation && known.direction == Direction::C2s,
+            Some(b"validate") => known.open && known.direction == Direction::S2c,
+            Some(_) => false,
+            None => true,
+        };
+        if !ours {
+            return None;
+        }
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p));
         read.or_else(|| unknown(&Self::INFO, p, known))
     }
@@ -287,14 +300,19 @@ fn unnumbered(g: Probe, p: &[u8]) -> Probe {
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
     Probe { begins: p.starts_with(br"\gamename\"), role, ..g }
 }
-/// Whether a backslash follows the first command; `None` if that command is unknown. Master servers send `secure`.
+/// The first word, where it is one of those that servers and master servers exchange.
+fn master_word(p: &[u8]) -> Option<&[u8]> {
+    let word = p.strip_prefix(BACKSLASH)?.split(|b| *b == b'\\').next()?;
+    [&b"heartbeat"[..], b"secure", b"validate"].contains(&word).then_some(word)
+}
+/// Whether a backslash follows the first command; `None` if that command is unknown.
 fn command(p: &[u8]) -> Option<bool> {
     let text = p.strip_prefix(b"\\").unwrap_or(p);
     let command = text.split(|b| *b == b'\\').next()?;
     COMMANDS.contains(&command).then_some(text.len() > command.len())
 }
 fn asks(p: &[u8]) -> bool {
-    let answers = query_id(p).is_some() || is_final(p) || p.starts_with(b"\\secure");
+    let answers = query_id(p).is_some() || is_final(p);
     command(p) == Some(true) && Str(p).is_plain() && !answers
 }
 

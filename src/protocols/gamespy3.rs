@@ -45,7 +45,9 @@ const MAX_HANDSHAKES: usize = 16_384;
 const MAX_STATS: usize = 65_536;
 /// Lifetime of a challenge in the SDK, in nanoseconds.
 const LIFE: i64 = 4_000_000_000;
-/// Shortest request and answer in bytes.
+/// Port of GameSpy's master server.
+const MASTER_PORT: u16 = 27900;
+/// Length of the shortest request in bytes.
 const REQUEST_HEADER: usize = 7;
 
 fields! {
@@ -465,6 +467,12 @@ impl Protocol for Gamespy3 {
             ]),
         ],
     };
+
+    fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
+        // The master server answers so to a game that asks whether it is served.
+        let by_master = ports[0] == MASTER_PORT && p.starts_with(b"\xfe\xfd\x09\0\0\0\0");
+        if by_master { None } else { recognise::<Self>(p, wire_len) }
+    }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);

@@ -1,7 +1,7 @@
 //! What is said of healthy, cut and damaged conversations in the queries of GameSpy and of Quake.
 
 use crate::kit::feed::samples;
-use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, play, s, shots};
+use crate::kit::play::{Collected, END, MS, S, START, Shot, c, foreign, play, s, shots};
 use qdissect::rule::Severity;
 use std::collections::BTreeSet;
 
@@ -143,4 +143,43 @@ fn a_part_without_a_number_belongs_to_the_answer_under_way_whatever_numbers_the_
     let cut = |shot: Shot| Shot { bytes: shot.bytes[..80].to_vec(), ..shot };
     let polls = (0..3).flat_map(|n| [c(n * S, r"'\status\'"), cut(s(n * S + MS, first))]);
     assert!(!rules(&hear(&polls.collect::<Vec<_>>())).contains(&"GS1-TXN-002"));
+}
+
+/// Plays them from another client of the first server, whose port is the one given.
+fn elsewhere(shots: &[Shot], port: u16) -> Vec<Shot> {
+    let moved = |shot: &Shot| {
+        let mut shot = shot.clone();
+        let [address, at] = if shot.bytes[30..34] == END.0 { [26, 34] } else { [30, 36] };
+        shot.bytes[address..address + 4].copy_from_slice(&[203, 0, 113, 9]);
+        shot.bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+        shot
+    };
+    shots.iter().map(moved).collect()
+}
+
+#[test]
+fn what_servers_and_master_servers_say_to_each_other_is_no_query() {
+    // The server sends, the master server asks for proof and gets it.
+    let announced = [
+        s(S, r"'\heartbeat\27100\gamename\ut\final\'"),
+        c(S + MS, r"'\secure\ABCDEF'"),
+        s(S + 2 * MS, r"'\validate\abcdef\final\'"),
+        s(2 * S, r"'\heartbeat\27100\gamename\ut\statechanged\1'"),
+        s(3 * S, "03 01020304 'localip0' 00 '192.0.2.10' 00 00 00"),
+        c(3 * S + MS, "fefd01 01020304 'ABCDEF' 00"),
+        s(4 * S, "09 00000000 'ut3pc' 00"),
+        c(4 * S + MS, "fefd09 00000000"),
+    ];
+    assert!(hear(&elsewhere(&announced, 27_900)).packets.is_empty());
+    // The same from the port of a server that is known.
+    let asked = [
+        c(0, r"'\status\'"),
+        s(MS, r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'"),
+    ];
+    let heard = hear(&[&asked[..], &elsewhere(&announced[..7], 27_900)].concat());
+    assert_eq!(heard.packets.iter().map(|p| p.frame).collect::<Vec<_>>(), [2, 3]);
+    // A client may ask for the proof, too.
+    let proof = [c(S, r"'\secure\ABCDEF'"), s(S + MS, r"'\validate\abcdef\queryid\8.1\final\'")];
+    let heard = hear(&[asked, proof].concat());
+    assert_eq!(told(&heard)[2..], [("request", vec![]), ("response", vec![])]);
 }
