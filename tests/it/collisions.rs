@@ -1,7 +1,8 @@
 //! Same first bytes, different protocols: what looks like one of ours and is not.
 
 use crate::kit::play::{
-    CLIENTS, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, foreign, play, s, shot,
+    CLIENTS, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines, play, s,
+    shot,
 };
 use qdissect::protocols::{Direction, Level};
 use qdissect::rule::hex;
@@ -194,6 +195,30 @@ fn the_length_of_a_password_is_no_type_of_a_query() {
     let shots = [c(0, &format!("ffffffff 54000000 {}", "70".repeat(84))), foreign(START + 60_000 * MS)];
     let (heard, _) = play(&shots);
     assert!(heard.packets.iter().all(|p| p.id.info().name != "a2s"), "{heard:#?}");
+}
+
+#[test]
+fn a_password_of_any_length_is_one_whatever_spoke_on_the_socket_before() {
+    let source = [
+        "ffffffff 54 'Source Engine Query' 00",
+        "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769",
+    ];
+    for length in 1..=255u8 {
+        let password = "70".repeat(length.into());
+        let console = format!("ffffffff {length:02x}000000 {password} 0c000000 730074006100740075007300");
+        let alone = c(10 * MS, &console);
+        let mut cut = alone.clone();
+        cut.bytes.truncate(alone.bytes.len() - 14);
+        let known = [c(0, source[0]), s(MS, source[1])];
+        for before in [&known[..], &[]] {
+            let shots = [before, &[alone.clone(), foreign(START + 60_000 * MS)]].concat();
+            let last = play(&shots).0.packets.pop().expect("it is claimed");
+            assert_eq!((last.id.info().name, last.message), ("skycoop", "rcon_request"), "{length}");
+            let shots = [before, &[cut.clone(), foreign(START + 60_000 * MS)]].concat();
+            let text = lines(everything(), &shots);
+            assert!(!text.contains("ppp") && !text.contains("707070"), "{length}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -546,8 +546,9 @@ fn is_environment(letter: u8) -> bool {
 pub(super) fn info_level(p: &[u8]) -> Option<Level> {
     match most(zero_ended, 4, p.get(6..)?) {
         (0, _) => None,
-        (1, _) => Some(Level::Low),
         (4, rest) if info_ends(rest).is_ok_and(|(rest, ())| rest.is_empty()) => Some(Level::High),
+        _ if !super::is_no_console(p) => None,
+        (1, _) => Some(Level::Low),
         _ => Some(Level::Medium),
     }
 }

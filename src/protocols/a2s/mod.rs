@@ -126,7 +126,7 @@ static MESSAGES: [Message; 18] = [
         PING_STEP,
         &[
             Form::of(b"\xff\xff\xff\xff\x69").long(5, 9).when(is_padded).level(Level::Low),
-            Form::of(b"\xff\xff\xff\xff\x69").when(is_no_word).known(),
+            Form::of(b"\xff\xff\xff\xff\x69").when(|p| is_no_word(p) && is_no_console(p)).known(),
         ],
     ),
     word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]),
@@ -307,7 +307,7 @@ impl Protocol for A2s {
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
                 stray(SPLIT_MESSAGE)
             }
-            [0xff, 0xff, 0xff, 0xff, ..] => stray(UNKNOWN),
+            [0xff, 0xff, 0xff, 0xff, ..] if is_no_console(p) => stray(UNKNOWN),
             _ if MARK.starts_with(p) && known.conversation => stray(UNKNOWN),
             _ => None,
         }
@@ -434,10 +434,10 @@ fn with_hidden(probe: Probe, p: &[u8], wire_len: usize) -> Probe {
     let hidden = probe.message <= RULES_REQUEST && hides_challenge(p, wire_len);
     Probe { request_state: if hidden { CARRIES } else { probe.request_state }, ..probe }
 }
-/// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type.
+/// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type, and then
+/// the password.
 fn is_no_console(p: &[u8]) -> bool {
-    let length = p.get(4..).and_then(|p| p.first_chunk()).map(|length| u32::from_le_bytes(*length) as usize);
-    length.is_none_or(|length| length.checked_add(8) != Some(p.len()))
+    !matches!(*p, [_, _, _, _, _, 0, 0, 0, b' '..=b'~' | 0x80..=0xff, ..])
 }
 fn is_padded(p: &[u8]) -> bool {
     p.iter().skip(5).all(|byte| [0, 0xff, b'0'].contains(byte))

@@ -327,10 +327,10 @@ fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a 
 
 // Remote control on the same socket: a password in clear text, a command, an answer. It is recognised only if its lengths end
 // exactly where the datagram ends, because a Source query begins with the same four bytes and has a printable byte in place of
-// the first length.
+// the first length, which may be that of a password, too.
 
 /// Maximum length of a password that is recognised, in bytes.
-const LONGEST_PASSWORD: i32 = 64;
+const LONGEST_PASSWORD: i32 = 255;
 
 fields! {
     list RCON_FIELDS;
