@@ -51,10 +51,12 @@ impl<S: Listener> Pipeline<'_, S> {
         let level = if doubtful { level.min(Level::Medium) } else { level };
         if level == Level::Hint || level < self.options.min_confidence {
             self.table.hide(told.slot, told.pairing);
+            self.totals.by_servers += u64::from(level > Level::Hint && v.direction == Direction::S2c);
             return self.deliver_unclaimed(d);
         }
         self.totals.recognised += 1;
         let (message, direction) = (v.probe.message, v.direction);
+        self.totals.by_servers += u64::from(direction == Direction::S2c);
         let asked = told.pairing.asked();
         self.sink.begin();
         let secrets = self.options.secrets;
@@ -73,9 +75,6 @@ impl<S: Listener> Pipeline<'_, S> {
             more_findings = self.sink.notes().more();
             if more_findings > 0 && told.is_copy() {
                 more_findings = 0;
-            }
-            if self.wants.silence && direction == Direction::S2c {
-                self.silences.heard();
             }
             if self.has_news(&told) {
                 let awaited = self.table.awaited(told.slot, d, v, told.pairing);

@@ -55,7 +55,7 @@ impl<S: Listener> Pipeline<'_, S> {
         if !self.wants.silence {
             return Ok(());
         }
-        let heard = self.totals.answered + self.totals.late;
+        let heard = self.totals.by_servers;
         let before = std::mem::replace(&mut self.heard_before, heard);
         let (silent, symptoms) = self.silences.take(&self.options, heard > before);
         self.totals.findings.take_back(&symptoms);

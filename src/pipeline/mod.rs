@@ -72,7 +72,7 @@ pub struct Pipeline<'r, S: Listener> {
     memories: Memories,
     attribution: Attribution,
     silences: Silences,
-    /// Number of answered exchanges in earlier files that the current ones do not continue.
+    /// [`Totals::by_servers`] in earlier files that the current ones do not continue.
     heard_before: u64,
     checksums: Checksums,
     pending: Pending,

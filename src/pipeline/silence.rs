@@ -74,8 +74,6 @@ pub(super) struct Silences {
     again: Numbered<Again>,
     /// Possible requests, by the endpoint and the protocol of their server.
     candidates: HashMap<(Endpoint, Id), Asked>,
-    /// Some server has sent something.
-    anybody: bool,
     /// Capture time at the end of the input; unknown before.
     end: Time,
     forgotten: u64,
@@ -100,7 +98,6 @@ impl Silences {
             unheard: HashMap::new(),
             again: Numbered::new(budget.of(MAX_AGAIN)),
             candidates: HashMap::new(),
-            anybody: false,
             end: Time::UNKNOWN,
             forgotten: 0,
         }
@@ -110,13 +107,6 @@ impl Silences {
     #[inline(always)]
     pub fn answered(&mut self, server: u32) {
         self.answered.set(server as usize);
-    }
-
-    /// Notes that a server has sent something, whether it answers a request or not: the capture holds both
-    /// directions.
-    #[inline]
-    pub fn heard(&mut self) {
-        self.anybody = true;
     }
 
     /// Notes the retransmission of a request.
@@ -211,10 +201,10 @@ impl Silences {
     }
 
     /// Ends a series of files: returns the servers that answered nothing, and the counts of findings that are only
-    /// symptoms of that. `heard` says whether the capture holds an answer.
+    /// symptoms of that. `heard` says whether the capture holds anything that a server sent.
     pub fn take(&mut self, options: &Options, heard: bool) -> (Vec<Silent>, Counts) {
         let unheard = std::mem::take(&mut self.unheard);
-        let nobody = !heard && !self.anybody && options.watched.is_none();
+        let nobody = !heard && options.watched.is_none();
         let long = if options.watched.is_some() { 0 } else { LONG };
         let mut silent: Vec<Unheard> = unheard
             .into_iter()
@@ -224,7 +214,7 @@ impl Silences {
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
         self.answered.clear();
-        (self.anybody, self.end) = (false, Time::UNKNOWN);
+        self.end = Time::UNKNOWN;
         let mut symptoms = Counts::default();
         let Some(severity) = options.policy.severity(&GEN_009) else { return (vec![], symptoms) };
         let told = silent.into_iter().map(|unheard| {

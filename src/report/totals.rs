@@ -58,6 +58,8 @@ pub struct Totals {
     pub not_datagrams: DropCounts,
     /// Exchanges that have closed.
     pub exchanges: u64,
+    /// Datagrams that servers sent, whether they answer a request or not: they show that the capture has both directions.
+    pub by_servers: u64,
     /// Exchanges answered in time.
     pub answered: u64,
     /// Exchanges answered after the window.
@@ -164,11 +166,11 @@ impl Totals {
         }
     }
 
-    /// Whether a server was asked more than once, or an endpoint may have been asked, and none has answered or refused
+    /// Whether a server was asked more than once, or an endpoint may have been asked, and none has sent or refused
     /// anything.
     pub fn one_way(&self) -> bool {
         let all = self.all();
-        let heard = all.answered + all.late + all.refused + all.one_sided.len() as u64;
+        let heard = all.by_servers + all.refused;
         let asked = all.unanswered + all.undecided > 1 || !all.candidates.is_empty();
         heard == 0 && asked && all.candidates.iter().all(|c| c.refused == 0)
     }

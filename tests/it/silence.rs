@@ -91,6 +91,22 @@ fn whoever_answers_once_is_not_silent() {
 }
 
 #[test]
+fn whatever_a_server_sends_shows_that_the_capture_has_both_directions() {
+    let asked = polls(&[0, 3 * S, 6 * S]);
+    let told_of = |asked: &[Shot], sent: &str| {
+        let shots = [asked, &[s(6 * S + MS, sent), clock(LATER)]].concat();
+        let (heard, totals) = play(&shots);
+        assert!(!totals.one_way(), "{sent}");
+        heard.silent.iter().map(|silent| silent.finding.to_string()).collect::<Vec<_>>()
+    };
+    let text = |seconds: &str| [format!("server answered none of its requests: 3 datagrams in {seconds} s")];
+    // A cookie of no poll, and what is no answer.
+    assert_eq!(told_of(&asked, &STATE.replace("ef", "ee")), text("6.0"));
+    let queries: Vec<_> = (0..3).map(|n| c(n * S, "feffffff")).collect();
+    assert_eq!(told_of(&queries, "05 00000011223344556677"), text("2.0"));
+}
+
+#[test]
 fn every_retransmission_counts() {
     let eight = |gap: i64, end: i64| {
         let shots: Vec<_> = (0..8).map(|n| c(n * gap, POLL)).chain([clock(end)]).collect();
