@@ -178,7 +178,13 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     }
 
     /// Reports a part of the payload that lies within a leaf, or that is reported at another place than it is found.
-    pub fn part(&mut self, field: &'static super::Field, text: &'a [u8], show: fn(Str<'a>) -> Value<'a>) {
+    /// Returns where it is found, for checks.
+    pub fn part(
+        &mut self,
+        field: &'static super::Field,
+        text: &'a [u8],
+        show: fn(Str<'a>) -> Value<'a>,
+    ) -> super::Span {
         let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
         let shown = show(Str(text));
@@ -186,6 +192,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             self.facts.take(fact, shown);
         }
         self.derived_at(field, at, shown);
+        at
     }
 }
 

@@ -740,15 +740,19 @@ const SAYS: [(&[u8], Fact); 12] = [
     (b"maxclients", Fact::MaxPlayers),
     (b"clients", Fact::Players),
 ];
+/// Variables that are numbers.
+const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
 const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
 
 /// Reads variables, and returns a bit for each [`Fact`] that they state.
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
     let (mut said, mut seen) = (0, Repeats::default());
-    // FiveM's second info string is reported together with the first.
-    let second = c.rest().windows(2).rposition(|two| two == b"\n\\").filter(|_| status);
-    let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).map(line).unwrap_or_default();
-    let mut parts = second.split(|b| *b == b'\\');
+    let mut seen_again = Repeats::default();
+    // FiveM's second info string is reported together with the first, and states nothing about the server.
+    let second = c.rest().windows(2).position(|two| two == b"\n\\").filter(|_| status);
+    let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).unwrap_or_default();
+    let second = second.split(|b| *b == 0).next().unwrap_or_default();
+    let mut parts = second.strip_suffix(b"\n").unwrap_or(second).split(|b| *b == b'\\');
     let mut pairs = std::iter::from_fn(|| Some((parts.next()?, parts.next()?))).peekable();
     let mut own = c.skip(b"\\");
     c.repeat(&INFO, own || pairs.peek().is_some(), |c| {
@@ -756,14 +760,29 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fa
             own = variable(c, &mut said, &mut seen)?;
         } else if let Some((key, value)) = pairs.next() {
             c.group(&VARIABLE, |c| {
-                c.part(&KEY, key, Str::utf8_or_latin1);
-                c.part(&VALUE, value, Str::utf8_or_latin1);
+                further_variable(c, [key, value], &mut seen_again);
                 Ok(())
             })?;
         }
         Ok(own || pairs.peek().is_some())
     })?;
     Ok(said)
+}
+
+/// Reports a variable behind the players, and checks it as those before them.
+fn further_variable<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    [key, value]: [&'a [u8]; 2],
+    seen: &mut Repeats<'a>,
+) {
+    let cut = c.is_cut();
+    let at = c.part(&KEY, key, Str::utf8_or_latin1);
+    c.about(Some(&KEY));
+    c.check_at(&INF_003, at, || cut || !key.is_empty());
+    c.check_at(&INF_004, at, || cut || key.is_empty() || !seen.repeats(key));
+    let at = c.part(&VALUE, value, Str::utf8_or_latin1);
+    c.about(Some(&VALUE));
+    c.check_at(&INF_006, at, || cut || Str(value).decimal().is_some() || !COUNTS.contains(&key));
 }
 
 /// Reads a variable; returns whether another one follows.
@@ -773,7 +792,6 @@ fn variable<'a, S: FieldSink>(
     seen: &mut Repeats<'a>,
 ) -> Result<bool, Fault> {
     const END: &[u8] = b"\\\n\0";
-    const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
     c.group(&VARIABLE, |c| {
         let key = c.words(&KEY, until(END))?;
         let whole = !c.may_go_on();

@@ -419,7 +419,9 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     if parts().count() > PARTS.len() {
         let at = c.last();
         c.derived_in(&EXTRA, Shape::List, at, |c| {
-            parts().skip(PARTS.len()).for_each(|part| c.part(&EXTRA_PART, part, Str::into));
+            parts().skip(PARTS.len()).for_each(|part| {
+                c.part(&EXTRA_PART, part, Str::into);
+            });
         });
     }
     let part = |n: usize| parts().nth(n).map(Str);

@@ -2,7 +2,10 @@
 
 use crate::kit::feed::samples;
 use crate::kit::play::{Collected, END, MS, S, START, Shot, c, foreign, play, s, shots};
-use qdissect::rule::Severity;
+use qdissect::contract::Context;
+use qdissect::decode::{Heard, Value};
+use qdissect::protocols::{Direction, Id};
+use qdissect::rule::{Severity, hex};
 use std::collections::BTreeSet;
 
 const HS: &str = "fefd09 01020304";
@@ -182,4 +185,51 @@ fn what_servers_and_master_servers_say_to_each_other_is_no_query() {
     let proof = [c(S, r"'\secure\ABCDEF'"), s(S + MS, r"'\validate\abcdef\queryid\8.1\final\'")];
     let heard = hear(&[asked, proof].concat());
     assert_eq!(told(&heard)[2..], [("request", vec![]), ("response", vec![])]);
+}
+
+/// An answer to Quake 3's `getstatus`.
+fn status(answer: &str) -> String {
+    format!("ffffffff 'statusResponse' 0a {answer}")
+}
+
+/// Rules that it breaks.
+fn broken_by_status(answer: &str) -> Vec<&'static str> {
+    let heard = talk(&[["ffffffff 'getstatus'", &status(answer)]]);
+    assert_eq!(told(&heard)[1].0, "status_response", "{answer}");
+    let mut rules = heard.frame(3).rules();
+    rules.retain(|rule| !["GEN-007", "Q3-SEC-001"].contains(rule));
+    rules
+}
+
+/// The name that an answer states, and the numbers of players.
+fn stated(id: Id, message: &str, answer: &str) -> (String, [Option<u32>; 2]) {
+    let message = id.info().messages.iter().position(|m| m.name == message).expect("it is declared");
+    let (bytes, mut heard) = (hex(answer), Heard::default());
+    let cx = Context::of(message as u8, Direction::S2c);
+    let facts = id.dissect(&bytes, &cx, &mut heard).expect("it is sound");
+    let name = match facts.server_name {
+        Some(Value::Text(name)) => String::from_utf8_lossy(name).into_owned(),
+        _ => String::new(),
+    };
+    (name, [facts.players, facts.max_players])
+}
+
+#[test]
+fn what_fivem_has_behind_the_players_is_an_info_string_of_its_own() {
+    let first = r#"'\sv_hostname\Lab\mapname\m\sv_maxclients\8' 0a '0 0 "Ann"' 0a"#;
+    // A variable may stand in both, and a value may have lines.
+    let sound = format!(r"{first} '\sv_hostname\Other\sv_maxclients\64\clients\32\text\one' 0a 'two\tags\a'");
+    assert_eq!(broken_by_status(&sound), [""; 0]);
+    let expected = ("Lab".to_owned(), [Some(1), Some(8)]);
+    for answer in [first, &sound] {
+        assert_eq!(stated(Id::Quake3, "status_response", &status(answer)), expected);
+    }
+    for (more, rule) in [
+        (r"'\a\b\\x'", "Q3-INF-003"),
+        (r"'\a\b\a\c'", "Q3-INF-004"),
+        (r"'\clients\many'", "Q3-INF-006"),
+        (r"'\a\b\c'", "Q3-INF-002"),
+    ] {
+        assert_eq!(broken_by_status(&format!("{first} {more}")), [rule]);
+    }
 }
