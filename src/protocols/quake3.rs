@@ -312,6 +312,10 @@ const SAMPLES: &[Example] = &[
 /// The bytes before the command word in messages of the client and of the server.
 const CLIENT: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x02", b"\xff\xff\xff\xff\xff"];
 const SERVER: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff"];
+/// How lines of QuakeWorld about servers for spectators begin.
+const QTV: &[u8] = b"qtv ";
+/// The bytes between the tokens of a player's line.
+const BLANKS: &[u8] = b" \t\r\x0c";
 /// The bytes that may follow a command word.
 const BEHIND: &[u8] = b" \n\0";
 
@@ -365,6 +369,7 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
             answers(Form::of(b"n")).when(has_player).level(Level::Low),
             answers(Form::of(b"n")).when(may_have_player).known(),
+            answers(Form::of(b"n")).when(has_nothing).awaited(),
             Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
         ],
     )
@@ -602,6 +607,12 @@ fn may_have_player(p: &[u8]) -> bool {
     matches!(words(p), [b'n', b'\\' | b'0'..=b'9' | b'-', ..])
 }
 
+/// Whether this is QuakeWorld's answer without an info string where nobody plays, or with lines about servers only.
+fn has_nothing(p: &[u8]) -> bool {
+    let rest = words(p).get(1..).unwrap_or_default();
+    rest.starts_with(QTV) || rest.iter().all(|b| b"\n\0".contains(b))
+}
+
 /// Whether the line ends with the numbers of players and the maximum.
 fn ends_with_places(p: &[u8]) -> bool {
     words(p).strip_prefix(b"info\n").is_some_and(|rest| places(line(rest)).is_some())
@@ -636,8 +647,8 @@ fn whole_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
 }
 
 fn asked_challenge(p: &[u8]) -> Option<u64> {
-    let challenge = line(words(p)).split(|b| *b == b' ').nth(1)?;
-    (!challenge.is_empty()).then(|| hashed(challenge))
+    let words = line(words(p)).split(|b| *b == b' ').filter(|word| !word.is_empty());
+    words.skip(1).map(hashed).next()
 }
 
 fn repeated_challenge(p: &[u8]) -> Option<u64> {
@@ -658,8 +669,8 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     let word = c.words(&WORD, until(BEHIND))?;
     c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
     c.check(&SEC_003, || true);
-    let blank = c.skip(b" ");
-    let more = blank && c.rest().first().is_some_and(|next| !BEHIND.contains(next));
+    c.skip_all(b" ");
+    let more = c.rest().first().is_some_and(|next| !BEHIND.contains(next));
     match cx.message {
         GETSTATUS_REQUEST | GETINFO_REQUEST if more => {
             let challenge = c.words(&CHALLENGE, until(BEHIND))?;
@@ -791,7 +802,6 @@ fn variable<'a, S: FieldSink>(
     said: &mut u32,
     seen: &mut Repeats<'a>,
 ) -> Result<bool, Fault> {
-    const END: &[u8] = b"\\\n\0";
     c.group(&VARIABLE, |c| {
         let key = c.words(&KEY, until(END))?;
         let whole = !c.may_go_on();
@@ -803,12 +813,25 @@ fn variable<'a, S: FieldSink>(
         if !valued {
             return Ok(false);
         }
-        let value = c.words(&VALUE, until(END))?;
+        let value = c.words(&VALUE, value)?;
         let whole = !c.may_go_on();
         c.check(&INF_006, || !whole || value.decimal().is_some() || !COUNTS.contains(&key.0));
-        *said |= c.says(&SAYS, key, value);
+        // Engines compare names without case.
+        let mut names = SAYS.iter().map(|(name, _)| Str(name));
+        let name = names.find(|name| name.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
+        *said |= c.says(&SAYS, name, value);
         Ok(c.skip(b"\\"))
     })
+}
+
+/// The bytes that end a key or a value.
+const END: &[u8] = b"\\\n\0";
+
+/// A value. A carriage return in front of the line feed belongs to the end of the line.
+fn value(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, found) = until(END)(i)?;
+    let value = found.0.strip_suffix(b"\r").filter(|_| rest.starts_with(b"\n")).unwrap_or(found.0);
+    text(value.len())(i)
 }
 
 /// Reads the rest of an info response after the variables.
@@ -823,19 +846,15 @@ fn status_body<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     [quakeworld, has_info]: [bool; 2],
 ) -> Result<(), Fault> {
+    c.skip(b"\r");
     let mut ended = c.skip(b"\n") || !has_info;
-    c.skip_all(b"\n");
+    skip_lines(c);
     let (mut count, any) = (0u32, is_player(c));
     c.groups([&PLAYERS, &PLAYER], any, |c| {
         count = count.saturating_add(1);
         player(c, quakeworld)?;
         ended = c.skip(b"\n");
-        // Servers send empty lines, and QuakeWorld servers lines about servers for spectators.
-        while let [b'\n', ..] | [b'q', b't', b'v', b' ', ..] = c.rest() {
-            let text = line(c.rest());
-            c.skip(text);
-            c.skip(b"\n");
-        }
+        skip_lines(c);
         Ok(is_player(c))
     })?;
     let cut = c.is_cut();
@@ -846,6 +865,19 @@ fn status_body<S: FieldSink>(
         c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);
     }
     c.ignored(&IGNORED)
+}
+
+/// Skips empty lines, and lines of QuakeWorld about servers for spectators.
+fn skip_lines<S: FieldSink>(c: &mut Cursor<'_, '_, S>) {
+    loop {
+        let text = line(c.rest());
+        let empty = text.trim_ascii().is_empty() && text.len() < c.rest().len();
+        if !text.starts_with(QTV) && !(empty && c.rest().get(text.len()) == Some(&b'\n')) {
+            return;
+        }
+        c.skip(text);
+        c.skip(b"\n");
+    }
 }
 
 /// Whether a player's line follows.
@@ -870,8 +902,8 @@ fn tokens(line: &[u8]) -> Option<Tokens<'_>> {
                     behind.first() == Some(&b' ') && (b.is_ascii_digit() || b"-\"".contains(b))
                 })
             }
-            Some([b' ', ..] | []) => !quoted,
-            _ => false,
+            Some([b, ..]) => !quoted && b.is_ascii_whitespace(),
+            _ => !quoted,
         };
         let (token, behind) = inside.split_at((0..=inside.len()).find(ends)?);
         out.try_push((quoted, token)).ok()?;
@@ -917,7 +949,7 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
         return Ok(());
     };
     c.check(&PLR_001, || true);
-    c.skip_all(b" ");
+    c.skip_all(BLANKS);
     let (named, extra) = tokens.split_at(fields.len().min(tokens.len()));
     for (field, part) in fields.iter().zip(named) {
         token(c, field, *part)?;
@@ -941,7 +973,7 @@ fn token<S: FieldSink>(
     c.skip(if quoted { b"\"" } else { b"" });
     c.words(field, text(part.len()))?;
     c.skip(if quoted { b"\"" } else { b"" });
-    c.skip_all(b" ");
+    c.skip_all(BLANKS);
     Ok(())
 }
 

@@ -233,3 +233,40 @@ fn what_fivem_has_behind_the_players_is_an_info_string_of_its_own() {
         assert_eq!(broken_by_status(&format!("{first} {more}")), [rule]);
     }
 }
+
+#[test]
+fn lines_of_quake_3_may_end_as_they_do_on_windows_and_have_any_blanks() {
+    let info = r"'\sv_hostname\Lab\sv_maxclients\8'";
+    let expected = ("Lab".to_owned(), [Some(2), Some(8)]);
+    for lines in [
+        r#"0a '5 48 "Ann"' 0a '5 48 "Bob" 2' 0a"#,
+        r#"0d0a '5 48 "Ann"' 0d0a '5 48 "Bob" 2' 0d0a 0d0a"#,
+        r#"0a0a '5' 09 '48  "Ann"' 09 0a '  5 48 "Bob" 2 ' 0a ' ' 0a"#,
+    ] {
+        let answer = format!("{info} {lines}");
+        assert_eq!(broken_by_status(&answer), [""; 0], "{lines}");
+        assert_eq!(stated(Id::Quake3, "status_response", &status(&answer)), expected, "{lines}");
+    }
+}
+
+#[test]
+fn names_of_variables_are_compared_without_case() {
+    let answer =
+        r"ffffffff 'infoResponse' 0a '\challenge\abc\HostName\Lab\MapName\m\Clients\1\SV_MaxClients\8'";
+    let heard = talk(&[["ffffffff 'getinfo  abc'", answer]]);
+    assert_eq!((heard.frame(2).rules(), heard.frame(3).rules()), (vec![], vec!["GEN-007"]));
+    assert_eq!(stated(Id::Quake3, "info_response", answer), ("Lab".to_owned(), [Some(1), Some(8)]));
+}
+
+#[test]
+fn an_empty_server_of_quake_world_answers_a_request_for_its_players() {
+    for answer in
+        ["ffffffff 'n' 00", "ffffffff 'n' 0a 00", "ffffffff 'n' 'qtv 1 \"x\" \"1@a:28000\" 4' 0a 00"]
+    {
+        let heard = talk(&[["ffffffff 'status 34'", answer]]);
+        assert_eq!((told(&heard)[1].0, heard.exchanges.len()), ("status_response", 1), "{answer}");
+        assert!(!rules(&heard).iter().any(|rule| rule.starts_with("Q3-")), "{answer}");
+        assert_eq!(stated(Id::Quake3, "status_response", answer).1, [Some(0), None]);
+    }
+    assert!(hear(&[s(0, "ffffffff 'n' 00")]).packets.is_empty());
+}
