@@ -24,6 +24,9 @@ fields! {
     DECOMPRESSED_SIZE = "split.decompressed_size": Uint;
     /// CRC-32 of those.
     CRC32 = "split.crc32": Uint;
+    /// The first of those bytes in a part that is not the first: they end texts that may have begun before it. Masked
+    /// unless --show-secrets is given, for they may be a password.
+    SPLIT_CONTINUED = "split.continued": Bytes;
     /// Bytes of the message that the part holds, as they are sent.
     SPLIT_DATA = "split.data": Bytes;
     /// Frames of the parts, in the order of their numbers.

@@ -20,8 +20,8 @@ mod answers;
 use super::prelude::*;
 use crate::capture::Time;
 use crate::contract::{
-    Answers, CRC32, DECOMPRESSED_SIZE, Joining, Layout, Piece, SPLIT, SPLIT_DATA, SPLIT_FIELDS, SPLIT_ID,
-    SPLIT_LAYOUT, SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split,
+    Answers, CRC32, DECOMPRESSED_SIZE, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED, SPLIT_DATA,
+    SPLIT_FIELDS, SPLIT_ID, SPLIT_LAYOUT, SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split,
 };
 use crate::net::Endpoint;
 use answers::{rules as rule_list, *};
@@ -615,7 +615,16 @@ fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(
             c.field(&CRC32, le_u32)?;
         }
         // A rule may contain a password, and the part may begin or end anywhere within it.
-        c.secret(cx.secrets || !may_show_password(c.rest()));
+        let shown = cx.secrets || !may_show_password(c.rest());
+        if split.number > 0 {
+            // If the layout is only guessed, two zeros may belong to the header.
+            let texts = if cx.layout.is_some() { 2 } else { 4 };
+            let continued = c.rest().split_inclusive(|byte| *byte == 0).take(texts).map(<[u8]>::len).sum();
+            c.field_as(&SPLIT_CONTINUED, bytes(continued), |value| {
+                if cx.secrets { Value::Bytes(value) } else { Value::Secret(FieldKind::Bytes) }
+            })?;
+        }
+        c.secret(shown);
         c.ignored(&SPLIT_DATA)
     })
 }
