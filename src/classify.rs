@@ -169,7 +169,7 @@ impl Verdict {
 /// The open requests of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting {
-    /// Whether there are any.
+    /// Whether there are any, or any whose answer has not come in all its parts.
     pub open: bool,
     /// The value that the latest of them carries in the place where an answer would carry an issued one, for that
     /// request may be the answer instead; if there is none, the value issued last.

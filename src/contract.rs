@@ -150,7 +150,7 @@ pub struct Known {
     pub level: Level,
     /// The two ends have exchanged datagrams before; otherwise only the server is known.
     pub conversation: bool,
-    /// A request of the conversation is open.
+    /// A request of the conversation is open, or further parts of its answer may come.
     pub open: bool,
     /// The datagram of the receiver that waits for an answer may instead have issued this value to the sender.
     pub issued: Option<u32>,

@@ -47,13 +47,17 @@ impl Table {
     pub fn waiting(&self, slot: Slot) -> Waiting {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
         let declared = c.id.info().steps;
-        let (mut steps, mut issued) = (0, None);
-        for (_, r) in self.chain(slot).filter(|(_, r)| r.state == State::Open) {
+        let (mut open, mut steps, mut issued) = (false, 0, None);
+        for (_, r) in self.chain(slot) {
+            open |= matches!(r.state, State::Open | State::Answering);
+            if r.state != State::Open {
+                continue;
+            }
             steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
             issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
         }
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        Waiting { open: steps != 0, issued, steps }
+        Waiting { open, issued, steps }
     }
 
     /// The oldest open exchange of a conversation.

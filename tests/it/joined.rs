@@ -195,3 +195,10 @@ fn parts_that_were_sent_before_answer_a_later_request() {
         assert!(ends.contains(&(2, vec![6, 7, 8], vec![])), "{pause}: {ends:?}");
     }
 }
+
+#[test]
+fn a_part_that_numbers_itself_wrongly_is_told_while_others_are_awaited() {
+    // The third of three parts is number 5.
+    let said = rules(&[PARTS[0], PARTS[1], "feffffff 07000000 03 05 0f00 'delta' 00 '4' 00"]);
+    assert_eq!(said, [vec![], vec![], vec!["A2S-SPL-001"]]);
+}
