@@ -212,7 +212,12 @@ impl<'v> Search<'v> {
     /// The result; `issued` is the value that the server issued last to this client.
     pub fn found(self, issued: Option<u32>) -> Found {
         let found = Found { open: self.open > 0, ended_early: self.ended_early, ..Found::default() };
-        let by_order = self.waiting.or(self.any).map(|(_, seq)| seq);
+        // A server waits for the end of a request before it answers.
+        let is_partial = |found: &(Rank, u64)| found.0.1[2];
+        let complete = self.any.filter(|found| !is_partial(found));
+        let by_order =
+            self.waiting.filter(|found| !is_partial(found)).or(complete).or(self.waiting).or(self.any);
+        let by_order = by_order.map(|(_, seq)| seq);
         let by_key = self.by_key.map(|(_, seq)| seq);
         let request = if self.keyed() && !self.is_keyless() { by_key } else { by_order };
         if let Some(seq) = request {

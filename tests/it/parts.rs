@@ -64,6 +64,18 @@ fn the_parts_of_a_request_are_one_exchange() {
 }
 
 #[test]
+fn an_answer_between_the_parts_of_a_request_belongs_to_the_request_before() {
+    let [whole, head, tail] = [c(0, ID), c(300, "6563686f 1e 6f6e6520"), c(310, "74776f 04")];
+    let echo = s(600, "3130 6563686f 1e 11 6f6e652074776f 04");
+    let heard = hear(&[whole, head.clone(), s(305, IDR), tail, echo]);
+    let ends = [(1, vec![3], Outcome::Answered), (2, vec![5], Outcome::Answered)];
+    assert_eq!(exchanges(&heard), ends);
+    // If nothing else waits, the capture lacks the end of the request.
+    let heard = hear(&[head, s(305, "3130 6563686f 1e 11 6f6e6520 04")]);
+    assert_eq!(exchanges(&heard), [(1, vec![2], Outcome::Answered)]);
+}
+
+#[test]
 fn a_part_that_nobody_goes_on_with_is_a_message_without_its_end() {
     let heard = hear(&[c(0, ID), s(5, HEAD)]);
     assert_eq!(messages(&heard), [(1, "request"), (2, "response")]);
