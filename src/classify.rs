@@ -293,15 +293,18 @@ impl Memory {
         };
         v.decided = sure && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
-        let asks = |&(direction, _): &(Direction, u32)| {
+        let asks = |direction: Direction, proof: Level| {
             // A server may be a client of others: its conversation suggests that here, or its own message proves
             // it.
             let [_, server] = direction.order([d.src, d.dst]);
-            c.is_some_and(|c| c.client() == server)
-                || sure && level == Level::High && v.direction != direction
+            c.is_some_and(|c| c.client() == server) || sure && level >= proof && v.direction != direction
         };
-        let server = self.known_server(d, v.id).filter(|server| !asks(server));
-        let by_server = server.map(|(direction, _)| direction).or(pinned.map(|(_, direction)| direction));
+        let server = self.known_server(d, v.id).filter(|&(direction, _)| !asks(direction, Level::High));
+        // A port says less than a server that was seen. What looks like a request is not yet an answer because of it.
+        let pin = pinned.map(|(_, direction)| direction).filter(|&direction| {
+            !asks(direction, Level::Medium) && (role, direction) != (Role::MaybeRequest, Direction::S2c)
+        });
+        let by_server = server.map(|(direction, _)| direction).or(pin);
         let Some(direction) = by_server else { return };
         v.server_index = server.map_or(NONE, |(_, index)| index);
         if agrees(v, direction) || reads(d, v, known_at(direction, pinned.is_some())) {

@@ -2,15 +2,16 @@
 //! its own bytes contradict. Nor is one claimed for weak signs alone.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, H1, H2, MS, OK, QI, S, START, Shot, c, everything, foreign, play, report, s,
-    shot,
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, play,
+    report, s, shot,
 };
 use crate::kit::records;
+use qdissect::classify::Choice;
 use qdissect::exchange::Outcome;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Direction::{self, C2s, S2c};
-use qdissect::protocols::Level;
+use qdissect::protocols::{Id, Level};
 use qdissect::report::summary::Summary;
 use qdissect::rule::hex;
 
@@ -232,4 +233,24 @@ fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
     servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
     let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));
     assert_eq!(servers, [(first, Some(b"Alpha".to_vec()), 0), (second, Some(b"Beta".to_vec()), 1)]);
+}
+
+#[test]
+fn a_pinned_port_may_be_that_of_a_client() {
+    let at = |n: usize| START + 10 * MS * n as i64;
+    let other = |port: u16| ([192, 0, 2, 20], port);
+    for (id, talk) in [(Id::Sqp, &[H1, H2, QI, OK][..]), (Id::Satisfactory, &[POLL, STATE])] {
+        for server in [other(9_000), other(END.1)] {
+            let ways = [[END, server], [server, END]].into_iter().cycle();
+            let sent = talk.iter().zip(ways).enumerate();
+            let sent = sent.map(|(n, (text, [from, to]))| shot(at(n), from, to, &hex(text)));
+            let shots: Vec<_> = [foreign(START - 30 * S)].into_iter().chain(sent).collect();
+            let choice = Choice { pins: vec![(END.1, id)], ..Choice::default() };
+            let options = Options { choice, ..everything() };
+            let (heard, totals) = report(options, Collected::<true>::default(), &shots);
+            let told: Vec<_> = heard.packets.iter().map(|p| p.direction).collect();
+            assert_eq!(told, [C2s, S2c].repeat(talk.len() / 2), "{id:?}");
+            assert_eq!((totals.answered, totals.findings.error), (talk.len() as u64 / 2, 0), "{id:?}");
+        }
+    }
 }
