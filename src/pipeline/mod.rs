@@ -276,8 +276,9 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         if !self.pending.is_empty() {
             self.pending.touch(slot);
         }
-        let first = self.first;
-        let near_start = || d.time.since(first).is_none_or(|t| t < EDGE);
+        // By capture time: a clock that is set back makes nothing older than the capture.
+        let (now, first) = (self.table.clock(), self.first);
+        let near_start = || now.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
         let of = |c: &Conversation| (c.latest() != 0, c.issued(), c.level);
         let (asked_before, issued, sure_before) = before.map_or((false, None, Level::Hint), of);

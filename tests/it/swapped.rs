@@ -266,3 +266,13 @@ fn a_symptom_is_one_also_while_its_cause_waits() {
     assert!(told[3].1.contains(&"SQP-RSP-007"), "{told:?}");
     assert_eq!(told[4], (6, vec!["SQP-TXN-001"]), "counted alike in any order: {told:?}");
 }
+
+#[test]
+fn what_comes_after_the_clock_was_set_back_is_not_older_than_the_capture() {
+    let answer = |time: i64| s(time, STATE);
+    let edge = vec!["SFQ-TXN-001", "GEN-005"];
+    let told = |shots: &[Shot]| play(shots).0.packets.iter().map(|p| p.rules()).collect::<Vec<_>>();
+    assert_eq!(told(&[foreign(START), answer(4 * S)]), [edge]);
+    let set_back = [foreign(START), foreign(START + 10 * S), answer(-3_600 * S)];
+    assert_eq!(told(&set_back), [["SFQ-TXN-001"]]);
+}
