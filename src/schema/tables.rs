@@ -52,7 +52,7 @@ fn steps() -> Vec<&'static str> {
 /// A bucket of a histogram.
 fn bucket() -> Value {
     Object::default()
-        .key("from", term("seconds"))
+        .key("from", or_null(term("seconds")))
         .key("to", or_null(term("seconds")))
         .key("count", term("count"))
         .end("So many response times from one on and before another.")

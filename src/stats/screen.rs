@@ -159,9 +159,10 @@ fn spread(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]) -
     let most = buckets.iter().map(|b| b.count).max().unwrap_or(0).max(1);
     let room = usize::from(screen.width).saturating_sub(40).min(BAR);
     for b in buckets {
-        let range = match b.to {
-            Some(to) => format!("{} to {}", short_time(b.from), short_time(to)),
-            None => format!("from {}", short_time(b.from)),
+        let range = match (b.from.map(short_time), b.to.map(short_time)) {
+            (Some(from), Some(to)) => format!("{from} to {to}"),
+            (Some(from), None) => format!("from {from}"),
+            (None, to) => format!("below {}", to.unwrap_or_default()),
         };
         let bar = bar(screen, b.count as f64 / most as f64, room);
         writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", b.count).trim_end())?;

@@ -72,7 +72,7 @@ fn thousandths(x: f64) -> f64 {
 }
 
 fn bucket(b: &Bucket) -> Value {
-    json!({ "from": seconds(b.from), "to": b.to.map(seconds), "count": b.count })
+    json!({ "from": b.from.map(seconds), "to": b.to.map(seconds), "count": b.count })
 }
 
 /// The type of the cells of a column, where they are not empty.
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
-        let spread = Cell::Spread(vec![Bucket { from: 1_000, to: None, count: 2 }]);
+        let spread = Cell::Spread(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
         let sheet =
             sheet(vec![Cell::Name(b"a\xff".to_vec()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
         let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
