@@ -7,8 +7,9 @@ use crate::decode::Listener;
 use crate::net;
 use std::io;
 
-/// A file continues the one before even if it begins up to this much before its end (in nanoseconds), but after its
-/// beginning: time stamps of several interfaces are a little out of order.
+/// A file continues the one before even if it begins up to this much before its end (in nanoseconds), but nearer to
+/// that than to its beginning: time stamps of several interfaces are a little out of order. Short captures of the same
+/// moment overlap for most of their time.
 const MAX_BACK: i64 = 100_000_000;
 /// After a longer gap between two files, in nanoseconds, no exchange is open any more, and conversations at the
 /// beginning of the next file may be older than that file.
@@ -116,7 +117,9 @@ impl<S: Listener> Pipeline<'_, S> {
         // Capture time, without what the wall clock has added to it.
         let latest = self.totals.span.map_or(Time::UNKNOWN, |(_, high)| high).min(self.table.clock());
         let gap = time.since(latest);
-        let goes_on = gap.is_some_and(|gap| gap >= -MAX_BACK) && time > self.began && !self.options.per_file;
+        let is_behind =
+            |gap: i64| gap >= -MAX_BACK && time.since(self.began).is_some_and(|t| t > (-gap).max(0));
+        let goes_on = gap.is_some_and(is_behind) && !self.options.per_file;
         if !goes_on {
             self.close()?;
             self.report.listened(&mut self.sink);

@@ -52,6 +52,25 @@ fn a_file_goes_on_with_the_one_before_if_it_reaches_back_no_further_than_a_tenth
     }
 }
 
+/// Of the same moment, by a sensor near the client and one near the server.
+#[test]
+fn captures_that_overlap_for_most_of_their_time_are_each_for_itself() {
+    let talk = |times: [i64; 4]| -> Vec<Shot> {
+        let ways = [[CLIENTS[0], END], [END, CLIENTS[0]]].into_iter().cycle();
+        let sent = times.into_iter().zip(ways).zip([H1, H2, QI, OK]);
+        sent.map(|((ms, [from, to]), text)| shot(START + ms * MS, from, to, &hex(text))).collect()
+    };
+    let (client, server) = (talk([0, 20, 21, 41]), talk([8, 12, 29, 33]));
+    let (heard, totals) = read(&[&client, &server]);
+    let alone = [&client, &server].map(|file| read(&[file]).0);
+    let rules = |heard: &Collected<true>| heard.packets.iter().map(|p| p.rules()).collect::<Vec<_>>();
+    assert_eq!(rules(&heard), alone.each_ref().map(rules).concat());
+    assert_eq!((totals.answered, totals.retransmissions), (4, 0));
+    // What begins behind the end goes on with it.
+    let later: Vec<_> = talk([41, 60, 61, 80]).split_off(2);
+    assert_eq!(read(&[&client[..3], &later]).1.retransmissions, 1);
+}
+
 /// A challenge and a query with their answers.
 fn queried(time: i64) -> [Shot; 5] {
     let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
