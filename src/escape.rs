@@ -20,16 +20,17 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A file name for the beginning of a line. A GitHub runner takes a line that begins with two colons, after any blanks, for
-/// a command: such a name gets a `./` in front.
-pub fn line_start(name: &str) -> Cow<'_, str> {
-    let name = shown(name);
-    if name.trim_start().starts_with("::") { Cow::Owned(format!("./{name}")) } else { name }
+/// Whether a text is a command of GitHub's runners where it begins a line, blanks aside; an IPv6 address is none.
+fn begins_command(text: &str) -> bool {
+    let text = text.trim_start();
+    text.starts_with("::") && !text.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.' | '/'))
 }
 
-/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled.
+/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled. It is no command of
+/// GitHub's runners, wherever it is written.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hostile(c) || c == '\\') {
+    let mut command = begins_command(text);
+    if !command && !text.chars().any(|c| is_hostile(c) || c == '\\' || c == '#') {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
@@ -39,6 +40,8 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            ':' if std::mem::take(&mut command) => out.push_str("\\x3a"),
+            '[' if out.ends_with("##") => out.push_str("\\x5b"),
             c if (c as u32) < 0x100 && is_hostile(c) => out.push_str(&format!("\\x{:02x}", c as u32)),
             c if is_hostile(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
@@ -153,6 +156,22 @@ mod tests {
         assert_eq!(shown("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
         assert_eq!(shown("a\nb\\c"), "a\\nb\\\\c");
         assert_eq!(shown("Zoé ☃ サーバー"), "Zoé ☃ サーバー");
+    }
+
+    #[test]
+    fn a_runner_sees_no_command() {
+        for (text, safe) in [
+            ("::error::x", "\\x3a:error::x"),
+            (" \u{3000}::x", " \u{3000}\\x3a:x"),
+            ("a ::error::x", "a ::error::x"),
+            ("::ffff:192.0.2.1", "::ffff:192.0.2.1"),
+            ("::1/64", "::1/64"),
+            ("a##[error]x", "a##\\x5berror]x"),
+            ("###[x]", "###\\x5bx]"),
+            ("# [x]", "# [x]"),
+        ] {
+            assert_eq!(shown(text), safe);
+        }
     }
 
     #[test]

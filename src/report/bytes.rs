@@ -71,6 +71,8 @@ impl<'a> Bytes<'a> {
     fn byte(&self, i: usize) -> (String, char) {
         match self.payload[i] {
             _ if self.hidden[i] => ("**".to_owned(), '*'),
+            // After two of these it would begin a command of GitHub's runners.
+            b'[' if self.payload[..i].ends_with(b"##") => ("5b".to_owned(), '.'),
             b @ b' '..=b'~' => (format!("{b:02x}"), char::from(b)),
             b => (format!("{b:02x}"), '.'),
         }
@@ -105,6 +107,7 @@ mod tests {
                         0010  20 21 22                                           !\"\n";
         assert_eq!(rows(&Bytes::new(&text), false), expected);
         assert_eq!(rows(&Bytes::new(&[]), false), "");
+        assert!(rows(&Bytes::new(b"##[x] #["), false).ends_with("  ##.x] #[\n"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub use super::terminal::{Screen, Sort, style};
 use super::{Captures, Place, Totals, count, duration};
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
-use crate::escape::{line_start, quoted, short, shown};
+use crate::escape::{quoted, short, shown};
 use crate::protocols::Id;
 use crate::rule::Severity;
 use crate::timestamps::stamp;
@@ -60,7 +60,7 @@ pub(crate) fn head(
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
-            format!("{}: {}{packed}", line_start(name), facts.format)
+            format!("{}: {}{packed}", shown(name), facts.format)
         }
         _ => format!("{} captures", captures.places.len()),
     };

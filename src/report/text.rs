@@ -266,7 +266,7 @@ fn push_facts(line: &mut Line, facts: &Facts<'_>) {
 
 /// Appends a text of the server, in quotes and escaped.
 fn push_said(line: &mut Line, said: Value<'_>) {
-    let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
+    let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\' | b'#');
     line.push(b' ');
     match said {
         Value::Text(bytes) if bytes.len() <= MAX_TEXT && bytes.iter().all(plain) => {

@@ -3,7 +3,7 @@
 use super::wrap::wrapped;
 use super::{Entry, Excuse, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
-use crate::escape::{line_start, shown};
+use crate::escape::shown;
 use crate::report::screen::style;
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
@@ -268,7 +268,7 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
         writeln!(
             out,
             "{}:{}: {} {}: {}{} [{} {}]",
-            line_start(verdict.file(e)),
+            shown(verdict.file(e)),
             e.frame,
             f.severity.name(),
             f.rule.id,

@@ -5,6 +5,7 @@ mod given;
 use crate::kit::ci::{
     at_or_above, attribute, elements, hold_github, hold_junit, hold_markdown, unshown, written, xml,
 };
+use crate::kit::run::qdissect;
 use given::{bytes, called, forty, hostile_names, judge};
 use qdissect::report::Unread;
 use qdissect::rule::Severity;
@@ -319,5 +320,43 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         let found = codes.iter().any(|code| unshown(code) == name);
         assert!(found || name.is_empty(), "{name:?} is lost in {page}");
         assert_eq!(step_summary(&verdict), page);
+    }
+}
+
+#[test]
+fn no_name_is_a_command_of_a_runner_in_what_people_read() {
+    let (folder, demo) = (tempfile::tempdir().expect("a folder"), bytes(DEMO));
+    for name in [&b"##[error]"[..], b"::error::"] {
+        let known = b"EU West 1";
+        let mut capture = demo.clone();
+        let found = demo.windows(known.len()).enumerate().filter(|(_, window)| window == known);
+        found.for_each(|(at, _)| capture[at..][..known.len()].copy_from_slice(name));
+        assert_ne!(capture, demo);
+        let name = std::str::from_utf8(name).expect("a text");
+        std::fs::write(folder.path().join(name), capture).expect("there is room");
+        for args in [
+            "summary",
+            "exchanges",
+            "stats",
+            "dump",
+            "dump -V",
+            "dump -x",
+            "dump -T fields -e server_name",
+            "dump -T tsv -e server_name",
+            "summary -T csv",
+            "check",
+            "check -T concise",
+            "check -T markdown",
+            "check -T csv",
+            "check -T junit",
+        ] {
+            let args_and_files = args.split(' ').chain(["--no-config", "::debug::none", name]);
+            let output = qdissect().args(args_and_files).current_dir(&folder).output().expect("it runs");
+            let text =
+                [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("a text")).concat();
+            assert!(text.contains("error") && text.lines().count() > 3, "{args}: {text}");
+            let command = |line: &&str| line.trim_start().starts_with("::") || line.contains("##[");
+            assert_eq!(text.lines().find(command), None, "{args}");
+        }
     }
 }
