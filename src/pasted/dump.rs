@@ -78,19 +78,20 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
     let mut first = None;
     for (_, [gap, word]) in WORD.captures_iter(rest).map(|word| word.extract()) {
         let (first_gap, swap) = *first.get_or_insert((gap, !certain && word.len() > 2));
-        let left = rest.get(rest.offset(word)..).unwrap_or_default().trim_end().chars().count();
         let read = found.bytes.len();
+        // Counted only where blanks or other characters stand: a row may be as long as the text.
+        let left = || rest.get(rest.offset(word)..).unwrap_or_default().trim_end().chars().count();
         // `hexdump -x` has several blanks before each word.
         let even = swap && word.len() == 4 && is_hex(word) && gap == first_gap;
         let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
         // The gap in the middle of a row, before its ninth byte.
         let eighth = word.len() == 2 && read.is_multiple_of(8) && read < 32 && gap.chars().count() <= 3;
-        let middle = eighth && (left > read || !certain && gap == "  ");
+        let middle = wide && eighth && (left() > read || !certain && gap == "  ");
         if wide && read > 0 && !middle {
             break; // the characters
         }
         if !(is_hex(word) && word.len().is_multiple_of(2) && (word.len() <= 16 || certain)) {
-            strange(&mut found, word, left);
+            strange(&mut found, word, left());
             break;
         }
         found.bytes.extend(hex(word));

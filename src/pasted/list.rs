@@ -70,8 +70,8 @@ fn comment(text: &str) -> Option<usize> {
     let (mark, close) =
         [("/*", "*/"), ("//", "\n"), ("#", "\n")].into_iter().find(|(mark, _)| text.starts_with(mark))?;
     let body = text.as_bytes().get(mark.len()..)?;
-    let end =
-        body.windows(close.len()).take(MAX_COMMENT + 1).position(|window| window == close.as_bytes())?;
+    let near = body.get(..body.len().min(MAX_COMMENT.saturating_add(close.len())))?;
+    let end = memchr::memmem::find(near, close.as_bytes())?;
     Some(end.saturating_add(mark.len()).saturating_add(close.len()))
 }
 

@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
             // a row of a dump that is quoted, or marked in every line
         } else if !self.digits(rest, said) {
             if let Some(literal) = self.literal(rest, text.get(text.offset(rest)..).unwrap_or_default()) {
-                return self.literals(literal, said);
+                return self.literals(literal, said, rest);
             }
             if !self.last_resort(rest, said) {
                 self.words(line);
@@ -241,8 +241,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads literals, each as a datagram, up to the end of the line on which the last one ends; returns the text
-    /// after that line.
-    fn literals(&mut self, first: Literal<'a>, said: Head) -> &'a str {
+    /// after that line. `line` is the line on which the first one begins, at most from there on.
+    fn literals(&mut self, first: Literal<'a>, said: Head, mut line: &'a str) -> &'a str {
         let (mut next, mut said) = (Some(first), said);
         let mut behind = "";
         while let Some(Literal { found, before, behind: rest, .. }) = next {
@@ -251,7 +251,10 @@ impl<'a> Reader<'a> {
             self.begin(Way::Whole, said, before);
             self.add(found, before);
             behind = rest;
-            next = self.literal(behind.split('\n').next().unwrap_or_default(), behind);
+            // A literal may have ended on a later line. Only then is the end of the line looked for again.
+            let same = line.get(line.offset(behind)..);
+            line = same.unwrap_or_else(|| behind.split('\n').next().unwrap_or_default());
+            next = self.literal(line, behind);
         }
         self.flush();
         behind.split_once('\n').map_or("", |(_, below)| below)

@@ -11,6 +11,7 @@ use qdissect::net::parse;
 use qdissect::pasted::{self, Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Mark, frames, read};
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 /// Bytes as hex.
 fn digits(bytes: &[u8]) -> String {
@@ -109,6 +110,22 @@ fn bounds_are_kept_and_said() {
     assert_eq!((pasted.complaints.len(), pasted.more_complaints), (MAX_COMPLAINTS, 7));
     let text = "é".repeat(pasted::MAX_TEXT);
     assert_eq!(read(&text, None).complaints.len(), 1);
+}
+
+/// A line of sixteen times the length may take twice as much for each word, but not sixteen times as much.
+#[test]
+fn the_time_for_a_long_line_grows_with_its_length() {
+    let took = |head: &str, word: &str, length: usize| {
+        let text = format!("{head}{}", word.repeat(length / word.len()));
+        let started = Instant::now();
+        assert!(!read(&text, None).pieces.is_empty(), "{word}");
+        started.elapsed()
+    };
+    for (head, word) in [("0000: ", "00 "), ("0000  ", "00 "), ("", "b\"\\x01\",")] {
+        // Other programs may disturb a measurement.
+        let linear = (0..5).any(|_| took(head, word, 1 << 20) < took(head, word, 1 << 16) * 32);
+        assert!(linear, "{word}");
+    }
 }
 
 #[test]
