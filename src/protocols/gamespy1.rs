@@ -235,7 +235,7 @@ impl Protocol for Gamespy1 {
         if master_word(p).is_some() {
             return None;
         }
-        recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p))
+        recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p, wire_len))
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
@@ -249,7 +249,7 @@ impl Protocol for Gamespy1 {
         if !ours {
             return None;
         }
-        let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p));
+        let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p, wire_len));
         read.or_else(|| unknown(&Self::INFO, p, known))
     }
 
@@ -293,12 +293,14 @@ fn part(p: &[u8]) -> Option<Part> {
 }
 /// An answer without a part number belongs to the answer in progress, which only `final` ends, or an answer that begins as those
 /// to `status` and `basic` do.
-fn unnumbered(g: Probe, p: &[u8]) -> Probe {
-    if g.role != Role::Response || g.part.is_some() {
+fn unnumbered(g: Probe, p: &[u8], wire_len: usize) -> Probe {
+    // Behind a number at the end, more of it and the mark of the last part may be cut.
+    let may_end = p.len() < wire_len && !is_final(p);
+    if !matches!(g.role, Role::Response | Role::ResponsePart) || g.part.is_some() && !may_end {
         return g;
     }
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
-    Probe { begins: p.starts_with(br"\gamename\"), role, ..g }
+    Probe { begins: p.starts_with(br"\gamename\"), role, part: None, ..g }
 }
 /// The first word, where it is one of those that servers and master servers exchange.
 fn master_word(p: &[u8]) -> Option<&[u8]> {

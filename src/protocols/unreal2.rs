@@ -347,6 +347,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (players, most) = (c.fact(&PLAYERS, le_u32)?, c.fact(&MAX_PLAYERS, le_u32)?);
     c.check(&DET_002, || players <= most);
     let numbers: &[&'static Field] = match layout(c.rest()) {
+        None if c.is_cut() => &[],
         Some(UT2004) => &[&PING, &FLAGS],
         Some(_) => &[&WAVE, &FINAL_WAVE, &PING, &FLAGS],
         None => &[&PING],
@@ -359,7 +360,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     let (at, zeros) = (c.to_end(), c.rest().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
-    c.check_at(&DET_001, at, || zeros);
+    let cut = c.is_cut();
+    c.check_at(&DET_001, at, || zeros || cut);
     Ok(())
 }
 

@@ -113,8 +113,9 @@ fn snapped(shots: &[Shot], length: usize) -> Vec<Shot> {
 fn what_a_capture_cuts_breaks_no_rule() {
     let broken = |shots: &[Shot]| {
         let heard = play(shots).0;
-        let bad = heard.findings().filter(|f| f.severity > Severity::Note);
-        bad.map(|f| f.rule.id).collect::<BTreeSet<_>>()
+        // What the capture left out may have announced a command.
+        let its = heard.findings().filter(|f| !f.rule.is_shared() && f.rule.id != "GQP-REQ-004");
+        its.map(|f| f.rule.id).collect::<BTreeSet<_>>()
     };
     let mut wrong = vec![];
     for (id, sample) in samples() {
