@@ -17,8 +17,8 @@ pub struct StepInfo {
     /// An answer without a key is paired by order, preferably with a request without a key; an answer with a key is
     /// never paired by order.
     pub keyless: bool,
-    /// Clients send the same key again and again: of the open requests with it, one that was not given up is
-    /// preferred.
+    /// Clients send the same key again and again: as without a key, a request is given up when another one follows
+    /// 250 ms later or more, and of the open requests with the key one that was not given up is preferred.
     pub reuses_keys: bool,
     /// A request to a broadcast or multicast address may be answered by any hosts from their own addresses, or by
     /// none; the key matches the answers.
@@ -71,8 +71,7 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also); or where the
-    /// message has no such steps, an answer to nothing while a request of another step is open.
+    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also).
     pub other_step: Option<&'static Rule>,
     /// An unsolicited answer, where a request of another step is open.
     pub mistaken: Option<&'static Rule>,
@@ -80,7 +79,7 @@ pub struct StepRules {
     pub earlier_key: Option<&'static Rule>,
     /// A part of an answer that contradicts another one.
     pub contradicting: Option<&'static Rule>,
-    /// An answer of which parts are missing when the window is over; a rule about the exchange.
+    /// An answer of which parts are missing when none has come for an answer window; a rule about the exchange.
     pub incomplete: Option<&'static Rule>,
     /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
     pub second: Option<&'static Rule>,

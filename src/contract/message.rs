@@ -180,7 +180,7 @@ enum Needs {
     Nothing,
     /// The conversation or the server.
     Known,
-    /// The conversation, with a request that is open.
+    /// The conversation, with a request that is open or whose answer has not come in all its parts.
     Awaited,
     /// The conversation, with an open request of its step.
     Due,
@@ -233,7 +233,7 @@ impl Form {
     pub const fn known(self) -> Form {
         Form { needs: Needs::Known, ..self }
     }
-    /// The same, but only in a conversation where a request is open.
+    /// The same, but only in a conversation where a request is open, or further parts of its answer may come.
     pub const fn awaited(self) -> Form {
         Form { needs: Needs::Awaited, ..self }
     }

@@ -63,7 +63,7 @@ pub enum Layout {
     Unknown,
     /// The layout that the server used before.
     Used(u8),
-    /// The layout of the first part of the message.
+    /// The layout of the first part of the message that has come.
     Certain(u8),
 }
 
