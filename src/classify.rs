@@ -154,6 +154,10 @@ impl Verdict {
             server_index: NONE,
         }
     }
+    /// Whether it is a request, or seems to be one.
+    pub fn asks(&self) -> bool {
+        !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray)
+    }
     /// The client.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
         let [client, _] = self.direction.order([d.src, d.dst]);
@@ -332,8 +336,8 @@ impl Memory {
     }
 
     /// Reads a datagram again with what is known of its conversation, unless it shows that the conversation goes
-    /// the other way: its bytes are of high confidence, the conversation is not, and it is no damaged answer to an
-    /// open request of its step.
+    /// the other way: its bytes are of high confidence, the conversation is not or nothing was asked in it, and it is
+    /// no damaged answer to an open request of its step.
     #[cold]
     #[inline(never)]
     fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation, [any, same]: [bool; 2]) -> bool {
@@ -342,7 +346,8 @@ impl Memory {
             Role::Response | Role::ResponsePart => Direction::S2c,
             _ => v.direction,
         };
-        if v.probe.level == Level::High && c.level < Level::High && other != v.direction {
+        let sure = c.level == Level::High && c.latest() != 0;
+        if v.probe.level == Level::High && !sure && other != v.direction {
             (v.direction, v.server_index, v.turns) = (other, NONE, true);
             return true;
         }

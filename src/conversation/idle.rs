@@ -7,6 +7,9 @@
 //!                                    ├─ anything else ──> idle, from then on
 //!                                    └─ 60 s, or no room ──> over
 //! ```
+//!
+//! A conversation that began with something else than a request, and in which nothing was asked since, ends after the
+//! same time.
 
 use crate::capture::Time;
 use crate::packed::Count;
@@ -27,7 +30,8 @@ const MS: i64 = 1_000_000;
 /// are skipped.
 ///
 /// There is a list for each protocol, because protocols forget requests after different times, and one for
-/// conversations that sent something while they were idle: so each list is in the order of time.
+/// conversations that sent something while they were idle, or that began with something else than a request: so each
+/// list is in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     lists: [VecDeque<Entry>; Id::ALL.len() + 1],
@@ -42,7 +46,8 @@ pub(super) struct Entry {
     pub(super) at: u32,
 }
 
-/// The list of conversations that sent something while they were idle.
+/// The list of conversations that sent something while they were idle, or that began with something else than a
+/// request.
 pub(super) const HEARD: usize = Id::ALL.len();
 
 /// A time in milliseconds that fits in the field of the latest request's number, and equals no such number.
@@ -172,6 +177,21 @@ mod tests {
         assert!(table.get(two).is_none() && table.get(asking).is_some() && table.evicted() == 0);
         assert_eq!(table.open(end(5), end(9), Id::Sqp).1.map(|c| c.client()), Some(end(1)));
         assert_eq!(table.evicted(), 1);
+    }
+
+    #[test]
+    fn a_conversation_in_which_nothing_is_asked_ends_after_a_minute() {
+        let mut table = Conversations::new(Budget::default());
+        let [silent, asking] = [1, 2].map(|n| {
+            let (slot, _) = table.open(end(n), end(9), Id::Sqp);
+            table.await_request(slot, at(0));
+            slot
+        });
+        table.get_mut(asking).unwrap().ask(7);
+        table.expire_idle(at(60));
+        assert!(table.get(silent).is_some());
+        table.expire_idle(at(60).plus(MS));
+        assert!(table.get(silent).is_none() && table.get(asking).is_some());
     }
 
     #[test]

@@ -293,6 +293,12 @@ impl Conversations {
         }
     }
 
+    /// Notes a conversation in which nothing was asked yet: unless that comes, it ends as an idle one does.
+    pub fn await_request(&mut self, slot: Slot, clock: Time) {
+        self.idle.add(HEARD, stamp(clock), slot.at);
+        self.keep_to_bound();
+    }
+
     fn keep_to_bound(&mut self) {
         if self.idle.len() > self.most_idle {
             self.drop_first();
@@ -326,7 +332,8 @@ impl Conversations {
     /// Removes the oldest entry; returns whether its conversation ended by that.
     fn drop_first(&mut self) -> bool {
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
-        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last;
+        let unasked = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
+        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || unasked(c);
         let slot = self.at(at).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
         slot.into_iter().for_each(|slot| self.close(slot));
         slot.is_some()

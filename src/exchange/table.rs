@@ -293,8 +293,7 @@ impl Table {
             self.close_requests(&gone);
             return self.open(d, v);
         }
-        let asks = !matches!(v.probe.role, Role::Response | Role::ResponsePart | Role::Stray);
-        self.conversations.wake(slot, asks, self.clock);
+        self.conversations.wake(slot, v.asks(), self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
         let turned = turns && c.latest() != 0 && c.level <= Level::Low;
         c.set_client(v.client(d));
@@ -331,6 +330,10 @@ impl Table {
             c.set_server_index(v.server_index);
             c.decide(v.decided, v.doubtful);
             c.level = v.probe.level;
+        }
+        if !v.asks() {
+            self.conversations.await_request(slot, self.clock);
+            self.heed_idle();
         }
         slot
     }

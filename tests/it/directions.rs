@@ -218,21 +218,27 @@ fn whatever_weak_signs_came_before_a_query_asks_and_its_answer_answers() {
 /// Both are servers. The answer of the first has no request in the capture, and then it asks the second.
 #[test]
 fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
-    let [first, second] = [([192, 0, 2, 10], 27_960), ([192, 0, 2, 20], 27_960)];
-    let status =
-        |name: &str| [b"\xff\xff\xff\xffprint\n\\mapname\\q3dm1\\sv_hostname\\", name.as_bytes()].concat();
-    let shots = [
-        foreign(START - 30 * S),
-        shot(START, first, second, &status("Alpha")),
-        shot(START + S, first, second, b"\xff\xff\xff\xffgetstatus\n"),
-        shot(START + S + MS, second, first, &status("Beta")),
-    ];
-    let (summary, _) = report(Options::default(), Summary::default(), &shots);
-    let mut servers: Vec<_> =
-        summary.servers().map(|s| (s.endpoint, s.said.server_name.clone(), s.requests)).collect();
-    servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
-    let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));
-    assert_eq!(servers, [(first, Some(b"Alpha".to_vec()), 0), (second, Some(b"Beta".to_vec()), 1)]);
+    // The first answer proves its protocol nearly, or for certain.
+    for begins in ["print", "statusResponse"] {
+        let [first, second] = [([192, 0, 2, 10], 27_960), ([192, 0, 2, 20], 27_960)];
+        let status = |name: &str| {
+            let text = format!("{begins}\n\\mapname\\q3dm1\\sv_hostname\\{name}");
+            [&[0xff; 4], text.as_bytes()].concat()
+        };
+        let shots = [
+            foreign(START - 30 * S),
+            shot(START, first, second, &status("Alpha")),
+            shot(START + S, first, second, b"\xff\xff\xff\xffgetstatus\n"),
+            shot(START + S + MS, second, first, &status("Beta")),
+        ];
+        let (summary, _) = report(Options::default(), Summary::default(), &shots);
+        let mut servers: Vec<_> =
+            summary.servers().map(|s| (s.endpoint, s.said.server_name.clone(), s.requests)).collect();
+        servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
+        let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));
+        let [alpha, beta] = ["Alpha", "Beta"].map(|name| Some(name.as_bytes().to_vec()));
+        assert_eq!(servers, [(first, alpha, 0), (second, beta, 1)], "{begins}");
+    }
 }
 
 #[test]
