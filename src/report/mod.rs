@@ -33,6 +33,8 @@ mod recent_frames;
 mod recorder;
 mod records;
 #[cfg(feature = "page")]
+pub(crate) mod said;
+#[cfg(feature = "page")]
 pub mod screen;
 pub(crate) mod secrets;
 #[cfg(feature = "page")]

@@ -1,6 +1,7 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::foot;
+use super::said::Said;
 use super::server::{Broken, Server};
 use super::summary::Summary;
 pub(crate) use super::terminal::BOLD;
@@ -242,8 +243,8 @@ fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     ]
 }
 
-fn text(bytes: Option<&Vec<u8>>) -> Option<String> {
-    bytes.map(|b| short(&shown(&String::from_utf8_lossy(b)), MAX_CELL))
+fn text(said: Option<&Said>) -> Option<String> {
+    said.map(|said| short(&shown(&said.text()), MAX_CELL))
 }
 
 fn name(s: &Server) -> String {

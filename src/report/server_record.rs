@@ -1,9 +1,9 @@
 //! The records of servers and of broken rules.
 
 use super::Captures;
+use super::said::Said;
 use super::server::{Broken, Server};
 use crate::check::Counts;
-use crate::escape::damaged_hex;
 use crate::terms;
 use crate::timestamps::seconds;
 use schemars::JsonSchema;
@@ -108,12 +108,12 @@ impl ServerRecord {
     }
 }
 
-fn text(text: &Option<Vec<u8>>) -> Option<String> {
-    text.as_ref().map(|text| String::from_utf8_lossy(text).into_owned())
+fn text(text: &Option<Said>) -> Option<String> {
+    text.as_ref().map(|text| text.text().into_owned())
 }
 
-fn damaged(text: &Option<Vec<u8>>) -> Option<String> {
-    text.as_deref().and_then(damaged_hex)
+fn damaged(text: &Option<Said>) -> Option<String> {
+    text.as_ref().and_then(Said::damaged_hex)
 }
 
 /// A rule that was broken: what summary writes.

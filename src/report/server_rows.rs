@@ -2,6 +2,7 @@
 
 use super::fields::Layout;
 use super::format::seconds;
+use super::said::Said;
 use super::server::Server;
 use super::summary::Summary;
 use std::io::{self, Write};
@@ -49,9 +50,7 @@ pub fn rows(out: &mut dyn Write, layout: Layout, summary: &Summary) -> io::Resul
 }
 
 fn row(layout: &Layout, s: &Server) -> [String; 22] {
-    let said = |text: &Option<Vec<u8>>| {
-        text.as_ref().map_or(String::new(), |text| layout.text(&String::from_utf8_lossy(text)))
-    };
+    let said = |text: &Option<Said>| text.as_ref().map_or(String::new(), |text| layout.text(&text.text()));
     let number = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
     let seconds = |nanos: Option<i64>| nanos.map_or(String::new(), seconds);
     let version = if s.said.version.is_some() { said(&s.said.version) } else { number(s.said.build) };

@@ -27,7 +27,7 @@ use crate::exchange::Exchange;
 use crate::general::GEN_008;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
-use crate::report::server::keep;
+use crate::report::said::keep;
 use crate::report::times::Times;
 use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
 use hierarchy::Hierarchy;

@@ -98,7 +98,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Nothing => "-".to_owned(),
         Cell::All => "all".to_owned(),
         Cell::Text(text) => shown(text).into_owned(),
-        Cell::Name(bytes) => short(&shown(&String::from_utf8_lossy(bytes)), MAX_CELL),
+        Cell::Name(said) => short(&shown(&said.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
         Cell::Count(n) => n.to_string(),
         Cell::Duration(nanos) => brief(*nanos),

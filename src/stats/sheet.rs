@@ -2,7 +2,8 @@
 
 use super::histogram::Bucket;
 use crate::capture::Time;
-use crate::escape::{Safe, damaged_hex};
+use crate::escape::Safe;
+use crate::report::said::Said;
 use crate::timestamps::{seconds, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -16,8 +17,8 @@ pub enum Cell {
     All,
     /// A name that qdissect gives, or an address.
     Text(String),
-    /// Text from the network, which need not be UTF-8.
-    Name(Vec<u8>),
+    /// Text from the network.
+    Name(Said),
     /// A name, nested in so many other names.
     Nested(usize, String),
     /// A number of things, or of bytes.
@@ -56,7 +57,7 @@ impl Cell {
         match self {
             Cell::Nothing | Cell::All | Cell::Bar(_) => Value::Null,
             Cell::Text(text) | Cell::Nested(_, text) => text.as_str().into(),
-            Cell::Name(bytes) => String::from_utf8_lossy(bytes).into(),
+            Cell::Name(said) => said.text().into(),
             Cell::Count(n) => (*n).into(),
             Cell::Duration(nanos) => seconds(*nanos).into(),
             Cell::Time(time) => Some(stamp(*time)).filter(|text| !text.is_empty()).into(),
@@ -151,8 +152,8 @@ impl Sheet {
             record.insert("type".to_owned(), self.kind.into());
             for (key, cell) in self.keyed(row) {
                 record.insert(key.to_owned(), cell.json());
-                if let Cell::Name(bytes) = cell
-                    && let Some(hex) = damaged_hex(bytes)
+                if let Cell::Name(said) = cell
+                    && let Some(hex) = said.damaged_hex()
                 {
                     record.insert(format!("{key}_hex"), hex.into());
                 }
@@ -184,7 +185,7 @@ pub const HISTOGRAM: &str = "histogram";
 fn field(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) | Cell::Nested(_, text) => Safe(text).to_string(),
-        Cell::Name(bytes) => Safe(&String::from_utf8_lossy(bytes)).to_string(),
+        Cell::Name(said) => Safe(&said.text()).to_string(),
         cell => match cell.json() {
             Value::Null => String::new(),
             Value::String(text) => Safe(&text).to_string(),
@@ -217,7 +218,7 @@ mod tests {
     fn numbers_stay_numbers_in_csv_and_nothing_is_empty() {
         let mut out = vec![];
         let row = vec![
-            Cell::Name(b"a\xff".to_vec()),
+            Cell::Name(b"a\xff"[..].into()),
             Cell::Duration(-1_500_000),
             Cell::Spread(vec![]),
             Cell::Bar(1.0),
@@ -233,7 +234,7 @@ mod tests {
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
         let spread = Cell::Spread(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
         let sheet =
-            sheet(vec![Cell::Name(b"a\xff".to_vec()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
+            sheet(vec![Cell::Name(b"a\xff"[..].into()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
         let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
         assert_eq!(
             records,

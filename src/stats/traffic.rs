@@ -5,6 +5,7 @@ use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::Direction;
+use crate::report::said::Said;
 use crate::report::times::Times;
 
 /// Bytes of the headers of IPv4 (without options) and UDP.
@@ -160,7 +161,7 @@ pub struct Audit {
 #[derive(Debug, Default)]
 pub struct Served {
     /// The name that it gave itself last.
-    pub server_name: Option<Vec<u8>>,
+    pub server_name: Option<Said>,
     /// Datagrams in both directions.
     pub traffic: Traffic,
     /// How its exchanges ended.

@@ -9,6 +9,7 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
+use crate::report::said::Said;
 use crate::report::server::Server;
 use crate::report::summary::Summary;
 use crate::report::{Files, Report, Totals, Wants, push_key};
@@ -401,7 +402,7 @@ fn said(
 }
 
 fn server_row(rows: &mut Rows, s: &Server) {
-    let text = |t: &Option<Vec<u8>>| t.as_ref().map(|t| String::from_utf8_lossy(t).into_owned());
+    let text = |t: &Option<Said>| t.as_ref().map(|t| t.text().into_owned());
     let version = text(&s.said.version).or(s.said.build.map(|n| n.to_string()));
     rows.endpoint(s.endpoint);
     rows.word(s.id.info().name);
