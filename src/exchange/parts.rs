@@ -91,6 +91,8 @@ impl Table {
                 return pairing;
             }
         }
+        // Of a datagram that the capture cut, the number may be missing: it begins another answer only if one is awaited.
+        let begins = g.begins && g.part.is_none() && (d.cut == 0 || self.has_open(slot, Some(g.step)));
         let steps = v.id.info().steps;
         let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
         let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
@@ -100,7 +102,7 @@ impl Table {
         if g.part.is_some() && parts.numbered.is_some() {
             return None;
         }
-        if g.begins && g.part.is_none() || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
+        if begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {
             self.finish_parts(slot, seq, &request);
             return None;
         }

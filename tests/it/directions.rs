@@ -232,11 +232,13 @@ fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
             shot(START + S + MS, second, first, &status("Beta")),
         ];
         let (summary, _) = report(Options::default(), Summary::default(), &shots);
-        let mut servers: Vec<_> =
-            summary.servers().map(|s| (s.endpoint, s.said.server_name.clone(), s.requests)).collect();
+        let mut servers: Vec<_> = summary
+            .servers()
+            .map(|s| (s.endpoint, s.said.server_name.as_ref().map(|name| name.text()), s.requests))
+            .collect();
         servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
         let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));
-        let [alpha, beta] = ["Alpha", "Beta"].map(|name| Some(name.as_bytes().to_vec()));
+        let [alpha, beta] = ["Alpha", "Beta"].map(|name| Some(name.into()));
         assert_eq!(servers, [(first, alpha, 0), (second, beta, 1)], "{begins}");
     }
 }

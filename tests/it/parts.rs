@@ -197,6 +197,23 @@ fn a_part_that_comes_again_is_a_copy_when_the_answer_is_whole_too() {
 }
 
 #[test]
+fn parts_whose_numbers_the_capture_cut_belong_to_the_answer_under_way() {
+    let cut = |mut shot: Shot| {
+        shot.bytes.truncate(14 + 20 + 8 + 20);
+        shot
+    };
+    let part = |ms, text: &str| cut(s(ms, &format!(r"'\{text}\queryid\7.1'")));
+    let [ask, players] = [c(0, r"'\status\'"), part(1, r"player_0\Ann\frags_0\3")];
+    // The first part comes second.
+    let first = part(2, r"gamename\ut\hostname\Lab");
+    assert_eq!(listed(&hear(&[ask.clone(), players.clone(), first])), [(1, vec![2, 3])]);
+    // While another request waits, what begins an answer is one of its own.
+    let second = part(500, r"gamename\ut\hostname\Lab");
+    let shots = [ask, players, c(499, r"'\status\'"), second];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![2]), (2, vec![4])]);
+}
+
+#[test]
 fn extensions_announced_in_parts_may_be_any() {
     let shots = [
         c(0, "657874656e73696f6e73 04"),
