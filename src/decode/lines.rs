@@ -151,10 +151,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     }
 
     /// Stores the fact about the server that the value of a key, just read, states. Returns the [bit](Fact::bit) of
-    /// the fact; 0 where the key states none. A value that may go on behind the captured bytes is not stored.
+    /// the fact; 0 where the key states none. An empty value, or one that may go on behind the captured
+    /// bytes, is not stored.
     pub fn says(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
         let Some((_, fact)) = table.iter().find(|(name, _)| *name == key.0) else { return 0 };
-        if !self.may_go_on() {
+        if !value.0.is_empty() && !self.may_go_on() {
             self.facts.take(*fact, value.utf8_or_latin1());
         }
         fact.bit()

@@ -56,8 +56,11 @@ pub(super) struct Told<'a> {
 }
 
 /// The facts that keys state.
-const SAYS: [(&[u8], Fact); 10] = [
+const SAYS: [(&[u8], Fact); 12] = [
     (b"hostname", Fact::ServerName),
+    // UT3 numbers its settings; its mapname holds all of them in one value.
+    (b"p1073741827", Fact::ServerName),
+    (b"p1073741825", Fact::Map),
     (b"numplayers", Fact::Players),
     (b"maxplayers", Fact::MaxPlayers),
     (b"gamename", Fact::Game),
