@@ -184,6 +184,7 @@ rules! {
         examples: [
             Example::of(&[HS, HR, FS, S("00 01020304 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 'hostport' 00 '6500' 00 00")]),
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00")]),
         ],
     }
     /// An empty key ends them. Only a part that is not the last may end anywhere.
@@ -514,7 +515,7 @@ impl Protocol for Gamespy3 {
             CHALLENGE_RESPONSE => challenge(c),
             FULL_REQUEST | BASIC_REQUEST => stat_request(c),
             FULL_RESPONSE => full(c, cx.asked),
-            _ => basic(c),
+            _ => basic(c, cx.asked),
         }
     }
 
@@ -652,16 +653,16 @@ fn asked(p: &[u8]) -> u32 {
         | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
         | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::NOT_ITS_OWN
 }
-/// Whether this is Minecraft's basic form: it begins with no known key, and the last two of its five strings, if present, are
-/// numbers.
+/// Whether this is Minecraft's basic form: the last two of its five strings are numbers; or if it ends before these, it begins
+/// with no known key.
 fn is_basic(p: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"splitnum", b"hostname", b"gamename", b"gamever", b"mapname"];
     let body = p.get(5..).unwrap_or_default();
     let strings = || body.splitn(6, |b| *b == 0);
     let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
     let first = strings().next().unwrap_or_default();
-    let keyed = KEYS.iter().any(|key| key.starts_with(first));
-    !keyed && (strings().count() < 6 || number(3) && number(4))
+    let keyed = || KEYS.iter().any(|key| key.starts_with(first));
+    if strings().count() < 6 { !keyed() } else { number(3) && number(4) }
 }
 /// Whether this is that form with nothing missing.
 fn is_whole_basic(p: &[u8]) -> bool {
@@ -720,11 +721,7 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
     c.ends(&SPLIT_ENDS);
     let splits = c.rest().starts_with(b"splitnum\0");
     if !splits {
-        let at = c.to_end();
-        let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
-        let wrong = asked.is_some_and(|asked| asked & SPLITS != 0) && !c.is_cut();
-        c.about(None);
-        c.check_at(&SPL_001, at, || !wrong);
+        unnumbered(c, asked, SPLITS);
         keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
@@ -754,6 +751,15 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
         return if strict { Err(c.stop_here(&COL_001)) } else { c.ignored(&IGNORED) };
     }
     columns(c, kind, strict)
+}
+
+/// Checks an answer without the number of a part: its request has not all of these bits.
+fn unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
+    let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
+    let wrong = asked.is_some_and(|asked| asked & bits == bits) && !c.is_cut();
+    let at = c.to_end();
+    c.about(None);
+    c.check_at(&SPL_001, at, || !wrong);
 }
 
 /// The list ends with an empty key, unless it continues in another part.
@@ -859,7 +865,9 @@ fn zeros(rest: &[u8], open: &mut bool) -> usize {
     }
 }
 
-fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
+    // To Minecraft a request of eleven bytes is one for this form, whatever bits it has.
+    unnumbered(c, asked, SPLITS | CARRIES);
     c.ends(&BASIC_ENDS);
     for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
         c.ended(field, b"\0", &BAS_001)?;

@@ -271,3 +271,30 @@ fn an_empty_server_of_quake_world_answers_a_request_for_its_players() {
     }
     assert!(hear(&[s(0, "ffffffff 'n' 00")]).packets.is_empty());
 }
+
+#[test]
+fn a_basic_answer_is_known_by_its_numbers_whatever_the_server_is_called() {
+    for name in ["''", "'map'", "'gamename'", "'Lab'"] {
+        let answer = BR.replace("'Lab'", name);
+        let heard = talk(&[[HS, HR], [BS, &answer]]);
+        assert_eq!(
+            (told(&heard)[3].clone(), rules(&heard)),
+            (("basic_stat_response", vec![]), vec!["GEN-007"])
+        );
+        // Who asks for everything reads it as something else.
+        let heard = talk(&[[HS, HR], [FS, &answer]]);
+        assert_eq!(told(&heard)[3], ("basic_stat_response", vec!["GS3-SPL-001"]));
+    }
+    // Without a challenge it is the same request to Minecraft.
+    assert_eq!(rules(&talk(&[["fefd00 01020304 ffffff01", BR]])), ["GEN-007"]);
+}
+
+#[test]
+fn ut3_tells_its_name_and_map_among_its_numbered_settings() {
+    let keys = "'hostname' 00 'host' 00 'numplayers' 00 '3' 00 'maxplayers' 00 '8' 00 'mapname' 00 'p1073741825=DM' 00 \
+                'p1073741825' 00 'DM' 00 'p1073741827' 00";
+    let answer = |name: &str| format!("00 01020304 'splitnum' 00 80 00 {keys} {name} 00 00 01 00 02 00");
+    let name = |name: &str| stated(Id::Gamespy3, "full_stat_response", &answer(name));
+    assert_eq!(name("'Lab'"), ("Lab".to_owned(), [Some(3), Some(8)]));
+    assert_eq!(name("").0, "host");
+}
