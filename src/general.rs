@@ -114,7 +114,8 @@ rules! {
     /// the first, and none was answered; those that an ICMP error refused count, and those do not whose time was not over
     /// when the capture ended. One lost datagram proves nothing, this does: the server is down, or cannot be reached. Said
     /// at the end, once, of the last of them, by the summary and by `check`; there the missing answers are its symptoms.
-    /// Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
+    /// Requests that another endpoint has answered instead (GEN-006) do not speak for the server as long as they are fewer
+    /// than those without an answer. Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
     GEN_009 = "GEN-009" Error "server answered none of its requests" {
         cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
         lenient: Warning,

@@ -10,6 +10,8 @@ pub struct Silence {
     pub requests: u32,
     /// Number of datagrams that an ICMP error refused.
     pub refused: u32,
+    /// Number of further requests that another endpoint has answered.
+    pub elsewhere: u32,
     /// Milliseconds from the first to the last.
     pub millis: u32,
     /// The capture holds no answer from any server.
@@ -21,7 +23,7 @@ impl Silence {
     pub fn new(requests: u64, refused: u64, (first, last): (Time, Time), nobody: bool) -> Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
-        Silence { requests: count(requests), refused: count(refused), millis, nobody }
+        Silence { requests: count(requests), refused: count(refused), elsewhere: 0, millis, nobody }
     }
 
     /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.
@@ -32,12 +34,15 @@ impl Silence {
 
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Silence { requests, refused, millis, .. } = *self;
+        let Silence { requests, refused, elsewhere, millis, .. } = *self;
         write!(f, "{requests} datagrams in {:.1} s", f64::from(millis) / 1e3)?;
         match refused {
             0 => {}
             all if all == requests => f.write_str(", all refused by ICMP errors")?,
             some => write!(f, ", {some} of them refused by ICMP errors")?,
+        }
+        if elsewhere > 0 {
+            write!(f, "; another endpoint has answered {elsewhere} more")?;
         }
         if self.is_one_way() {
             f.write_str("; the capture holds no answer of anybody: one direction may be missing")

@@ -57,6 +57,7 @@ impl Table {
             && let Pairing::Answered(answer) = self.answered_apart(asked, seq, reply, false)
         {
             self.conversations.confirm(slot, g.paired);
+            self.closed.set_elsewhere(answer.exchange);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
         if found.ended_early {

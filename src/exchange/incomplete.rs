@@ -182,6 +182,7 @@ pub(super) fn record(
         reason: None,
         incomplete: None,
         contradicted: None,
+        elsewhere: false,
         hidden: r.hidden,
         assumed: false,
     }

@@ -139,6 +139,8 @@ pub struct Exchange {
     pub incomplete: Option<Lack>,
     /// Frame of the first part of its answer that contradicts others.
     pub contradicted: Option<u64>,
+    /// Another endpoint than the server has answered.
+    pub elsewhere: bool,
     /// It is not reported, because its request is not.
     pub(crate) hidden: bool,
     /// Its request may have been an answer instead: it is reported only if its conversation turns out to go that way.
@@ -179,6 +181,7 @@ impl Exchange {
             reason: None,
             incomplete: None,
             contradicted: None,
+            elsewhere: false,
             hidden: false,
             assumed: false,
         }

@@ -220,6 +220,12 @@ impl Closed {
         let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
         its.into_iter().for_each(|e| e.answer = Some(message));
     }
+    /// Notes that another endpoint has answered an exchange that has just closed.
+    #[cold]
+    pub fn set_elsewhere(&mut self, exchange: u64) {
+        let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
+        its.into_iter().for_each(|e| e.elsewhere = true);
+    }
     #[inline]
     pub fn front_mut(&mut self) -> Option<&mut Exchange> {
         self.list.get_mut(self.shown)

@@ -151,7 +151,7 @@ pub(super) fn deliver_exchange<S: Listener>(
     let silence = match e.outcome {
         Outcome::Answered | Outcome::Late => {
             if silence_wanted {
-                silences.answered(e.server_index);
+                silences.answered(e);
             }
             let missing = attribution::incomplete(e, &options.policy);
             missing.iter().for_each(|f| totals.findings.see(f));

@@ -54,6 +54,8 @@ struct Again {
 struct Unheard {
     requests: u64,
     refused: u64,
+    /// Exchanges that another endpoint has answered.
+    elsewhere: u64,
     first: Time,
     last: Time,
     /// Frame of the last datagram.
@@ -103,10 +105,29 @@ impl Silences {
         }
     }
 
-    /// Notes that a server answers.
+    /// Notes that a server answers, or that another endpoint answers in its place.
     #[inline(always)]
-    pub fn answered(&mut self, server: u32) {
-        self.answered.set(server as usize);
+    pub fn answered(&mut self, e: &Exchange) {
+        match e.elsewhere {
+            false => self.answered.set(e.server_index as usize),
+            true => self.unheard_of(e).elsewhere += 1,
+        }
+    }
+
+    /// What is known of the requests to the server of an exchange.
+    #[cold]
+    #[inline(never)]
+    fn unheard_of(&mut self, e: &Exchange) -> &mut Unheard {
+        self.unheard.entry(e.server_index).or_insert_with(|| Unheard {
+            requests: 0,
+            refused: 0,
+            elsewhere: 0,
+            first: e.request_time,
+            last: e.request_time,
+            frame: 0,
+            exchange: e.clone(),
+            findings: Counts::default(),
+        })
     }
 
     /// Notes the retransmission of a request.
@@ -158,15 +179,10 @@ impl Silences {
             return;
         }
         let Some(sent) = self.sent(e) else { return };
-        let unheard = self.unheard.entry(e.server_index).or_insert_with(|| Unheard {
-            requests: 0,
-            refused: 0,
-            first: e.request_time,
-            last: sent.time,
-            frame: 0,
-            exchange: e.clone(),
-            findings: Counts::default(),
-        });
+        let unheard = self.unheard_of(e);
+        if unheard.requests == 0 {
+            (unheard.first, unheard.last) = (e.request_time, sent.time);
+        }
         unheard.requests += sent.datagrams;
         unheard.refused += if e.outcome == Outcome::Refused { sent.datagrams } else { 0 };
         unheard.first = unheard.first.min(e.request_time);
@@ -210,7 +226,12 @@ impl Silences {
             .into_iter()
             .filter(|&(server, _)| !self.has_answered(server))
             .map(|(_, unheard)| unheard)
-            .filter(|u| u.requests >= LEAST && u.last.since(u.first).is_some_and(|t| t >= long))
+            // A server with several addresses may answer from another one; a stray answer does not speak for it.
+            .filter(|u| {
+                u.requests >= LEAST
+                    && u.requests > u.elsewhere
+                    && u.last.since(u.first).is_some_and(|t| t >= long)
+            })
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
         self.answered.clear();
@@ -221,6 +242,8 @@ impl Silences {
             symptoms.merge(&unheard.findings);
             let silence =
                 Silence::new(unheard.requests, unheard.refused, (unheard.first, unheard.last), nobody);
+            let silence =
+                Silence { elsewhere: u32::try_from(unheard.elsewhere).unwrap_or(u32::MAX), ..silence };
             let mut finding = Finding { severity, silence: Some(silence), ..Finding::of_exchange(&GEN_009) };
             finding.sent(Direction::S2c);
             Silent { frame: unheard.frame, exchange: unheard.exchange, finding }

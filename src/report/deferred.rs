@@ -10,7 +10,12 @@ use crate::exchange::Exchange;
 impl Server {
     /// Whether it has answered a request since findings were last released.
     fn answers(&self) -> bool {
-        self.answered + self.late > self.before
+        self.answered_itself() > self.before
+    }
+
+    /// Number of exchanges that it has answered, and no other endpoint.
+    fn answered_itself(&self) -> u64 {
+        self.answered + self.late - self.elsewhere
     }
 
     #[cold]
@@ -42,7 +47,7 @@ impl Summary {
     fn release(&mut self) {
         self.settle_all();
         for server in self.servers.iter_mut().flatten() {
-            server.before = server.answered + server.late;
+            server.before = server.answered_itself();
             for held in server.held.drain(..) {
                 server.findings.merge(&held.counts);
                 let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, held.rule));

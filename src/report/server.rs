@@ -41,6 +41,8 @@ pub struct Server {
     pub(super) held: ArrayVec<Broken, 2>,
     /// How many requests it had answered when findings were last released.
     pub(super) before: u64,
+    /// How many of the answered requests another endpoint has answered.
+    pub(super) elsewhere: u64,
     /// What it says about itself: the latest answer counts.
     pub said: ServerFacts,
 }
@@ -61,6 +63,7 @@ impl Server {
             findings: Counts::default(),
             held: ArrayVec::new(),
             before: 0,
+            elsewhere: 0,
             said: ServerFacts::default(),
         }
     }

@@ -63,12 +63,13 @@ impl Summary {
         self.hot.begin(at);
     }
 
-    /// Counts an exchange that was not answered in time, or that has findings.
+    /// Counts an exchange that was not answered in time or by its server, or that has findings.
     #[cold]
     #[inline(never)]
     fn count_rare(&mut self, e: &Exchange, findings: &[Finding]) {
         self.settle(e.server_index as usize);
         let Some(server) = self.server(e.server_index) else { return };
+        server.elsewhere += u64::from(e.elsewhere);
         match e.outcome {
             Outcome::Answered => {}
             Outcome::Late => server.late += 1,
@@ -156,7 +157,7 @@ impl Report for Summary {
             self.count(findings, e.request_frame);
             return Ok(());
         }
-        if e.outcome != Outcome::Answered || !findings.is_empty() {
+        if e.outcome != Outcome::Answered || !findings.is_empty() || e.elsewhere {
             self.count_rare(e, findings);
         }
         Ok(())

@@ -33,7 +33,7 @@ impl Unheard {
     /// Notes how an exchange has ended.
     #[inline]
     pub fn see(&mut self, e: &Exchange) {
-        if e.server_index == NONE || !matches!(e.outcome, Outcome::Answered | Outcome::Late) {
+        if e.server_index == NONE || e.elsewhere || !matches!(e.outcome, Outcome::Answered | Outcome::Late) {
             return;
         }
         let at = e.server_index as usize;

@@ -91,6 +91,27 @@ fn whoever_answers_once_is_not_silent() {
 }
 
 #[test]
+fn a_stray_answer_of_another_endpoint_hides_no_silent_server() {
+    let times = [0, 3 * S, 6 * S, 9 * S];
+    let other = (SERVER, PORT + 1);
+    let with = |answered: &[usize]| {
+        let answer = |&n: &usize| {
+            let state = STATE.replace("efcdab89", &format!("{n:02x}000000"));
+            shot(START + times[n] + MS, other, CLIENTS[0], &hex(&state))
+        };
+        let mut shots = [&polls(&times)[..], &[clock(LATER)]].concat();
+        shots.extend(answered.iter().map(answer));
+        shots.sort_by_key(|shot| shot.time);
+        told(&shots)
+    };
+    let text =
+        "server answered none of its requests: 3 datagrams in 6.0 s; another endpoint has answered 1 more";
+    assert_eq!(with(&[0]), [(5, text.to_owned())]);
+    // A server with several addresses may have lost some requests.
+    assert!(with(&[0, 1]).is_empty() && with(&[0, 1, 2, 3]).is_empty());
+}
+
+#[test]
 fn whatever_a_server_sends_shows_that_the_capture_has_both_directions() {
     let asked = polls(&[0, 3 * S, 6 * S]);
     let told_of = |asked: &[Shot], sent: &str| {
