@@ -164,7 +164,7 @@ impl<S: Listener> Pipeline<'_, S> {
         if !self.pending.is_empty() {
             // An exchange of whose conversation more may become known waits in any case.
             while let Some(waits) = self.table.closed_uncertain() {
-                if self.wants.ordered || waits {
+                if self.wants.ordered || self.wants.packets_first || waits {
                     let Some(mut e) = self.table.next_closed() else { break };
                     e.refresh(&self.table.conversations);
                     self.make_room(0)?;

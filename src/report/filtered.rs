@@ -201,9 +201,9 @@ impl<'r, S: Listener> Filtered<'r, S> {
 impl<S: Listener> Report for Filtered<'_, S> {
     type Sink = S;
 
-    /// Asks for frames and for everything in order: an exchange passes by its packets, so these have to come before it.
+    /// Asks for frames, and for exchanges after their packets, by which they pass.
     fn wants(&self) -> Wants {
-        Wants { ordered: true, frames: true, foreign: true, ..self.wants }
+        Wants { packets_first: true, frames: true, foreign: true, ..self.wants }
     }
 
     fn comments(&mut self, comments: &Comments) {

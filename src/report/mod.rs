@@ -109,6 +109,8 @@ use std::io;
 pub struct Wants {
     /// Datagrams in frame order: a datagram that waits holds up all that follow it.
     pub ordered: bool,
+    /// Each exchange after all its datagrams. What is ordered is so in any case.
+    pub packets_first: bool,
     /// Remarks that are otherwise made once for each server are made every time, because the report judges at the end; only
     /// then is it decided which servers were captured with one side only.
     pub every: bool,
