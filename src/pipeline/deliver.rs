@@ -80,7 +80,7 @@ impl<S: Listener> Pipeline<'_, S> {
                 let awaited = self.table.awaited(told.slot, d, v, told.pairing);
                 let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
                 self.attribution.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
-                self.findings.iter().for_each(|f| self.totals.findings.see(f));
+                self.count_findings(&told);
             } else if direction == Direction::C2s {
                 self.attribution.remarked(d, &told, &self.sink);
             }
@@ -103,6 +103,18 @@ impl<S: Listener> Pipeline<'_, S> {
             findings,
             more_findings,
         })
+    }
+
+    /// Counts the findings of a datagram in the totals: a remark once for each server, even if the report wants every one.
+    #[cold]
+    fn count_findings(&mut self, told: &Claimed<'_>) {
+        let (servers, id, every) = (&mut self.memory.servers, told.verdict.id, self.wants.every);
+        for f in &self.findings {
+            let again = every && f.rule.per_server && f.counts();
+            if !again || servers.first_time(told.server_index, id, f.rule) {
+                self.totals.findings.see(f);
+            }
+        }
     }
 
     /// Whether any of the broken rules still has to be reported for this server.

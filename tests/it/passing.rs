@@ -229,6 +229,17 @@ fn the_same_exchanges_pass_whatever_is_made_of_them() {
 }
 
 #[test]
+fn findings_of_everything_are_counted_as_those_that_pass() {
+    let args = ["check", "--no-config", "--fail-on", "never", "-T", "ndjson", "-Y", "ip or ipv6", DEMO];
+    let records = parsed(&qdissect().args(args).output().unwrap(), 0);
+    let summary = records.last().unwrap();
+    assert_eq!(summary["finding_counts"], summary["of"]["finding_counts"]);
+    let remarks =
+        records.iter().filter(|r| r["count"].as_u64().is_some_and(|n| n > 1) && r["type"] == "finding");
+    assert!(remarks.count() > 1, "some are found more often than counted");
+}
+
+#[test]
 fn what_does_not_pass_checks_no_rule() {
     let folder = tempdir().unwrap();
     let checked = |args: &[&str]| -> HashSet<String> {
