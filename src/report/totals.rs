@@ -118,7 +118,8 @@ pub struct Candidate {
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Candidate { server, protocol, datagrams, refused, undecided } = *self;
-        write!(f, "{datagrams} datagrams could be {} to {server}, never answered", protocol.info().name)?;
+        let (datagrams, name) = (count(datagrams, "datagram"), protocol.info().name);
+        write!(f, "{datagrams} could be {name} to {server}, never answered")?;
         match (refused, undecided) {
             (0, 0) => Ok(()),
             (0, _) => write!(f, " ({undecided} just before the end of the capture)"),

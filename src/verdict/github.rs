@@ -6,6 +6,7 @@
 use super::{Entry, Excuse, Verdict, markdown};
 use crate::check::Counts;
 use crate::escape::{is_hostile, shown};
+use crate::report::count;
 use crate::rule::Severity;
 use hashbrown::HashMap;
 use std::borrow::Cow;
@@ -45,8 +46,9 @@ pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     }
     if left.total() > 0 {
         let Counts { error, warning, note } = left;
-        let what = "have no annotation of their own.";
-        writeln!(out, "{error} more errors, {warning} more warnings and {note} more notes {what}")?;
+        let more = [(error, "more error"), (warning, "more warning"), (note, "more note")];
+        let more = more.map(|(n, what)| count(n, what)).join(", ");
+        writeln!(out, "Without an annotation of their own: {more}.")?;
     }
     list(out, verdict)
 }
@@ -87,7 +89,7 @@ fn annotation(out: &mut dyn Write, file: &str, e: &Entry) -> io::Result<()> {
 fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let listed = verdict.worst_first();
     if !listed.is_empty() {
-        writeln!(out, "::group::All {} findings", listed.len())?;
+        writeln!(out, "::group::{} in all", count(listed.len() as u64, "finding"))?;
         for e in listed {
             let (severity, rule) = (e.finding.severity.name(), e.rule().id);
             write!(out, "{severity} {rule} {}: {}", shown(verdict.file(e)), told(e))?;
@@ -100,7 +102,7 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         writeln!(out, "::endgroup::")?;
     }
     if verdict.more > 0 {
-        writeln!(out, "{} further findings were counted, but not listed.", verdict.more)?;
+        writeln!(out, "{} counted, but not listed.", count(verdict.more, "further finding"))?;
     }
     if let Some(below) = verdict.below() {
         writeln!(out, "{below}")?;

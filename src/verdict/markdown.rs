@@ -59,7 +59,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     });
     table(out, "Findings", &head, rows)?;
     if verdict.more > 0 {
-        writeln!(out, "\n{} further findings were counted, but not listed.", verdict.more)?;
+        writeln!(out, "\n{} counted, but not listed.", count(verdict.more, "further finding"))?;
     }
     if let Some(below) = verdict.below() {
         writeln!(out, "\n{}.", plain(&below))?;
@@ -128,14 +128,17 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     said.extend(t.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
     said.extend(dropped_remark(t));
     let counted = [
-        (verdict.more, "findings were counted, but not listed."),
-        (t.undecided, "exchanges were open when their capture ended."),
-        (t.evicted, "open requests and conversations were forgotten for want of room."),
-        (t.waiting_overflow, "datagrams were judged before their conversation had spoken, for want of room."),
-        (t.servers_refused, "conversations have a server that found no place in the table."),
-        (t.memory_forgotten, "entries that rules about several packets need were forgotten."),
+        (verdict.more, "Findings that were counted, but not listed"),
+        (t.undecided, "Exchanges that were open when their capture ended"),
+        (t.evicted, "Open requests and conversations that were forgotten for want of room"),
+        (
+            t.waiting_overflow,
+            "Datagrams that were judged before their conversation had spoken, for want of room",
+        ),
+        (t.servers_refused, "Conversations whose server found no place in the table"),
+        (t.memory_forgotten, "Entries that rules about several packets need, and that were forgotten"),
     ];
-    said.extend(counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
+    said.extend(counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}.")));
     said.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
     if said.is_empty() {
         return Ok(());

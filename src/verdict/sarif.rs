@@ -8,6 +8,7 @@ mod descriptor;
 use super::{Entry, Excuse, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
 use crate::escape::harmless;
+use crate::report::count;
 use crate::rule::Rule;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -90,7 +91,7 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
         notes.push(json!({ "level": "error", "message": { "text": text } }));
     }
     if left_out > 0 {
-        let text = format!("{left_out} further findings were counted, but are not among the results.");
+        let text = format!("{} counted, but not among the results.", count(left_out, "further finding"));
         notes.push(json!({ "level": "warning", "message": { "text": text } }));
     }
     if let Some(below) = verdict.below() {

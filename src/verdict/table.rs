@@ -212,9 +212,9 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
         page.text(
             Style::new(),
             &format!(
-                "{}: {} rules kept, {} broken,{} {} not exercised ({:.0} % checked)",
+                "{}: {} kept, {} broken,{} {} not exercised ({:.0} % checked)",
                 id.info().name,
-                of(Outcome::Pass),
+                count(of(Outcome::Pass) as u64, "rule"),
                 of(Outcome::Fail),
                 known.unwrap_or_default(),
                 of(Outcome::NotExercised),
