@@ -22,6 +22,9 @@ use std::sync::LazyLock;
 /// Bytes of a full row of Wireshark's "Follow UDP stream".
 const FULL_ROW: usize = 16;
 
+/// Longest row in bytes whose characters are told from bytes although there is no gap before them.
+const MAX_CHARACTERS: usize = 64;
+
 /// The offset at the beginning of a line.
 static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?<indent>\s*)(?<zero>0x)?(?<offset>[0-9a-fA-F]{4,16})(?<colon>:?)(?<rest>\s.*)?$")
@@ -34,13 +37,15 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\s+)(\S+)"));
 pub struct Row<'a> {
     /// The digits of the offset.
     pub offset: &'a str,
-    /// A colon follows the offset, so it certainly is an offset, and in hex.
+    /// A colon follows the offset, or `0x` precedes it, so it certainly is an offset, and in hex.
     pub certain: bool,
+    /// The offset is one that rows of sixteen bytes have, and a gap follows it.
+    placed: bool,
     /// `0x` precedes the offset, as in the output of tcpdump.
     prefixed: bool,
     /// The row is indented.
     pub indented: bool,
-    /// Its words are octal or decimal, as plain `od` and `hexdump -d` print them.
+    /// Its words are octal, decimal or binary, as plain `od`, `hexdump -d` and `xxd -b` print them.
     pub is_other_base: bool,
     /// Its bytes.
     pub found: Found<'a>,
@@ -51,17 +56,30 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     let head = OFFSET.captures(line)?;
     let has = |name| head.name(name).is_some_and(|part| !part.is_empty());
     let (offset, rest) = (head.name("offset")?.as_str(), head.name("rest")?.as_str());
-    let (certain, prefixed, indented) = (has("colon"), has("zero"), has("indent"));
+    let (colon, prefixed, indented) = (has("colon"), has("zero"), has("indent"));
     let first = rest.split_whitespace().next()?;
+    // `0x00000000  ffff ffff` of radare2; after one blank it is more likely a list of numbers.
+    let wide = rest.starts_with("  ");
+    let certain = colon || prefixed && offset.len() >= 8 && wide && first.len() <= 4 && is_hex(first);
     let decimal = matches!(first.len(), 3 | 5 | 6) && first.bytes().all(|b| b.is_ascii_digit());
-    let is_other_base = !certain && offset.len() == 7 && decimal;
+    let is_other_base = !certain && offset.len() == 7 && decimal || colon && is_binary(rest);
     // Without a colon, a word of four digits is more likely data than an offset before words.
     let bytes = first.len() == 2 || matches!((offset.len(), first.len()), (6 | 7, 4 | 8 | 16));
     if !(certain || is_other_base || bytes && is_hex(first)) || prefixed && !certain {
         return None;
     }
+    let place = u64::from_str_radix(offset, 16).ok().filter(|_| wide && first.len() == 2);
+    let placed = offset.starts_with('0') && place.is_some_and(|at| at.is_multiple_of(16) && at < 1 << 16);
     let found = bytes_behind(rest, certain);
-    Some(Row { offset, certain, prefixed, indented, is_other_base, found })
+    Some(Row { offset, certain, placed, prefixed: prefixed && colon, indented, is_other_base, found })
+}
+
+/// Whether the words behind an offset are bytes in binary, as `xxd -b` prints them: there are not more characters than words.
+fn is_binary(rest: &str) -> bool {
+    let binary = |word: &str| word.len() == 8 && word.bytes().all(|b| matches!(b, b'0' | b'1'));
+    let words = rest.split_whitespace().take_while(|word| binary(word)).count();
+    let characters = rest.split_whitespace().skip(words).map(|part| part.chars().count());
+    (1..=words).contains(&characters.fold(0, usize::saturating_add))
 }
 
 /// The offset of a line that is only an offset, like the last line of `hexdump` and `od`.
@@ -77,7 +95,8 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
     let mut found = Found::default();
     let mut first = None;
     for (_, [gap, word]) in WORD.captures_iter(rest).map(|word| word.extract()) {
-        let (first_gap, swap) = *first.get_or_insert((gap, !certain && word.len() > 2));
+        let (first_gap, digits) = *first.get_or_insert((gap, word.len()));
+        let swap = !certain && digits > 2;
         let read = found.bytes.len();
         // Counted only where blanks or other characters stand: a row may be as long as the text.
         let left = || rest.get(rest.offset(word)..).unwrap_or_default().trim_end().chars().count();
@@ -87,8 +106,12 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
         // The gap in the middle of a row, before its ninth byte.
         let eighth = word.len() == 2 && read.is_multiple_of(8) && read < 32 && gap.chars().count() <= 3;
         let middle = wide && eighth && (left() > read || !certain && gap == "  ");
-        if wide && read > 0 && !middle {
-            break; // the characters
+        // Characters after a single blank, as long as the bytes before them.
+        let narrow =
+            digits == 2 && word.len() > 2 && read <= MAX_CHARACTERS && is_hex(word) && left() == read;
+        if (wide || narrow) && read > 0 && !middle {
+            characters(&mut found, rest.get(rest.offset(word)..).unwrap_or_default(), digits / 2);
+            break;
         }
         if !(is_hex(word) && word.len().is_multiple_of(2) && (word.len() <= 16 || certain)) {
             strange(&mut found, word, left());
@@ -100,6 +123,33 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
         }
     }
     found
+}
+
+/// Complains about what stands in the place of the characters, if it cannot be the characters of the bytes before it. `group`
+/// is the number of bytes in a word.
+fn characters<'a>(found: &mut Found<'a>, text: &'a str, group: usize) {
+    let (word, shown) = (text.split_whitespace().next().unwrap_or_default(), text.trim_end());
+    if is_hex(word)
+        && word.len() == group.saturating_mul(2).max(2)
+        && shown.chars().count() > found.bytes.len()
+    {
+        let what =
+            "More digits stand behind this gap than there are characters. The rest of the row is left out.";
+        return found.unread.add(text, format_args!("{what}"));
+    }
+    let agree = |bytes: &mut dyn Iterator<Item = &u8>| {
+        let graphic = |c: u8| c.is_ascii_graphic() && c != b'.';
+        // Blanks at the beginning are part of the gap.
+        bytes
+            .skip_while(|b| **b == b' ')
+            .zip(shown.bytes())
+            .all(|(b, c)| *b == c || !graphic(*b) || !graphic(c))
+    };
+    let mut swapped = found.bytes.chunks(group.max(1)).flat_map(|word| word.iter().rev());
+    if group >= 4 && !agree(&mut found.bytes.iter()) && agree(&mut swapped) {
+        let what = "The characters show that the words of this row have their low byte first, as `xxd -e` prints them";
+        found.unread.add(text, format_args!("{what}: print the bytes with `xxd`."));
+    }
 }
 
 /// Complains about a word, unless it begins the characters; `left` is the number of characters from there to the end
@@ -143,10 +193,10 @@ pub struct Dump<'a> {
 
 impl<'a> Dump<'a> {
     /// Begins a dump with this row; `None` if the row is more likely plain data. A row from the middle of a dump is
-    /// told from data only by a colon or an offset of seven digits, or counts as one where `forced`.
+    /// told from data only by its offset and what is around it, or counts as one where `forced`.
     pub fn begin(row: &Row<'_>, forced: bool) -> Option<Dump<'a>> {
         let zero = row.offset.bytes().all(|b| b == b'0');
-        let is_dump = zero || row.certain || forced || row.offset.len() == 7;
+        let is_dump = zero || row.certain || row.placed || forced || row.offset.len() == 7;
         let (certain, packets, indented) = (row.certain, row.prefixed, row.indented);
         is_dump.then_some(Dump { rows: vec![], certain, packets, indented })
     }
@@ -188,7 +238,9 @@ impl<'a> Dump<'a> {
             });
             steps.fold(0u64, u64::saturating_add)
         };
-        let bases: &[u32] = if self.certain { &[16] } else { &[16, 8, 10] };
+        // Only `od` has other bases, and always seven digits there.
+        let od = self.rows.iter().all(|row| row.offset.len() == 7);
+        let bases: &[u32] = if self.certain || !od { &[16] } else { &[16, 8, 10] };
         bases.iter().filter_map(values).min_by_key(wrong).unwrap_or_default()
     }
 
@@ -212,6 +264,16 @@ impl<'a> Dump<'a> {
                 continue;
             }
             let wanted = usize::try_from(length).unwrap_or(usize::MAX);
+            // Two characters that look like digits are taken for a byte, and `hexdump` and `od` fill the last word up.
+            let excess = own.len().saturating_sub(wanted);
+            let explained = excess.saturating_mul(2) <= wanted || excess < 8 && !self.certain;
+            if !explained && step(i).is_some() {
+                let (has, room) = (count(own.len() as u64, "byte"), count(length, "byte"));
+                let what = format_args!(
+                    "This row has {has}, and the next offset leaves room for {room}; the rest is left out."
+                );
+                unread.add(row.offset, what);
+            }
             bytes.extend_from_slice(own.get(..wanted).unwrap_or(own));
             let ahead = wanted.saturating_sub(own.len());
             if row.repeats && ahead <= MAX_PIECE {

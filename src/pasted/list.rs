@@ -106,11 +106,13 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     let marked = words.iter().any(|word| word.starts_with("0x") || word.starts_with("0X"));
     let subscript = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ']');
     // `pkt1[60]`, `[5]byte{…}` and `[13]` are not data; up to three words of letters alone are names.
-    let one = words.len() == 1 && subscript || !commas && !marked;
     let names =
         words.len() < 4 && !words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit() || c == '\''));
     let radix = radix(&words);
     let sound = words.iter().filter(|word| value(word, radix).is_some()).count();
+    // Go prints bytes without commas.
+    let bare = words.len() < 4 || words.iter().any(|word| !matches!(value(word, radix), Some(0..=255)));
+    let one = words.len() == 1 && subscript || !commas && !marked && (bare || subscript);
     if one || names || sound.saturating_mul(2) <= words.len() {
         return None;
     }

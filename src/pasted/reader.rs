@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
     fn row(&mut self, line: &'a str, said: Head) -> bool {
         let Some(row) = dump::row(line).filter(|_| self.is(Form::Dump)) else { return false };
         if row.is_other_base {
-            let what = "Words in octal or decimal are not read: print the bytes with `xxd`, `hexdump -C` or `od -t x1`.";
+            let what = "Words in octal, decimal or binary are not read: print the bytes with `xxd`, `hexdump -C` or `od -t x1`.";
             self.skip(row.offset, what);
             return true;
         }

@@ -29,19 +29,41 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads the string at the beginning of `here`, and the strings that continue it; `None` if it is ordinary text.
 pub fn read<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
-    let (mut found, form, mut behind) = one(before, here)?;
+    let (mut found, form, mut behind) = one(before, here).or_else(|| before_escapes(before, here))?;
     let in_code = !is_bytes(before) || before.contains(['(', '=']);
     while found.bytes.len() <= MAX_PIECE
         && let Some((gap, next)) = next(behind)
         && let lines = gap.matches('\n').count()
         && (lines == 0 || lines == 1 && (in_code || gap.contains(['\\', '+'])))
-        && let Some((further, _, end)) = one(gap, next).filter(|(_, other, _)| *other == form)
+        && let Some((further, _, end)) =
+            one(gap, next).filter(|(_, other, _)| *other == form).or_else(|| plain(next, form))
     {
         found.bytes.extend(further.bytes);
         found.unread.append(further.unread);
         behind = end;
     }
     Some((found, form, behind))
+}
+
+/// The text in quotes at the beginning of `here` as it stands, to go with strings with escapes.
+fn plain(here: &str, form: Form) -> Option<Read<'_>> {
+    let (body, behind) = quoted(here).filter(|_| form == Form::String)?;
+    Some((unescape(body), form, behind))
+}
+
+/// The same, if a string with escapes continues it: `"SAMP" "\x7f\0"`.
+fn before_escapes<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+    prefix(before)?;
+    let found = plain(here, Form::String)?;
+    let (gap, next) = next(found.2)?;
+    let near = gap.matches('\n').count() <= 1;
+    (near && quoted(next)?.0.contains('\\')).then_some(found)
+}
+
+/// The text between the quotes at the beginning of `here`, and the text after them.
+fn quoted(here: &str) -> Option<(&str, &str)> {
+    let parts = QUOTED.captures(here)?;
+    Some((parts.iter().skip(1).flatten().next()?.as_str(), here.get(parts.get(0)?.end()..)?))
 }
 
 /// The text between a string and the next one of the same expression, and that next string.
@@ -67,9 +89,7 @@ fn is_bytes(before: &str) -> bool {
 fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     prefix(before)?;
     let is_bytes = is_bytes(before);
-    let parts = QUOTED.captures(here)?;
-    let body = parts.iter().skip(1).flatten().next()?.as_str();
-    let behind = here.get(parts.get(0)?.end()..)?;
+    let (body, behind) = quoted(here)?;
     let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
     let coding: String = behind.chars().take(12).collect();
     let says =
@@ -93,9 +113,19 @@ fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     is_base64(body).then(|| Some((base64(body)?, Form::Base64, behind))).flatten()
 }
 
-/// Reads a line of escapes without quotes.
+/// Reads a line of escapes without quotes, or from the quote that is never closed.
 pub fn bare(line: &str) -> Option<Found<'_>> {
     let body = line.trim();
+    if let Some((before, text)) = body.split_once(['"', '\'', '`'])
+        && prefix(before).is_some()
+        && text.contains("\\x")
+    {
+        let mut found = unescape(text);
+        let here = body.get(before.len()..).unwrap_or_default();
+        let what = "The text that begins here has no closing quote; it is read to the end of the line.";
+        found.unread.add(here, format_args!("{what}"));
+        return Some(found);
+    }
     ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
 }
 

@@ -40,6 +40,20 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("/////1X/////", &[">ffffffff55ffffffff"]),
     ("_____1X_____\n/////2dldHN0YXR1cw\n", &[">ffffffff55ffffffff", ">ffffffff676574737461747573"]),
     ("////////////\n// serverResponse\n//serverResponse\n/////SectionOne\nd5f6\n", &[">d5f6"]),
+    // strings of one expression
+    (
+        "\"\\xff\\xff\\xff\\xffT\" \"Source Engine Query\" \"\\x00\"",
+        &[">ffffffff54536f7572636520456e67696e6520517565727900"],
+    ),
+    (
+        "\"\\xff\\xff\\xff\\xff\"\n  \"TSource Engine Query\\0\"\n",
+        &[">ffffffff54536f7572636520456e67696e6520517565727900"],
+    ),
+    ("\"SAMP\" \"\\x7f\\x00\"\n", &[">53414d507f00"]),
+    // as Go prints bytes
+    ("[255 255 255 255 105]", &[">ffffffff69"]),
+    ("[ff ff ff ff 69]", &[">ffffffff69"]),
+    ("[1 2 3]\nd5f6", &[">d5f6"]),
     // directions
     ("> 0000000000\n< 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("-> 0000000000\n<- 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
@@ -63,6 +77,9 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("> 0000  d5 f6 00 01 a5 9c 43 84\n> 0008  f1 46 df 08 01\n", &[POLL]),
     ("0000  41 42\n0000  43 44\n", &[">4142", "<4344"]),
     ("00000000: 6162 2061 62                             ab ab\n", &[">6162206162"]),
+    ("0x00000000  d5f6 0001 a59c 4384 f146 df08 01         ......C..F...\n", &[POLL]),
+    ("0000 61 62 63 64 abcd\n", &[">61626364"]),
+    ("00000000: 00000000 00000000  ........\n", &[">0000000000000000"]),
     // the last line of hexdump and od, quoted as a whole
     ("> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n", &[POLL]),
     // hexdump -x
@@ -119,15 +136,24 @@ pub const DAMAGED: &[Case] = &[
     // a row is missing: the bytes behind it are not captured
     ("0000  d5 f6 00 01\n0008  f1 46 df 08\n", &[">d5f60001"], &[(2, 1)]),
     ("00000010: d5f6 0001\n", &[">d5f60001"], &[(1, 1)]),
+    ("00000000  d5 f6 00 01  |....|\n00000008  f1 46  |.F|\n0000000a\n", &[">d5f60001"], &[(2, 1)]),
+    ("00000010  d5 f6 00 01  |....|\n00000014  f1 46  |.F|\n00000016\n", &[">d5f60001f146"], &[(1, 1)]),
+    // an offset with a slip, a gap among the bytes
+    ("00000000: d5f6 0001\n00000001: a59c\n", &[">d5a5"], &[(1, 1)]),
+    ("0000  d5 f6 00 01    a5 9c 43 84 f1\n", &[">d5f60001"], &[(1, 22)]),
+    // what `xxd -e` prints
+    ("00000000: 41f6d541 64636261  A..Aabcd\n", &[">41f6d54164636261"], &[(1, 30)]),
     ("{0xd5, 0x1f6, 0x00}", &[">d500"], &[(1, 8)]),
+    ("b'\\xd5\\xf6\n", &[">d5f6"], &[(1, 2)]),
     ("{0xd5, 0xf6", &[">d5f6"], &[(1, 1)]),
     ("b'\\xd5\\xg6'", &[">d5786736"], &[(1, 7)]),
     ("<Buffer d5 f6 zz 01>", &[], &[]),
     ("<Buffer d5 f6 00 01 a5 zz 01>", &[], &[(1, 1)]),
-    // forms that are not read: od alone, od -b, hexdump -d, and what gamedig prints
+    // forms that are not read: od alone, od -b, hexdump -d, xxd -b, and what gamedig prints
     ("0000000 173325 000400 116245\n0000005\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
     ("0000000 325 366 000 001\n0000004\n", &[], &[(1, 1)]),
     ("0000000   63189   00256   00165\n0000005\n", &[], &[(1, 1)]),
+    ("00000000: 11010101 11110110 00000000  ...\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
     ("Buffer length: 4 bytes\nd5 f6 \n      \n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
 ];
 
