@@ -91,6 +91,14 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
     let (name, owners) = match (e.kind(), option, value) {
         (ErrorKind::UnknownArgument, Some(option), _) => {
             let owners = owners(command, |arg| is_called(arg, &option));
+            if owners.is_empty() {
+                // That it could be the name of a file is no help.
+                e.remove(ContextKind::Suggested);
+                if let Some(meant) = taking(command, option.trim_start_matches('-')) {
+                    e.remove(ContextKind::SuggestedArg);
+                    suggest(&mut e, format!("{meant} exists"));
+                }
+            }
             (option, owners)
         }
         (ErrorKind::InvalidValue, Some(option), Some(value)) if option.contains("--format") => {
@@ -107,20 +115,33 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
             [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
             owners => owners.join(""),
         };
-        let tip = StyledStr::from(format!("{name} belongs to {owners}"));
         e.remove(ContextKind::SuggestedArg);
-        e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+        suggest(&mut e, format!("{name} belongs to {owners}"));
     }
     e
+}
+
+fn suggest(e: &mut Error, tip: String) {
+    e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+}
+
+/// The option with this value, if only one option of all subcommands has it: `--profile strict`.
+fn taking(command: &Command, value: &str) -> Option<String> {
+    let has = |arg: &&Arg| arg.get_possible_values().iter().any(|known| known.get_name() == value);
+    let all = command.get_subcommands().flat_map(|sub| sub.get_arguments().filter(has));
+    let mut options: Vec<_> = all.filter_map(Arg::get_long).collect();
+    options.sort_unstable();
+    options.dedup();
+    match options.as_slice() {
+        [only] => Some(format!("--{only} {value}")),
+        _ => None,
+    }
 }
 
 fn is_called(arg: &Arg, name: &str) -> bool {
     match name.strip_prefix("--") {
         Some(long) => arg.get_long() == Some(long),
-        None => {
-            name.strip_prefix('-').and_then(|short| short.chars().next())
-                == arg.get_short().filter(|_| name.len() > 1)
-        }
+        None => name.strip_prefix('-').is_some_and(|short| arg.get_short() == short.chars().next()),
     }
 }
 
@@ -211,6 +232,12 @@ mod tests {
             said("qdissect stats -x a.pcap").contains("-x belongs to `qdissect dump` and `qdissect live`")
         );
         assert!(said("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
-        assert!(!said("qdissect dump --nonsense a.pcap").contains("belongs"));
+        assert!(!said("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
+        assert!(said("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
+        assert!(said("qdissect check a.pcap --json").contains("tip: --format json exists\n"));
+        for surplus in ["rule list SQP", "generate completions bash zsh", "ask sqp 127.0.0.1:9 2s"] {
+            let said = said(&format!("qdissect {surplus}"));
+            assert!(said.contains("unexpected argument") && !said.contains("tip:"), "{said}");
+        }
     }
 }
