@@ -1,7 +1,7 @@
 //! `qdissect check`: reads and checks the captures, writes the reports, and determines the exit code.
 
 use super::accepted::Accepted;
-use super::choices::{CheckFormat, Colour, FailOn, JunitStyleName, SarifStyleName, Show};
+use super::choices::{CheckFormat, Colour, FailOn, Show};
 use super::clock::today;
 use super::common_args::Common;
 use super::config::Config;
@@ -55,10 +55,10 @@ pub struct CheckArgs {
     pub require_coverage: Vec<(Id, f64)>,
     /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
     #[arg(long, value_enum, value_name = "STYLE")]
-    pub sarif_style: Option<SarifStyleName>,
+    pub sarif_style: Option<SarifStyle>,
     /// Which attributes JUnit reports have
-    #[arg(long, value_enum, default_value_t = JunitStyleName::Common, value_name = "STYLE")]
-    pub junit_style: JunitStyleName,
+    #[arg(long, value_enum, default_value_t = JunitStyle::Common, value_name = "STYLE")]
+    pub junit_style: JunitStyle,
     /// An input without query traffic is fine
     #[arg(long)]
     pub allow_empty: bool,
@@ -343,7 +343,7 @@ fn write_report(
         CheckFormat::Ndjson => verdict::ndjson(out, verdict),
         CheckFormat::Csv => verdict::csv(out, verdict),
         CheckFormat::Sarif => verdict::sarif(out, verdict, sarif_style(args)),
-        CheckFormat::Junit => verdict::junit(out, verdict, junit_style(args), limit(args.fail_on)),
+        CheckFormat::Junit => verdict::junit(out, verdict, args.junit_style, limit(args.fail_on)),
         CheckFormat::Github => verdict::github(out, verdict),
         CheckFormat::Gitlab => verdict::gitlab(out, verdict),
         CheckFormat::Markdown => verdict::markdown(out, verdict),
@@ -357,19 +357,8 @@ fn on_github() -> bool {
 }
 
 fn sarif_style(args: &CheckArgs) -> SarifStyle {
-    match args.sarif_style {
-        Some(SarifStyleName::Spec) => SarifStyle::Spec,
-        Some(SarifStyleName::Github) => SarifStyle::Github,
-        None if on_github() => SarifStyle::Github,
-        None => SarifStyle::Spec,
-    }
-}
-
-fn junit_style(args: &CheckArgs) -> JunitStyle {
-    match args.junit_style {
-        JunitStyleName::Common => JunitStyle::Common,
-        JunitStyleName::Jenkins => JunitStyle::Jenkins,
-    }
+    let usual = if on_github() { SarifStyle::Github } else { SarifStyle::Spec };
+    args.sarif_style.unwrap_or(usual)
 }
 
 /// Appends the job summary to the file that a GitHub runner names. Used if the format is that of workflow commands.

@@ -4,6 +4,8 @@ use crate::protocols::Level;
 use crate::report::Form;
 use crate::report::screen::{Screen, Sort};
 use crate::rule::Severity;
+use crate::verdict::{JunitStyle, SarifStyle};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::num::NonZeroUsize;
 
@@ -79,22 +81,32 @@ pub enum CheckFormat {
     Html,
 }
 
-/// `--sarif-style`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SarifStyleName {
-    /// As the specification says for binary files: places in bytes
-    Spec,
-    /// As GitHub's code scanning needs it: places in lines, all the first
-    Github,
+impl ValueEnum for SarifStyle {
+    fn value_variants<'a>() -> &'a [SarifStyle] {
+        &[SarifStyle::Spec, SarifStyle::Github]
+    }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            SarifStyle::Spec => ("spec", "As the specification says for binary files: places in bytes"),
+            SarifStyle::Github => {
+                ("github", "As GitHub's code scanning needs it: places in lines, all the first")
+            }
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
-/// `--junit-style`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum JunitStyleName {
-    /// What most readers take
-    Common,
-    /// Only what Jenkins' schema knows
-    Jenkins,
+impl ValueEnum for JunitStyle {
+    fn value_variants<'a>() -> &'a [JunitStyle] {
+        &[JunitStyle::Common, JunitStyle::Jenkins]
+    }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            JunitStyle::Common => ("common", "What most readers take"),
+            JunitStyle::Jenkins => ("jenkins", "Only what Jenkins' schema knows"),
+        };
+        Some(PossibleValue::new(name).help(help))
+    }
 }
 
 /// `-T` where the default is a table.
