@@ -528,7 +528,8 @@ impl Protocol for Gamespy3 {
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(_)) => {
                 if let Some(value) = issued(seen.datagram.payload) {
-                    let shaken = Handshake { value, since: seen.datagram.time, used: false };
+                    let before = memory.handshakes.get(&ends).map(|shaken| shaken.value);
+                    let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
                     memory.handshakes.insert(ends, shaken);
                 }
             }
@@ -585,6 +586,8 @@ enum Proof {
 #[derive(Clone, Copy, Debug)]
 struct Handshake {
     value: i32,
+    /// The value before it, which the library still takes.
+    before: Option<i32>,
     since: Time,
     used: bool,
 }
@@ -592,11 +595,12 @@ struct Handshake {
 impl Handshake {
     /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
     fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
-        if word_at(request, 7) != Some(self.value as u32) {
+        let word = word_at(request, 7).map(|word| word as i32);
+        if word != Some(self.value) {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
             }
-            return Proof::Wrong;
+            return if word.is_some() && word == self.before { Proof::Right } else { Proof::Wrong };
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFE) {
             raised.add_at(&TXN_006, Span { start: 7, end: 11 });

@@ -871,8 +871,8 @@ fn status_body<S: FieldSink>(
 fn skip_lines<S: FieldSink>(c: &mut Cursor<'_, '_, S>) {
     loop {
         let text = line(c.rest());
-        let empty = text.trim_ascii().is_empty() && text.len() < c.rest().len();
-        if !text.starts_with(QTV) && !(empty && c.rest().get(text.len()) == Some(&b'\n')) {
+        let empty = text.trim_ascii().is_empty() && c.rest().get(text.len()) == Some(&b'\n');
+        if !empty && !text.starts_with(QTV) {
             return;
         }
         c.skip(text);

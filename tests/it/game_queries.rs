@@ -55,6 +55,9 @@ fn gamespy_3_proves_the_address_with_the_challenge_it_carries() {
     assert_eq!(rules(&talk(&[["fefd00 01020304 ffffff01", FR]])), ["GEN-007"]);
     let wrong = talk(&[[HS, HR], ["fefd00 01020304 00000007 ffffff01", FR]]);
     assert_eq!(rules(&wrong), ["GEN-007", "GS3-TXN-005", "GS3-SEC-001"]);
+    // The challenge before the last one was issued to the same address.
+    let earlier = talk(&[[HS, HR], [HS, "09 01020304 '7' 00"], [FS, FR]]);
+    assert_eq!(rules(&earlier), ["GEN-007", "GS3-TXN-005"]);
 }
 
 #[test]
