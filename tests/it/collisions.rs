@@ -198,6 +198,29 @@ fn the_length_of_a_password_is_no_type_of_a_query() {
 }
 
 #[test]
+fn what_a_server_sends_its_players_in_parts_is_no_answer() {
+    let asks = [
+        "ffffffff 54 'Source Engine Query' 00",
+        "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769",
+    ];
+    let mut shots = vec![foreign(START - 60 * S), c(0, asks[0]), s(MS, asks[1])];
+    // Two packets of two parts each, as Source and as GoldSrc split them.
+    let parts = ["0200 1000 aa*16", "0201 1000 aa*9", "02 aa*32", "12 aa*20"];
+    for (n, part) in parts.iter().enumerate() {
+        let payload = hex(&format!("feffffff {:02x}000000 {part}", n / 2));
+        shots.push(shot(START + 10 * S, END, CLIENTS[1], &payload));
+        shots.push(shot(START + 11 * S, END, CLIENTS[0], &payload));
+    }
+    let (heard, _) = play(&shots);
+    let to_players: Vec<_> = heard.packets.iter().filter(|p| p.frame > 3).collect();
+    assert!(
+        to_players.iter().all(|p| p.frame % 2 == 1),
+        "only where there was a query before: {to_players:#?}"
+    );
+    assert!(to_players.iter().all(|p| p.findings.is_empty()), "{to_players:#?}");
+}
+
+#[test]
 fn a_password_of_any_length_is_one_whatever_spoke_on_the_socket_before() {
     let source = [
         "ffffffff 54 'Source Engine Query' 00",

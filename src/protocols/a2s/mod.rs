@@ -191,14 +191,10 @@ static MESSAGES: [Message; 18] = [
         ],
         &[PING_RESPONSE],
     ),
-    Message::response(
-        "split",
-        RULES_STEP,
-        &[IS_PART.when(is_first_part).level(Level::High), IS_PART.when(is_part).level(Level::Low)],
-    )
-    .keyed(part_id)
-    .in_parts(part)
-    .also(&[PLAYERS_STEP, INFO_STEP]),
+    Message::response("split", RULES_STEP, &[IS_PART.when(is_first_part).level(Level::High)])
+        .keyed(part_id)
+        .in_parts(part)
+        .also(&[PLAYERS_STEP, INFO_STEP]),
     Message::named("unknown"),
 ];
 
@@ -302,6 +298,11 @@ impl Protocol for A2s {
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
                 let level = known.level.min(Level::Medium);
                 Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
+            }
+            // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
+            [0xfe, 0xff, 0xff, 0xff, ..] if answers && (known.conversation || known.pinned) && is_part(p) => {
+                let level = known.level.min(Level::Medium);
+                Some(MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, level))
             }
             // These four bytes alone are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
@@ -631,13 +632,12 @@ fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(
 
 // --- Rules across datagrams: challenges, and numbers of players
 
-/// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, of servers whose
-/// number of players is known, and of split answers that were not requested. The oldest entry goes first.
+/// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, and of servers whose
+/// number of players is known. The oldest entry goes first.
 const MAX_ASKED: usize = 16_384;
 const MAX_ADDRESSES: usize = 16_384;
 const MAX_CHALLENGES: usize = 16_384;
 const MAX_COUNTS: usize = 8_192;
-const MAX_STRAYS: usize = 1_024;
 /// Maximum number of challenges remembered for an address at one server.
 const MAX_ISSUED: usize = 8;
 /// Maximum age of a challenge or a number of players, in nanoseconds.
@@ -654,8 +654,6 @@ pub struct Memory {
     owners: Bounded<(Endpoint, u32), Endpoint>,
     /// The number of players in the last INFO answer, by server.
     counts: Bounded<Endpoint, (u8, Time)>,
-    /// The frame of the first part of an unrequested answer, by server, client and message id.
-    strays: Bounded<(Endpoint, Endpoint, u64), u64>,
 }
 
 impl From<Budget> for Memory {
@@ -665,7 +663,6 @@ impl From<Budget> for Memory {
             issued: Bounded::new(budget.of(MAX_ADDRESSES)),
             owners: Bounded::new(budget.of(MAX_CHALLENGES)),
             counts: Bounded::new(budget.of(MAX_COUNTS)),
-            strays: Bounded::new(budget.of(MAX_STRAYS)),
         }
     }
 }
@@ -702,11 +699,11 @@ impl Memory {
     pub(super) fn forgotten(&self) -> u64 {
         let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
         let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
-        asked.saturating_add(answered).saturating_add(self.strays.forgotten())
+        asked.saturating_add(answered)
     }
 
     pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        if let Some(Piece { split, .. }) = seen.piece
+        if let (Some(Piece { split, .. }), Pairing::Answered(_)) = (seen.piece, seen.pairing)
             && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
         {
             raised.add(&SPL_007);
@@ -716,7 +713,10 @@ impl Memory {
                 let proof = self.judge(seen, raised);
                 self.asked.insert(exchange, Asked { step: seen.probe.step, proof });
             }
-            Pairing::Unsolicited { .. } => self.unasked(seen, raised),
+            // Of an answer in parts only the first shows that it is one.
+            Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
+                raised.add(&TXN_001);
+            }
             Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
             _ => {}
         }
@@ -744,18 +744,6 @@ impl Memory {
         let start = if seen.probe.step == INFO_STEP { 25 } else { 5 };
         raised.add_at(&CHL_005, Span { start, end: end.min(start.saturating_add(4)) });
         Proof::Foreign
-    }
-
-    /// Reports an answer that was not requested. If it comes in parts, only the first part to arrive is reported.
-    fn unasked(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        let frame = seen.datagram.frame;
-        let first = match (seen.probe.part, seen.probe.key) {
-            (Some(_), Some(id)) => *self.strays.get_or_insert((seen.server, seen.client, id), frame),
-            _ => frame,
-        };
-        if first == frame {
-            raised.add(&TXN_001);
-        }
     }
 
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {

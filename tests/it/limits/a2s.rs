@@ -35,15 +35,6 @@ fn numbers_of_players_that_are_forgotten_are_counted() {
 }
 
 #[test]
-fn parts_that_nobody_asked_for_and_that_are_forgotten_are_counted() {
-    for (clients, forgotten) in [(least(1_024), 0), (least(1_024) + 1, 1)] {
-        let part = hex("feffffff 07000000 03 00 0f00 ffffffff 45 0400 'alpha' 00 '1' 00");
-        let shots: Vec<_> = (0..clients).map(|n| shot(START, END, (host(n), 9), &part)).collect();
-        assert_eq!(totals(&shots).1.memory_forgotten, forgotten);
-    }
-}
-
-#[test]
 fn of_an_address_with_eight_challenges_an_older_one_may_be_forgotten() {
     for (issued, foreign) in [(7, true), (8, false)] {
         let mut shots = vec![];
