@@ -286,7 +286,7 @@ impl Table {
             self.conversations.close(slot);
             return self.open(d, v);
         }
-        if turns && v.turns && c.level >= Level::Medium && c.latest() != 0 {
+        if turns && c.level >= Level::Medium && c.latest() != 0 {
             // The requests in the other direction have been reported: they stand, and their conversation ends here.
             let gone = *c;
             self.conversations.close(slot);
@@ -295,7 +295,7 @@ impl Table {
         }
         self.conversations.wake(slot, v.asks(), self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
-        let turned = turns && c.latest() != 0 && c.level <= Level::Low;
+        let turned = turns && c.latest() != 0;
         c.set_client(v.client(d));
         c.decide(c.decided() || v.decided, v.doubtful);
         c.level = c.level.max(v.probe.level);

@@ -262,3 +262,23 @@ fn a_pinned_port_may_be_that_of_a_client() {
         }
     }
 }
+
+/// SA-MP: only the content of an answer shows that it is one. The server of the first request asks in its turn.
+#[test]
+fn a_request_keeps_its_client_when_the_other_end_asks() {
+    let asks = |time, from, to, opcode: &str| {
+        shot(START + time, from, to, &hex(&format!("53414d50 c000020a 611e {opcode}")))
+    };
+    let shots = [
+        foreign(START - 30 * S),
+        asks(0, END, CLIENTS[0], "70 01020304"),
+        asks(300 * MS, CLIENTS[0], END, "63"),
+        foreign(START + 60 * S),
+    ];
+    records::hold(everything(), &shots, true);
+    let (heard, _) = play(&shots);
+    let [first, second] = [END, CLIENTS[0]].map(|(ip, port)| Endpoint::v4(ip, port));
+    let mut asked: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.client)).collect();
+    asked.sort_by_key(|(frame, _)| *frame);
+    assert_eq!(asked, [(2, first), (3, second)]);
+}
