@@ -23,7 +23,7 @@ use std::sync::LazyLock;
 const FULL_ROW: usize = 16;
 
 /// Longest row in bytes whose characters are told from bytes although there is no gap before them.
-const MAX_CHARACTERS: usize = 64;
+const LONGEST_ROW: usize = 64;
 
 /// The offset at the beginning of a line.
 static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
@@ -107,8 +107,7 @@ fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
         let eighth = word.len() == 2 && read.is_multiple_of(8) && read < 32 && gap.chars().count() <= 3;
         let middle = wide && eighth && (left() > read || !certain && gap == "  ");
         // Characters after a single blank, as long as the bytes before them.
-        let narrow =
-            digits == 2 && word.len() > 2 && read <= MAX_CHARACTERS && is_hex(word) && left() == read;
+        let narrow = digits == 2 && word.len() > 2 && read <= LONGEST_ROW && is_hex(word) && left() == read;
         if (wide || narrow) && read > 0 && !middle {
             characters(&mut found, rest.get(rest.offset(word)..).unwrap_or_default(), digits / 2);
             break;
