@@ -9,7 +9,7 @@ use crate::escape::to_hex;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
-use crate::report::{CaptureRecord, Form, Output, Place, Records, Report, ServerRecord, Totals};
+use crate::report::{CaptureRecord, Form, Output, Place, Records, Report, ServerRecord, Totals, count};
 use crate::stats::{self, Section};
 use crate::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
@@ -56,9 +56,15 @@ impl Data {
     /// Makes the records from the gathered data.
     pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
         let (response_times, _) = stats::section(&g.stats, Section::Times);
-        let (mut interval, notes) = stats::section(&g.stats, Section::Series);
+        let (mut interval, mut notes) = stats::section(&g.stats, Section::Series);
         let all: Vec<_> = verdict.worst_first();
-        add_findings(&mut interval, &verdict.findings, g);
+        let timed = add_findings(&mut interval, &verdict.findings, g);
+        if let untimed @ 1.. = verdict.counts.total() - timed {
+            notes.push(format!(
+                "{} in no interval: before the first query, or at an unknown time",
+                count(untimed, "finding")
+            ));
+        }
         let mut data = Data {
             response_times: response_times.into_iter().filter(|row| row["server"].is_null()).collect(),
             interval,
@@ -145,8 +151,9 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     record
 }
 
-/// Counts each finding in the interval of its frame.
-fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
+/// Counts each finding in the interval of its frame. Returns how many there were: those before the first query, and those at
+/// unknown times, are in none.
+fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) -> u64 {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
     let mut counts = vec![Counts::default(); intervals.len()];
@@ -158,9 +165,11 @@ fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) {
             counts.add(e.finding.severity);
         }
     }
+    let all = counts.iter().map(Counts::total).sum();
     for (row, counts) in intervals.iter_mut().zip(counts) {
         row["finding_counts"] = json!(counts);
     }
+    all
 }
 
 /// The `rule` records of broken rules, with severity, title, reason, source and page of each.

@@ -171,6 +171,7 @@ fn sums(data: &Value, path: &Path) {
         assert_eq!(server["answered_percent"], value!(percent), "{path:?}");
     }
     let findings = data["finding"].as_array().expect("findings");
+    let mut untimed = 0;
     for severity in ["error", "warning", "note"] {
         let intervals = data["interval"].as_array().expect("intervals");
         let counted: u64 =
@@ -179,7 +180,12 @@ fn sums(data: &Value, path: &Path) {
         let timed = timed
             .filter(|f| intervals.first().is_some_and(|row| row["start"].as_str() <= f["time"].as_str()));
         assert_eq!(counted, timed.count() as u64, "{path:?}: {severity}");
+        untimed += data["summary"]["finding_counts"][severity].as_u64().expect("a count") - counted;
     }
+    let notes = data["notes"].as_array().expect("notes");
+    let said = notes.iter().filter_map(|note| note.as_str()?.split_once(" in no interval: "));
+    let said: Vec<_> = said.filter_map(|(n, _)| n.split(' ').next()?.parse::<u64>().ok()).collect();
+    assert_eq!(said, Vec::from_iter((untimed > 0).then_some(untimed)), "{path:?}");
 }
 
 /// The tables of the HTML have the rows of the data, and the numbers in them.
