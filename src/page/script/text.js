@@ -3,6 +3,9 @@
 
 /** Characters that turn the direction of text, have no width, or control something: as the program writes them. */
 const HOSTILE = /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e0fff}]/gu;
+/** What begins like a command of GitHub's runners, and an IPv6 address, which is none. */
+const COMMAND = /^\p{White_Space}*::/u;
+const ADDRESS = /^\p{White_Space}*[0-9a-fA-F:.\/]*$/u;
 const NAMED = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 function shown(text) {
@@ -10,7 +13,8 @@ function shown(text) {
     const code = c.codePointAt(0);
     return NAMED[c] ?? (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`);
   };
-  return String(text).replaceAll('\\', '\\\\').replace(HOSTILE, escape);
+  const out = String(text).replaceAll('\\', '\\\\').replace(HOSTILE, escape).replaceAll('##[', '##\\x5b');
+  return COMMAND.test(text) && !ADDRESS.test(text) ? out.replace(':', '\\x3a') : out;
 }
 
 /** Seconds for people: `3.576 ms`. */
