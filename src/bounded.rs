@@ -70,6 +70,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     }
 
     /// Remembers a value; a known key keeps its age, and its old value is returned.
+    #[inline]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.hasher.hash_one(key);
         match self.place(hash, &key) {
@@ -82,6 +83,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     }
 
     /// The value of `key`, which is set to `new` if there is none.
+    #[inline]
     pub fn get_or_insert(&mut self, key: K, new: V) -> &mut V {
         let hash = self.hasher.hash_one(key);
         let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new));

@@ -363,11 +363,13 @@ impl Table {
     }
 
     /// The latest requests of a conversation with their sequence numbers, the last one first.
+    #[inline]
     pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
         self.whole_chain(slot).take(MAX_STEPS_BACK)
     }
 
     /// All remembered requests of a conversation.
+    #[inline]
     pub(super) fn whole_chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
