@@ -58,8 +58,7 @@ impl Data {
         let (response_times, _) = stats::section(&g.stats, Section::Times);
         let (mut interval, mut notes) = stats::section(&g.stats, Section::Series);
         let all: Vec<_> = verdict.worst_first();
-        let timed = add_findings(&mut interval, &verdict.findings, g);
-        if let untimed @ 1.. = verdict.counts.total() - timed {
+        if let untimed @ 1.. = add_findings(&mut interval, &verdict.findings, g) {
             notes.push(format!(
                 "{} in no interval: before the first query, or at an unknown time",
                 count(untimed, "finding")
@@ -151,25 +150,25 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     record
 }
 
-/// Counts each finding in the interval of its frame. Returns how many there were: those before the first query, and those at
-/// unknown times, are in none.
+/// Counts each finding in the interval of its frame. Returns how many are in none: those before the first query, and those at
+/// unknown times.
 fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) -> u64 {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
-    let mut counts = vec![Counts::default(); intervals.len()];
+    let (mut counts, mut untimed) = (vec![Counts::default(); intervals.len()], 0);
     for e in findings.iter().filter(|e| e.counts()) {
         // All time stamps have the same length, so their order as text is their order in time.
         let time = stamp(g.frames.time_of(Place { file: e.file, frame: e.frame }));
         let at = starts.partition_point(|start| *start <= time).checked_sub(1);
-        if let Some(counts) = at.and_then(|at| counts.get_mut(at)) {
-            counts.add(e.finding.severity);
+        match at.and_then(|at| counts.get_mut(at)) {
+            Some(counts) => counts.add(e.finding.severity),
+            None => untimed += 1,
         }
     }
-    let all = counts.iter().map(Counts::total).sum();
     for (row, counts) in intervals.iter_mut().zip(counts) {
         row["finding_counts"] = json!(counts);
     }
-    all
+    untimed
 }
 
 /// The `rule` records of broken rules, with severity, title, reason, source and page of each.
