@@ -725,7 +725,8 @@ impl Memory {
     /// Determines what a request proves.
     fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
         let Some(value) = carried(seen.bytes()) else {
-            let hidden = hides_challenge(seen.bytes(), seen.datagram.wire_len());
+            // Recognised as a request that carries one, although its bytes do not show it: they were cut.
+            let hidden = seen.probe.request_state & CARRIES != 0;
             return if hidden { Proof::Right } else { Proof::None };
         };
         let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
