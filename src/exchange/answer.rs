@@ -1,7 +1,7 @@
 //! Handles answers: which request an answer belongs to, and the record of the exchange that it closes.
 
 use super::incomplete::{Answering, Numbered, Orphan, Reply, record};
-use super::queue::{Request, State};
+use super::queue::{ALONE, GIVEN_UP, PARTIAL, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
@@ -87,14 +87,15 @@ impl Table {
     /// The latest request, if the answer cannot belong to anything else: then no search is needed.
     #[inline]
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
-        let (seq, r) = self.queues[v.id as usize].back_to(latest)?;
-        let its = r.step == v.probe.step && r.state == State::Open && r.alone && !r.partial;
+        let queue = &self.queues[v.id as usize];
+        let (seq, r) = queue.back_to(latest)?;
+        let its = r.step == v.probe.step && r.state == State::Open && r.is(ALONE) && !r.is(PARTIAL);
         let keyed = step.key_digits > 0;
         // Without a key, copies and time stamps have to be considered.
         let sure = if keyed {
-            v.probe.key.is_some() && v.probe.key == r.key
+            v.probe.key.is_some() && v.probe.key == r.key()
         } else {
-            r.previous == 0 && r.last >= r.time
+            r.previous(seq) == 0 && queue.sent(seq, r).clock >= r.time
         };
         (its && sure).then_some(seq)
     }
@@ -110,23 +111,24 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        let asked = self.queues[v.id as usize].kept(seq);
-        let part = v
-            .probe
-            .part
-            .filter(|_| asked.is_some_and(|request| request.request_state & Probe::WHOLE_ANSWER == 0));
-        let open_ended = asked.is_some_and(|r| v.id.info().steps[r.step as usize].open_ended);
+        let queue = &mut self.queues[v.id as usize];
+        let Some(&request) = queue.get(seq) else { return Pairing::Nothing };
+        let sent = queue.sent(seq, &request).stamp;
+        let step = &v.id.info().steps[request.step as usize];
+        let part = v.probe.part.filter(|_| request.request_state & Probe::WHOLE_ANSWER == 0);
+        let open_ended = step.open_ended;
         let more =
             open_ended || v.probe.role == Role::ResponsePart && (part.is_some() || v.probe.part.is_none());
         let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
-        let answered = self.queues[v.id as usize].answer(seq, state, hash, (d.frame, v.probe.message));
-        let Some(request) = answered else { return Pairing::Nothing };
-        let step = &v.id.info().steps[request.step as usize];
+        if let Some(kept) = queue.get_mut(seq) {
+            kept.state = state;
+            kept.answer(hash, d.frame, v.probe.message);
+        }
         let paired = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
         self.conversations.confirm(slot, paired);
-        let late = now.since(request.sent).is_some_and(|t| t > window);
-        let keyless = request.key.is_some() && v.probe.key.is_none();
+        let late = now.since(sent).is_some_and(|t| t > window);
+        let keyless = request.key().is_some() && v.probe.key.is_none();
         let other_step = request.step != v.probe.step;
         let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
@@ -191,7 +193,7 @@ impl Table {
     #[cold]
     fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.probe.key.filter(|_| step.key_digits > 0)?;
-        self.latest_open(d, v, |r| r.key == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
+        self.latest_open(d, v, |_, r| r.key() == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
     /// The same answer, with a hash that differs from those of equal answers of other hosts.
@@ -206,14 +208,15 @@ impl Table {
         let &Reply { d, v, now, .. } = reply;
         let key = v.probe.key?;
         let also = answers_of(v).also;
-        let is = |r: &Request| r.key == Some(key) && (r.step == v.probe.step || also.contains(&r.step));
+        let is = |r: &Request| r.key() == Some(key) && (r.step == v.probe.step || also.contains(&r.step));
         let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
-            let waits = matches!(r.state, State::Open | State::Answering) && is(&r);
+            let waits = matches!(r.state, State::Open | State::Answering) && is(r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
-            (c.client() == d.dst && c.server().is_group()).then_some((seq, r))
+            (c.client() == d.dst && c.server().is_group()).then_some((seq, *r))
         });
         let (seq, request) = asked?;
-        let late = now.since(request.sent).is_some_and(|t| t > self.windows.answer(v.id));
+        let sent = self.queues[v.id as usize].sent(seq, &request).stamp;
+        let late = now.since(sent).is_some_and(|t| t > self.windows.answer(v.id));
         let answer = Answer { late, ..request.answered(d.time) };
         self.conversations.confirm(slot, v.probe.paired);
         if request.state == State::Open && self.answering.len() < MAX_ANSWERING {
@@ -250,11 +253,11 @@ impl Table {
         &self,
         d: &Datagram<'_>,
         v: &Verdict,
-        is: impl Fn(&Request) -> bool,
+        is: impl Fn(u64, &Request) -> bool,
     ) -> impl Iterator<Item = (u64, Slot, &Conversation)> {
         let (client, step) = (d.dst, v.probe.step);
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
-        let open = latest.filter(move |(_, r)| r.state == State::Open && r.step == step && is(r));
+        let open = latest.filter(move |(seq, r)| r.state == State::Open && r.step == step && is(*seq, r));
         open.filter_map(move |(seq, r)| {
             let (slot, c) = self.conversations.at(r.conversation)?;
             (c.client() == client).then_some((seq, slot, c))
@@ -268,7 +271,9 @@ impl Table {
             return false;
         }
         let window = self.windows.answer(v.id);
-        let waits = |r: &Request| now.since(r.sent).is_some_and(|t| (0..=window).contains(&t));
+        let queue = &self.queues[v.id as usize];
+        let waits =
+            |seq, r: &Request| now.since(queue.sent(seq, r).stamp).is_some_and(|t| (0..=window).contains(&t));
         self.latest_open(d, v, waits).any(|(_, _, c)| c.server().is_at(d.src))
     }
 
@@ -276,11 +281,11 @@ impl Table {
     fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         let queue = &self.queues[v.id as usize];
-        for (back, (seq, kept)) in self.whole_chain(slot).enumerate() {
-            if back >= MAX_STEPS_BACK && !search.goes_on(kept, back < self.far_back) {
+        for (back, (seq, r)) in self.whole_chain(slot).enumerate() {
+            if back >= MAX_STEPS_BACK && !search.goes_on(r, back < self.far_back) {
                 break;
             }
-            queue.get(seq).iter().for_each(|r| search.look(seq, r));
+            search.look(seq, r, queue.sent(seq, r).stamp);
         }
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
@@ -300,11 +305,13 @@ impl Table {
         let any =
             v.probe.role == Role::Stray || matches!(pairing, Pairing::Unsolicited { other_step: true, .. });
         let open = || {
-            let asked = self.chain(slot).filter_map(|(seq, _)| queue.get(seq));
-            asked.filter(|r| r.state == State::Open && r.frame < d.frame && (any || r.step == v.probe.step))
+            let open = |r: &Request| r.state == State::Open && r.frame < d.frame;
+            self.chain(slot).filter(move |(_, r)| open(r) && (any || r.step == v.probe.step))
         };
-        let waits = |r: &Request| !r.given_up && now.since(r.sent).is_none_or(|t| t <= window);
-        open().filter(waits).last().or_else(|| open().last()).map(|r| r.id)
+        let waits = |&(seq, r): &(u64, &Request)| {
+            !r.is(GIVEN_UP) && now.since(queue.sent(seq, r).stamp).is_none_or(|t| t <= window)
+        };
+        open().filter(waits).last().or_else(|| open().last()).map(|(_, r)| r.id)
     }
 
     /// How a copy of frame `of` made by the capture belongs to an exchange. It changes nothing.

@@ -1,7 +1,7 @@
 //! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
-use super::queue::{Kept, Request, State};
+use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
 use super::table::Table;
 use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
@@ -50,41 +50,21 @@ impl Table {
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
-        let mut request = Request {
-            conversation: slot.at(),
-            previous: latest,
-            id: exchange,
-            key: g.key,
-            request_state: g.request_state,
-            frame: d.frame,
-            time: d.time,
-            sent: now,
-            last: self.clock,
-            answer_hash: self.doubt(d, g.role),
-            answer_frame: 0,
-            answer_message: u8::MAX,
-            bytes: d.wire_len() as u32,
-            retransmissions: 0,
-            parts: 1,
-            step: g.step,
-            paired: g.paired,
-            state: State::Open,
-            given_up: false,
-            alone,
-            partial: g.role == Role::RequestPart,
-            hidden: false,
-        };
+        let mut request = Request::new(exchange, slot.at(), d, g, alone);
+        if g.role == Role::MaybeResponse {
+            // If it turns out to be an answer, copies of it are recognised by this.
+            request.answer_hash = self.fingerprint(d);
+        }
         if let Some(orphan) = &orphan {
             let worth = step.worth(orphan.paired.max(g.paired), [orphan.request_state, g.request_state]);
             // Without a certain direction or a key, this pair relies on order alone, and against the order in the
             // file: later datagrams may still contradict it.
             let sure = v.decided || step.key_digits > 0;
             self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
-            (request.answer_hash, request.answer_frame) = (orphan.hash, orphan.frame);
-            request.answer_message = orphan.message.unwrap_or(u8::MAX);
+            request.answer(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
             request.state = State::Answered;
         }
-        self.push(id, slot, &request);
+        self.push(id, slot, request, latest, now);
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
@@ -97,14 +77,8 @@ impl Table {
         let Some(c) = self.conversations.get(slot) else { return };
         let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
-        let done = record(c, &request, Outcome::Answered, Some(orphan.frame), time, bytes);
+        let done = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
         self.closed.push(Exchange { answer: orphan.message, ..done });
-    }
-
-    /// The fingerprint by which copies are recognised if this turns out to be an answer; 0 where it can only be a
-    /// request.
-    fn doubt(&self, d: &Datagram<'_>, role: Role) -> u32 {
-        if role == Role::MaybeResponse { self.fingerprint(d) } else { 0 }
     }
 
     /// Turns a conversation round. Its open requests are withdrawn, and those that may be answers wait for a
@@ -116,15 +90,16 @@ impl Table {
         let mut issued = None;
         for _ in 0..MAX_STEPS_BACK {
             let queue = &mut self.queues[id as usize];
-            let Some((seq, r)) = queue.back_to(next) else { break };
-            next = r.previous;
+            let Some((seq, &r)) = queue.back_to(next) else { break };
+            next = r.previous(seq);
             match r.state {
                 State::Open => {
                     queue.set(seq, State::Withdrawn);
                     // A datagram that can only be a request was no answer either.
                     if r.answer_hash != 0 {
                         issued = issued.or(Some((r.step, r.request_state)));
-                        self.keep_orphan(Orphan::of(slot, &r));
+                        let since = queue.sent(seq, &r).clock;
+                        self.keep_orphan(Orphan::of(slot, &r, since));
                     }
                     self.remember_withdrawn(r.id);
                 }
@@ -133,7 +108,7 @@ impl Table {
                     self.withdrawn.retain(|&exchange| exchange != r.id);
                 }
                 // It was taken for a request only by being paired against the order of the frames.
-                State::Answered if r.answer_frame < r.frame => {
+                State::Answered if r.answer_frame() < r.frame => {
                     queue.set(seq, State::Gone);
                     self.remember_withdrawn(r.id);
                 }
@@ -158,10 +133,10 @@ impl Table {
     #[inline(never)]
     pub fn hide(&mut self, slot: Slot, pairing: &Pairing) {
         let Pairing::Asked { exchange, .. } = *pairing else { return };
-        let its = |(_, r): &(u64, &Kept)| r.id == exchange && r.state != State::Gone;
+        let its = |(_, r): &(u64, &Request)| r.id == exchange && r.state != State::Gone;
         let found = self.chain(slot).find(its).map(|(seq, _)| seq);
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
-            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(Kept::hide);
+            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set(HIDDEN, true));
         }
     }
 
@@ -187,13 +162,13 @@ impl Table {
         self.heed_idle();
     }
 
-    /// Appends a request to its queue and its conversation; if there is no room, the oldest request of all is
-    /// dropped.
+    /// Appends a request to its queue and its conversation, whose latest request is `previous`; `now` is its time stamp.
+    /// If there is no room, the oldest request of all is dropped.
     #[inline(always)]
-    fn push(&mut self, id: Id, slot: Slot, request: &Request) {
+    fn push(&mut self, id: Id, slot: Slot, request: Request, previous: u64, now: Time) {
         let at = id as usize;
         if let Some(c) = self.conversations.get_mut(slot) {
-            request.key.into_iter().for_each(|key| c.carry(key));
+            request.key().into_iter().for_each(|key| c.carry(key));
             c.ask(self.queues[at].end() + 1);
         }
         if self.remembered >= self.most {
@@ -203,7 +178,7 @@ impl Table {
         }
         self.remembered += 1;
         self.used |= 1 << at;
-        self.queues[at].push(request);
+        self.queues[at].push(request, previous, Sent { stamp: now, clock: self.clock });
         self.conversations.touch(slot);
         self.next_deadline = self.next_deadline.min(self.queues[at].due());
     }
@@ -212,16 +187,15 @@ impl Table {
     #[cold]
     fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
         let queue = &mut self.queues[id as usize];
-        let Request { id: exchange, frame: request_frame, time, .. } = queue.get(seq)?;
-        let kept = queue.get_mut(seq)?;
-        let in_time = now.since(time).is_none_or(|t| t <= PARTS_WINDOW);
-        if kept.parts >= MAX_PARTS || !in_time {
+        let request = queue.get_mut(seq)?;
+        let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
+        if request.parts >= MAX_PARTS || !in_time {
             return None;
         }
-        kept.parts += 1;
-        kept.bytes = kept.bytes.saturating_add(d.wire_len() as u32);
-        kept.set_partial(role == Role::RequestPart);
-        Some(Pairing::Retransmission { exchange, request_frame, part: true })
+        request.parts += 1;
+        request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
+        request.set(PARTIAL, role == Role::RequestPart);
+        Some(Pairing::Retransmission { exchange: request.id, request_frame: request.frame, part: true })
     }
 
     /// Handles a retransmission: the window starts anew, so the request moves to the end of the queue.
@@ -229,11 +203,11 @@ impl Table {
     fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
         let previous = self.conversations.latest(slot);
         let queue = &mut self.queues[id as usize];
-        let Some(request) = queue.get(seq) else { return Pairing::Nothing };
-        queue.set(seq, State::Gone);
-        let retransmissions = request.retransmissions.saturating_add(1);
-        let again = Request { previous, retransmissions, sent: now, last: self.clock, ..request };
-        self.push(id, slot, &again);
+        let Some(request) = queue.get_mut(seq) else { return Pairing::Nothing };
+        let mut again = *request;
+        request.state = State::Gone;
+        again.retransmissions = again.retransmissions.saturating_add(1);
+        self.push(id, slot, again, previous, now);
         Pairing::Retransmission { exchange: again.id, request_frame: again.frame, part: false }
     }
 
@@ -246,21 +220,21 @@ impl Table {
         let (mut alone, mut reused) = (true, false);
         for _ in 0..MAX_STEPS_BACK {
             let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
-            next = r.previous;
+            next = r.previous(seq);
+            let same_key = key.is_some() && r.key() == key;
             if r.step != v.probe.step || r.state != State::Open {
-                reused |=
-                    r.step == v.probe.step && r.state == State::Answered && key.is_some() && r.key == key;
+                reused |= r.step == v.probe.step && r.state == State::Answered && same_key;
                 continue;
             }
             // A client does not continue a message after sending another one.
-            if r.partial && !v.probe.begins && seq + 1 == latest {
+            if r.is(PARTIAL) && !v.probe.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            if step.retransmits && key.is_some() && r.key == key && r.request_state == v.probe.request_state {
+            if step.retransmits && same_key && r.request_state == v.probe.request_state {
                 return Earlier::Same(seq);
             }
-            if (r.key.is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
-                queue.get_mut(seq).into_iter().for_each(Kept::give_up);
+            if (r.key().is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+                queue.get_mut(seq).into_iter().for_each(|r| r.set(GIVEN_UP, true));
             }
             alone = false;
         }

@@ -1,6 +1,6 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
-use super::queue::Request;
+use super::queue::{HIDDEN, Request};
 use super::{Exchange, Lack, Outcome};
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -128,11 +128,9 @@ pub(super) struct Orphan {
 }
 
 impl Orphan {
-    /// An open request that turned out to be an answer.
-    pub fn of(conversation: Slot, r: &Request) -> Orphan {
-        let &Request {
-            step, paired, request_state, frame, time, last: since, answer_hash: hash, bytes, ..
-        } = r;
+    /// An open request that turned out to be an answer; it came at that capture time.
+    pub fn of(conversation: Slot, r: &Request, since: Time) -> Orphan {
+        let &Request { step, paired, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
         Orphan {
             conversation,
             step,
@@ -168,7 +166,7 @@ pub(super) fn record(
         client: c.client(),
         server: c.server(),
         server_index: c.server_index(),
-        key: r.key,
+        key: r.key(),
         request_frame: r.frame,
         request_time: r.time,
         response_frame,
@@ -183,7 +181,7 @@ pub(super) fn record(
         incomplete: None,
         contradicted: None,
         elsewhere: false,
-        hidden: r.hidden,
+        hidden: r.is(HIDDEN),
         assumed: false,
     }
 }

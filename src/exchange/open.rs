@@ -1,6 +1,6 @@
 //! Queries about the requests of a conversation; they change nothing.
 
-use super::queue::{Kept, State};
+use super::queue::{Request, State};
 use super::table::Table;
 use crate::classify::Waiting;
 use crate::conversation::Slot;
@@ -22,7 +22,7 @@ impl Table {
     /// The exchange that was opened by the datagram in a frame.
     #[cold]
     pub fn asked_in(&self, slot: Slot, frame: u64) -> Option<u64> {
-        let asks = |r: &Kept| r.frame == frame && matches!(r.state, State::Open | State::Answered);
+        let asks = |r: &Request| r.frame == frame && matches!(r.state, State::Open | State::Answered);
         self.chain(slot).find(|(_, r)| asks(r)).map(|(_, r)| r.id)
     }
 

@@ -2,7 +2,7 @@
 //! message that is joined.
 
 use super::incomplete::{Numbered, Reply, record};
-use super::queue::{Kept, Request, State};
+use super::queue::{Request, State};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_HOSTS, MAX_PARTS, PARTS_WINDOW, Pairing};
 use crate::classify::Verdict;
@@ -24,7 +24,7 @@ impl Table {
         let (seq, at) =
             self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
                 let open =
-                    |(later, o): (u64, &Kept)| later > seq && o.state == State::Open && o.step == r.step;
+                    |(later, o): (u64, &Request)| later > seq && o.state == State::Open && o.step == r.step;
                 let its = |numbered: &Numbered| {
                     let sent = self.seconds.get(&(r.id, hash)).is_some();
                     // As with whole answers, nothing is a copy while a later request of the step is open.
@@ -34,7 +34,7 @@ impl Table {
                 let at = self.answering.iter().position(|a| a.exchange == r.id)?;
                 self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
             })?;
-        let request = queue.get(seq)?;
+        let request = *queue.get(seq)?;
         let window = self.windows.answer(v.id);
         let answering = &mut self.answering[at];
         let numbered = answering.numbered.as_mut()?;
@@ -46,7 +46,7 @@ impl Table {
             return Some(request.copied(of));
         }
         let shuffled = part.number < numbered.highest;
-        let foreign_key = request.key.is_some() && request.key != key;
+        let foreign_key = request.key().is_some() && request.key() != key;
         let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
         let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
@@ -71,12 +71,7 @@ impl Table {
         reply.v.probe.part?;
         self.chain(slot).find_map(|(_, r)| {
             let of = *self.seconds.get(&(r.id, reply.hash))?;
-            Some(Pairing::DuplicateResponse {
-                exchange: r.id,
-                request_frame: r.frame,
-                of,
-                asked: r.request_state,
-            })
+            Some(r.copied(of))
         })
     }
 
@@ -94,9 +89,9 @@ impl Table {
         // Of a datagram that the capture cut, the number may be missing: it begins another answer only if one is awaited.
         let begins = g.begins && g.part.is_none() && (d.cut == 0 || self.has_open(slot, Some(g.step)));
         let steps = v.id.info().steps;
-        let ends = |r: &Kept| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
+        let ends = |r: &Request| r.state == State::Answering && !steps[usize::from(r.step)].open_ended;
         let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
-        let request = self.queues[v.id as usize].get(seq)?;
+        let request = *self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
         let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
         if g.part.is_some() && parts.numbered.is_some() {

@@ -2,8 +2,9 @@
 
 use super::{Answer, Exchange, Pairing};
 use crate::capture::Time;
+use crate::net::Datagram;
 use crate::packed::Marks;
-use crate::protocols::Level;
+use crate::protocols::{Level, Probe, Role};
 use std::collections::VecDeque;
 
 /// Most requests remembered with 64 MiB: open ones, and answered ones until their late windows end.
@@ -23,52 +24,16 @@ pub(super) enum State {
     Withdrawn,
 }
 
-/// A request, open or remembered.
+/// A request, open or remembered, in one cache line: tens of thousands are kept until their late windows end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
-    /// Number of its conversation's slot, which still holds that conversation as long as the request is not
-    /// [`State::Gone`].
-    pub conversation: u32,
-    /// Sequence number, plus one, of the request before it in its conversation; 0 for none.
-    pub previous: u64,
     pub id: u64,
-    /// `None` where the step has no key, and where the message ends before the key.
-    pub key: Option<u64>,
-    pub request_state: u32,
-    pub frame: u64,
-    pub time: Time,
-    /// Time stamp of the last transmission, from which windows run.
-    pub sent: Time,
-    /// Capture time at the last transmission. Requests are forgotten by this time, because it never jumps back.
-    pub last: Time,
-    pub answer_hash: u32,
-    pub answer_frame: u64,
-    /// Index into the protocol's messages, once it is answered.
-    pub answer_message: u8,
-    pub bytes: u32,
-    pub retransmissions: u16,
-    pub parts: u8,
-    pub step: u8,
-    /// Confidence of the pair if it turns out to be an answer.
-    pub paired: Level,
-    pub state: State,
-    pub given_up: bool,
-    /// No other request of the step was open when it was sent, so that as long as it is the latest request, it is
-    /// the only one that an answer can belong to.
-    pub alone: bool,
-    /// The last part of the request has not come yet.
-    pub partial: bool,
-    /// Its datagram is not reported, so that a missing answer is not reported either.
-    pub hidden: bool,
-}
-
-/// A request as it is kept, in one cache line: tens of thousands are kept until their late windows end.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
-    pub id: u64,
+    /// See [`Request::key`].
     key: u64,
     pub frame: u64,
-    time: Time,
+    pub time: Time,
+    /// Number of its conversation's slot, which still holds that conversation as long as the request is not
+    /// [`State::Gone`].
     pub conversation: u32,
     /// How many requests of the protocol ago the previous request of its conversation was sent; 0 for none.
     back: u32,
@@ -77,97 +42,97 @@ pub(super) struct Kept {
     pub answer_hash: u32,
     /// The lower half of the frame's number: an answer comes less than 2^31 frames after its request, or before it.
     answer_frame: u32,
-    retransmissions: u16,
+    pub retransmissions: u16,
     pub parts: u8,
     pub step: u8,
-    paired: Level,
+    /// Confidence of the pair if it turns out to be an answer.
+    pub paired: Level,
+    /// Index into the protocol's messages, once it is answered.
     pub answer_message: u8,
     pub state: State,
     marks: Marks,
 }
 
-/// See [`Request::given_up`], [`Request::alone`], [`Request::partial`].
-const GIVEN_UP: u8 = 1;
-const ALONE: u8 = 1 << 1;
-const PARTIAL: u8 = 1 << 2;
-/// Its three times are equal; otherwise [`Queue::times`] has the other two.
+const _: () = assert!(size_of::<Request>() == 64);
+
+/// The client sends other requests now: of several requests, an answer does not belong to this one.
+pub(super) const GIVEN_UP: u8 = 1;
+/// No other request of the step was open when it was sent, so that as long as it is the latest request, it is the only
+/// one that an answer can belong to.
+pub(super) const ALONE: u8 = 1 << 1;
+/// The last part of the request has not come yet.
+pub(super) const PARTIAL: u8 = 1 << 2;
+/// It was sent once, in capture time; otherwise [`Queue::sent`] has its other times.
 const TIMELY: u8 = 1 << 3;
 /// It has a key.
 const KEYED: u8 = 1 << 4;
-/// See [`Request::hidden`].
-const HIDDEN: u8 = 1 << 5;
+/// Its datagram is not reported, so that a missing answer is not reported either.
+pub(super) const HIDDEN: u8 = 1 << 5;
 
-impl Kept {
+/// When a request was last sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    /// By its time stamp, from which windows run.
+    pub stamp: Time,
+    /// In capture time. Requests are forgotten by this time, because it never jumps back.
+    pub clock: Time,
+}
+
+impl Request {
+    /// A request that a datagram has just sent, in a conversation and in no queue yet.
+    #[inline(always)]
+    pub fn new(id: u64, conversation: u32, d: &Datagram<'_>, g: &Probe, alone: bool) -> Request {
+        let partial = g.role == Role::RequestPart;
+        Request {
+            id,
+            key: g.key.unwrap_or(0),
+            frame: d.frame,
+            time: d.time,
+            conversation,
+            back: 0,
+            request_state: g.request_state,
+            bytes: d.wire_len() as u32,
+            answer_hash: 0,
+            answer_frame: 0,
+            retransmissions: 0,
+            parts: 1,
+            step: g.step,
+            paired: g.paired,
+            answer_message: u8::MAX,
+            state: State::Open,
+            marks: Marks::of([(ALONE, alone), (PARTIAL, partial), (KEYED, g.key.is_some())]),
+        }
+    }
+    /// Whether a mark is set, one of the constants above.
+    #[inline(always)]
+    pub fn is(&self, mark: u8) -> bool {
+        self.marks.has(mark)
+    }
+    /// Sets a mark or clears it.
+    pub fn set(&mut self, mark: u8, yes: bool) {
+        self.marks.set(mark, yes);
+    }
+    /// Its key; `None` where the step has no key, and where the message ends before the key.
+    #[inline(always)]
+    pub fn key(&self) -> Option<u64> {
+        self.marks.has(KEYED).then_some(self.key)
+    }
     #[inline(always)]
     pub fn answer_frame(&self) -> u64 {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
         self.frame.wrapping_add_signed(after.into())
     }
-    /// See [`Request::key`].
+    /// Marks it as answered by a datagram with that hash, in that frame and of that message.
     #[inline(always)]
-    pub fn key(&self) -> Option<u64> {
-        self.marks.has(KEYED).then_some(self.key)
+    pub fn answer(&mut self, hash: u32, frame: u64, message: u8) {
+        (self.answer_hash, self.answer_frame, self.answer_message) = (hash, frame as u32, message);
     }
-    /// Marks its datagram as not reported.
-    pub fn hide(&mut self) {
-        self.marks.set(HIDDEN, true);
-    }
-    /// Sets whether its last part is still to come.
-    pub fn set_partial(&mut self, partial: bool) {
-        self.marks.set(PARTIAL, partial);
-    }
-    /// Marks it as given up: the client sends other requests now, and of several requests an answer does not belong
-    /// to this one.
-    pub fn give_up(&mut self) {
-        self.marks.set(GIVEN_UP, true);
-    }
-    /// See [`Request::previous`].
+    /// Sequence number, plus one, of the request before it in its conversation; 0 for none. `seq` is its own.
     #[inline(always)]
     pub fn previous(&self, seq: u64) -> u64 {
         if self.back == 0 { 0 } else { seq + 1 - u64::from(self.back) }
     }
-    /// The `seq`-th request, as it was added and has changed since.
-    #[inline(always)]
-    fn request(&self, seq: u64, times: &VecDeque<Times>) -> Request {
-        let (sent, last) = if self.marks.has(TIMELY) { (self.time, self.time) } else { times_of(seq, times) };
-        Request {
-            conversation: self.conversation,
-            previous: self.previous(seq),
-            id: self.id,
-            key: self.key(),
-            request_state: self.request_state,
-            frame: self.frame,
-            time: self.time,
-            sent,
-            last,
-            answer_hash: self.answer_hash,
-            answer_frame: self.answer_frame(),
-            answer_message: self.answer_message,
-            bytes: self.bytes,
-            retransmissions: self.retransmissions,
-            parts: self.parts,
-            step: self.step,
-            paired: self.paired,
-            state: self.state,
-            given_up: self.marks.has(GIVEN_UP),
-            alone: self.marks.has(ALONE),
-            partial: self.marks.has(PARTIAL),
-            hidden: self.marks.has(HIDDEN),
-        }
-    }
-}
 
-const _: () = assert!(size_of::<Kept>() == 64);
-
-/// The times of a request that was sent again, or whose time stamp is out of order.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    seq: u64,
-    sent: Time,
-    last: Time,
-}
-
-impl Request {
     /// The pairing of a copy of the answer in the frame `of`.
     pub fn copied(&self, of: u64) -> Pairing {
         Pairing::DuplicateResponse {
@@ -187,17 +152,7 @@ impl Request {
             asked: self.request_state,
             response_time: time.since(self.time),
             request_bytes: self.bytes,
-            late: false,
-            second: false,
-            alike: false,
-            keyless: false,
-            other_step: false,
-            contradicts: false,
-            foreign_key: false,
-            part: false,
-            shuffled: false,
-            before: 0,
-            elsewhere: false,
+            ..Answer::default()
         }
     }
 }
@@ -249,20 +204,13 @@ impl Closed {
     }
 }
 
-/// When a request that is not timely was last sent, by its time stamp and in capture time.
-#[cold]
-fn times_of(seq: u64, times: &VecDeque<Times>) -> (Time, Time) {
-    let at = times.partition_point(|times| times.seq < seq);
-    times.get(at).map_or((Time::UNKNOWN, Time::UNKNOWN), |times| (times.sent, times.last))
-}
-
 /// Requests by sequence number; the oldest are removed at the front.
 #[derive(Debug)]
 pub(super) struct Queue {
-    requests: VecDeque<Kept>,
+    requests: VecDeque<Request>,
     first: u64,
-    /// The times of the requests that are not timely, in order.
-    times: VecDeque<Times>,
+    /// The times of the requests that are not timely, by sequence number and in order.
+    times: VecDeque<(u64, Sent)>,
     /// The protocol's late window in nanoseconds.
     late: i64,
     /// When the late window of the oldest request ends; [`NEVER`] where there is none.
@@ -281,66 +229,52 @@ impl Queue {
     pub fn due(&self) -> Time {
         self.due
     }
-    /// Capture time at the last transmission of the oldest request.
-    #[inline]
-    pub fn oldest_sent(&self) -> Time {
-        match self.requests.front() {
-            Some(oldest) if oldest.marks.has(TIMELY) => oldest.time,
-            _ => times_of(self.first, &self.times).1,
-        }
+    /// When a request was last sent.
+    #[inline(always)]
+    pub fn sent(&self, seq: u64, r: &Request) -> Sent {
+        if r.marks.has(TIMELY) { Sent { stamp: r.time, clock: r.time } } else { self.sent_again(seq) }
     }
+    #[cold]
+    fn sent_again(&self, seq: u64) -> Sent {
+        let at = self.times.partition_point(|(number, _)| *number < seq);
+        let unknown = Sent { stamp: Time::UNKNOWN, clock: Time::UNKNOWN };
+        self.times.get(at).map_or(unknown, |(_, sent)| *sent)
+    }
+    #[inline(always)]
     fn see_due(&mut self) {
-        self.due = if self.requests.is_empty() { NEVER } else { self.oldest_sent().plus(self.late) };
+        let oldest = self.oldest();
+        self.due = oldest.map_or(NEVER, |(seq, r)| self.sent(seq, r).clock.plus(self.late));
     }
     #[inline(always)]
-    pub fn get(&self, seq: u64) -> Option<Request> {
-        Some(self.kept(seq)?.request(seq, &self.times))
-    }
-    /// The request that [`Request::previous`] of a later one, or
-    /// [`latest`](crate::conversation::Conversation::latest) of a conversation, points to.
-    #[inline(always)]
-    pub fn back_to(&self, next: u64) -> Option<(u64, Request)> {
-        let seq = next.checked_sub(1)?;
-        Some((seq, self.get(seq)?))
-    }
-    /// Marks a request as answered; returns the request as it was before.
-    #[inline(always)]
-    pub fn answer(
-        &mut self,
-        seq: u64,
-        state: State,
-        hash: u32,
-        (frame, message): (u64, u8),
-    ) -> Option<Request> {
-        let kept = self.requests.get_mut(seq.checked_sub(self.first)? as usize)?;
-        let request = kept.request(seq, &self.times);
-        (kept.state, kept.answer_hash, kept.answer_frame) = (state, hash, frame as u32);
-        kept.answer_message = message;
-        Some(request)
-    }
-    /// The request as it is kept.
-    #[inline(always)]
-    pub fn kept(&self, seq: u64) -> Option<&Kept> {
+    pub fn get(&self, seq: u64) -> Option<&Request> {
         self.requests.get(seq.checked_sub(self.first)? as usize)
     }
     /// The same, to be changed.
     #[inline(always)]
-    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Kept> {
+    pub fn get_mut(&mut self, seq: u64) -> Option<&mut Request> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)
+    }
+    /// The request that [`Request::previous`] of a later one, or
+    /// [`latest`](crate::conversation::Conversation::latest) of a conversation, points to.
+    #[inline(always)]
+    pub fn back_to(&self, next: u64) -> Option<(u64, &Request)> {
+        let seq = next.checked_sub(1)?;
+        Some((seq, self.get(seq)?))
     }
     /// Sets the state of a request.
     #[inline(always)]
     pub fn set(&mut self, seq: u64, state: State) {
-        if let Some(kept) = self.get_mut(seq) {
-            kept.state = state;
+        if let Some(request) = self.get_mut(seq) {
+            request.state = state;
         }
     }
     /// The oldest request, with its sequence number.
     #[inline(always)]
-    pub fn oldest(&self) -> Option<(u64, &Kept)> {
+    pub fn oldest(&self) -> Option<(u64, &Request)> {
         Some((self.first, self.requests.front()?))
     }
     /// Removes the oldest request.
+    #[inline(always)]
     pub fn drop_oldest(&mut self) {
         let Some(oldest) = self.requests.front() else { return };
         if !oldest.marks.has(TIMELY) {
@@ -354,44 +288,22 @@ impl Queue {
     pub fn end(&self) -> u64 {
         self.first + self.requests.len() as u64
     }
-    /// Appends a request.
+    /// Appends a request, last sent at these times; `previous` is the one before it in its conversation, see
+    /// [`Request::previous`].
     #[inline(always)]
-    pub fn push(&mut self, r: &Request) {
+    pub fn push(&mut self, mut r: Request, previous: u64, sent: Sent) {
         if self.requests.len() == self.requests.capacity() {
             self.grow();
         }
         let seq = self.end();
-        let timely = r.sent == r.time && r.last == r.time;
+        let timely = sent.stamp == r.time && sent.clock == r.time;
         if !timely {
-            self.times.push_back(Times { seq, sent: r.sent, last: r.last });
+            self.times.push_back((seq, sent));
         }
-        self.requests.push_back(Kept {
-            id: r.id,
-            key: r.key.unwrap_or(0),
-            frame: r.frame,
-            time: r.time,
-            conversation: r.conversation,
-            // A request that is further back than 32 bits can count is long gone.
-            back: if r.previous == 0 { 0 } else { u32::try_from(seq + 1 - r.previous).unwrap_or(0) },
-            request_state: r.request_state,
-            bytes: r.bytes,
-            answer_hash: r.answer_hash,
-            answer_frame: r.answer_frame as u32,
-            answer_message: r.answer_message,
-            retransmissions: r.retransmissions,
-            parts: r.parts,
-            step: r.step,
-            paired: r.paired,
-            state: r.state,
-            marks: Marks::of([
-                (GIVEN_UP, r.given_up),
-                (ALONE, r.alone),
-                (PARTIAL, r.partial),
-                (TIMELY, timely),
-                (KEYED, r.key.is_some()),
-                (HIDDEN, r.hidden),
-            ]),
-        });
+        r.marks.set(TIMELY, timely);
+        // A request that is further back than 32 bits can count is long gone.
+        r.back = if previous == 0 { 0 } else { u32::try_from(seq + 1 - previous).unwrap_or(0) };
+        self.requests.push_back(r);
         if self.requests.len() == 1 {
             self.see_due();
         }
@@ -402,7 +314,7 @@ impl Queue {
         self.requests.reserve_exact((self.requests.len() / 8).max(MIN_GROWTH));
     }
     /// At most `most` of the latest requests, the last one first, with their sequence numbers.
-    pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, Request)> {
+    pub fn latest(&self, most: u64) -> impl Iterator<Item = (u64, &Request)> {
         let end = self.end();
         (self.first.max(end.saturating_sub(most))..end).rev().filter_map(|seq| Some((seq, self.get(seq)?)))
     }
@@ -423,22 +335,23 @@ mod tests {
     }
 
     prop_compose! {
-        /// A request whose `previous` counts back from its own place in the queue.
+        /// A request, the times when it was last sent, and how many requests ago the previous one of its conversation was.
         fn request()(
-            (time, sent, last) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
+            (time, stamp, clock) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
             (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
-            (conversation, request_state, bytes, answer_hash) in any::<(u32, u32, u32, u32)>(),
-            (retransmissions, parts, step, previous) in (any::<u16>(), any::<u8>(), any::<u8>(), 0..9_u64),
-            (given_up, alone, partial, hidden) in any::<(bool, bool, bool, bool)>(),
-            state in prop::sample::select(vec![
-                State::Open, State::Answering, State::Answered, State::Gone, State::Withdrawn,
-            ]),
-        ) -> Request {
-            let (paired, answer_frame, answer_message) = (Level::High, frame.wrapping_add_signed(after.into()), 7);
-            Request {
-                conversation, previous, id, key, request_state, frame, time, sent, last, answer_hash, answer_frame, answer_message, bytes,
-                retransmissions, parts, step, paired, state, given_up, alone, partial, hidden,
-            }
+            (conversation, step, alone, back) in (any::<u32>(), any::<u8>(), any::<bool>(), 0..9_u64),
+        ) -> (Request, Sent, u64, u64) {
+            let end = crate::net::Endpoint::v4([192, 0, 2, 1], 1);
+            let d = Datagram { frame, time, ..Datagram::between(end, end, b"request") };
+            let role = Role::RequestPart;
+            let probe = Probe {
+                message: 0, role, step, key, request_state: 9, level: Level::High, paired: Level::Low, begins: true, part: None,
+            };
+            let mut r = Request::new(id, conversation, &d, &probe, alone);
+            let answer_frame = frame.wrapping_add_signed(after.into());
+            r.answer(7, answer_frame, 3);
+            assert_eq!((r.key(), r.is(ALONE), r.is(PARTIAL), r.bytes), (key, alone, true, 7));
+            (r, Sent { stamp, clock }, answer_frame, back)
         }
     }
 
@@ -447,21 +360,21 @@ mod tests {
         fn what_is_put_in_comes_out(requests in prop::collection::vec((request(), any::<bool>()), 1..200)) {
             let (mut queue, mut model) = (Queue::new(7), VecDeque::new());
             let mut first = 0;
-            for (mut r, leaves) in requests {
+            for ((r, sent, answer_frame, back), leaves) in requests {
                 // It points to one of the requests before it.
-                let seq = queue.end();
-                r.previous = if r.previous == 0 { 0 } else { (seq + 1).saturating_sub(r.previous) };
-                queue.push(&r);
-                model.push_back(r);
+                let previous = if back == 0 { 0 } else { (queue.end() + 1).saturating_sub(back) };
+                queue.push(r, previous, sent);
+                model.push_back((r.id, previous, sent, answer_frame));
                 if leaves {
                     queue.drop_oldest();
                     model.pop_front();
                     first += 1;
                 }
                 prop_assert_eq!(queue.requests.len(), model.len());
-                prop_assert_eq!(queue.due(), model.front().map_or(NEVER, |oldest: &Request| oldest.last.plus(7)));
-                for (seq, r) in (first..).zip(&model) {
-                    prop_assert_eq!(queue.get(seq).map(|r| format!("{r:?}")), Some(format!("{r:?}")));
+                prop_assert_eq!(queue.due(), model.front().map_or(NEVER, |oldest| oldest.2.clock.plus(7)));
+                for (seq, known) in (first..).zip(&model) {
+                    let r = queue.get(seq).unwrap();
+                    prop_assert_eq!((r.id, r.previous(seq), queue.sent(seq, r), r.answer_frame()), *known);
                 }
                 prop_assert!(queue.get(queue.end()).is_none());
             }

@@ -1,6 +1,6 @@
 //! Finds the request of a conversation that an answer belongs to.
 
-use super::queue::{Kept, Request, State};
+use super::queue::{GIVEN_UP, PARTIAL, Request, State};
 use super::windows::GIVE_UP;
 use super::{Answer, Pairing};
 use crate::capture::Time;
@@ -109,12 +109,12 @@ impl<'v> Search<'v> {
     }
 
     fn has_key_of(&self, r: &Request) -> bool {
-        r.key.is_some() && r.key == self.key
+        r.key().is_some() && r.key() == self.key
     }
 
     /// Whether to go on beyond the latest requests: the one with the key may be anywhere, and without a key the
     /// oldest is sought of those that wait. If there is no room to go on, that is noted.
-    pub fn goes_on(&mut self, next: &Kept, room: bool) -> bool {
+    pub fn goes_on(&mut self, next: &Request, room: bool) -> bool {
         let keyed = self.keyed() && !self.is_keyless();
         let found = self.by_key.is_some() || self.copy.is_some();
         let wanted = if keyed { !found } else { matches!(next.state, State::Open | State::Gone) };
@@ -122,16 +122,17 @@ impl<'v> Search<'v> {
         wanted && room
     }
 
-    pub fn look(&mut self, seq: u64, r: &Request) {
+    /// Examines a request that was last sent at that time, by its time stamp.
+    pub fn look(&mut self, seq: u64, r: &Request, sent: Time) {
         self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
-        self.look_followed(r);
+        self.look_followed(r, sent);
         let Some(place) = self.place(r) else { return };
         let given_up = match self.answers.alike {
             true => self.latest.get_or_insert(r.time).since(r.time).is_some_and(|t| t >= GIVE_UP),
-            false => r.given_up,
+            false => r.is(GIVEN_UP),
         };
         match r.state {
-            State::Open => self.look_open(seq, r, place, given_up),
+            State::Open => self.look_open(seq, r, sent, (place, given_up)),
             State::Answering if self.step.open_ended => self.look_answered(r),
             // A server may answer with another key than the request's: copies of such an answer are recognised by
             // their bytes.
@@ -153,24 +154,24 @@ impl<'v> Search<'v> {
         place.filter(|_| r.request_state & spares == 0)
     }
 
-    fn look_open(&mut self, seq: u64, r: &Request, place: u8, given_up: bool) {
+    fn look_open(&mut self, seq: u64, r: &Request, sent: Time, (place, given_up): (u8, bool)) {
         self.open += 1;
         self.only_open = (seq, r.request_state);
         // Older requests are examined later, and are preferred.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
-        if r.key.is_some() && !self.is_keyless() {
+        if r.key().is_some() && !self.is_keyless() {
             let rank = (place, [false, self.step.reuses_keys && given_up, false]);
             if self.has_key_of(r) && better(self.by_key, rank) {
                 self.by_key = Some((rank, seq));
             }
             return;
         }
-        let age = self.now.since(r.sent);
+        let age = self.now.since(sent);
         if age.is_some_and(|t| t < -SKEW) {
             return; // sent only after the answer
         }
         // A complete request is preferred to a partial one.
-        let rank = (place, [r.key.is_some(), false, r.partial]);
+        let rank = (place, [r.key().is_some(), false, r.is(PARTIAL)]);
         if better(self.any, rank) {
             self.any = Some((rank, seq));
         }
@@ -191,7 +192,7 @@ impl<'v> Search<'v> {
         if same || self.step.once {
             // Of the answers to one key, take the one with the same bytes, or else the latest.
             if self.copy.is_none() || same && !self.same {
-                (self.copy, self.same) = (Some(r.copied(r.answer_frame)), same);
+                (self.copy, self.same) = (Some(r.copied(r.answer_frame())), same);
             }
         } else if self.answered.is_none() && (self.keyed() && !self.step.keyless || self.step.open_ended) {
             let part = self.step.open_ended;
@@ -200,9 +201,9 @@ impl<'v> Search<'v> {
     }
 
     /// Examines a request that was answered by a message which this one may follow, if its window is not over.
-    fn look_followed(&mut self, r: &Request) {
+    fn look_followed(&mut self, r: &Request, sent: Time) {
         let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
-        let in_time = self.now.since(r.sent).is_none_or(|t| t <= self.window);
+        let in_time = self.now.since(sent).is_none_or(|t| t <= self.window);
         if follows && in_time && self.answered.is_none() {
             let alike = r.answer_message == self.message;
             self.answered = Some(Answer { second: true, alike, ..r.answered(self.now) });

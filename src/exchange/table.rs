@@ -2,7 +2,7 @@
 
 use super::incomplete::{Answering, Orphan, record};
 use super::join::Joins;
-use super::queue::{Closed, Kept, MAX_REQUESTS, NEVER, Queue, Request, State};
+use super::queue::{Closed, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
@@ -144,7 +144,7 @@ impl Table {
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         self.changes += 1;
-        let refused = record(c, &request, Outcome::Refused, None, None, 0);
+        let refused = record(c, request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
         self.closed.push(Exchange { reason: Some(reason), ..refused });
     }
@@ -224,11 +224,10 @@ impl Table {
     /// ends, if it has sent no request since.
     pub(super) fn close_oldest(&mut self, at: usize) {
         let Some((seq, oldest)) = self.queues[at].oldest() else { return };
-        let conversation = oldest.conversation;
+        let (conversation, last) = (oldest.conversation, self.queues[at].sent(seq, oldest).clock);
         if matches!(oldest.state, State::Open | State::Answering) {
             self.close_waiting(at, seq);
         }
-        let last = self.queues[at].oldest_sent();
         self.queues[at].drop_oldest();
         self.remembered -= 1;
         // The slot may hold another conversation by now, which has another latest request or another protocol.
@@ -245,18 +244,19 @@ impl Table {
     /// Closes a request that has no answer, or not all of it.
     #[inline(never)]
     fn close_waiting(&mut self, at: usize, seq: u64) {
-        let Some(request) = &self.queues[at].get(seq) else { return };
+        let Some(&request) = self.queues[at].get(seq) else { return };
         let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
         if request.state == State::Answering {
-            self.finish_parts(slot, seq, request);
+            self.finish_parts(slot, seq, &request);
         } else {
-            self.closed.push(self.silence(c, request));
+            self.closed.push(self.silence(c, seq, &request));
         }
     }
 
     /// The record of an open request that no longer gets an answer.
-    fn silence(&self, c: &Conversation, request: &Request) -> Exchange {
-        let over = self.clock.since(request.last).is_some_and(|t| t > self.windows.answer(c.id));
+    fn silence(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
+        let last = self.queues[c.id as usize].sent(seq, request).clock;
+        let over = self.clock.since(last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
         let assumed = !c.decided() && c.doubtful();
         Exchange { assumed, ..record(c, request, outcome, None, None, 0) }
@@ -350,11 +350,11 @@ impl Table {
     fn close_requests(&mut self, gone: &Conversation) {
         self.changes += 1;
         let (at, mut next) = (gone.id as usize, gone.latest());
-        while let Some((seq, request)) = self.queues[at].back_to(next) {
-            next = request.previous;
+        while let Some((seq, &request)) = self.queues[at].back_to(next) {
+            next = request.previous(seq);
             self.queues[at].set(seq, State::Gone);
             let end = match request.state {
-                State::Open => Some(self.silence(gone, &request)),
+                State::Open => Some(self.silence(gone, seq, &request)),
                 State::Answering => self.parts_of(gone, &request),
                 State::Answered | State::Gone | State::Withdrawn => None,
             };
@@ -364,21 +364,21 @@ impl Table {
 
     /// The latest requests of a conversation with their sequence numbers, the last one first.
     #[inline]
-    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
+    pub(super) fn chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Request)> {
         self.whole_chain(slot).take(MAX_STEPS_BACK)
     }
 
     /// All remembered requests of a conversation.
     #[inline]
-    pub(super) fn whole_chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Kept)> {
+    pub(super) fn whole_chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Request)> {
         let conversation = self.conversations.get(slot);
         let queue = conversation.map(|c| &self.queues[c.id as usize]);
         let mut next = conversation.map_or(0, |c| c.latest());
         let step = move || {
             let seq = next.checked_sub(1)?;
-            let kept = queue?.kept(seq)?;
-            next = kept.previous(seq);
-            Some((seq, kept))
+            let request = queue?.get(seq)?;
+            next = request.previous(seq);
+            Some((seq, request))
         };
         std::iter::from_fn(step)
     }
