@@ -13,6 +13,7 @@ use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::protocols::{Id, Level};
 use hashbrown::DefaultHashBuilder;
+use prefetch_index::prefetch_index;
 use std::hash::BuildHasher;
 
 /// Most conversations remembered with 64 MiB.
@@ -108,6 +109,12 @@ impl Conversations {
     #[inline(always)]
     pub fn latest(&self, slot: Slot) -> u64 {
         self.get(slot).map_or(0, Conversation::latest)
+    }
+
+    /// Asks for the memory of the slot with that number.
+    #[inline(always)]
+    pub fn prefetch(&self, at: u32) {
+        prefetch_index(&self.slots, at as usize);
     }
 
     /// The conversation in the slot with that number, whichever it is by now.

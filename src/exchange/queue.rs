@@ -5,6 +5,7 @@ use crate::capture::Time;
 use crate::net::Datagram;
 use crate::packed::Marks;
 use crate::protocols::{Level, Probe, Role};
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// Most requests remembered with 64 MiB: open ones, and answered ones until their late windows end.
@@ -283,6 +284,15 @@ impl Queue {
         self.requests.pop_front();
         self.first += 1;
         self.see_due();
+    }
+    /// Asks for the memory of the request that is `ahead` places behind the oldest one.
+    #[inline(always)]
+    pub fn prefetch(&self, ahead: usize) {
+        let (front, back) = self.requests.as_slices();
+        match ahead.checked_sub(front.len()) {
+            None => prefetch_index(front, ahead),
+            Some(ahead) => prefetch_index(back, ahead),
+        }
     }
     /// Sequence number of the next request.
     pub fn end(&self) -> u64 {

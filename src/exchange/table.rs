@@ -18,6 +18,9 @@ use std::hash::BuildHasher;
 /// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
 const MAX_SECONDS: usize = 1_024;
 
+/// How many requests before it is closed the memory of a conversation is asked for.
+const AHEAD: usize = 4;
+
 /// The table of exchanges. Every part of it is bounded, and dropped entries are counted.
 #[derive(Debug)]
 pub struct Table {
@@ -223,7 +226,11 @@ impl Table {
     /// Removes the oldest request of a queue, and closes it if it was still open. Its conversation becomes idle or
     /// ends, if it has sent no request since.
     pub(super) fn close_oldest(&mut self, at: usize) {
-        let Some((seq, oldest)) = self.queues[at].oldest() else { return };
+        let queue = &self.queues[at];
+        let Some((seq, oldest)) = queue.oldest() else { return };
+        // Neither the requests nor their conversations have been used for seconds. The next ones are likely to follow soon.
+        queue.prefetch(2 * AHEAD);
+        queue.get(seq + AHEAD as u64).into_iter().for_each(|r| self.conversations.prefetch(r.conversation));
         let (conversation, last) = (oldest.conversation, self.queues[at].sent(seq, oldest).clock);
         if matches!(oldest.state, State::Open | State::Answering) {
             self.close_waiting(at, seq);
