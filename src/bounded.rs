@@ -1,12 +1,16 @@
 //! Maps that forget their oldest entries.
 
+use crate::buckets::Buckets;
 use crate::budget::Budget;
 use crate::capture::Time;
-use crate::hash_index::Places;
 use crate::net::Endpoint;
 use hashbrown::DefaultHashBuilder;
+use prefetch_index::prefetch_index;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
+
+/// How many entries before it is replaced the memory of an entry is asked for.
+const AHEAD: usize = 4;
 
 /// A hash map of at most `most` entries: when it is full, the entry inserted first is dropped and counted.
 ///
@@ -21,7 +25,7 @@ pub struct Bounded<K, V> {
     /// In the order of insertion, as a ring that begins with the oldest entry at `oldest`.
     entries: Vec<(K, V)>,
     oldest: usize,
-    index: Places<u32>,
+    index: Buckets,
     hasher: DefaultHashBuilder,
     most: usize,
     forgotten: u64,
@@ -30,13 +34,19 @@ pub struct Bounded<K, V> {
 impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// An empty map of at most `most` entries, at least one; memory is taken as it fills.
     pub fn new(most: usize) -> Self {
-        let (index, hasher) = (Places::default(), DefaultHashBuilder::default());
+        let (index, hasher) = (Buckets::default(), DefaultHashBuilder::default());
         Bounded { entries: vec![], oldest: 0, index, hasher, most, forgotten: 0 }
     }
 
     #[inline]
     fn place(&self, hash: u64, key: &K) -> Option<usize> {
         self.index.find(hash, |at| self.entries[at as usize].0 == *key).map(|at| at as usize)
+    }
+
+    /// Asks for the memory by which `key` is found.
+    #[inline(always)]
+    pub fn prefetch(&self, key: &K) {
+        self.index.prefetch(self.hasher.hash_one(key));
     }
 
     /// The value of `key`.
@@ -92,22 +102,29 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
 
     /// Adds a new key, and returns its place.
     fn add(&mut self, hash: u64, key: K, value: V) -> usize {
+        if self.index.is_full() && self.entries.len() < self.most {
+            let hashed = |(at, (key, _)): (usize, &(K, V))| (self.hasher.hash_one(key), at as u32);
+            self.index.grow(self.entries.iter().enumerate().map(hashed));
+        }
         let at = if self.entries.len() < self.most {
             self.entries.push((key, value));
             self.entries.len() - 1
         } else {
             self.replace_oldest(key, value)
         };
-        let (entries, hasher) = (&self.entries, &self.hasher);
-        let hashed = |(at, (key, _)): (usize, &(K, V))| (hasher.hash_one(key), at as u32);
-        self.index.add(hash, at as u32, entries.len(), || entries.iter().enumerate().map(hashed));
+        self.index.add(hash, at as u32);
         at
     }
 
     /// Replaces the oldest entry, which is forgotten; returns its place.
     fn replace_oldest(&mut self, key: K, value: V) -> usize {
         let at = self.oldest;
-        self.entries[at] = (key, value);
+        // Entries are replaced in a row.
+        prefetch_index(&self.entries, at + 2 * AHEAD);
+        let next = self.entries.get(at + AHEAD);
+        next.into_iter().for_each(|(key, _)| self.index.prefetch(self.hasher.hash_one(key)));
+        let (gone, _) = std::mem::replace(&mut self.entries[at], (key, value));
+        self.index.remove(self.hasher.hash_one(gone), at as u32);
         self.oldest = (at + 1) % self.most;
         self.forgotten += 1;
         at

@@ -4,6 +4,8 @@
 //!  hash ──low bits──> [ 10 tags of 16 bits │ - │ how many lie further on │ 10 places of 32 bits ]
 //! ```
 
+use prefetch_index::prefetch_index;
+
 /// Places in a bucket.
 const WIDTH: usize = 10;
 /// Average number of filled places per bucket above which more buckets are needed.
@@ -82,6 +84,12 @@ impl Buckets {
         hash as usize & (self.buckets.len() - 1)
     }
 
+    /// Asks for the memory of the bucket of a hash.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        prefetch_index(&self.buckets, self.home(hash));
+    }
+
     /// The place with this hash for which `is_it` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
@@ -108,7 +116,9 @@ impl Buckets {
     #[cold]
     #[inline(never)]
     pub fn grow(&mut self, all: impl Iterator<Item = (u64, u32)>) {
-        self.buckets = vec![EMPTY; self.buckets.len() * 2];
+        let more = self.buckets.len() * 2;
+        self.buckets = vec![]; // its memory is not needed beside the new one
+        self.buckets.resize(more, EMPTY);
         self.len = 0;
         all.for_each(|(hash, place)| self.add(hash, place));
     }

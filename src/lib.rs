@@ -59,7 +59,6 @@ pub mod example;
 pub mod exchange;
 pub mod filter;
 pub mod general;
-mod hash_index;
 pub mod line;
 pub mod looks_like;
 pub mod net;

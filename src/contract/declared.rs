@@ -4,6 +4,7 @@
 use super::message::{Begins, Message, recognise, recognise_known};
 use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
+use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};
 use std::net::SocketAddrV4;
 
@@ -325,4 +326,8 @@ pub trait Protocol {
 
     /// Checks what one datagram alone cannot show. Runs in frame order.
     fn observe(_memory: &mut Self::Memory, _seen: &Observation<'_>, _raised: &mut Raised) {}
+
+    /// Asks for the part of the memory that [`observe`](Self::observe) will need for a datagram of that server: it is
+    /// called some steps earlier, and the memory may be larger than the caches.
+    fn prefetch(_memory: &Self::Memory, _server: Endpoint, _probe: &Probe) {}
 }

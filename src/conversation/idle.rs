@@ -35,6 +35,8 @@ const MS: i64 = 1_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     lists: [VecDeque<Entry>; Id::ALL.len() + 1],
+    /// The lists that have entries, one bit each: of sixteen protocols few are in use.
+    filled: u32,
     len: usize,
     /// The list with the oldest entry, and since when the conversation of that is idle.
     oldest: Option<(usize, u64)>,
@@ -59,21 +61,32 @@ impl Idle {
     /// Removes all entries.
     pub fn clear(&mut self) {
         self.lists.iter_mut().for_each(VecDeque::clear);
-        (self.len, self.oldest) = (0, None);
+        (self.filled, self.len, self.oldest) = (0, 0, None);
     }
 
     pub fn add(&mut self, list: usize, last: u64, at: u32) {
         self.lists[list].push_back(Entry { last: Count::new(last), at });
         self.len += 1;
         if self.lists[list].len() == 1 {
+            self.filled |= 1 << list;
             self.find_oldest();
         }
+    }
+
+    /// The slot in the entry that is `ahead` places behind the oldest one in its list.
+    #[inline(always)]
+    pub fn ahead(&self, ahead: usize) -> Option<u32> {
+        let (list, _) = self.oldest?;
+        self.lists[list].get(ahead).map(|entry| entry.at)
     }
 
     pub fn pop_oldest(&mut self) -> Option<Entry> {
         let (list, _) = self.oldest?;
         let entry = self.lists[list].pop_front()?;
         self.len -= 1;
+        if self.lists[list].is_empty() {
+            self.filled &= !(1 << list);
+        }
         self.find_oldest();
         Some(entry)
     }
@@ -95,8 +108,16 @@ impl Idle {
     }
 
     fn find_oldest(&mut self) {
-        let first = |(list, entries): (usize, &VecDeque<Entry>)| Some((list, entries.front()?.last.get()));
-        self.oldest = self.lists.iter().enumerate().filter_map(first).min_by_key(|&(_, last)| last);
+        let (mut filled, mut oldest) = (self.filled, None);
+        while filled != 0 {
+            let list = filled.trailing_zeros() as usize;
+            filled &= filled - 1;
+            let last = self.lists[list].front().map_or(u64::MAX, |entry| entry.last.get());
+            if oldest.is_none_or(|(_, oldest)| last < oldest) {
+                oldest = Some((list, last));
+            }
+        }
+        self.oldest = oldest;
     }
 }
 

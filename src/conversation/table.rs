@@ -23,6 +23,9 @@ pub const MAX_CONVERSATIONS: usize = 262_144;
 /// first.
 const MAX_UNUSED: usize = 131_072;
 
+/// How many entries before it is dropped the memory of an idle conversation is asked for.
+const AHEAD: usize = 4;
+
 /// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; the
 /// protocol is told apart by comparing.
 #[inline(always)]
@@ -338,6 +341,11 @@ impl Conversations {
 
     /// Removes the oldest entry; returns whether its conversation ended by that.
     fn drop_first(&mut self) -> bool {
+        // They have not been used for long, and are dropped in a row.
+        self.idle.ahead(2 * AHEAD).into_iter().for_each(|at| self.prefetch(at));
+        let next = self.idle.ahead(AHEAD).and_then(|at| self.slots.get(at as usize));
+        next.into_iter()
+            .for_each(|c| self.index.prefetch(hash_of(&self.hasher, c.client(), c.server(), c.id)));
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let unasked = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || unasked(c);

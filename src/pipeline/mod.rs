@@ -272,6 +272,7 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         if let Some(of) = self.dedup.copy_of(d) {
             return self.twice(d, v, of);
         }
+        v.id.prefetch(&self.memories, v.server(d), &v.probe);
         let slot = self.table.enter(d, v);
         if !self.pending.is_empty() {
             self.pending.touch(slot);

@@ -7,6 +7,7 @@ pub use crate::contract::{
     Relation, Role, StepInfo, StepRules,
 };
 use crate::decode::{Facts, FieldSink, dissect};
+use crate::net::Endpoint;
 use crate::rule::Rule;
 
 mod gamespy;
@@ -65,6 +66,11 @@ macro_rules! registry {
             /// See [`Protocol::ask`].
             pub fn ask(self, ask: &Ask<'_>) -> Option<Vec<u8>> {
                 match self { $(Id::$Proto => $file::$Proto::ask(ask)),* }
+            }
+            /// See [`Protocol::prefetch`].
+            #[inline(always)]
+            pub(crate) fn prefetch(self, memories: &Memories, server: Endpoint, probe: &Probe) {
+                match self { $(Id::$Proto => $file::$Proto::prefetch(&memories.$file, server, probe)),* }
             }
             /// See [`Protocol::observe`].
             #[inline]

@@ -241,6 +241,14 @@ impl Memory {
         polls.iter().fold(self.states.forgotten(), |all, n| all.saturating_add(*n))
     }
 
+    /// Asks for the place of the cookie that a datagram carries.
+    #[inline(always)]
+    pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
+        if let Some(cookie) = probe.key {
+            self.cookies.prefetch(&self.hash((server, cookie)));
+        }
+    }
+
     fn hash(&self, what: impl Hash) -> u64 {
         self.hasher.hash_one(what)
     }

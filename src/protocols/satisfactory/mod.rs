@@ -15,6 +15,7 @@ mod message;
 
 use super::other::is_other_query;
 use super::prelude::*;
+use crate::net::Endpoint;
 use exchange::*;
 use message::*;
 
@@ -141,6 +142,11 @@ impl Protocol for Satisfactory {
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let poll = || [&[0xd5, 0xf6, 0, 1][..], &ask.random.to_le_bytes(), &[1]].concat();
         (ask.answered == 0).then(poll)
+    }
+
+    #[inline(always)]
+    fn prefetch(memory: &Self::Memory, server: Endpoint, probe: &Probe) {
+        memory.prefetch(server, probe);
     }
 
     #[inline]

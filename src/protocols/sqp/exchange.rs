@@ -240,6 +240,13 @@ impl Memory {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
     }
+    /// Asks for the place of the token that an answer issues.
+    #[inline(always)]
+    pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
+        if probe.role == Role::Response && probe.step == CHALLENGE {
+            self.issued.prefetch(&self.key(server, probe.request_state));
+        }
+    }
     fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
         self.hasher.hash_one((server, client))
     }

@@ -19,6 +19,7 @@ use super::other::is_other_query;
 use super::prelude::*;
 use super::raknet::is_ping_or_pong;
 use crate::contract::Relation::*;
+use crate::net::Endpoint;
 use chunks::{BODY, INF_001, INF_002, KNOWN};
 use exchange::*;
 use tables::*;
@@ -169,6 +170,11 @@ impl Protocol for Sqp {
         let &[0, a, b, c, d] = ask.first else { return None };
         let wanted = if ask.all { &CHUNKS[..] } else { &CHUNKS[..1] };
         wanted.get(query).map(|&chunk| vec![1, a, b, c, d, 0, 1, chunk])
+    }
+
+    #[inline(always)]
+    fn prefetch(memory: &Self::Memory, server: Endpoint, probe: &Probe) {
+        memory.prefetch(server, probe);
     }
 
     #[inline]
