@@ -24,7 +24,7 @@ pub const MAX_CONVERSATIONS: usize = 262_144;
 const MAX_UNUSED: usize = 131_072;
 
 /// How many entries before it is dropped the memory of an idle conversation is asked for.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; the
 /// protocol is told apart by comparing.

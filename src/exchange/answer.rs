@@ -112,8 +112,8 @@ impl Table {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
-        let Some(&request) = queue.get(seq) else { return Pairing::Nothing };
-        let sent = queue.sent(seq, &request).stamp;
+        let Some(kept) = queue.get_mut(seq) else { return Pairing::Nothing };
+        let request = *kept;
         let step = &v.id.info().steps[request.step as usize];
         let part = v.probe.part.filter(|_| request.request_state & Probe::WHOLE_ANSWER == 0);
         let open_ended = step.open_ended;
@@ -121,10 +121,9 @@ impl Table {
             open_ended || v.probe.role == Role::ResponsePart && (part.is_some() || v.probe.part.is_none());
         let whole = !more || self.answering.len() >= MAX_ANSWERING;
         let state = if whole { State::Answered } else { State::Answering };
-        if let Some(kept) = queue.get_mut(seq) {
-            kept.state = state;
-            kept.answer(hash, d.frame, v.probe.message);
-        }
+        kept.state = state;
+        kept.answer(hash, d.frame, v.probe.message);
+        let sent = queue.sent(seq, &request).stamp;
         let paired = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
         self.conversations.confirm(slot, paired);
         let late = now.since(sent).is_some_and(|t| t > window);

@@ -19,7 +19,7 @@ use std::hash::BuildHasher;
 const MAX_SECONDS: usize = 1_024;
 
 /// How many requests before it is closed the memory of a conversation is asked for.
-const AHEAD: usize = 4;
+const AHEAD: usize = 16;
 
 /// The table of exchanges. Every part of it is bounded, and dropped entries are counted.
 #[derive(Debug)]

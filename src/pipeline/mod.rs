@@ -219,14 +219,14 @@ impl<'r, S: Listener> Pipeline<'r, S> {
     /// Reports what is certain by now.
     #[inline(always)]
     fn after(&mut self) -> io::Result<()> {
-        if !self.pending.is_empty() {
-            let stays = self.pending.first_stays(self.table.changes(), (self.frame, self.table.clock()));
-            if stays && self.table.closed_uncertain().is_none() {
-                return Ok(());
-            }
-            return self.release_pending(self.table.clock());
+        if self.pending.is_empty() {
+            return self.deliver_closed();
         }
-        self.deliver_closed()
+        self.queue_closed()?;
+        match self.pending.first_stays(self.table.changes(), (self.frame, self.table.clock())) {
+            true => Ok(()),
+            false => self.release_pending(self.table.clock()),
+        }
     }
 
     #[inline(always)]

@@ -162,23 +162,30 @@ impl<S: Listener> Pipeline<'_, S> {
     #[inline(never)]
     pub(super) fn release_pending(&mut self, clock: Time) -> io::Result<()> {
         if !self.pending.is_empty() {
-            // An exchange of whose conversation more may become known waits in any case.
-            while let Some(waits) = self.table.closed_uncertain() {
-                if self.wants.ordered || self.wants.packets_first || waits {
-                    let Some(mut e) = self.table.next_closed() else { break };
-                    e.refresh(&self.table.conversations);
-                    self.make_room(0)?;
-                    self.pending.wait_exchange(e, waits);
-                } else if let Some(e) = self.table.front_closed() {
-                    let judges = (&self.attribution, &mut self.silences, self.wants.silence);
-                    deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
-                    self.table.drop_closed();
-                }
-            }
+            self.queue_closed()?;
         }
         let frame = self.frame;
         self.drain(|pipeline| pipeline.first_waits((frame, clock)))?;
         self.deliver_closed()
+    }
+
+    /// Reports the exchanges that have closed, or lets them wait behind pending datagrams, where there are any. An
+    /// exchange of whose conversation more may become known waits in any case.
+    #[inline(always)]
+    pub(super) fn queue_closed(&mut self) -> io::Result<()> {
+        while let Some(waits) = self.table.closed_uncertain() {
+            if self.wants.ordered || self.wants.packets_first || waits {
+                let Some(mut e) = self.table.next_closed() else { break };
+                e.refresh(&self.table.conversations);
+                self.make_room(0)?;
+                self.pending.wait_exchange(e, waits);
+            } else if let Some(e) = self.table.front_closed() {
+                let judges = (&self.attribution, &mut self.silences, self.wants.silence);
+                deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
+                self.table.drop_closed();
+            }
+        }
+        Ok(())
     }
 
     /// Whether the first item still has to wait.
