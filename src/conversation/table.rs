@@ -114,6 +114,12 @@ impl Conversations {
         self.get(slot).map_or(0, Conversation::latest)
     }
 
+    /// Asks for the memory by which the conversation of two endpoints is found.
+    #[inline(always)]
+    pub fn prefetch_ends(&self, a: Endpoint, b: Endpoint, id: Id) {
+        self.index.prefetch(hash_of(&self.hasher, a, b, id));
+    }
+
     /// Asks for the memory of the slot with that number.
     #[inline(always)]
     pub fn prefetch(&self, at: u32) {

@@ -34,6 +34,9 @@ const FULL: usize = 2;
 /// Number of blocks after which it is known whether the reader pays.
 const TRIAL: u64 = 8;
 
+/// How many datagrams before it is taken the conversation of a datagram is looked for.
+const AHEAD: usize = 2;
+
 /// Signals of the loop to the reader.
 #[derive(Default)]
 struct Wishes {
@@ -235,6 +238,9 @@ impl<S: Listener> Pipeline<'_, S> {
             match what {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
+                    if let Some(Found { datagram, probe: Some((id, _)), .. }) = datagrams.as_slice().get(AHEAD) {
+                        self.table.conversations.prefetch_ends(datagram.src, datagram.dst, *id);
+                    }
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);
                     self.looked_at(&Datagram { payload, ..found.datagram }, found.probe)?;
                 }
