@@ -5,16 +5,16 @@
 //! learnt: which endpoints are servers of which protocol, and what the user pinned. What is known of a conversation
 //! is passed in, see [`crate::conversation`].
 
-use crate::contract::Budget;
+use crate::contract::{Budget, LONG, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
 use crate::servers::Servers;
 
-/// For each of the first four bytes of a payload and each of its values, the protocols that a probe may recognise,
-/// one bit each: built at compile time. Few payloads of other traffic pass all four.
-static CANDIDATES: [[u32; 256]; 4] = {
-    let mut tables = [[0; 256]; 4];
+/// For each of the first five bytes of a payload and each of its values, the protocols that a probe may recognise,
+/// one bit each: built at compile time. Few payloads of other traffic pass all five.
+static CANDIDATES: [[u32; 256]; 5] = {
+    let mut tables = [[0; 256]; 5];
     let mut p = 0;
     while p < Id::ALL.len() {
         let mut at = 0;
@@ -27,9 +27,9 @@ static CANDIDATES: [[u32; 256]; 4] = {
     tables
 };
 
-/// The same for every length on the wire in bytes; the last entry stands for all longer payloads.
-static LENGTHS: [u32; 64] = {
-    let mut table = [0; 64];
+/// The same for every length on the wire, by the upper two bits of the first byte.
+static LENGTHS: Lengths = {
+    let mut table = [[0; LONG]; 4];
     let mut p = 0;
     while p < Id::ALL.len() {
         Id::ALL[p].info().mark_lengths(1 << p, &mut table);
@@ -41,14 +41,15 @@ static LENGTHS: [u32; 64] = {
 /// The protocols that a probe may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
 #[inline(always)]
 pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
-    let [of_first, of_second, of_third, of_fourth] = &CANDIDATES;
+    let [of_first, of_second, of_third, of_fourth, of_fifth] = &CANDIDATES;
     let Some(&first) = payload.first() else { return 0 };
-    let bits = of_first[usize::from(first)] & LENGTHS[wire_len.min(LENGTHS.len() - 1)];
+    let bits = of_first[usize::from(first)] & LENGTHS[usize::from(first >> 6)][wire_len.min(LONG - 1)];
     match *payload {
-        [_, second, third, fourth, ..] => {
+        [_, second, third, fourth, fifth, ..] => {
             bits & of_second[usize::from(second)]
                 & of_third[usize::from(third)]
                 & of_fourth[usize::from(fourth)]
+                & of_fifth[usize::from(fifth)]
         }
         _ => bits,
     }

@@ -1,7 +1,7 @@
 //! What a protocol declares: its steps and their rules, its other static properties, and its hand-written
 //! functions.
 
-use super::message::{Begins, Message, recognise, recognise_known};
+use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
@@ -209,9 +209,9 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// Beginnings of payloads, of any length, that a hand-written probe recognises; the beginnings in the messages'
-    /// forms are not repeated here.
-    pub first: &'static [&'static [u8]],
+    /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed; the forms of
+    /// the messages are not repeated here.
+    pub first: &'static [Form],
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is reported as: index into `messages`.

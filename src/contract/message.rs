@@ -111,28 +111,6 @@ impl Message {
         self.answering(Answers { also, ..Answers::OWN })
     }
 
-    /// Marks the byte values that it may have at that offset, as far as its forms need no further knowledge.
-    const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
-        let mut i = 0;
-        while i < self.forms.len() {
-            if self.forms[i].is_alone() {
-                self.forms[i].mark(at, bit, table);
-            }
-            i += 1;
-        }
-    }
-
-    /// The same for lengths.
-    const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
-        let mut i = 0;
-        while i < self.forms.len() {
-            if self.forms[i].is_alone() {
-                self.forms[i].mark_lengths(bit, table);
-            }
-            i += 1;
-        }
-    }
-
     /// The probe of a payload that is this message, at that level.
     pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
@@ -249,8 +227,11 @@ impl Form {
         matches!(self.needs, Needs::Nothing)
     }
 
-    /// Marks the bytes that it may have at that offset with a bit.
+    /// Marks the bytes that it may have at that offset with a bit, unless it needs further knowledge or ends before.
     const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
+        if !self.is_alone() || at >= self.length.1 {
+            return;
+        }
         let mut i = 0;
         while i < self.heads.len() {
             let (head, (then_at, then)) = (self.heads[i], self.then);
@@ -271,21 +252,23 @@ impl Form {
         }
     }
 
-    /// Marks the lengths that it may have with a bit; the last entry stands for all longer ones.
-    const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
+    /// Marks the lengths that it may have with a bit, unless it needs further knowledge.
+    const fn mark_lengths(&self, bit: u32, table: &mut Lengths) {
         let ((least, most), (at, then)) = (self.length, self.then);
         let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
-        let last = table.len().saturating_sub(1);
         let mut i = 0;
-        while i < self.heads.len() {
+        while i < self.heads.len() && self.is_alone() {
+            let first = if self.heads[i].is_empty() { self.begins } else { self.heads[i] };
             let begins = self.heads[i].len().saturating_add(self.begins.len());
-            let mut length = 0;
-            while length <= last {
-                let enough = length >= least && length >= begins && length >= fixed || length == last;
-                if enough && length <= most {
-                    table[length] |= bit;
+            let mut entry = 0;
+            while entry < 4 * LONG {
+                let (class, length) = (entry / LONG, entry % LONG);
+                let enough = length >= least && length >= begins && length >= fixed || length == LONG - 1;
+                // Letters of either case are in one class.
+                if enough && length <= most && (first.is_empty() || first[0] as usize >> 6 == class) {
+                    table[class][length] |= bit;
                 }
-                length += 1;
+                entry += 1;
             }
             i += 1;
         }
@@ -331,6 +314,15 @@ impl Form {
     }
 }
 
+/// Marks the bytes that any of the forms may have at that offset with a bit.
+const fn mark_forms(forms: &[Form], at: usize, bit: u32, table: &mut Begins) {
+    let mut i = 0;
+    while i < forms.len() {
+        forms[i].mark(at, bit, table);
+        i += 1;
+    }
+}
+
 const fn mark(table: &mut Begins, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
@@ -347,31 +339,31 @@ impl Info {
     /// Marks the byte values that payloads which a probe may recognise can have at that offset.
     pub const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
         let mut i = 0;
-        while i < self.first.len() {
-            if at < self.first[i].len() {
-                mark(table, self.first[i][at], bit)
-            } else {
-                mark_all(table, bit)
-            }
-            i += 1;
-        }
-        let mut i = 0;
-        while i < self.messages.len() {
-            self.messages[i].mark(at, bit, table);
+        while let Some(forms) = self.forms(i) {
+            mark_forms(forms, at, bit, table);
             i += 1;
         }
     }
 
-    /// Marks the lengths on the wire that payloads which a probe may recognise can have; the last entry stands for
-    /// all longer ones.
-    pub const fn mark_lengths(&self, bit: u32, table: &mut [u32]) {
-        if !self.first.is_empty() {
-            mark_all(table, bit);
-        }
+    /// Marks the lengths on the wire that payloads which a probe may recognise can have.
+    pub const fn mark_lengths(&self, bit: u32, table: &mut Lengths) {
         let mut i = 0;
-        while i < self.messages.len() {
-            self.messages[i].mark_lengths(bit, table);
+        while let Some(forms) = self.forms(i) {
+            let mut at = 0;
+            while at < forms.len() {
+                forms[at].mark_lengths(bit, table);
+                at += 1;
+            }
             i += 1;
+        }
+    }
+
+    /// The forms that a hand-written probe recognises, and after them those of each message.
+    const fn forms(&self, i: usize) -> Option<&'static [Form]> {
+        match i.checked_sub(1) {
+            None => Some(self.first),
+            Some(message) if message < self.messages.len() => Some(self.messages[message].forms),
+            Some(_) => None,
         }
     }
 
@@ -388,7 +380,7 @@ impl Info {
         let mut table = [0; 256];
         let mut at = 0;
         while at < self.messages.len() {
-            self.messages[at].mark(0, 1 << at, &mut table);
+            mark_forms(self.messages[at].forms, 0, 1 << at, &mut table);
             at += 1;
         }
         table
@@ -438,6 +430,12 @@ impl Info {
 
 /// For every first byte, the messages that may begin with it, one bit each.
 pub type Begins = [u32; 256];
+
+/// Entries for lengths on the wire in bytes; the last one stands for all longer payloads.
+pub const LONG: usize = 64;
+/// For the upper two bits of the first byte and every length on the wire, what may begin so, one bit each. Short
+/// payloads of one protocol and long ones of another differ in these bits.
+pub type Lengths = [[u32; LONG]; 4];
 
 /// Recognises a payload by its own bytes alone: the surest message, in a tie the first.
 #[inline]
@@ -508,17 +506,29 @@ mod tests {
         assert_eq!([0, 1, 2].map(|at| bytes(form, at)), [vec![0xff], vec![0xff], vec![b'n', 0xff]]);
         assert_eq!([bytes(form, 4).len(), bytes(form.and(4, b"x"), 4).len()], [256, 1]);
         assert_eq!(bytes(Form::of(b"n").caseless(), 0), b"Nn");
+        assert_eq!(bytes(Form::of(b"n").long(1, 1), 1), b"", "it ends before");
+        assert_eq!(bytes(Form::of(b"n").known(), 0), b"", "its bytes alone prove nothing");
+    }
+
+    #[test]
+    fn lengths_are_marked_that_a_form_may_have() {
         let lengths = |form: Form| {
-            let mut table = [0; 8];
+            let mut table = [[0; LONG]; 4];
             form.mark_lengths(1, &mut table);
-            table.map(|bit| char::from(b'0' + bit as u8)).iter().collect::<String>()
+            table.map(|class| {
+                let marked = || (0..LONG).filter(|&length| class[length] != 0);
+                Some((marked().next()?, marked().last()?, marked().count()))
+            })
         };
-        assert_eq!(lengths(form.and(4, b"x")), "00000111");
+        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+        assert_eq!(lengths(form.and(4, b"x")), [None, None, None, Some((5, 63, 59))]);
         let short = Form::of(b"ab");
         assert_eq!(
-            [short, short.long(4, 5), short.long(9, 20)].map(lengths),
-            ["00111111", "00001100", "00000001"]
+            [short, short.caseless(), short.long(4, 5), short.long(90, 200)].map(|form| lengths(form)[1]),
+            [Some((2, 63, 62)), Some((2, 63, 62)), Some((4, 5, 2)), Some((63, 63, 1))]
         );
+        assert_eq!(lengths(Form::of(b"").long(2, 2)), [Some((2, 2, 1)); 4], "it may begin with any byte");
+        assert_eq!(lengths(short.known()), [None; 4]);
     }
 
     #[test]

@@ -343,7 +343,7 @@ static MESSAGES: [Message; 7] = [
         "challenge_response",
         SHAKE,
         &[
-            Form::of(b"\x09").when(is_challenge).level(Level::Low),
+            Form::of(b"\x09").long(7, usize::MAX).when(is_challenge).level(Level::Low),
             Form::of(b"\x09").long(5, usize::MAX).awaited(),
         ],
     )

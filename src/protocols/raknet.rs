@@ -254,7 +254,10 @@ impl Protocol for Raknet {
         title: "RakNet unconnected ping",
         ports: &[19132, 19133],
         spec: SPEC,
-        first: &[b"\x01", b"\x02", b"\x1c"],
+        first: &[
+            Form::of(b"").behind(&[b"\x01", b"\x02"]).long(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),
+            Form::of(b"\x1c").long(PONG_MAGIC_AT + LEAST_MAGIC, usize::MAX),
+        ],
         messages: &MESSAGES,
         fragment: None,
         joining: None,

@@ -298,7 +298,7 @@ impl Protocol for Samp {
         title: "SA-MP and open.mp query",
         ports: &[7777, 8192],
         spec: SPEC,
-        first: &[SAMP, VC_ASKS, VC_ANSWERS],
+        first: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).long(OPCODE_AT, usize::MAX)],
         messages: &MESSAGES,
         fragment: None,
         joining: None,

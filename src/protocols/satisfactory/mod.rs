@@ -43,7 +43,12 @@ impl Protocol for Satisfactory {
         title: "Satisfactory Lightweight Query",
         ports: &[GAME_PORT, LEGACY_PORT],
         spec: SPEC,
-        first: &[b"\xd5\xf6", b"\xf6\xd5", b"\x00\x00", b"\x01\x00"],
+        first: &[
+            Form::of(&WIRE_MAGIC),
+            Form::of(b"\xf6\xd5").long(POLL_LEN, usize::MAX),
+            Form::of(&[0, 0]).long(10, 10),
+            Form::of(&[1, 0]).long(17, 17),
+        ],
         messages: &[
             Message::named("poll"),
             Message::named("state_response"),

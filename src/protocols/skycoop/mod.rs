@@ -137,7 +137,12 @@ impl Protocol for Skycoop {
         title: "Sky Co-op server query",
         ports: &[PORT],
         spec: SPEC,
-        first: &[b"\xfe\xff\xff", b"\xff\xff\xff", b"\x93\x00\x00\x00"],
+        first: &[
+            Form::of(b"\xfe\xff\xff").long(3, 4),
+            Form::of(b"\xff\xff\xff\xfe").long(4, 4),
+            Form::of(b"\xff\xff\xff\xff").and(5, &[0; 3]),
+            Form::of(b"\x93\x00\x00\x00"),
+        ],
         messages: &[
             Message::named("status_request"),
             Message::named("status_response"),

@@ -46,7 +46,7 @@ impl Protocol for Sqp {
         title: "Unity Server Query Protocol",
         ports: &[],
         spec: SPEC,
-        first: &[b"\x00", b"\x01"],
+        first: &[Form::of(&[0]).long(1, LONGEST_REQUEST), Form::of(&[1]).long(8, usize::MAX)],
         messages: &[
             Message::named("challenge_request"),
             Message::named("challenge_response"),
