@@ -209,6 +209,18 @@ fn no_sub_state_takes_the_terminator() {
 }
 
 #[test]
+fn no_name_takes_the_terminator() {
+    let state = |rest: &str| format!("d5f6 01 01 efcdab8967452301 02 7a960500 0000000000000000 00 {rest}");
+    let of = |rest: &str| places(&[POLL, &state(rest)]);
+    // One that counts the terminator in, and one that is nothing else.
+    assert_eq!(of("0400 466162 01"), [("SFQ-RSP-005", 26, 32, None)]);
+    assert_eq!(of("0100 01"), [("SFQ-RSP-005", 26, 29, None)]);
+    // Without a terminator the name is whole.
+    assert_eq!(of("0300 466162"), [("SFQ-ENV-005", 31, 31, None)]);
+    assert_eq!(of("0300 466162 01"), []);
+}
+
+#[test]
 fn no_fixed_field_takes_the_terminator() {
     // The changelist, and the flags, lack their last byte.
     for (state, start) in [("7a9605 01", 13), ("7a960500 00000000000000 01", 17)] {
@@ -236,4 +248,5 @@ fn a_finding_names_the_field_whose_bytes_it_marks() {
     assert_eq!(named(&[INFO, old, RULES, "feffffff 070000"], "A2S-SPL-001"), at("split", (4, 7)));
     assert_eq!(named(&["ffffffff 54 00*15"], "A2S-REQ-001"), at("query", (5, 20)));
     assert_eq!(named(&[POLL, few], "SFQ-RSP-004"), at("sub_states", (29, 31)));
+    assert_eq!(named(&[POLL, "d5f6 01 01"], "SFQ-ENV-001"), at("terminator", (4, 4)));
 }

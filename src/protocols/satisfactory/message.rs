@@ -114,6 +114,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     c.check(&ENV_004, || version == 1);
     c.check(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server);
     if c.rest().is_empty() {
+        c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
         return Err(c.short(&ENV_001));
     }
     let out = if kind == 1 { state(c) } else { poll(c) };
@@ -383,6 +384,9 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     cut_before(c, &SERVER_NAME_LENGTH, 2)?;
     let length = c.field(&SERVER_NAME_LENGTH, le_u16)?;
     c.ends(&NAME);
+    if ends_with_terminator(c, length.into()) {
+        return Err(name_too_long(c));
+    }
     let server_name = c.text_behind_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
     c.check(&RSP_012, || !server_name.0.is_empty());
     c.check_text(server_name, &RSP_006, &RSP_013);
@@ -407,6 +411,14 @@ fn cut_before<S: FieldSink>(
         return Err(c.short(&RSP_001));
     }
     Ok(())
+}
+
+/// The fault of a name whose length includes the terminator: of the name and its length.
+#[cold]
+fn name_too_long<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Fault {
+    c.about(Some(&SERVER_NAME));
+    let fault = c.short(&RSP_005);
+    Fault { at: Span { start: fault.at.start.saturating_sub(2), ..fault.at }, ..fault }
 }
 
 /// Whether the message ends behind the next `width` bytes, with a terminator.
