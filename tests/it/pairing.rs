@@ -244,6 +244,14 @@ fn a_retransmission_stays_one_exchange() {
 }
 
 #[test]
+fn a_poll_that_is_repeated_is_one_of_those_without_an_answer() {
+    let polls: Vec<_> = (0..30).map(|n| c(n * 2 * S, POLL)).collect();
+    let heard = play(&polls).0;
+    let said = heard.packets.iter().filter(|p| p.rules().contains(&"SFQ-TXN-009"));
+    assert_eq!(said.map(|p| p.frame).collect::<Vec<_>>(), [21]);
+}
+
+#[test]
 fn the_window_runs_from_the_last_retransmission() {
     let again = 1500 * MS;
     let (e, _) = one(&[c(0, POLL), c(again, POLL), s(again + SFQ_WINDOW, STATE)]);

@@ -136,8 +136,8 @@ rules! {
         cite: api("Server State"),
         examples: [Example::of(&[PQ, OK, PQ2, S("d5f6 01 01 0200000000000000 03 7b960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01")])],
     }
-    /// The document asks clients not to poll a server for long that does not answer. Polls more than the late
-    /// window of ten seconds apart are not counted as a row.
+    /// The document asks clients not to poll a server for long that does not answer. Polls more than a minute
+    /// apart are not counted as a row.
     TXN_009 = "SFQ-TXN-009" Warning "more than 20 polls in a row without an answer" {
         cite: api("Flow"),
         side: Client,
@@ -306,7 +306,10 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     match *seen.pairing {
         Pairing::Asked { .. } => asked(memory, seen, raised),
-        Pairing::Retransmission { .. } => memory.repeated(seen),
+        Pairing::Retransmission { .. } => {
+            memory.repeated(seen);
+            patience(seen, raised);
+        }
         Pairing::Answered(_) => answered(memory, seen, raised),
         _ => {}
     }
@@ -319,6 +322,11 @@ fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     if let Some(cookie) = seen.probe.key {
         polled(memory, seen, cookie, raised);
     }
+    patience(seen, raised);
+}
+
+/// Checks how many polls in a row had no answer; one that is repeated is a poll, too.
+fn patience(seen: &Observation<'_>, raised: &mut Raised) {
     if seen.unanswered == PATIENCE.saturating_add(1) {
         raised.add(&TXN_009);
     }
