@@ -189,6 +189,26 @@ fn an_answer_with_fewer_chunks_than_asked_may_be_cut() {
 }
 
 #[test]
+fn chunks_that_the_capture_cut_off_a_query_may_be_any() {
+    let info = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+    let pad = "01 80902348 0001 00 00 0013 0000000e 0001 0008 0141 0162 0163 0164 1e61 00";
+    let heard = |query: &str, captured: usize, answer: &str| {
+        let at = |n: i64| 30 * S + n * 10 * MS;
+        let mut shots = vec![foreign(play::START), c(at(0), H1), s(at(1), H2), c(at(2), query)];
+        shots[3].bytes.truncate(HEADERS + captured);
+        shots.push(s(at(3), answer));
+        let heard: Collected<true> = play(&shots).0;
+        heard.frame(5).rules()
+    };
+    for captured in 5..8 {
+        assert_eq!(heard("01 80902348 0001 01", captured, info), ["SQP-CHK-006"], "{captured}");
+        assert!(!heard("01 80902348 0001 01", captured, pad).contains(&"SQP-CHK-003"), "{captured}");
+    }
+    // A query that ends there asks for nothing.
+    assert_eq!(heard("01 80902348 0001", 7, info), ["SQP-TXN-017"]);
+}
+
+#[test]
 fn the_end_of_an_encoded_message_may_be_cut_off() {
     let answer = format!("01 677a6970 06 {} 04", "0401".repeat(40));
     assert_eq!(rules(&[ID, IDR, ID, &answer]), ["GQP-ENC-004", "GQP-ENC-003", "GQP-ENC-005"]);

@@ -147,7 +147,7 @@ impl Protocol for Sqp {
         Some(match (kind, server) {
             (Some(0), false) => challenge(Role::Request, token, level),
             (Some(0), true) => challenge(Role::Response, token, level),
-            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, asks_for(p), level),
+            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level),
             (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
             _ => stray(level),
         })
@@ -224,7 +224,7 @@ fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let (right, short) = (token == issued, wire_len == 5);
     let asks = p.first() == Some(&1) && wire_len <= LONGEST_REQUEST && (right || short);
     let level = if right { Level::High } else { Level::Low };
-    asks.then(|| query(Role::Request, QUERY_REQUEST, token, asks_for(p), level))
+    asks.then(|| query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level))
 }
 
 /// The token in the header; `None` if the header is cut.
@@ -232,10 +232,12 @@ fn token_of(p: &[u8]) -> Option<u32> {
     p.get(1..)?.first_chunk::<4>().map(|token| u32::from_be_bytes(*token))
 }
 
-/// The chunks that a query requests, see [`asked`]; 0 if it is too short to request any.
-fn asks_for(p: &[u8]) -> u32 {
+/// The chunks that a query requests, see [`asked`]; 0 if it is too short to request any, [`UNKNOWN_CHUNKS`] if the capture cut
+/// them off.
+fn asks_for(p: &[u8], wire_len: usize) -> u32 {
     match p {
         [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
+        _ if wire_len >= 8 => UNKNOWN_CHUNKS,
         _ => 0,
     }
 }
@@ -262,6 +264,9 @@ fn challenge(role: Role, token: u32, level: Level) -> Probe {
 fn packets(p: &[u8]) -> u32 {
     p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u32::from(n)))
 }
+
+/// The request state of a query of which the capture lacks the chunks.
+const UNKNOWN_CHUNKS: u32 = 1 << 25;
 
 /// The request state that the decoder of the answer needs: the chunks in bits 0 to 7, the version in bits 8 to 23, and bit 24,
 /// which says that the request stated them.
@@ -556,7 +561,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
         if current_packet != 0 {
             return opaque(c);
         }
-        chunks::decode(c, cx.asked)
+        chunks::decode(c, cx.asked.filter(|asked| asked & UNKNOWN_CHUNKS == 0))
     });
     if body.is_err() {
         c.apart(|c| behind_body(c, end));
