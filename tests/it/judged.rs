@@ -169,6 +169,19 @@ fn nothing_is_compared_with_a_command_that_is_encoded() {
 }
 
 #[test]
+fn what_has_no_single_quotes_is_not_said_to_have_them() {
+    let reply = |config: &str| {
+        let units: String = config.encode_utf16().map(|u| format!("{:04x}", u.swap_bytes())).collect();
+        let length = (units.len() as u32 / 2).swap_bytes();
+        format!("93000000 02000000 4100 03000000 302e31 00000000 0a000000 {length:08x} {units}")
+    };
+    let word = reply(r#"{"players":[],"experience":"Stalker","pvp":True}"#);
+    assert_eq!(rules(&["feffffff", &word]), ["SKY-JSN-007", "SKY-TXN-006"]);
+    let mixed = reply(r#"{"players":[],"experience":'Stalker',"pvp":"True"}"#);
+    assert_eq!(rules(&["feffffff", &mixed]), ["SKY-JSN-001", "SKY-TXN-006"]);
+}
+
+#[test]
 fn an_answer_with_fewer_chunks_than_asked_may_be_cut() {
     // Everything is asked for, ServerInfo and Metrics come, as go-svrquery's sample server does it.
     let metrics = "00000029 0a 42700000 3e800000 42700000 3e800000 42700000 3e800000 42700000 3e800000 42700000 3e800000";

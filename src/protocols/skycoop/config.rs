@@ -177,6 +177,8 @@ pub(super) struct Config<'a> {
     pvp: Option<(Slice<'a>, bool)>,
     /// Whether the string is valid JSON.
     strict: bool,
+    /// Whether a string in it stands between single quotes.
+    single: bool,
     /// Length of the string in bytes.
     length: u16,
 }
@@ -229,7 +231,7 @@ impl<'a> Config<'a> {
         if !half.is_empty() {
             return None;
         }
-        let mut reader = Reader { text, units, at: 0, strict: true };
+        let mut reader = Reader { text, units, at: 0, strict: true, single: false };
         let mut config = Config::default();
         reader.blanks();
         reader.object(0, |key, value| {
@@ -242,14 +244,21 @@ impl<'a> Config<'a> {
             }
         })?;
         reader.blanks();
-        (config.strict, config.length) = (reader.strict, text.len() as u16);
+        (config.strict, config.single) = (reader.strict, reader.single);
+        config.length = text.len() as u16;
         (reader.at == units.len()).then_some(config)
     }
 
     /// The names of the players, if the string lists them.
     pub(super) fn players(&self) -> Option<Players<'a>> {
         let inside = self.players?;
-        let reader = Reader { text: inside.text, units: inside.text.as_chunks::<2>().0, at: 0, strict: true };
+        let reader = Reader {
+            text: inside.text,
+            units: inside.text.as_chunks::<2>().0,
+            at: 0,
+            strict: true,
+            single: false,
+        };
         Some(Players { reader, base: inside.at })
     }
 }
@@ -278,6 +287,7 @@ struct Reader<'a> {
     units: &'a [[u8; 2]],
     at: usize,
     strict: bool,
+    single: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -337,6 +347,7 @@ impl<'a> Reader<'a> {
         let from = self.at;
         let single = quote == u16::from(b'\'');
         self.strict &= !single;
+        self.single |= single;
         loop {
             let c = self.peek()?;
             self.skip();
@@ -422,7 +433,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.check(&JSN_002, || config.is_some());
     let Some(config) = config else { return };
     c.facts.game = config.experience.map(|e| Shown::Utf16(e.text));
-    c.check(&JSN_001, || config.strict);
+    c.check(&JSN_001, || !config.single);
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
