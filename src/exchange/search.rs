@@ -220,7 +220,9 @@ impl<'v> Search<'v> {
             self.waiting.filter(|found| !is_partial(found)).or(complete).or(self.waiting).or(self.any);
         let by_order = by_order.map(|(_, seq)| seq);
         let by_key = self.by_key.map(|(_, seq)| seq);
-        let request = if self.keyed() && !self.is_keyless() { by_key } else { by_order };
+        // Without its key, an answer is paired by order, if at all; so it may look like a copy of another.
+        let ordered = !self.keyed() || self.key.is_none();
+        let request = if ordered { by_order } else { by_key };
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), ..found };
         }

@@ -80,6 +80,19 @@ fn a_poll_without_a_whole_cookie_is_repeated_by_nobody() {
 }
 
 #[test]
+fn what_was_captured_alike_is_no_copy_while_a_poll_waits() {
+    let cut = |mut shot: Shot| {
+        shot.bytes.truncate(14 + 20 + 8 + 6);
+        shot
+    };
+    let heard =
+        hear(&[c(0, POLL), s(MS, STATE), c(S, POLL), s(S + MS, STATE), s(S + 2 * MS, STATE)].map(cut));
+    let answered = |asked, told| (asked, None, Some(told), Outcome::Answered);
+    assert_eq!(exchanges(&heard), [answered(2, 3), answered(4, 5)]);
+    assert_eq!(heard.frame(6).rules(), ["GEN-001", "SFQ-TXN-005"]);
+}
+
+#[test]
 fn a_poll_without_a_whole_cookie_is_answered_by_order_if_at_all() {
     let heard = hear(&[c(0, CUT), s(MS, &state("0707070700000000"))]);
     assert_eq!(exchanges(&heard), [(2, None, Some(3), Outcome::Answered)]);
