@@ -51,6 +51,8 @@ const USED: u8 = 1 << 4;
 const OVER: u8 = 1 << 5;
 /// All its requests are forgotten.
 const IDLE: u8 = 1 << 6;
+/// The client has sent a request.
+const ASKED: u8 = 1 << 7;
 
 const _: () = assert!(size_of::<Conversation>() == 64);
 
@@ -101,7 +103,17 @@ impl Conversation {
             self.server = NONE;
             self.marks.set(REFUSED, false);
             self.marks.set(ISSUED, false);
+            self.marks.set(ASKED, false);
         }
+    }
+    /// Whether the client has sent a request, and not only what looked like one while the server was taken for the client.
+    #[inline(always)]
+    pub fn asked(&self) -> bool {
+        self.marks.has(ASKED)
+    }
+    /// Notes that what the client sent is a request after all.
+    pub fn has_asked(&mut self) {
+        self.marks.set(ASKED, true);
     }
     /// Whether the client is certain.
     #[inline(always)]
@@ -180,6 +192,7 @@ impl Conversation {
     #[inline(always)]
     pub fn ask(&mut self, latest: u64) {
         self.latest = Count::new(latest);
+        self.marks.set(ASKED, true);
         self.unanswered = self.unanswered.saturating_add(1);
     }
     /// Its slot, given its number in the table.

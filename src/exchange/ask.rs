@@ -7,7 +7,7 @@ use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::conversation::Slot;
+use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role, StepInfo};
 
@@ -106,6 +106,7 @@ impl Table {
                 State::Withdrawn => {
                     queue.set(seq, State::Open);
                     self.withdrawn.retain(|&exchange| exchange != r.id);
+                    self.conversations.get_mut(slot).into_iter().for_each(Conversation::has_asked);
                 }
                 // It was taken for a request only by being paired against the order of the frames.
                 State::Answered if r.answer_frame() < r.frame => {

@@ -13,12 +13,6 @@ impl Table {
         self.withdrawn.contains(&exchange)
     }
 
-    /// Whether all requests of a conversation were withdrawn, because they turned out to be answers.
-    #[inline]
-    pub fn only_withdrew(&self, slot: Slot) -> bool {
-        !self.withdrawn.is_empty() && self.chain(slot).all(|(_, r)| r.state == State::Withdrawn)
-    }
-
     /// The exchange that was opened by the datagram in a frame.
     #[cold]
     pub fn asked_in(&self, slot: Slot, frame: u64) -> Option<u64> {

@@ -281,9 +281,8 @@ impl<'r, S: Listener> Pipeline<'r, S> {
         let (now, first) = (self.table.clock(), self.first);
         let near_start = || now.since(first).is_none_or(|t| t < EDGE);
         let before = self.table.conversations.get(slot);
-        let of = |c: &Conversation| (c.latest() != 0, c.issued(), c.level);
+        let of = |c: &Conversation| (c.asked(), c.issued(), c.level);
         let (asked_before, issued, sure_before) = before.map_or((false, None, Level::Hint), of);
-        let asked_before = asked_before && !(self.table.only_withdrew(slot) && near_start());
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();

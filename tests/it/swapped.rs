@@ -81,6 +81,19 @@ fn at_the_start_of_a_capture_what_was_asked_may_stand_before_it() {
     assert_eq!((old(1), old(2), totals.findings.error), (true, true, 0), "{:#?}", heard.packets);
 }
 
+/// A token is taken for what its client sends until an answer follows.
+#[test]
+fn who_only_issues_tokens_and_answers_was_not_asked() {
+    let round = |n: i64| {
+        let other = |text: &str| text.replace("809023", &format!("8090{n:02x}"));
+        [s(10 * n * S, &other(H2)), s(10 * n * S + 100 * MS, &other(OK))]
+    };
+    let shots: Vec<_> = (0..4).flat_map(round).collect();
+    let (heard, totals) =
+        play(&[&[foreign(START - 30 * S)], &shots[..], &[foreign(START + 120 * S)]].concat());
+    assert_eq!((totals.one_sided.len(), totals.findings.error), (1, 3), "{:#?}", heard.packets);
+}
+
 #[test]
 fn who_was_asked_long_ago_is_not_one_of_whom_only_answers_are_seen() {
     let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
