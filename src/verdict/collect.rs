@@ -322,6 +322,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
         let silent: Vec<_> = silent.collect();
         let waited = self.unheard.take(&silent, &self.files);
+        // No further file continues these: what it says of a server is said anew.
+        self.known.clear();
         silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
     }
 

@@ -365,6 +365,27 @@ fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one()
 }
 
 #[test]
+fn what_is_said_once_a_server_is_said_of_each_capture_that_stands_for_itself() {
+    let folder = tempdir().unwrap();
+    let answered: Vec<_> = [0, S].into_iter().flat_map(|t| [c(t, POLL), s(t + MS, STATE)]).collect();
+    let paths = ["1.pcap", "2.pcap"].map(|name| write(folder.path(), name, &answered));
+    let [first, second] = paths.each_ref().map(String::as_str);
+    let counts = |args: &[&str]| {
+        let records = parsed(&run(&[&["check", "--no-config", "-T", "ndjson"], args].concat()), 0);
+        let of = |kind: &str| records.iter().filter(|r| r["type"] == kind).collect::<Vec<_>>();
+        let remarks = of("finding").into_iter().filter(|f| f["rule"] == "SFQ-SEC-001");
+        let remarks: Vec<_> = remarks.map(|f| f["count"].as_u64().unwrap()).collect();
+        let summary = parsed(&run(&[&["summary", "-T", "ndjson"], args].concat()), 0);
+        let last = |records: &[Value]| records.last().unwrap()["finding_counts"].clone();
+        assert_eq!(last(&records), last(&summary), "{args:?}");
+        remarks
+    };
+    assert_eq!(counts(&[first]), [2]);
+    assert_eq!(counts(&[first, second]), [2, 2]);
+    assert_eq!(counts(&["--per-file", first, second]), [2, 2]);
+}
+
+#[test]
 fn two_requests_without_an_answer_before_the_end_are_told_on_the_first_screen() {
     let (_folder, path) = captured(&polls(&[0, S]));
     let said = "2 requests to 192.0.2.10:27100 (satisfactory), never answered, the last just before the end of the capture";
