@@ -286,6 +286,8 @@ pub struct Ask<'a> {
     pub server: Option<SocketAddrV4>,
     /// Payload of the answer to the first request; empty before it.
     pub first: &'a [u8],
+    /// Payload of the answer to the latest request.
+    pub latest: &'a [u8],
 }
 
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.

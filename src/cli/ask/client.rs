@@ -91,17 +91,21 @@ struct Client {
 impl Client {
     /// Sends one request after another, each once the previous one has been answered.
     fn ask_all(&mut self, plan: &Plan) -> io::Result<()> {
-        let (mut answered, mut first, random) = (0, vec![], RandomState::new().build_hasher().finish());
+        let random = RandomState::new().build_hasher().finish();
+        let (mut answered, mut first, mut latest) = (0, vec![], vec![]);
         let server = match plan.server {
             SocketAddr::V4(server) => Some(server),
             SocketAddr::V6(_) => None,
         };
         let all = plan.all;
-        while let Some(payload) = plan.protocol.ask(&Ask { answered, all, random, server, first: &first }) {
+        loop {
+            let so_far = Ask { answered, all, random, server, first: &first, latest: &latest };
+            let Some(payload) = plan.protocol.ask(&so_far) else { break };
             let Some(answer) = self.request(&payload)? else { break };
             if answered == 0 {
-                first = answer;
+                first.clone_from(&answer);
             }
+            latest = answer;
             answered += 1;
         }
         Ok(())

@@ -41,7 +41,7 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> u8 {
 }
 
 fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let begin = Ask { answered: 0, all: args.all, random: 0, server: None, first: &[] };
+    let begin = Ask { answered: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
     if args.proto.ask(&begin).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
     }

@@ -163,13 +163,16 @@ impl Protocol for Sqp {
     }
 
     /// The challenge, then ServerInfo. With `all`, each chunk is requested in a query of its own, because some servers answer
-    /// only one.
+    /// only one, and after a challenge of its own, because most of them take a token only once.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         const CHUNKS: [u8; 5] = [0x01, 0x02, 0x04, 0x08, 0x10];
-        let Some(query) = ask.answered.checked_sub(1) else { return Some(vec![0; 5]) };
-        let &[0, a, b, c, d] = ask.first else { return None };
         let wanted = if ask.all { &CHUNKS[..] } else { &CHUNKS[..1] };
-        wanted.get(query).map(|&chunk| vec![1, a, b, c, d, 0, 1, chunk])
+        let chunk = *wanted.get(ask.answered / 2)?;
+        if ask.answered.is_multiple_of(2) {
+            return Some(vec![0; 5]);
+        }
+        let &[0, a, b, c, d] = ask.latest else { return None };
+        Some(vec![1, a, b, c, d, 0, 1, chunk])
     }
 
     #[inline(always)]
