@@ -133,6 +133,27 @@ impl Attribution {
         }
     }
 
+    /// Whether an answer was broken that may have symptoms in later requests.
+    #[inline(always)]
+    pub fn has_broken_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// A request without the symptoms that the last broken answer to its client may have: the client has come through that,
+    /// so the answer causes nothing from here on.
+    #[cold]
+    #[inline(never)]
+    pub fn asked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>) {
+        let info = told.verdict.id.info();
+        let Some(cause) = self.answers.get_mut(&self.hasher.hash_one((d.src, d.dst))) else { return };
+        let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
+        let concerns = causes(cause.rule) && told.verdict.probe.key.is_some() && cause.frame < d.frame;
+        let asks = matches!(told.pairing, Pairing::Asked { .. });
+        if concerns && asks && !told.raised.rules().any(causes) {
+            cause.frame = u64::MAX;
+        }
+    }
+
     /// Marks findings that are symptoms with their cause.
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));

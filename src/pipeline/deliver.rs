@@ -86,6 +86,9 @@ impl<S: Listener> Pipeline<'_, S> {
             }
             findings = &self.findings;
         }
+        if direction == Direction::C2s && self.attribution.has_broken_answers() {
+            self.attribution.asked(d, &told);
+        }
         self.report.packet(&Packet {
             datagram: d,
             bytes,

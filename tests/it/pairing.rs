@@ -559,6 +559,24 @@ fn who_stands_in_front_is_no_symptom_of_what_follows_in_order_or_not() {
 
 /// Whoever waits in front of others that have nothing to do with it makes them no surer.
 #[test]
+fn a_client_that_came_through_a_broken_answer_errs_by_itself() {
+    let surplus = format!("{OK} ee");
+    let other = |text: &str| text.replace("80902348", "90902349");
+    let wrong = "01 ee000000 0001 01";
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus)];
+    let cause = |then: &[Shot]| {
+        let heard = play(&[&first[..], then].concat()).0;
+        let wrong = heard.findings().find(|f| f.rule.id == "SQP-TXN-001").expect("it is told");
+        wrong.caused_by.map(|cause| (cause.rule.id, cause.frame))
+    };
+    let anew = [c(S, H1), s(S + MS, &other(H2))];
+    let at_once = [&anew[..], &[c(S + 2 * MS, wrong)]].concat();
+    assert_eq!(cause(&at_once), Some(("SQP-RSP-008", 4)));
+    let right = [c(S + 2 * MS, &other(QI)), s(S + 3 * MS, &other(OK)), c(S + 4 * MS, wrong)];
+    assert_eq!(cause(&[&anew[..], &right].concat()), None);
+}
+
+#[test]
 fn a_datagram_that_waits_for_its_turn_is_as_sure_as_without_that() {
     let mut shots = shots(&Id::Skycoop.info().samples[0]);
     let levels = |shots: &[Shot]| {
