@@ -159,7 +159,8 @@ rules! {
         cite: unity("Query packets"),
         examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
     }
-    /// The number is to be random. A value that comes twice in one capture hints at a weak generator.
+    /// The number is to be random. A value that comes twice in one capture hints at a weak generator; among n
+    /// random ones that happens n²/2³³ times by chance, which is once among 93,000.
     TXN_015 = "SQP-TXN-015" Warning "token was issued before" {
         cite: unity("Challenge numbers"),
         per_server: true,

@@ -482,7 +482,8 @@ rules! {
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 01 0012 0000000e 0001000801410162016301641e61")])],
     }
     /// It announces more bytes than follow it. Clients wait for the rest until their time is up. A value
-    /// that equals the whole datagram counts the header in by mistake.
+    /// that equals the whole datagram counts the header in by mistake; one that fits with its bytes swapped
+    /// is written little-endian.
     RSP_007 = "SQP-RSP-007" Error "packet length exceeds the datagram" {
         cite: unity("Standard response format"),
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 001d 0000000e 0001000801410162016301641e61")])],
