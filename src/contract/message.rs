@@ -302,6 +302,8 @@ impl Form {
             3..=5 => Level::Medium,
             _ => Level::High,
         });
+        // What proves nothing alone is no surer than the knowledge that it needs.
+        let level = if self.is_alone() { level } else { level.min(known?.level) };
         let exact = p.get(head.len()..).is_some_and(|rest| rest.starts_with(self.begins));
         Some(if exact { level } else { level.min(Level::Medium) })
     }
@@ -543,5 +545,8 @@ mod tests {
         let due = |awaited| form.due().fits(b"xy", 2, Some(Known { awaited, ..known(true) }), 2);
         assert_eq!([0b0100, 0b1011].map(due), [Some(Level::Hint), None]);
         assert_eq!(among(form, b"xyz"), [None; 3]);
+        let six = Form::of(b"abcdef").known();
+        let at = |level| six.fits(b"abcdef", 6, Some(Known::of(Direction::C2s, level)), 2);
+        assert_eq!([Level::Low, Level::High].map(at), [Some(Level::Low), Some(Level::High)]);
     }
 }

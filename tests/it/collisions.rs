@@ -97,6 +97,29 @@ fn neighbours_on_the_wire_are_not_claimed() {
     }
 }
 
+#[test]
+fn what_needs_a_known_conversation_is_no_surer_than_that() {
+    let doubtful = [
+        ("text that begins with SAMP", "'SAMPLE one two'", "'SAMPLE two'"),
+        ("zeros, as in a ping of Mumble", "00000000 0102030405060708", "00000000 01020304"),
+        ("a letter of Titanfall", "ffffffff 4d 03", "ffffffff 4d 55 667788"),
+        ("a letter of A2S", "ffffffff 57", "ffffffff 57 0102030405"),
+        ("a version of DTLS and a zero", "fefd 00 0a0b0c0d 050607", "fefd 00 0a"),
+    ];
+    for (name, first, second) in doubtful {
+        let (heard, _) = play(&[c(0, first), c(100 * MS, second), foreign(START + 60_000 * MS)]);
+        let surest = heard.packets.iter().map(|p| p.level).max();
+        assert!(surest <= Some(Level::Low), "{name} is claimed: {:#?}", heard.packets);
+    }
+}
+
+#[test]
+fn zeros_in_noise_end_no_texts_of_an_answer() {
+    let noise = "ffffffff 49 8d3f91 00 77e2c41bf0 00 93 00 fe05 00 a9c8d7e6b5a4938271605f4e3d2c1b0a";
+    let (heard, _) = play(&[s(0, noise), foreign(START + 60_000 * MS)]);
+    assert!(heard.packets.iter().all(|p| p.level <= Level::Low), "{heard:#?}");
+}
+
 /// Neighbours that are protocols themselves, with the name that they must have and no other.
 const CLAIMED: &[(&str, &str, &str)] = &[
     (

@@ -542,15 +542,21 @@ fn is_environment(letter: u8) -> bool {
     b"lwmo".contains(&letter.to_ascii_lowercase())
 }
 
-/// Confidence that the payload is an INFO answer.
+/// Confidence that the payload is an INFO answer. One that is cut or damaged shows by the name of its map that its texts are
+/// texts.
 pub(super) fn info_level(p: &[u8]) -> Option<Level> {
-    match most(zero_ended, 4, p.get(6..)?) {
+    let texts = p.get(6..)?;
+    match most(zero_ended, 4, texts) {
         (0, _) => None,
         (4, rest) if info_ends(rest).is_ok_and(|(rest, ())| rest.is_empty()) => Some(Level::High),
         _ if !super::is_no_console(p) => None,
-        (1, _) => Some(Level::Low),
-        _ => Some(Level::Medium),
+        _ if pair(texts).is_ok_and(|(_, (_, map))| is_plain(map.0)) => Some(Level::Medium),
+        _ => Some(Level::Low),
     }
+}
+fn is_plain(text: &[u8]) -> bool {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    !text.is_empty() && !text.contains(char::is_control)
 }
 fn info_ends(i: &[u8]) -> Wire<'_, ()> {
     let (i, (app_id, _, _, _)) = (le_u16, bytes(3), letters, bytes(2)).parse(i)?;
