@@ -196,7 +196,9 @@ impl<'v> Search<'v> {
             }
         } else if self.answered.is_none() && (self.keyed() && !self.step.keyless || self.step.open_ended) {
             let part = self.step.open_ended;
-            self.answered = Some(Answer { second: !part, part, ..r.answered(self.now) });
+            // A request that was sent again may be answered again.
+            let alike = r.answer_message == self.message && r.retransmissions == 0;
+            self.answered = Some(Answer { second: !part, alike, part, ..r.answered(self.now) });
         }
     }
 

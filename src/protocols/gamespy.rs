@@ -19,8 +19,8 @@ pub(super) struct Keys {
     pub number: Option<&'static Rule>,
     /// The empty key at the end is missing.
     pub open: &'static Rule,
-    /// Name, players or maximum are missing.
-    pub lacking: &'static Rule,
+    /// Name, players or maximum are missing; `None` where they may stand in another part of the answer.
+    pub lacking: Option<&'static Rule>,
 }
 
 /// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there unless the
@@ -42,9 +42,11 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
         Ok(whole && !ended && !c.rest().is_empty())
     })?;
     c.check(of.open, || ended || !strict);
-    c.about(None);
-    let at = c.whole();
-    c.check_at(of.lacking, at, || !ended || !strict || told.is_whole());
+    if let Some(lacking) = of.lacking {
+        c.about(None);
+        let at = c.whole();
+        c.check_at(lacking, at, || !ended || !strict || told.is_whole());
+    }
     Ok(ended)
 }
 

@@ -167,7 +167,10 @@ rules! {
     TXN_001 = "GS2-TXN-001" Error "answer without a request" {
         cite: sdk("qr2.c, qr_process_query"),
         needs_past: true,
-        examples: [Example::of(&[ASK, OK, S("00 'XXXX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")])],
+        examples: [
+            Example::of(&[ASK, OK, S("00 'XXXX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")]),
+            Example::of(&[ASK, OK, S("00 'CORY' 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")]),
+        ],
     }
     /// The answer window is two seconds. Servers drop what they cannot read.
     TXN_002 = "GS2-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[ASK])] }
@@ -237,6 +240,7 @@ const ANSWERED: StepRules = StepRules {
     other_key: Some(&TXN_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
+    second: Some(&TXN_001),
     larger: Some((10, &SEC_001)),
     key_at: Some(Span { start: 1, end: 5 }),
     ..StepRules::new(&TXN_002)
@@ -347,7 +351,7 @@ const KEYS_AND_VALUES: Keys = Keys {
     twice: &KEY_002,
     number: None,
     open: &KEY_001,
-    lacking: &KEY_003,
+    lacking: Some(&KEY_003),
 };
 
 /// The fields of a table.

@@ -239,17 +239,20 @@ rules! {
     /// Another one has its number, or it stands beyond the last: clients keep one of them by chance.
     SPL_003 = "GS3-SPL-003" Error "part contradicts another one" {
         cite: sdk("qr2.c, qr_build_split_query_reply"),
-        examples: [Example::of(&[
-            HS, HR, FS, PART,
-            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
-            S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
-        ])],
+        examples: [
+            Example::of(&[
+                HS, HR, FS, PART,
+                S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
+                S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+            ]),
+            Example::of(&[HS, HR, FS, FROK, S("00 01020304 'splitnum' 00 81 01 'player_' 00 00 'Ann' 00 00 00 02 00")]),
+        ],
     }
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS3-TXN-001" Error "answer without a request" {
         cite: sdk("qr2.c, qr2_parse_query"),
         needs_past: true,
-        examples: [Example::of(&[FROK]), Example::of(&[HR])],
+        examples: [Example::of(&[FROK]), Example::of(&[HR]), Example::of(&[HS, HR, S("09 01020304 '77' 00")])],
     }
     /// The answer window is two seconds. Servers are silent to a wrong challenge.
     TXN_002 = "GS3-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[HS])] }
@@ -466,6 +469,14 @@ impl Protocol for Gamespy3 {
                 C("fefd00 01020304 0091295b"),
                 S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00"),
             ]),
+            // A list of keys that goes on in another part.
+            Example::of(&[
+                HS,
+                HR,
+                FS,
+                S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxpl' 00"),
+                S("00 01020304 'splitnum' 00 81 00 'maxplayers' 00 '8' 00 00"),
+            ]),
         ],
     };
 
@@ -526,7 +537,10 @@ impl Protocol for Gamespy3 {
     fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
-            (CHALLENGE_RESPONSE, Pairing::Answered(_)) => {
+            (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
+                if answer.second && answer.alike {
+                    raised.add(&TXN_001);
+                }
                 if let Some(value) = issued(seen.datagram.payload) {
                     let before = memory.handshakes.get(&ends).map(|shaken| shaken.value);
                     let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
@@ -541,11 +555,17 @@ impl Protocol for Gamespy3 {
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
                 };
-                memory.stats.insert(exchange, proof);
+                memory.stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
+                let again = answer.second && answer.alike;
+                let part = seen.probe.part.zip(memory.stats.get_mut(&answer.exchange));
+                let contradicts = part.map(|(part, stat)| stat.contradicts(part));
+                if again && contradicts != Some(false) {
+                    raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
+                }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
-                match memory.stats.get(&answer.exchange) {
+                match memory.stats.get(&answer.exchange).map(|stat| stat.proof) {
                     Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
                     Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}
@@ -556,11 +576,32 @@ impl Protocol for Gamespy3 {
     }
 }
 
-/// The challenges that servers issued to clients, and the proofs by stat requests, by exchange.
+/// The challenges that servers issued to clients, and stat requests, by exchange.
 #[derive(Debug)]
 pub struct Memory {
     handshakes: Bounded<(Endpoint, Endpoint), Handshake>,
-    stats: Bounded<u64, Proof>,
+    stats: Bounded<u64, Stat>,
+}
+
+/// A stat request, and the parts of its answer that have come.
+#[derive(Clone, Copy, Debug)]
+struct Stat {
+    proof: Proof,
+    /// Numbers of the parts, one bit each.
+    numbers: u32,
+    /// How many parts there are; the most there can be as long as that is unknown.
+    total: u8,
+}
+
+impl Stat {
+    /// Records a part; returns whether one with its number had come, or its number is none of this answer.
+    fn contradicts(&mut self, part: Part) -> bool {
+        let bit = 1u32.checked_shl(part.number.into()).unwrap_or(0);
+        let known = self.numbers & bit != 0 || part.number >= self.total;
+        self.numbers |= bit;
+        self.total = self.total.min(part.total.unwrap_or(u8::MAX));
+        known
+    }
 }
 
 impl From<Budget> for Memory {
@@ -739,7 +780,8 @@ fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(
     let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::NOT_ITS_OWN) == WHOLE);
     let strict = last && !c.is_cut();
     if kind == 0 {
-        keys(c, &KEYS_AND_VALUES, strict || own_layout)?;
+        let list = if part & 0x7f == 0 { &KEYS_AND_VALUES } else { &REST_OF_KEYS };
+        keys(c, list, strict || own_layout)?;
         if own_layout {
             return players(c);
         }
@@ -775,8 +817,10 @@ const KEYS_AND_VALUES: Keys = Keys {
     twice: &KEY_002,
     number: Some(&KEY_004),
     open: &KEY_001,
-    lacking: &KEY_003,
+    lacking: Some(&KEY_003),
 };
+/// The rest of a list, in a part that is not the first.
+const REST_OF_KEYS: Keys = Keys { lacking: None, ..KEYS_AND_VALUES };
 
 /// Reads the players in the form of Just Cause 2.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

@@ -126,7 +126,7 @@ rules! {
     /// Servers take what does not begin with four bytes of 255 for a packet of the game, and do not answer.
     HDR_001 = "Q3-HDR-001" Error "query begins with fewer than four bytes of 255" {
         cite: ioquake3("code/server/sv_main.c, SV_PacketEvent"),
-        examples: [Example::of(&[QS, SOK, C("ffffff 'getstatus'")])],
+        examples: [Example::of(&[QS, SOK, C("ffffff 'getstatus'")]), Example::of(&[QS, SOK, C("'getstatus' 0a")])],
     }
     /// ioquake3 compares without case; Quake 2, QuakeWorld, DarkPlaces and FiveM compare bytes and stay silent.
     REQ_001 = "Q3-REQ-001" Warning "word of the query is not in lower case" {
@@ -460,7 +460,10 @@ impl Protocol for Quake3 {
             match p {
                 [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
                 [0xff, 0xff, 0xff, 0xff, ..] => None,
-                [0xff, ..] if known.direction == Direction::C2s => Self::INFO.stray(query(word)?, p, known),
+                _ if known.direction == Direction::C2s && query(word).is_some() => {
+                    Self::INFO.stray(query(word)?, p, known)
+                }
+                [0xff, ..] if known.direction == Direction::C2s => None,
                 _ => unknown(&Self::INFO, p, known),
             }
         })
