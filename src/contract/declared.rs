@@ -64,6 +64,8 @@ pub struct StepRules {
     pub unasked: Option<&'static Rule>,
     /// An answer whose key is that of no open request, although requests are open.
     pub other_key: Option<&'static Rule>,
+    /// The same where exactly one request is open.
+    pub other_than_only: Option<&'static Rule>,
     /// A request while another one of the step is open.
     pub overlapping: Option<&'static Rule>,
     /// An open request is sent again.
@@ -107,6 +109,7 @@ impl StepRules {
         unanswered: None,
         unasked: None,
         other_key: None,
+        other_than_only: None,
         overlapping: None,
         repeated: None,
         reused: None,

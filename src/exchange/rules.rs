@@ -26,12 +26,15 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
         Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
             add(raised, rules.mistaken);
         }
-        Pairing::Unsolicited { open, .. } => match (rules.other_key.filter(|_| open), rules.key_at) {
-            // Without a complete key it is unknown which request the answer belongs to.
-            (Some(_), _) if seen.probe.key.is_none() => {}
-            (Some(rule), Some(at)) => raised.add_at(rule, at),
-            (rule, _) => add(raised, rule.or(rules.unasked)),
-        },
+        Pairing::Unsolicited { open, asked, .. } => {
+            let of_only = rules.other_than_only.filter(|_| asked.is_some());
+            match (of_only.or(rules.other_key.filter(|_| open)), rules.key_at) {
+                // Without a complete key it is unknown which request the answer belongs to.
+                (Some(_), _) if seen.probe.key.is_none() => {}
+                (Some(rule), Some(at)) => raised.add_at(rule, at),
+                (rule, _) => add(raised, rule.or(rules.unasked)),
+            }
+        }
         Pairing::Answered(ref answer) => {
             if answer.late {
                 add(raised, rules.late);

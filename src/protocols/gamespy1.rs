@@ -223,6 +223,10 @@ impl Protocol for Gamespy1 {
         ],
         samples: &[
             Example::of(&[ASK, OK]),
+            Example::of(&[
+                C(r"'\level_property\timedilation\'"),
+                S(r"'\timedilation\1.0\queryid\7.1\final\'"),
+            ]),
             Example::of(&[C(r"'\info\\rules\'"), S(r"'\hostname\Lab\timelimit\15\final\\queryid\7.1'")]),
         ],
     };
@@ -257,7 +261,9 @@ impl Protocol for Gamespy1 {
         match cx.message {
             REQUEST => {
                 let marked = c.rest().first() == Some(&b'\\');
-                c.all([&QUERIES, &QUERY], question)?;
+                let any = !c.rest().is_empty();
+                c.groups([&QUERIES, &QUERY], any, question)?;
+                c.skip(BACKSLASH);
                 c.check_whole(&REQ_001, || marked);
                 Ok(())
             }
@@ -320,16 +326,18 @@ fn asks(p: &[u8]) -> bool {
 
 // --- Decoding
 
-fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+/// Reads a command and its argument; returns whether another command follows. A backslash at the end is none.
+fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
     let command = c.words(&COMMAND, behind(BACKSLASH, BACKSLASH))?;
     let whole = !c.rest().is_empty() || c.is_cut();
     c.check(&REQ_002, || whole);
     c.check(&REQ_003, || COMMANDS.contains(&command.0));
     if whole {
-        return c.words(&ARGUMENT, behind(BACKSLASH, BACKSLASH)).map(drop);
+        c.words(&ARGUMENT, behind(BACKSLASH, BACKSLASH))?;
+        return Ok(!matches!(c.rest(), [] | BACKSLASH));
     }
     c.derived(&ARGUMENT, Value::Text(b""));
-    Ok(())
+    Ok(false)
 }
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

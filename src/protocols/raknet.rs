@@ -165,7 +165,14 @@ rules! {
     TXN_001 = "RAK-TXN-001" Error "pong without a ping" {
         cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
         needs_past: true,
-        examples: [Example::of(&[OK])],
+        examples: [
+            Example::of(&[OK]),
+            // Which of two pings it would belong to is unknown.
+            Example::of(&[
+                ASK, C("01 0000000000000002 00ffff00fefefefefdfdfdfd12345678 0000000000000002"),
+                S("1c 0000000000000007 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0014 'MCPE;A;649;1.20;1;8;'"),
+            ]),
+        ],
     }
     /// The time is copied from the ping; clients ignore a pong with another one.
     TXN_002 = "RAK-TXN-002" Error "pong repeats another time than the ping's" {
@@ -228,7 +235,7 @@ static MESSAGES: [Message; 9] = [
 
 const PINGED: StepRules = StepRules {
     unasked: Some(&TXN_001),
-    other_key: Some(&TXN_002),
+    other_than_only: Some(&TXN_002),
     reused: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),

@@ -191,7 +191,14 @@ rules! {
     TXN_001 = "SAMP-TXN-001" Error "answer without a request" {
         cite: docs("Header"),
         needs_past: true,
-        examples: [Example::of(&[OK])],
+        examples: [
+            Example::of(&[OK]),
+            // Which of two pings it would belong to is unknown.
+            Example::on(7777, &[
+                C("'SAMP' c000020a 611e 'p' 01020304"), C("'SAMP' c000020a 611e 'p' 05060708"),
+                S("'SAMP' c000020a 611e 'p' 01020305"),
+            ]),
+        ],
     }
     /// A server sends a ping back as it is, with the four bytes of the client's choice.
     TXN_002 = "SAMP-TXN-002" Error "answer repeats another number than the ping's" {
@@ -308,7 +315,7 @@ impl Protocol for Samp {
             StepInfo {
                 reuses_keys: true,
                 keyless: true,
-                ..StepInfo::keyed("ping", 16, StepRules { other_key: Some(&TXN_002), ..PAIRED })
+                ..StepInfo::keyed("ping", 16, StepRules { other_than_only: Some(&TXN_002), ..PAIRED })
             },
             StepInfo {
                 reuses_keys: true,
