@@ -2,7 +2,7 @@
 
 use super::compile::source;
 use super::kinds::Kind;
-use super::names::{Builtin, Wanted, lookup, meant};
+use super::names::{Wanted, lookup, meant};
 use super::pick::Pick;
 use super::plan::Source;
 use super::value::Datum;
@@ -94,20 +94,22 @@ impl Columns {
 impl Column {
     fn printed(&self, value: &Datum<'_>, secrets: &[Span]) -> Option<Printed> {
         let free = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
-        let text = match (value, self.source) {
-            (Datum::Int(v), Source::Builtin(Builtin::EthType | Builtin::IpId | Builtin::UdpChecksum)) => {
-                format!("0x{v:04x}")
-            }
+        let text = match (value, self.name.as_str()) {
+            (Datum::Int(v), "eth.type" | "ip.id" | "udp.checksum") => format!("0x{v:04x}"),
             // For a list, its values are printed.
-            (Datum::Present, Source::Picked(..)) if self.kind != Kind::Presence => return None,
+            (Datum::Present, _)
+                if matches!(self.source, Source::Picked(..)) && self.kind != Kind::Presence =>
+            {
+                return None;
+            }
             (Datum::Present, _) => "1".into(),
             (Datum::Bool(v), _) => u8::from(*v).to_string(),
             (Datum::Hidden, _) => SECRET.into(),
             (Datum::Finding(rule), _) => (*rule).into(),
-            (Datum::Bytes(bytes), Source::Builtin(Builtin::UdpPayload)) => masked(bytes, secrets, 0),
-            (Datum::Bytes(bytes), Source::Builtin(Builtin::Udp)) => masked(bytes, secrets, UDP_HEADER),
+            (Datum::Bytes(bytes), "udp.payload") => masked(bytes, secrets, 0),
+            (Datum::Bytes(bytes), "udp") => masked(bytes, secrets, UDP_HEADER),
             // Unknown here: where the payload begins in the frame, or of how many frames it was reassembled.
-            (Datum::Bytes(_), Source::Builtin(Builtin::Frame)) if !secrets.is_empty() => SECRET.into(),
+            (Datum::Bytes(_), "frame") if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
                 Kind::Rank(words) => value.string(&words.all())?,

@@ -1,10 +1,11 @@
-//! Looks up names and gives values their types: turns an expression into a plan.
+//! Looks up names and gives values their types: turns operands into the terms and values of a plan.
 
+use super::error::Place;
 use super::kinds::{Kind, UINT};
 use super::literal::{constant, number};
 use super::names::{Named, Wanted, lookup, meant};
-use super::plan::{Member, Plan, Relation, Side, Source, Step, Term};
-use super::syntax::{self, Atom, Cut, Element, Expr, Operand, Quantifier, Rest, Test, Until};
+use super::parser::{Atom, Operand, Operator, spelling};
+use super::plan::{Cut, Member, Plan, Quantifier, Relation, Side, Source, Step, Term, Until};
 use super::value::Constant;
 use super::{FilterError, MAX_PATTERNS, REGEX_SIZE};
 use crate::escape::quoted;
@@ -13,7 +14,7 @@ use regex::bytes::{Regex, RegexBuilder};
 /// Deepest nesting of a regular expression.
 const REGEX_DEPTH: u32 = 50;
 
-/// Compiles expressions and collects the declared fields that they name.
+/// Compiles operands and collects the declared fields that they name.
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     pub wanted: Vec<Wanted>,
@@ -21,100 +22,52 @@ pub(super) struct Compiler {
 }
 
 /// A term, its type, and its name in the expression.
-struct Typed {
-    term: Term,
+pub(super) struct Typed {
+    pub term: Term,
     kind: Kind,
     name: String,
 }
 
 impl Compiler {
-    /// Compiles an expression.
-    ///
-    /// # Errors
-    /// For unknown names, and for types that do not fit together.
-    pub fn expr(&mut self, expr: &Expr) -> Result<Plan, FilterError> {
-        let mut all =
-            |parts: &[Expr]| parts.iter().map(|part| self.expr(part)).collect::<Result<Vec<_>, _>>();
-        Ok(match expr {
-            Expr::Or(parts) => Plan::Any(all(parts)?),
-            Expr::And(parts) => Plan::All(all(parts)?),
-            Expr::Not(inner) => Plan::Not(Box::new(self.expr(inner)?)),
-            Expr::Test(test) => self.test(test)?,
-        })
-    }
-
-    fn test(&mut self, test: &Test) -> Result<Plan, FilterError> {
-        match &test.rest {
-            Rest::Nothing => self.exists(test),
-            Rest::Compare(chain) => {
-                let mut plans = vec![];
-                let mut left = &test.left;
-                for (relation, right) in chain {
-                    plans.push(self.compare(test.quantifier, left, *relation, right)?);
-                    left = right;
-                }
-                Ok(match plans.pop() {
-                    Some(only) if plans.is_empty() => only,
-                    last => {
-                        plans.extend(last);
-                        Plan::All(plans)
-                    }
-                })
-            }
-            Rest::In { not, set } => {
-                let quantifier = test.quantifier.unwrap_or(Quantifier::Any);
-                let left = self.term(&test.left)?;
-                let set = set.iter().map(|element| self.member(&left, element)).collect::<Result<_, _>>()?;
-                let plan = Plan::In(quantifier, left.term, set);
-                Ok(if *not { Plan::Not(Box::new(plan)) } else { plan })
-            }
-        }
-    }
-
-    fn exists(&mut self, test: &Test) -> Result<Plan, FilterError> {
-        if test.quantifier.is_some() {
-            let what =
-                "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.";
-            return Err(FilterError::new(test.at, what));
-        }
-        if let Atom::Call(name, _) = &test.left.atom {
-            let what = format!("{}() by itself is no test; compare it with a value.", shown(name));
-            return Err(FilterError::new(test.at, what));
-        }
-        Ok(Plan::Exists(self.term(&test.left)?.term))
-    }
-
-    fn compare(
+    /// A test of presence. `at` is the place of the whole test.
+    pub fn exists(
         &mut self,
         quantifier: Option<Quantifier>,
-        left: &Operand,
-        relation: syntax::Relation,
-        right: &Operand,
+        left: &Operand<'_>,
+        at: Place,
     ) -> Result<Plan, FilterError> {
-        use syntax::Relation as Written;
-        let (usual, done) = match relation {
-            Written::Eq => (Quantifier::Any, Relation::Eq),
-            Written::AllEq => (Quantifier::All, Relation::Eq),
-            Written::Ne => (Quantifier::All, Relation::Ne),
-            Written::AnyNe => (Quantifier::Any, Relation::Ne),
-            Written::Lt => (Quantifier::Any, Relation::Lt),
-            Written::Le => (Quantifier::Any, Relation::Le),
-            Written::Gt => (Quantifier::Any, Relation::Gt),
-            Written::Ge => (Quantifier::Any, Relation::Ge),
-            Written::Contains => (Quantifier::Any, Relation::Contains),
-            Written::Matches => (Quantifier::Any, Relation::Matches),
-        };
+        if quantifier.is_some() {
+            let what =
+                "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.";
+            return Err(FilterError::new(at, what));
+        }
+        if let Atom::Call(name, _) = &left.atom {
+            let what = format!("{}() by itself is no test; compare it with a value.", shown(name));
+            return Err(FilterError::new(at, what));
+        }
+        Ok(Plan::Exists(self.term(left)?.term))
+    }
+
+    /// A comparison of two operands.
+    pub fn compare(
+        &mut self,
+        quantifier: Option<Quantifier>,
+        left: &Operand<'_>,
+        operator: Operator,
+        right: &Operand<'_>,
+    ) -> Result<Plan, FilterError> {
+        let (usual, relation) = operator;
         let typed = self.term(left)?;
-        suits(&typed, left, relation)?;
-        let side = match done {
+        suits(&typed, left, operator)?;
+        let side = match relation {
             Relation::Matches => Side::Constant(self.pattern(right, typed.kind)?),
-            _ => self.side(&typed, right, done == Relation::Contains)?,
+            _ => self.side(&typed, right, relation == Relation::Contains)?,
         };
-        Ok(Plan::Compare(quantifier.unwrap_or(usual), typed.term, done, side))
+        Ok(Plan::Compare(quantifier.unwrap_or(usual), typed.term, relation, side))
     }
 
     /// The right side of a comparison: a field if it is the name of one, else a value.
-    fn side(&mut self, left: &Typed, right: &Operand, part: bool) -> Result<Side, FilterError> {
+    fn side(&mut self, left: &Typed, right: &Operand<'_>, part: bool) -> Result<Side, FilterError> {
         // Words of a list need no quotes, and some are also names of fields: a field never means itself there.
         let listed = matches!(left.kind, Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding);
         let field = match &right.atom {
@@ -139,31 +92,38 @@ impl Compiler {
         Ok(Side::Term(other.term))
     }
 
-    fn member(&mut self, left: &Typed, element: &Element) -> Result<Member, FilterError> {
-        suits(left, &element.from, syntax::Relation::Eq)?;
-        let Some(to) = &element.to else { return self.side(left, &element.from, false).map(Member::One) };
+    /// A member of a set: a value, or a range up to the value `to`.
+    pub fn member(
+        &mut self,
+        left: &Typed,
+        from: &Operand<'_>,
+        to: Option<&Operand<'_>>,
+    ) -> Result<Member, FilterError> {
+        suits(left, from, (Quantifier::Any, Relation::Eq))?;
+        let Some(to) = to else { return self.side(left, from, false).map(Member::One) };
+        let at = from.at.to(to.at);
         let value = |operand| constant(operand, left.kind, &left.name, false);
-        let (from, last) = (value(&element.from)?, value(to)?);
+        let (first, last) = (value(from)?, value(to)?);
         let unordered = matches!(left.kind, Kind::Finding | Kind::Bool | Kind::Flag);
         if unordered
             || matches!(
-                (&from, &last),
+                (&first, &last),
                 (Constant::Number(_), Constant::Bytes(_)) | (Constant::Bytes(_), Constant::Number(_))
             )
         {
             let what =
                 format!("{} is {}, which has no ranges; list the values.", left.name, left.kind.name());
-            return Err(FilterError::new(element.from.at.to(to.at), what));
+            return Err(FilterError::new(at, what));
         }
-        if from.is_above(&last) {
+        if first.is_above(&last) {
             let what = "The range holds nothing, for it begins above its end; write the lesser value first.";
-            return Err(FilterError::new(element.from.at.to(to.at), what));
+            return Err(FilterError::new(at, what));
         }
-        Ok(Member::Range(from, last))
+        Ok(Member::Range(first, last))
     }
 
     /// A field with its slices, or a function of one.
-    fn term(&mut self, operand: &Operand) -> Result<Typed, FilterError> {
+    pub fn term(&mut self, operand: &Operand<'_>) -> Result<Typed, FilterError> {
         let (mut typed, slices) = match &operand.atom {
             Atom::Word(word) => self.field(word, operand)?,
             Atom::Call(name, arguments) => (self.call(name, arguments, operand)?, operand.slices.as_slice()),
@@ -201,7 +161,7 @@ impl Compiler {
     fn field<'o>(
         &mut self,
         word: &str,
-        operand: &'o Operand,
+        operand: &'o Operand<'_>,
     ) -> Result<(Typed, &'o [Vec<Cut>]), FilterError> {
         let (mut name, mut slices) = (word.to_owned(), operand.slices.as_slice());
         let mut found = lookup(&name).ok_or_else(|| unknown(word, operand))?;
@@ -217,7 +177,12 @@ impl Compiler {
         Ok((Typed { term: Term { source, steps: vec![] }, kind, name }, slices))
     }
 
-    fn call(&mut self, name: &str, arguments: &[Operand], operand: &Operand) -> Result<Typed, FilterError> {
+    fn call(
+        &mut self,
+        name: &str,
+        arguments: &[Operand<'_>],
+        operand: &Operand<'_>,
+    ) -> Result<Typed, FilterError> {
         let known = matches!(name, "len" | "count" | "upper" | "lower" | "string");
         if !known {
             let what = format!(
@@ -257,7 +222,7 @@ impl Compiler {
         Ok(Typed { term, kind, name: format!("{name}({})", inner.name) })
     }
 
-    fn pattern(&mut self, right: &Operand, left: Kind) -> Result<Constant, FilterError> {
+    fn pattern(&mut self, right: &Operand<'_>, left: Kind) -> Result<Constant, FilterError> {
         let Atom::Text(pattern) = &right.atom else {
             let what = "A regular expression stands in double quotes, best raw: matches r\"^eu-\\d+\".";
             return Err(FilterError::new(right.at, what));
@@ -297,17 +262,16 @@ fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
 }
 
 /// Checks that a field can be the left side of an operator.
-fn suits(left: &Typed, operand: &Operand, relation: syntax::Relation) -> Result<(), FilterError> {
-    use syntax::Relation as Written;
-    let fits = match relation {
-        Written::Contains | Written::Matches => left.kind.has_parts(),
-        Written::Eq | Written::AllEq | Written::Ne | Written::AnyNe => left.kind != Kind::Presence,
+fn suits(left: &Typed, operand: &Operand<'_>, operator: Operator) -> Result<(), FilterError> {
+    let fits = match operator.1 {
+        Relation::Contains | Relation::Matches => left.kind.has_parts(),
+        Relation::Eq | Relation::Ne => left.kind != Kind::Presence,
         _ => !matches!(left.kind, Kind::Presence | Kind::Finding),
     };
     if fits {
         return Ok(());
     }
-    let (name, what, operator) = (&left.name, left.kind.name(), relation.name());
+    let (name, what, operator) = (&left.name, left.kind.name(), spelling(operator));
     let said = match left.kind {
         Kind::Presence => {
             format!("{name} is {what}, which is there or not and has no value; name a field in it.")
@@ -320,7 +284,7 @@ fn suits(left: &Typed, operand: &Operand, relation: syntax::Relation) -> Result<
     Err(FilterError::new(operand.at, said))
 }
 
-fn unknown(word: &str, operand: &Operand) -> FilterError {
+fn unknown(word: &str, operand: &Operand<'_>) -> FilterError {
     if number(word).is_some() || word.contains(':') {
         return no_field(operand);
     }
@@ -332,11 +296,9 @@ fn unknown(word: &str, operand: &Operand) -> FilterError {
     FilterError::new(operand.at, what)
 }
 
-fn no_field(operand: &Operand) -> FilterError {
-    let what = format!(
-        "A field must stand here, and {} is a value; write the field first.",
-        shown(&operand.to_string())
-    );
+fn no_field(operand: &Operand<'_>) -> FilterError {
+    let what =
+        format!("A field must stand here, and {} is a value; write the field first.", shown(operand.written));
     FilterError::new(operand.at, what)
 }
 

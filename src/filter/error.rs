@@ -1,6 +1,5 @@
 //! Errors in an expression, and their place.
 
-use super::syntax::Place;
 use crate::escape::shown;
 use std::fmt;
 use std::ops::Range;
@@ -10,6 +9,22 @@ use unicode_width::UnicodeWidthStr;
 const BEFORE: usize = 60;
 /// Columns shown from the first byte of the marked place on.
 const BEHIND: usize = 40;
+
+/// The place of a part in the expression, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Place {
+    /// From the start of this one to the end of the other.
+    pub fn to(self, other: Place) -> Place {
+        Place { start: self.start, end: other.end }
+    }
+}
 
 /// Why an expression is not a filter.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@
 //! A word includes an index only where another name follows, because `[2]` at its end may also be a slice.
 
 use super::FilterError;
-use super::syntax::{Cut, Place, Until};
+use super::error::Place;
+use super::plan::{Cut, Until};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
 use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, satisfy};

@@ -2,7 +2,7 @@
 
 use super::FilterError;
 use super::kinds::{Kind, Words};
-use super::syntax::{Atom, Operand};
+use super::parser::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
 use crate::escape::quoted;
@@ -18,7 +18,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// # Errors
 /// When it cannot be such a value; the error says what could be.
 pub(super) fn constant(
-    operand: &Operand,
+    operand: &Operand<'_>,
     kind: Kind,
     field: &str,
     part: bool,
@@ -170,8 +170,8 @@ fn no_word(word: &str, words: Words, all: &[&str]) -> String {
     }
 }
 
-fn unfit(operand: &Operand, kind: Kind, field: &str, why: Option<String>) -> FilterError {
-    let value = crate::escape::shown(&operand.to_string()).into_owned();
+fn unfit(operand: &Operand<'_>, kind: Kind, field: &str, why: Option<String>) -> FilterError {
+    let value = crate::escape::shown(operand.written).into_owned();
     let what = match (why, kind, &operand.atom) {
         (Some(why), ..) => {
             let mut chars = why.chars();

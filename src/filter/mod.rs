@@ -1,18 +1,19 @@
 //! Display filters: tshark's language for the fields of frames, headers and game-query protocols.
 //!
 //! ```text
-//!  text ─lexer─> tokens ─parser─> Expr ─compile─> Plan ─eval─> passes or not
-//!                                   │   names, kinds,  ▲
-//!                                Display   literal     │
-//!                                                    View <── FrameFacts    frame and headers
-//!                                                         <── Packet   what the pipeline knows
-//!                                                         <── Pick     declared fields, picked while decoding
+//!  text ─lexer─> tokens ─parser─> operands ─compile─> Plan ─eval─> passes or not
+//!                                      names, kinds,         ▲
+//!                                      literal               │
+//!                                                          View <── FrameFacts    frame and headers
+//!                                                               <── Packet   what the pipeline knows
+//!                                                               <── Pick     declared fields, picked while decoding
 //! ```
 //!
 //! A filter is compiled once. It [says what it needs](Filter::needs), so that a filter on ports alone is answered
 //! before anything is decoded. The language, and how it differs from tshark's: `docs/filter.md`.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod builtins;
 mod columns;
 mod compile;
 mod error;
@@ -25,7 +26,6 @@ mod names;
 mod parser;
 mod pick;
 mod plan;
-mod syntax;
 mod value;
 mod view;
 
@@ -40,11 +40,20 @@ pub use names::names;
 pub use pick::{MAX_PICKED, MAX_PICKED_BYTES, Pick};
 pub use view::View;
 
-use names::{Builtin, Wanted};
+use error::Place;
+use names::Wanted;
 use plan::{Plan, Source};
-use std::fmt;
-use syntax::Place;
-pub use syntax::{MAX_DEPTH, MAX_LENGTH, MAX_NODES, MAX_PATTERNS, REGEX_SIZE};
+
+/// Longest expression in bytes.
+pub const MAX_LENGTH: usize = 16_384;
+/// Deepest nesting of brackets, `not`, functions and masks.
+pub const MAX_DEPTH: usize = 64;
+/// Most operands: fields, values, members of sets.
+pub const MAX_NODES: usize = 2_048;
+/// Most regular expressions.
+pub const MAX_PATTERNS: usize = 32;
+/// Most bytes of memory for a compiled regular expression, and again while it runs.
+pub const REGEX_SIZE: usize = 1 << 20;
 
 /// A compiled display filter.
 #[derive(Clone, Debug)]
@@ -52,7 +61,6 @@ pub struct Filter {
     plan: Plan,
     wanted: Vec<Wanted>,
     needs: Needs,
-    text: String,
 }
 
 /// The parts of a [`View`] that a filter needs.
@@ -91,17 +99,13 @@ impl Filter {
             let what = format!("The filter has {} bytes; {MAX_LENGTH} are the most.", text.len());
             return Err(FilterError::new(Place { start: MAX_LENGTH, end: MAX_LENGTH }, what));
         }
-        let tokens = lexer::tokens(text)?;
-        if tokens.is_empty() {
-            let (plan, needs) = (Plan::All(vec![]), Needs::default());
-            return Ok(Filter { plan, wanted: vec![], needs, text: String::new() });
-        }
-        let expr = parser::parse(&tokens, text.len())?;
-        let mut compiler = compile::Compiler::default();
-        let plan = compiler.expr(&expr)?;
+        let (plan, wanted) = match lexer::tokens(text)?.as_slice() {
+            [] => (Plan::All(vec![]), vec![]),
+            tokens => parser::parse(text, tokens)?,
+        };
         let mut needs = Needs::default();
         plan.sources(&mut |source| needs.add(source));
-        Ok(Filter { plan, wanted: compiler.wanted, needs, text: expr.to_string() })
+        Ok(Filter { plan, wanted, needs })
     }
 
     /// The parts of a [`View`] that it needs.
@@ -115,45 +119,35 @@ impl Filter {
     }
 }
 
-/// The filter as it was understood, with the brackets it needs and the first spelling of each operator. The text
-/// compiles to the same filter.
-impl fmt::Display for Filter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
 impl Needs {
-    fn add(&mut self, source: Source) {
-        match source {
-            Source::Picked(..) => (self.packet, self.fields, self.datagram) = (true, true, true),
-            Source::Protocol(_) => self.packet = true,
-            Source::Builtin(builtin) => {
-                self.add_builtin(builtin);
-                self.datagram |= !builtin.is_of_exchanges();
-            }
-        }
-    }
+    const NOTHING: Needs = Needs {
+        facts: false,
+        bytes: false,
+        comments: false,
+        packet: false,
+        findings: false,
+        outcome: false,
+        fields: false,
+        raw: false,
+        datagram: false,
+    };
 
-    fn add_builtin(&mut self, builtin: Builtin) {
-        use Builtin::*;
-        match builtin {
-            FrameComment => self.comments = true,
-            FrameNumber | FrameTime | FrameTimeText | File => {} // the datagram has them
-            Ip | IpSrc | IpDst | IpAddr | IpHost | IpVersion | V6 | V6Src | V6Dst | V6Addr => {}
-            UdpSrc | UdpDst | UdpPort | UdpLength | UdpChecksum | UdpChecksumStatus => {}
-            Udp | UdpPayload => self.raw = true,
-            Frame => (self.raw, self.bytes) = (true, true),
-            FrameProtocols => (self.packet, self.facts) = (true, true),
-            FrameTimeRelative | FrameTimeDelta | FrameInterfaceName | UdpStream => self.facts = true,
-            FrameLen | FrameCapLen | FrameInterface | Eth | EthSrc | EthDst | EthAddr | EthType | Vlan
-            | VlanId | IpLen | IpId | IpTtl | IpProto | V6Len | V6Next | V6Hops => self.facts = true,
-            Finding | Rule | Severity => (self.packet, self.findings) = (true, true),
-            Outcome => (self.packet, self.outcome) = (true, true),
-            Protocol | Message | Direction | Confidence | Exchange | ResponseTime | Retransmission
-            | Duplicate | Server | Client | ServerName | Game | Map | Version | Players | MaxPlayers => {
-                self.packet = true;
-            }
-        }
+    fn add(&mut self, source: Source) {
+        let more = match source {
+            Source::Picked(..) => Needs { packet: true, fields: true, datagram: true, ..Needs::NOTHING },
+            Source::Protocol(_) => Needs { packet: true, ..Needs::NOTHING },
+            Source::Builtin(builtin) => builtin.needs,
+        };
+        *self = Needs {
+            facts: self.facts | more.facts,
+            bytes: self.bytes | more.bytes,
+            comments: self.comments | more.comments,
+            packet: self.packet | more.packet,
+            findings: self.findings | more.findings,
+            outcome: self.outcome | more.outcome,
+            fields: self.fields | more.fields,
+            raw: self.raw | more.raw,
+            datagram: self.datagram | more.datagram,
+        };
     }
 }

@@ -1,4 +1,4 @@
-//! Parses tokens into an expression by recursive descent: `or`, `and`, `not`, test, operand.
+//! Parses tokens into a plan by recursive descent: `or`, `and`, `not`, test, operand.
 //!
 //! ```text
 //! or      = and { ("or" | "||") and }
@@ -9,20 +9,91 @@
 //! operand = (word | text | char | word "(" operand { "," operand } ")") { slice } [ "&" operand ]
 //! ```
 
+use super::compile::{Compiler, Typed};
+use super::error::Place;
 use super::lexer::Token;
-use super::syntax::{Atom, Cut, Element, Expr, Operand, Place, Quantifier, Relation, Rest, Test, Until};
+use super::names::Wanted;
+use super::plan::{Cut, Member, Plan, Quantifier, Relation, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
 use crate::escape::quoted;
 
-/// Reads an expression; `len` is its length in bytes.
+/// A field, a value or a function, with its slices and its mask.
+#[derive(Clone, Debug)]
+pub(super) struct Operand<'t> {
+    /// The field, value or function.
+    pub atom: Atom<'t>,
+    /// The parts that are cut out of it, one after the other.
+    pub slices: Vec<Vec<Cut>>,
+    /// `& mask`.
+    pub mask: Option<Box<Operand<'t>>>,
+    /// Its place.
+    pub at: Place,
+    /// The text at its place.
+    pub written: &'t str,
+}
+
+/// The smallest part of a comparison.
+#[derive(Clone, Debug)]
+pub(super) enum Atom<'t> {
+    /// A name, a number, an address, bytes: anything without quotes.
+    Word(&'t str),
+    /// A text in double quotes, with its escapes resolved.
+    Text(Vec<u8>),
+    /// A character in single quotes.
+    Char(u8),
+    /// A function and its arguments.
+    Call(&'t str, Vec<Operand<'t>>),
+}
+
+/// An operator between two operands: how it compares, and which occurrences must fulfil it unless the expression says so.
+pub(super) type Operator = (Quantifier, Relation);
+
+/// Every spelling of the operators; the first of each is the one that messages show.
+const OPERATORS: &[(&str, Operator)] = &[
+    ("==", (Quantifier::Any, Relation::Eq)),
+    ("eq", (Quantifier::Any, Relation::Eq)),
+    ("any_eq", (Quantifier::Any, Relation::Eq)),
+    ("===", (Quantifier::All, Relation::Eq)),
+    ("all_eq", (Quantifier::All, Relation::Eq)),
+    ("!=", (Quantifier::All, Relation::Ne)),
+    ("ne", (Quantifier::All, Relation::Ne)),
+    ("all_ne", (Quantifier::All, Relation::Ne)),
+    ("!==", (Quantifier::Any, Relation::Ne)),
+    ("any_ne", (Quantifier::Any, Relation::Ne)),
+    ("~=", (Quantifier::Any, Relation::Ne)),
+    ("<", (Quantifier::Any, Relation::Lt)),
+    ("lt", (Quantifier::Any, Relation::Lt)),
+    ("<=", (Quantifier::Any, Relation::Le)),
+    ("le", (Quantifier::Any, Relation::Le)),
+    (">", (Quantifier::Any, Relation::Gt)),
+    ("gt", (Quantifier::Any, Relation::Gt)),
+    (">=", (Quantifier::Any, Relation::Ge)),
+    ("ge", (Quantifier::Any, Relation::Ge)),
+    ("contains", (Quantifier::Any, Relation::Contains)),
+    ("matches", (Quantifier::Any, Relation::Matches)),
+    ("~", (Quantifier::Any, Relation::Matches)),
+];
+
+/// The operator with that spelling.
+fn operator(text: &str) -> Option<Operator> {
+    OPERATORS.iter().find(|(spelling, _)| *spelling == text).map(|&(_, operator)| operator)
+}
+
+/// The first spelling of an operator.
+pub(super) fn spelling(operator: Operator) -> &'static str {
+    OPERATORS.iter().find(|(_, known)| *known == operator).map_or("", |&(spelling, _)| spelling)
+}
+
+/// Reads an expression, and returns the declared fields that it names as well.
 ///
 /// # Errors
-/// At the first token that is not allowed at its place, and beyond [`MAX_DEPTH`] and [`MAX_NODES`].
-pub(super) fn parse(tokens: &[(Token<'_>, Place)], len: usize) -> Result<Expr, FilterError> {
-    let mut parser = Parser { tokens, len, depth: 0, nodes: 0 };
-    let expr = parser.or()?;
+/// At the first token that is not allowed at its place, for unknown names and types that do not fit together, and beyond
+/// [`MAX_DEPTH`] and [`MAX_NODES`].
+pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Vec<Wanted>), FilterError> {
+    let mut parser = Parser { text, tokens, depth: 0, nodes: 0, compiler: Compiler::default() };
+    let plan = parser.or()?;
     match parser.tokens.first() {
-        None => Ok(expr),
+        None => Ok((plan, parser.compiler.wanted)),
         Some((Token::Symbol(")"), at)) => {
             Err(FilterError::new(*at, "This bracket closes none; open one before it."))
         }
@@ -31,33 +102,35 @@ pub(super) fn parse(tokens: &[(Token<'_>, Place)], len: usize) -> Result<Expr, F
 }
 
 struct Parser<'p, 't> {
+    text: &'t str,
     tokens: &'p [(Token<'t>, Place)],
-    len: usize,
     depth: usize,
     nodes: usize,
+    /// Gives operands their types as soon as they have been read.
+    compiler: Compiler,
 }
 
-impl<'p> Parser<'p, '_> {
-    fn or(&mut self) -> Result<Expr, FilterError> {
+impl<'t> Parser<'_, 't> {
+    fn or(&mut self) -> Result<Plan, FilterError> {
         let mut parts = vec![self.and()?];
         while self.took("||") || self.took("or") {
             parts.push(self.and()?);
         }
-        Ok(one_or(parts, Expr::Or))
+        Ok(one_or(parts, Plan::Any))
     }
 
-    fn and(&mut self) -> Result<Expr, FilterError> {
+    fn and(&mut self) -> Result<Plan, FilterError> {
         let mut parts = vec![self.not()?];
         while self.took("&&") || self.took("and") {
             parts.push(self.not()?);
         }
-        Ok(one_or(parts, Expr::And))
+        Ok(one_or(parts, Plan::All))
     }
 
-    fn not(&mut self) -> Result<Expr, FilterError> {
+    fn not(&mut self) -> Result<Plan, FilterError> {
         let here = self.here();
         if self.took("!") || self.took("not") {
-            return self.deeper(here, |p| Ok(Expr::Not(Box::new(p.not()?))));
+            return self.deeper(here, |p| Ok(Plan::Not(Box::new(p.not()?))));
         }
         if self.took("(") {
             return self.deeper(here, |p| {
@@ -65,30 +138,34 @@ impl<'p> Parser<'p, '_> {
                 if p.took(")") { Ok(inner) } else { Err(p.unclosed(here)) }
             });
         }
-        self.test().map(Expr::Test)
+        self.test()
     }
 
-    fn test(&mut self) -> Result<Test, FilterError> {
+    /// Reads a test. In a chain, each left side must be a field: `1 < a < 5` is none, but `a > b > 1` is.
+    fn test(&mut self) -> Result<Plan, FilterError> {
         let start = self.here();
         let quantifier = self.quantifier();
-        let left = self.operand()?;
-        let mut at = start.to(left.at);
+        let mut left = self.operand()?;
         let not = self.peek_word("not") && self.second_is("in");
         if not {
             self.skip();
         }
         if self.took("in") {
-            let (set, end) = self.set()?;
-            return Ok(Test { quantifier, left, rest: Rest::In { not, set }, at: start.to(end) });
+            let left = self.compiler.term(&left)?;
+            let set = self.set(&left)?;
+            let plan = Plan::In(quantifier.unwrap_or(Quantifier::Any), left.term, set);
+            return Ok(if not { Plan::Not(Box::new(plan)) } else { plan });
         }
         let mut chain = vec![];
-        while let Some(relation) = self.relation() {
+        while let Some(operator) = self.operator() {
             let right = self.operand()?;
-            at = start.to(right.at);
-            chain.push((relation, right));
+            chain.push(self.compiler.compare(quantifier, &left, operator, &right)?);
+            left = right;
         }
-        let rest = if chain.is_empty() { Rest::Nothing } else { Rest::Compare(chain) };
-        Ok(Test { quantifier, left, rest, at })
+        match chain.is_empty() {
+            true => self.compiler.exists(quantifier, &left, start.to(left.at)),
+            false => Ok(one_or(chain, Plan::All)),
+        }
     }
 
     /// Reads `any` or `all`. They are ordinary words, unless an operand follows.
@@ -99,7 +176,7 @@ impl<'p> Parser<'p, '_> {
             _ => return None,
         };
         let Some((Token::Word(next), _)) = self.tokens.get(1) else { return None };
-        let operator = Relation::of(next).is_some() || matches!(*next, "in" | "and" | "or" | "not");
+        let operator = operator(next).is_some() || matches!(*next, "in" | "and" | "or" | "not");
         if operator {
             return None;
         }
@@ -107,19 +184,20 @@ impl<'p> Parser<'p, '_> {
         Some(quantifier)
     }
 
-    fn relation(&mut self) -> Option<Relation> {
-        let relation = match self.tokens.first() {
-            Some((Token::Symbol(text), _)) => Relation::of(text),
-            Some((Token::Word(text), _)) => Relation::of(text),
+    fn operator(&mut self) -> Option<Operator> {
+        let operator = match self.tokens.first() {
+            Some((Token::Symbol(text), _)) => operator(text),
+            Some((Token::Word(text), _)) => operator(text),
             _ => None,
         };
-        if relation.is_some() {
+        if operator.is_some() {
             self.skip();
         }
-        relation
+        operator
     }
 
-    fn set(&mut self) -> Result<(Vec<Element>, Place), FilterError> {
+    /// Reads the values and ranges that `left` may have.
+    fn set(&mut self, left: &Typed) -> Result<Vec<Member>, FilterError> {
         let open = self.here();
         if !self.took("{") {
             return Err(self.unexpected("a set such as {1, 5..9}"));
@@ -128,16 +206,15 @@ impl<'p> Parser<'p, '_> {
         loop {
             let from = self.operand()?;
             let to = if self.took("..") { Some(self.operand()?) } else { None };
-            set.push(Element { from, to });
+            set.push(self.compiler.member(left, &from, to.as_ref())?);
             if !self.took(",") {
                 break;
             }
         }
-        let close = self.here();
-        if self.took("}") { Ok((set, close)) } else { Err(self.unclosed(open)) }
+        if self.took("}") { Ok(set) } else { Err(self.unclosed(open)) }
     }
 
-    fn operand(&mut self) -> Result<Operand, FilterError> {
+    fn operand(&mut self) -> Result<Operand<'t>, FilterError> {
         let start = self.here();
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > MAX_NODES {
@@ -156,12 +233,12 @@ impl<'p> Parser<'p, '_> {
                     format!("Before \"{word}\" a field or a value is missing."),
                 ));
             }
-            Token::Word(word) => Atom::Word((*word).to_owned()),
+            Token::Word(word) => Atom::Word(word),
             Token::Text(bytes) => Atom::Text(bytes.clone()),
             Token::Char(byte) => Atom::Char(*byte),
             Token::Symbol(_) | Token::Slice(_) => return Err(self.unexpected("a field or a value")),
         };
-        let mut operand = Operand { atom, slices: vec![], mask: None, at: *at };
+        let mut operand = Operand { atom, slices: vec![], mask: None, at: *at, written: "" };
         self.skip();
         self.arguments(&mut operand)?;
         while let Some((Token::Slice(cuts), at)) = self.tokens.first() {
@@ -174,13 +251,14 @@ impl<'p> Parser<'p, '_> {
             operand.at = start.to(mask.at);
             operand.mask = Some(Box::new(mask));
         }
+        operand.written = self.text.get(operand.at.start..operand.at.end).unwrap_or_default();
         Ok(operand)
     }
 
     /// Turns a word into a function call where a bracket follows.
-    fn arguments(&mut self, operand: &mut Operand) -> Result<(), FilterError> {
-        let Atom::Word(name) = &operand.atom else { return Ok(()) };
-        let (name, open) = (name.clone(), self.here());
+    fn arguments(&mut self, operand: &mut Operand<'t>) -> Result<(), FilterError> {
+        let Atom::Word(name) = operand.atom else { return Ok(()) };
+        let open = self.here();
         if !self.took("(") {
             return Ok(());
         }
@@ -217,7 +295,8 @@ impl<'p> Parser<'p, '_> {
 
     /// The place of the next token, or the end of the expression.
     fn here(&self) -> Place {
-        self.tokens.first().map_or(Place { start: self.len, end: self.len }, |(_, at)| *at)
+        let end = self.text.len();
+        self.tokens.first().map_or(Place { start: end, end }, |(_, at)| *at)
     }
 
     fn skip(&mut self) {
@@ -263,7 +342,7 @@ impl<'p> Parser<'p, '_> {
     }
 }
 
-fn one_or(mut parts: Vec<Expr>, several: fn(Vec<Expr>) -> Expr) -> Expr {
+fn one_or(mut parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
     match (parts.pop(), parts.is_empty()) {
         (Some(one), true) => one,
         (Some(last), false) => {

@@ -1,10 +1,10 @@
-//! The steps of a filter for each packet: names have been looked up, values have types.
+//! A filter, compiled: names have been looked up, values have types.
 
+use super::builtins::Builtin;
 use super::kinds::Words;
-use super::names::Builtin;
-use super::syntax::{Cut, Quantifier};
 use super::value::Constant;
 use crate::protocols::Id;
+use std::fmt;
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
@@ -18,6 +18,15 @@ pub(super) enum Plan {
     Compare(Quantifier, Term, Relation, Side),
     /// The term is one of these.
     In(Quantifier, Term, Vec<Member>),
+}
+
+/// Whether one occurrence of a field must fulfil a test, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quantifier {
+    /// At least one.
+    Any,
+    /// All, and there is at least one.
+    All,
 }
 
 /// How two values are compared; the quantifier is given separately.
@@ -55,9 +64,9 @@ pub(super) struct Term {
 }
 
 /// The source of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Source {
-    Builtin(Builtin),
+    Builtin(&'static Builtin),
     /// The payload of a datagram of that protocol.
     Protocol(Id),
     /// The values picked for this slot of the wanted fields, of this protocol.
@@ -76,6 +85,36 @@ pub(super) enum Step {
     /// The value as text; a value of an ordered list needs the words of the list.
     String(Option<Words>),
     Mask(i128),
+}
+
+/// A range of bytes; negative offsets count from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// First byte.
+    pub from: i32,
+    /// Its end.
+    pub until: Until,
+}
+
+/// The end of a [`Cut`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// After so many bytes.
+    Length(i32),
+    /// With the byte at this offset.
+    Through(i32),
+    /// At the end of the field.
+    End,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.until {
+            Until::Length(length) => write!(f, "{}:{length}", self.from),
+            Until::Through(last) => write!(f, "{}-{last}", self.from),
+            Until::End => write!(f, "{}:", self.from),
+        }
+    }
 }
 
 impl Plan {

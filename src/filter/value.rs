@@ -1,6 +1,6 @@
 //! Values of packets and values of expressions, and how they are compared.
 
-use super::syntax::{Cut, Until};
+use super::plan::{Cut, Until};
 use crate::check::within;
 use regex::bytes::Regex;
 use std::borrow::Cow;

@@ -2,6 +2,7 @@
 
 use super::frame_facts::FrameFacts;
 use super::pick::Pick;
+use crate::capture::Time;
 use crate::check::Finding;
 use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
@@ -78,6 +79,11 @@ impl<'a> View<'a> {
             said: packet.decoded.as_ref().ok(),
             ..View::of_datagram(packet.datagram)
         }
+    }
+
+    /// When the frame was captured.
+    pub(super) fn time(&self) -> Option<Time> {
+        self.facts.map(|facts| facts.time).or(self.datagram.map(|datagram| datagram.time))
     }
 
     /// The endpoint that answers, where that is known.

@@ -1,0 +1,256 @@
+//! The built-in fields, which no protocol declares: of frames, headers, messages and exchanges.
+
+use super::Needs;
+use super::frame_facts::Ip;
+use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
+use super::value::Datum;
+use super::view::View;
+use crate::decode::{Facts, Value, Version};
+use crate::net::{Datagram, Endpoint};
+use crate::protocols::Level;
+use crate::timestamps::stamp;
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+
+/// A visitor that gets one value after the other; `true` ends the visit.
+pub(super) type Visit<'v> = dyn FnMut(Datum<'_>) -> bool + 'v;
+
+/// A built-in field.
+pub(super) struct Builtin {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The parts of a view that its values need.
+    pub needs: Needs,
+    values: Values,
+}
+
+/// Where a view has the values of a field.
+enum Values {
+    /// There is one at most.
+    One(for<'v> fn(&View<'v>) -> Option<Datum<'v>>),
+    /// There may be several, which are visited as by [`Builtin::each`].
+    Several(fn(&View<'_>, &mut Visit<'_>) -> bool),
+}
+
+impl fmt::Debug for Builtin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Builtin {
+    /// Visits the values until the visitor returns `true`.
+    pub fn each(&self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
+        match self.values {
+            Values::One(value) => value(view).is_some_and(visit),
+            Values::Several(each) => each(view, visit),
+        }
+    }
+}
+
+const fn one(
+    name: &'static str,
+    kind: Kind,
+    needs: Needs,
+    value: for<'v> fn(&View<'v>) -> Option<Datum<'v>>,
+) -> Builtin {
+    Builtin { name, kind, needs, values: Values::One(value) }
+}
+
+const fn several(
+    name: &'static str,
+    kind: Kind,
+    needs: Needs,
+    each: fn(&View<'_>, &mut Visit<'_>) -> bool,
+) -> Builtin {
+    Builtin { name, kind, needs, values: Values::Several(each) }
+}
+
+/// Addresses and ports, which datagrams and exchanges have.
+const ENDS: Needs = Needs::NOTHING;
+/// Known of every datagram.
+const DATAGRAM: Needs = Needs { datagram: true, ..Needs::NOTHING };
+const FACTS: Needs = Needs { facts: true, ..DATAGRAM };
+const COMMENTS: Needs = Needs { comments: true, ..DATAGRAM };
+const RAW: Needs = Needs { raw: true, ..DATAGRAM };
+/// Results of the pipeline about a packet or an exchange.
+const PACKET: Needs = Needs { packet: true, ..Needs::NOTHING };
+const FINDINGS: Needs = Needs { findings: true, ..PACKET };
+const OUTCOME: Needs = Needs { outcome: true, ..PACKET };
+/// Results that only a packet has.
+const MESSAGE: Needs = Needs { packet: true, ..DATAGRAM };
+
+/// The built-in fields.
+pub(super) static BUILTINS: &[Builtin] = &[
+    one("file", Kind::Text, DATAGRAM, |v| v.file.map(text)),
+    one("frame", Kind::Bytes, Needs { bytes: true, ..RAW }, |v| match v.bytes {
+        [] => present(v.facts.is_some() || v.datagram.is_some()),
+        bytes => Some(Datum::Bytes(Cow::Borrowed(bytes))),
+    }),
+    one("frame.number", UINT64, DATAGRAM, |v| int(v.facts.map(|f| f.number).or(v.datagram.map(|d| d.frame)))),
+    one("frame.len", UINT, FACTS, |v| int(v.facts.map(|f| f.wire_len))),
+    one("frame.cap_len", UINT, FACTS, |v| int(v.facts.map(|f| f.cap_len))),
+    one("frame.time_epoch", Kind::Seconds, DATAGRAM, |v| v.time()?.nanos().map(Datum::Nanos)),
+    one("frame.time", Kind::Stamp, DATAGRAM, |v| {
+        Some(stamp(v.time()?)).filter(|stamp| !stamp.is_empty()).map(owned)
+    }),
+    one("frame.time_relative", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.first).map(Datum::Nanos)),
+    one("frame.time_delta", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.before).map(Datum::Nanos)),
+    one("frame.interface_id", UINT, FACTS, |v| int(v.facts.map(|f| f.interface))),
+    one("frame.interface_name", Kind::Text, FACTS, |v| v.facts?.interface_name.as_deref().map(text)),
+    one("frame.protocols", Kind::Text, Needs { facts: true, ..MESSAGE }, |v| {
+        Some(owned(v.facts?.protocols(v.protocol.map(|id| id.info().name))))
+    }),
+    several("frame.comment", Kind::Text, COMMENTS, |v, visit| {
+        v.comments.iter().any(|comment| visit(text(comment)))
+    }),
+    one("eth", Kind::Presence, FACTS, |v| present(v.facts?.ethernet.is_some())),
+    one("eth.src", Kind::Mac, FACTS, |v| mac(v, 1)),
+    one("eth.dst", Kind::Mac, FACTS, |v| mac(v, 0)),
+    // In the order of the header.
+    several("eth.addr", Kind::Mac, FACTS, |v, visit| {
+        [0, 1].iter().any(|at| mac(v, *at).is_some_and(&mut *visit))
+    }),
+    one("eth.type", UINT16, FACTS, |v| int(v.facts?.ethernet?.kind)),
+    one("vlan", Kind::Presence, FACTS, |v| present(!v.facts?.vlans.is_empty())),
+    several("vlan.id", UINT16, FACTS, |v, visit| {
+        v.facts.is_some_and(|facts| facts.vlans.iter().any(|id| visit(Datum::Int(i128::from(*id)))))
+    }),
+    one("ip", Kind::Presence, ENDS, |v| present(v4(v, 0).is_some())),
+    one("ip.src", Kind::V4, ENDS, |v| v4(v, 0)),
+    one("ip.dst", Kind::V4, ENDS, |v| v4(v, 1)),
+    several("ip.addr", Kind::V4, ENDS, |v, visit| {
+        [0, 1].iter().any(|end| v4(v, *end).is_some_and(&mut *visit))
+    }),
+    several("ip.host", Kind::Text, ENDS, |v, visit| {
+        let host = |end: &usize| v4(v, *end)?.string(&[]).map(owned);
+        [0, 1].iter().any(|end| host(end).is_some_and(&mut *visit))
+    }),
+    one("ip.version", UINT8, DATAGRAM, |v| {
+        int(end(v, 0).map(|end| if end.octets().is_some() { 4 } else { 6 }))
+    }),
+    one("ip.len", UINT16, FACTS, |v| int(header(v, 4).map(|ip| ip.len))),
+    one("ip.id", UINT16, FACTS, |v| int(header(v, 4).map(|ip| ip.id))),
+    one("ip.ttl", UINT8, FACTS, |v| int(header(v, 4).map(|ip| ip.ttl))),
+    one("ip.proto", UINT8, FACTS, |v| int(header(v, 4).map(|ip| ip.proto))),
+    one("ipv6", Kind::Presence, ENDS, |v| present(v6(v, 0).is_some())),
+    one("ipv6.src", Kind::V6, ENDS, |v| v6(v, 0)),
+    one("ipv6.dst", Kind::V6, ENDS, |v| v6(v, 1)),
+    several("ipv6.addr", Kind::V6, ENDS, |v, visit| {
+        [0, 1].iter().any(|end| v6(v, *end).is_some_and(&mut *visit))
+    }),
+    one("ipv6.plen", UINT16, FACTS, |v| int(header(v, 6).map(|ip| ip.len))),
+    one("ipv6.nxt", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.proto))),
+    one("ipv6.hlim", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.ttl))),
+    one("udp", Kind::Bytes, RAW, |v| Some(Datum::Bytes(Cow::Owned(v.datagram?.segment())))),
+    one("udp.srcport", UINT16, ENDS, |v| int(end(v, 0).map(Endpoint::port))),
+    one("udp.dstport", UINT16, ENDS, |v| int(end(v, 1).map(Endpoint::port))),
+    several("udp.port", UINT16, ENDS, |v, visit| {
+        [0, 1].iter().any(|at| int(end(v, *at).map(Endpoint::port)).is_some_and(&mut *visit))
+    }),
+    one("udp.length", UINT16, DATAGRAM, |v| {
+        Some(Datum::Int((v.datagram?.wire_len() as i128).saturating_add(8)))
+    }),
+    one("udp.checksum", UINT16, DATAGRAM, |v| int(v.datagram.map(|d| d.checksum))),
+    one("udp.checksum.status", Kind::Int(0, 3), DATAGRAM, |v| int(v.datagram.map(checksum_status))),
+    one("udp.stream", UINT, FACTS, |v| int(v.facts?.stream)),
+    // A payload without bytes is absent, as in tshark.
+    one("udp.payload", Kind::Bytes, RAW, |v| {
+        let payload = v.datagram?.payload;
+        (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
+    }),
+    one("server", Kind::End, PACKET, |v| v.server().map(|end| owned(end.to_string()))),
+    one("client", Kind::End, PACKET, |v| v.client().map(|end| owned(end.to_string()))),
+    // Facts that a message states about its server, whatever its protocol calls them.
+    one("server_name", Kind::Text, MESSAGE, |v| said(v, |facts| facts.server_name)),
+    one("game", Kind::Text, MESSAGE, |v| said(v, |facts| facts.game)),
+    one("map", Kind::Text, MESSAGE, |v| said(v, |facts| facts.map)),
+    one("version", Kind::Dynamic, MESSAGE, |v| match v.said?.version? {
+        Version::Text(version) => version.text().map(|text| owned(text.into_owned())),
+        Version::Number(version) => int(Some(version)),
+    }),
+    one("players", UINT, MESSAGE, |v| int(v.said?.places().map(|(now, _)| now))),
+    one("max_players", UINT, MESSAGE, |v| int(v.said?.places().map(|(_, most)| most))),
+    one("protocol", Kind::Word(Words::Protocol), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
+    one("message", Kind::Word(Words::Message), MESSAGE, |v| v.message.map(text)),
+    one("direction", Kind::Word(Words::Direction), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
+    one("confidence", Kind::Rank(Words::Confidence), PACKET, |v| {
+        Some(Datum::Rank(match v.confidence? {
+            Level::Hint | Level::Low => 0,
+            Level::Medium => 1,
+            Level::High => 2,
+        }))
+    }),
+    several("finding", Kind::Finding, FINDINGS, |v, visit| {
+        v.findings.iter().any(|f| visit(Datum::Finding(f.rule.id)))
+    }),
+    several("rule", Kind::Rule, FINDINGS, |v, visit| v.findings.iter().any(|f| visit(text(f.rule.id)))),
+    several("severity", Kind::Rank(Words::Severity), FINDINGS, |v, visit| {
+        v.findings.iter().any(|f| visit(Datum::Rank(f.severity as u8)))
+    }),
+    one("exchange", UINT64, PACKET, |v| int(v.exchange)),
+    one("exchange.outcome", Kind::Word(Words::Outcome), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
+    one("response_time", Kind::Seconds, PACKET, |v| v.response_time.map(Datum::Nanos)),
+    one("retransmission", Kind::Flag, PACKET, |v| v.protocol.map(|_| Datum::Bool(v.retransmission))),
+    one("duplicate", Kind::Flag, MESSAGE, |v| v.protocol.map(|_| Datum::Bool(v.duplicate))),
+];
+
+/// A number, if there is one.
+fn int(value: Option<impl Into<i128>>) -> Option<Datum<'static>> {
+    value.map(|v| Datum::Int(v.into()))
+}
+
+fn text(text: &str) -> Datum<'_> {
+    Datum::Text(Cow::Borrowed(text.as_bytes()))
+}
+
+fn owned(text: String) -> Datum<'static> {
+    Datum::Text(Cow::Owned(text.into_bytes()))
+}
+
+fn present(there: bool) -> Option<Datum<'static>> {
+    there.then_some(Datum::Present)
+}
+
+/// The destination (0) or the source (1) of the Ethernet header.
+fn mac(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
+    let ethernet = view.facts?.ethernet?;
+    let address = if at == 0 { ethernet.dst } else { ethernet.src };
+    Some(Datum::Bytes(Cow::Owned(address.to_vec())))
+}
+
+/// The source (0) or the destination (1).
+fn end(view: &View<'_>, at: usize) -> Option<Endpoint> {
+    view.ends?.get(at).copied()
+}
+
+fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
+    end(view, at)?.octets().map(|octets| Datum::V4(u32::from_be_bytes(octets)))
+}
+
+fn v6(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
+    match end(view, at)?.socket_addr().ip() {
+        IpAddr::V6(address) => Some(Datum::V6(u128::from(address))),
+        IpAddr::V4(_) => None,
+    }
+}
+
+/// The IP header, if it is of this version.
+fn header(view: &View<'_>, version: u8) -> Option<Ip> {
+    view.facts?.ip.filter(|ip| ip.version == version)
+}
+
+fn said<'v>(view: &View<'v>, fact: fn(&Facts<'v>) -> Option<Value<'v>>) -> Option<Datum<'v>> {
+    fact(view.said?)?.text().map(|text| owned(text.into_owned()))
+}
+
+/// The checksum status as Wireshark numbers it: 0 wrong, 1 right, 2 unknown, 3 absent.
+fn checksum_status(d: &Datagram<'_>) -> u8 {
+    match d.checksum_holds() {
+        _ if d.checksum == 0 => 3,
+        Some(false) => 0,
+        Some(true) => 1,
+        None => 2,
+    }
+}
