@@ -1,20 +1,20 @@
-//! The findings that the user has accepted, by suppressions in the configuration or by the baseline of `check`.
+//! The findings that the user has accepted, by reasons in the configuration or by the baseline of `check`.
 
 use super::baseline::Baseline;
 use super::config::Config;
 use super::outcome::why;
 use super::output::Target;
-use super::suppress::Suppressions;
+use crate::check::matches;
 use crate::escape::shown;
 use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
-use jiff::civil::Date;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The suppressions and the baseline of a run.
+/// The excused rules and the baseline of a run.
 #[derive(Debug)]
 pub struct Accepted {
-    suppressions: Suppressions,
+    /// Rules or their beginnings, each with the reason.
+    excused: Vec<(String, String)>,
     baseline: Option<(PathBuf, Baseline)>,
     update: bool,
     /// How many findings the updated baseline accepts that the old one did not.
@@ -22,33 +22,39 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Takes the suppressions that apply today from a configuration, and loads a baseline. With `update` the baseline need not
+    /// Takes the excused rules from a configuration, and loads a baseline. With `update` the baseline need not
     /// exist yet, and every finding is added to it.
     ///
     /// # Errors
     /// A sentence that begins with the name of the baseline and the place of the error.
-    pub fn open(config: &Config, today: Date, path: Option<&Path>, update: bool) -> Result<Accepted, String> {
+    pub fn open(config: &Config, path: Option<&Path>, update: bool) -> Result<Accepted, String> {
         let load = |path: &Path| {
             let baseline = if update { Baseline::load_if_there(path) } else { Baseline::load(path) };
             baseline.map(|baseline| (path.to_owned(), baseline))
         };
         let baseline = path.map(load).transpose()?;
-        Ok(Accepted { suppressions: Suppressions::new(&config.suppress, today), baseline, update, new: 0 })
+        Ok(Accepted { excused: config.excused.clone(), baseline, update, new: 0 })
     }
 
-    /// Excuses a finding if it is accepted. Suppressions and baseline are both asked, so that each records which of its entries
-    /// are still needed; the reason of a suppression takes precedence because it says more.
-    pub fn excuse(&mut self, entry: &mut Entry, file: &str) {
-        let suppressed = self.suppressions.excuse(entry, file);
+    /// Excuses a finding if it is accepted. The baseline is asked even if its rule is excused, so that it records which of its
+    /// entries are still needed; the reason of a rule takes precedence because it says more.
+    pub fn excuse(&mut self, entry: &mut Entry) {
+        // A symptom does not fail the check and needs no excuse.
+        if !entry.finding.counts() {
+            return;
+        }
+        let own = self.excused.iter().filter(|(name, _)| matches(name, entry.rule()));
+        let own =
+            own.max_by_key(|(name, _)| name.len()).map(|(_, reason)| Excuse::Suppressed(reason.clone()));
         let mut known = self.baseline.as_mut().and_then(|(_, baseline)| baseline.excuse(entry));
-        if self.update && suppressed.is_none() && known.is_none() && entry.finding.counts() {
+        if self.update && own.is_none() && known.is_none() {
             known = Some(Excuse::Baseline);
             self.new += 1;
         }
-        entry.excused = suppressed.or(known);
+        entry.excused = own.or(known);
     }
 
-    /// Rewrites the baseline if that was asked for, and returns the messages to print at the end. `sound` says whether every
+    /// Rewrites the baseline if that was asked for, and returns the message to print at the end. `sound` says whether every
     /// input could be read, and `sought` whether every finding of a rule was looked for: one that is missing may be in what was
     /// left out.
     ///
@@ -59,15 +65,12 @@ impl Accepted {
         verdict: &Verdict,
         sound: bool,
         sought: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<String>, String> {
-        let mut said = if verdict.totals.files > 0 { self.suppressions.complaints(sought) } else { vec![] };
-        let Some((path, baseline)) = &self.baseline else { return Ok(said) };
+    ) -> Result<Option<String>, String> {
+        let Some((path, baseline)) = &self.baseline else { return Ok(None) };
         let (name, (stale, kept)) = (shown(&path.to_string_lossy()).into_owned(), baseline.missing(sought));
         if !self.update {
-            if stale > 0 {
-                said.push(format!("{name}: Known findings that were not found: {stale}."));
-            }
-            return Ok(said);
+            let said = format!("{name}: Known findings that were not found: {stale}.");
+            return Ok(Some(said).filter(|_| stale > 0));
         }
         let not = |why: &str| format!("{name}: The baseline was not written: {why}.");
         if !sound {
@@ -82,8 +85,7 @@ impl Accepted {
         if kept > 0 {
             news += &format!(", kept because this run could not find all of their kind: {kept}");
         }
-        said.push(news + ".");
-        Ok(said)
+        Ok(Some(news + "."))
     }
 }
 
@@ -96,11 +98,9 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recordings::{HERE, THERE, example};
+    use super::super::recordings::{THERE, example};
     use super::super::text::Text;
     use super::*;
-
-    const DAY: Date = jiff::civil::date(2026, 6, 30);
 
     fn config(text: &str) -> Config {
         Config::read(&Text::new("q.toml", text)).unwrap()
@@ -108,8 +108,8 @@ mod tests {
 
     /// Checks the example of a rule and returns the accepted findings and the verdict.
     fn run(config: &Config, path: &Path, update: bool, id: &str) -> (Accepted, Verdict) {
-        let mut accepted = Accepted::open(config, DAY, Some(path), update).unwrap();
-        let mut verdict = THERE.check(example(id), |entry| accepted.excuse(entry, "a.pcap"));
+        let mut accepted = Accepted::open(config, Some(path), update).unwrap();
+        let mut verdict = THERE.check(example(id), |entry| accepted.excuse(entry));
         verdict.totals.files = 1;
         (accepted, verdict)
     }
@@ -119,23 +119,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let nothing = Config::default();
-        assert!(Accepted::open(&nothing, DAY, Some(&path), false).is_err(), "it is not there yet");
+        assert!(Accepted::open(&nothing, Some(&path), false).is_err(), "it is not there yet");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
         assert_eq!(verdict.counts.total(), 0, "what is known from now on does not fail this run either");
-        let said = accepted.finish(&verdict, true, &|_| true).unwrap();
+        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
         assert!(
-            said[0].ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
+            said.ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
             "{said:?}"
         );
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
-        assert_eq!((accepted.finish(&verdict, true, &|_| true), verdict.counts.total()), (Ok(vec![]), 0));
+        assert_eq!((accepted.finish(&verdict, true, &|_| true), verdict.counts.total()), (Ok(None), 0));
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
         assert!(verdict.counts.total() > 0);
-        let said = accepted.finish(&verdict, true, &|_| true).unwrap();
-        assert!(said[0].ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
-        assert_eq!(accepted.finish(&verdict, false, &|_| false), Ok(vec![]), "the rest may hold it");
+        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
+        assert!(said.ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
+        assert_eq!(accepted.finish(&verdict, false, &|_| false), Ok(None), "the rest may hold it");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
-        assert!(accepted.finish(&verdict, true, &|_| true).unwrap()[0].ends_with("dropped: 1."));
+        assert!(accepted.finish(&verdict, true, &|_| true).unwrap().unwrap().ends_with("dropped: 1."));
         assert!(!std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"));
     }
 
@@ -156,7 +156,7 @@ mod tests {
         assert!(!path.exists());
         verdict.findings = one; // now `more` is only about findings of one datagram, which do not stop the update
         let elsewhere = folder.path().join("none/base.json");
-        let accepted = Accepted::open(&Config::default(), DAY, Some(&elsewhere), true).unwrap();
+        let accepted = Accepted::open(&Config::default(), Some(&elsewhere), true).unwrap();
         assert!(
             accepted
                 .finish(&verdict, true, &|_| true)
@@ -166,36 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn a_suppression_goes_before_the_baseline_and_both_are_needed() {
+    fn a_reason_goes_before_the_baseline_and_the_most_precise_before_others() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let (accepted, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
         accepted.finish(&verdict, true, &|_| true).unwrap();
-        let config = config("[[suppress]]\nrule = \"SQP-TXN-009\"\nreason = \"lab\"");
+        let config = config("[ignore]\nSQP-TXN-009 = \"lab\"\nSQP = \"old\"\nSKY-JSN-001 = \"other\"");
         let (accepted, verdict) = run(&config, &path, false, "SQP-TXN-009");
         let excused: Vec<_> = verdict.findings.iter().map(|e| e.excused.clone()).collect();
         assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
-        assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(vec![]));
+        assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(None));
         std::fs::remove_file(&path).unwrap();
         let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
-        assert!(accepted.finish(&verdict, true, &|_| true).unwrap()[0].contains("new findings: 0,"));
-        assert!(
-            !std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"),
-            "the suppression is enough"
-        );
-    }
-
-    #[test]
-    fn complaints_need_something_that_was_read() {
-        let config = config("[[suppress]]\nrule = \"SQP\"\nreason = \"lab\"");
-        let accepted = Accepted::open(&config, DAY, None, false).unwrap();
-        let mut verdict = HERE.check(example("SQP-TXN-009"), |_| {});
-        verdict.totals.files = 0;
-        assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(vec![]));
-        verdict.totals.files = 1;
-        assert_eq!(
-            accepted.finish(&verdict, true, &|_| true),
-            Ok(vec!["q.toml:1: The suppression of SQP matches no finding.".into()])
-        );
+        assert!(accepted.finish(&verdict, true, &|_| true).unwrap().unwrap().contains("new findings: 0,"));
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("SQP-TXN-009"), "the reason is enough");
     }
 }

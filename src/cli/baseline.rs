@@ -3,7 +3,6 @@
 //! It contains no frame numbers, times or addresses, so that it stays the same when the conversation is recorded again. It is
 //! sorted, so that a diff shows which findings were added and removed.
 
-use super::suppress::is_fingerprint;
 use super::text::Text;
 use crate::escape::{harmless, shown};
 use crate::verdict::{Entry, Excuse};
@@ -140,6 +139,13 @@ impl Baseline {
         let findings = blocks.join(",\n");
         format!("{{\n  \"version\": {VERSION},\n  \"findings\": [{open}{findings}{close}]\n}}\n")
     }
+}
+
+/// Whether a text has the form of a fingerprint: sixteen lower-case hex digits, a colon, and a number from 1.
+fn is_fingerprint(text: &str) -> bool {
+    let Some((hash, number)) = text.split_once(':') else { return false };
+    let hex = hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    hex && hash.len() == 16 && !number.starts_with(['0', '+']) && number.parse::<u32>().is_ok()
 }
 
 /// The text of a finding, from the values of its keys.
@@ -313,5 +319,20 @@ mod tests {
             format!("{{\"version\": 1, \"findings\": [{}, {}, {}]}}", block(""), block("a"), block("b"));
         let reasons: Vec<_> = read(&both).known.into_values().map(|known| known.reason).collect();
         assert_eq!(reasons, ["a"]);
+    }
+
+    #[test]
+    fn fingerprints_have_one_form() {
+        assert!(is_fingerprint("00a1b2c3d4e5f607:1") && is_fingerprint("00a1b2c3d4e5f607:4294967295"));
+        for text in
+            ["", ":", "00a1b2c3d4e5f607", "00a1b2c3d4e5f607:", "00a1b2c3d4e5f607:0", "00a1b2c3d4e5f607:+1"]
+        {
+            assert!(!is_fingerprint(text), "{text}");
+        }
+        for text in
+            ["00a1b2c3d4e5f60:1", "00A1b2c3d4e5f607:1", "00a1b2c3d4e5f607:01", "00a1b2c3d4e5f607:4294967296"]
+        {
+            assert!(!is_fingerprint(text), "{text}");
+        }
     }
 }

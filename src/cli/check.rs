@@ -1,8 +1,7 @@
 //! `qdissect check`: reads and checks the captures, writes the reports, and determines the exit code.
 
 use super::accepted::Accepted;
-use super::choices::{CheckFormat, Colour, FailOn, Show};
-use super::clock::today;
+use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_STYLES, SHOW};
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{error, note};
@@ -41,12 +40,12 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FMT=PATH", value_parser = report)]
     pub report: Vec<(CheckFormat, PathBuf)>,
     /// What makes the check fail, with exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY")]
+    #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY")]
     pub fail_on: FailOn,
     /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
     /// --fail-on; json, ndjson, csv and html list everything]
-    #[arg(long, value_enum, value_name = "SEVERITY")]
-    pub show: Option<Show>,
+    #[arg(long, value_parser = SHOW, value_name = "SEVERITY")]
+    pub show: Option<Severity>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
     #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
     pub require: Vec<Id>,
@@ -54,10 +53,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
     pub require_coverage: Vec<(Id, f64)>,
     /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
-    #[arg(long, value_enum, value_name = "STYLE")]
+    #[arg(long, value_parser = SARIF_STYLES, value_name = "STYLE")]
     pub sarif_style: Option<SarifStyle>,
     /// Which attributes JUnit reports have
-    #[arg(long, value_enum, default_value_t = JunitStyle::Common, value_name = "STYLE")]
+    #[arg(long, value_parser = JUNIT_STYLES, default_value = "common", value_name = "STYLE")]
     pub junit_style: JunitStyle,
     /// An input without query traffic is fine
     #[arg(long)]
@@ -102,7 +101,7 @@ pub fn check(
     inputs: Inputs,
 ) -> io::Result<Done> {
     let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let mut accepted = match Accepted::open(config, today(), args.baseline.as_deref(), args.update_baseline) {
+    let mut accepted = match Accepted::open(config, args.baseline.as_deref(), args.update_baseline) {
         Ok(accepted) => accepted,
         Err(e) => return Ok(refuse(&e)),
     };
@@ -110,7 +109,7 @@ pub fn check(
     let (mut judged, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
-            accepted.excuse(entry, file);
+            accepted.excuse(entry);
             if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
                 let line = harmless(&FindingRecord::new(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
@@ -152,7 +151,7 @@ pub fn check(
     let code = match () {
         () if !(written && kept) => FAILED,
         () if code == FAILED || interrupt::is_signal(code) => code,
-        () if limit(args.fail_on).is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
+        () if args.fail_on.is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
         () if !evidence => NOTHING,
         () => code,
     };
@@ -295,21 +294,12 @@ fn unread(totals: &Totals) -> String {
     }
 }
 
-fn limit(fail_on: FailOn) -> Option<Severity> {
-    match fail_on {
-        FailOn::Error => Some(Severity::Error),
-        FailOn::Warning => Some(Severity::Warning),
-        FailOn::Note => Some(Severity::Note),
-        FailOn::Never => None,
-    }
-}
-
 /// The least severity that a report lists. Findings that fail the check are always listed, and the formats for programs list
 /// everything.
 fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
-    let most = limit(args.fail_on).unwrap_or(Severity::Error);
+    let most = args.fail_on.unwrap_or(Severity::Error);
     match (args.show, format) {
-        (Some(show), _) => most.min(show.into()),
+        (Some(show), _) => most.min(show),
         (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Csv | CheckFormat::Html) => {
             Severity::Note
         }
@@ -343,7 +333,7 @@ fn write_report(
         CheckFormat::Ndjson => verdict::ndjson(out, verdict),
         CheckFormat::Csv => verdict::csv(out, verdict),
         CheckFormat::Sarif => verdict::sarif(out, verdict, sarif_style(args)),
-        CheckFormat::Junit => verdict::junit(out, verdict, args.junit_style, limit(args.fail_on)),
+        CheckFormat::Junit => verdict::junit(out, verdict, args.junit_style, args.fail_on),
         CheckFormat::Github => verdict::github(out, verdict),
         CheckFormat::Gitlab => verdict::gitlab(out, verdict),
         CheckFormat::Markdown => verdict::markdown(out, verdict),

@@ -1,58 +1,120 @@
-//! The values that options accept.
+//! The values that options accept, each with its name and its help.
 
+use crate::check::Profile;
 use crate::protocols::Level;
-use crate::report::Form;
 use crate::report::screen::{Screen, Sort};
+use crate::report::{Form, Layout, Style};
 use crate::rule::Severity;
+use crate::stats::Section;
 use crate::verdict::{JunitStyle, SarifStyle};
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Args, Command, ValueEnum};
+use clap_complete::Shell;
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 
-/// `--profile`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ProfileName {
-    /// Some dialects and habits are warnings
-    Strict,
-    /// The severities of the rules
-    Default,
-    /// What every real server does is a note
-    Lenient,
-}
+/// A value parser: names, what they stand for, and their help.
+#[derive(Clone, Copy)]
+pub struct Choices<T: 'static>(&'static [(&'static str, T, &'static str)]);
 
-/// `--fail-on`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum FailOn {
-    /// Errors
-    Error,
-    /// Warnings and errors
-    Warning,
-    /// Any finding
-    Note,
-    /// Nothing
-    Never,
-}
+impl<T: Copy> Choices<T> {
+    /// The value of a name.
+    pub fn find(self, name: &str) -> Option<T> {
+        self.0.iter().find(|(known, ..)| *known == name).map(|&(_, value, _)| value)
+    }
 
-/// `--show`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Show {
-    /// Errors
-    Error,
-    /// Warnings and errors
-    Warning,
-    /// Everything
-    Note,
-}
-
-impl From<Show> for Severity {
-    fn from(show: Show) -> Severity {
-        match show {
-            Show::Error => Severity::Error,
-            Show::Warning => Severity::Warning,
-            Show::Note => Severity::Note,
-        }
+    /// All names.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().map(|(name, ..)| *name)
     }
 }
+
+impl<T: Copy + Send + Sync + 'static> TypedValueParser for Choices<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, Error> {
+        let known = PossibleValuesParser::new(self.names());
+        let name = known.parse_ref(command, arg, value)?;
+        self.find(&name).ok_or_else(|| Error::new(clap::error::ErrorKind::InvalidValue))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|(name, _, help)| PossibleValue::new(*name).help(*help))))
+    }
+}
+
+/// `--profile`
+pub const PROFILES: Choices<Profile> = Choices(&[
+    ("strict", Profile::Strict, "Some dialects and habits are warnings"),
+    ("default", Profile::Default, "The severities of the rules"),
+    ("lenient", Profile::Lenient, "What every real server does is a note"),
+]);
+
+/// What makes a check fail; `None` is nothing.
+pub type FailOn = Option<Severity>;
+
+/// `--fail-on`
+pub const FAIL_ON: Choices<FailOn> = Choices(&[
+    ("error", Some(Severity::Error), "Errors"),
+    ("warning", Some(Severity::Warning), "Warnings and errors"),
+    ("note", Some(Severity::Note), "Any finding"),
+    ("never", None, "Nothing"),
+]);
+
+/// `--show`
+pub const SHOW: Choices<Severity> = Choices(&[
+    ("error", Severity::Error, "Errors"),
+    ("warning", Severity::Warning, "Warnings and errors"),
+    ("note", Severity::Note, "Everything"),
+]);
+
+/// `--min-confidence`
+pub const CONFIDENCE: Choices<Level> = Choices(&[
+    ("low", Level::Low, "Everything that could be it"),
+    ("medium", Level::Medium, "Several signs agree"),
+    ("high", Level::High, "Chance is out of the question"),
+]);
+
+/// `--sarif-style`
+pub const SARIF_STYLES: Choices<SarifStyle> = Choices(&[
+    ("spec", SarifStyle::Spec, "As the specification says for binary files: places in bytes"),
+    ("github", SarifStyle::Github, "As GitHub's code scanning needs it: places in lines, all the first"),
+]);
+
+/// `--junit-style`
+pub const JUNIT_STYLES: Choices<JunitStyle> = Choices(&[
+    ("common", JunitStyle::Common, "What most readers take"),
+    ("jenkins", JunitStyle::Jenkins, "Only what Jenkins' schema knows"),
+]);
+
+/// `--only` of `stats`
+pub const SECTIONS: Choices<Section> = Choices(&[
+    ("times", Section::Times, "Response times"),
+    ("endpoints", Section::Endpoints, "Servers and clients"),
+    ("hierarchy", Section::Hierarchy, "Frames and bytes by protocol"),
+    ("series", Section::Series, "Queries and answers over time"),
+    ("amplification", Section::Amplification, "What servers send for what they get"),
+    ("losses", Section::Losses, "Losses and retransmissions"),
+]);
+
+/// `--tables`
+pub const TABLES: Choices<&str> = Choices(&[
+    ("captures", "captures", "A row for each input"),
+    ("messages", "messages", "A row for each datagram of a protocol"),
+    ("exchanges", "exchanges", "A row for each exchange"),
+    ("findings", "findings", "A row for each finding"),
+    ("servers", "servers", "A row for each server"),
+]);
+
+/// The shells that there are completions for.
+pub const SHELLS: Choices<Shell> = Choices(&[
+    ("bash", Shell::Bash, "Bash"),
+    ("zsh", Shell::Zsh, "Zsh"),
+    ("fish", Shell::Fish, "Fish"),
+    ("powershell", Shell::PowerShell, "PowerShell"),
+    ("elvish", Shell::Elvish, "Elvish"),
+]);
 
 /// `-T` of `check`, and the formats of `--report`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,87 +143,71 @@ pub enum CheckFormat {
     Html,
 }
 
-impl ValueEnum for SarifStyle {
-    fn value_variants<'a>() -> &'a [SarifStyle] {
-        &[SarifStyle::Spec, SarifStyle::Github]
-    }
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            SarifStyle::Spec => ("spec", "As the specification says for binary files: places in bytes"),
-            SarifStyle::Github => {
-                ("github", "As GitHub's code scanning needs it: places in lines, all the first")
-            }
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
-}
-
-impl ValueEnum for JunitStyle {
-    fn value_variants<'a>() -> &'a [JunitStyle] {
-        &[JunitStyle::Common, JunitStyle::Jenkins]
-    }
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let (name, help) = match self {
-            JunitStyle::Common => ("common", "What most readers take"),
-            JunitStyle::Jenkins => ("jenkins", "Only what Jenkins' schema knows"),
-        };
-        Some(PossibleValue::new(name).help(help))
-    }
-}
-
-/// `-T` where the default is a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TableFormat {
-    /// For people
-    Table,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-}
-
-/// `-T` of `dump`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DumpFormat {
-    /// One line a packet
+/// `-T` of every other subcommand; each has some of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Lines or tables for people.
     Text,
-    /// A tree of layers and fields a packet, as -V
+    /// A tree of layers and fields a packet.
     Tree,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-    /// The same for Elasticsearch's bulk interface
-    Ek,
-    /// The fields named with -e, as tshark writes them
-    Fields,
-    /// Comma-separated values, with a row of names
-    Csv,
-    /// The same with tabs
-    Tsv,
+    Records(Form),
+    Rows(Style),
 }
 
-impl TableFormat {
-    /// The format of records, or `None` for a table.
+const JSON: (&str, Format, &str) = ("json", Format::Records(Form::Json), "One array of records");
+const NDJSON: (&str, Format, &str) = ("ndjson", Format::Records(Form::Ndjson), "One record a line");
+const CSV: (&str, Format, &str) =
+    ("csv", Format::Rows(Style::Csv), "Comma-separated values, with a row of names");
+const TSV: (&str, Format, &str) = ("tsv", Format::Rows(Style::Tsv), "The same with tabs");
+const TABLE: (&str, Format, &str) = ("table", Format::Text, "For people");
+
+/// `-T` of `rule` and `protocol`
+pub const TABLE_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON]);
+
+/// `-T` of `summary` and `exchanges`
+pub const ROW_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON, CSV, TSV]);
+
+/// `-T` of `stats`
+pub const STATS_FORMATS: Choices<Format> = Choices(&[
+    TABLE,
+    JSON,
+    NDJSON,
+    ("csv", Format::Rows(Style::Csv), "One section as comma-separated values, with a row of names"),
+]);
+
+/// `-T` of `dump` and `live`
+pub const DUMP_FORMATS: Choices<Format> = Choices(&[
+    ("text", Format::Text, "One line a packet"),
+    ("tree", Format::Tree, "A tree of layers and fields a packet, as -V"),
+    JSON,
+    NDJSON,
+    ("ek", Format::Records(Form::Bulk), "The same for Elasticsearch's bulk interface"),
+    ("fields", Format::Rows(Style::Plain), "The fields named with -e, as tshark writes them"),
+    CSV,
+    TSV,
+]);
+
+/// `-T` of `hex`
+pub const HEX_FORMATS: Choices<Format> = Choices(&[
+    ("text", Format::Text, "The line of `dump`, fields and findings of each datagram"),
+    ("json", Format::Records(Form::Json), "One array of records, as `dump` has them"),
+    NDJSON,
+]);
+
+impl Format {
+    /// The form of the records, if it has records.
     pub fn form(self) -> Option<Form> {
         match self {
-            TableFormat::Table => None,
-            TableFormat::Json => Some(Form::Json),
-            TableFormat::Ndjson => Some(Form::Ndjson),
+            Format::Records(form) => Some(form),
+            _ => None,
         }
     }
-}
 
-impl DumpFormat {
-    /// The format of records, or `None` for lines of text and for columns.
-    pub fn form(self) -> Option<Form> {
+    /// The layout of the rows, if it has rows.
+    pub fn layout(self) -> Option<Layout> {
         match self {
-            DumpFormat::Text | DumpFormat::Tree | DumpFormat::Fields | DumpFormat::Csv | DumpFormat::Tsv => {
-                None
-            }
-            DumpFormat::Json => Some(Form::Json),
-            DumpFormat::Ndjson => Some(Form::Ndjson),
-            DumpFormat::Ek => Some(Form::Bulk),
+            Format::Rows(style) => Some(Layout::of(style)),
+            _ => None,
         }
     }
 }
@@ -177,27 +223,6 @@ pub enum Colour {
     Never,
 }
 
-/// `--min-confidence`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Confidence {
-    /// Everything that could be it
-    Low,
-    /// Several signs agree
-    Medium,
-    /// Chance is out of the question
-    High,
-}
-
-impl From<Confidence> for Level {
-    fn from(c: Confidence) -> Level {
-        match c {
-            Confidence::Low => Level::Low,
-            Confidence::Medium => Level::Medium,
-            Confidence::High => Level::High,
-        }
-    }
-}
-
 /// Which rows tables of servers and rules show, and in which order.
 #[derive(Clone, Debug, Args)]
 pub struct TopArgs {
@@ -205,35 +230,22 @@ pub struct TopArgs {
     #[arg(long, value_name = "N")]
     pub top: Option<NonZeroUsize>,
     /// Order of servers and rules
-    #[arg(long, value_enum, default_value_t = SortName::Findings, value_name = "KEY")]
-    pub sort: SortName,
+    #[arg(long, value_parser = SORTS, default_value = "findings", value_name = "KEY")]
+    pub sort: Sort,
 }
 
 /// `--sort`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SortName {
-    /// The worst findings first
-    Findings,
-    /// The most requests, or findings
-    Count,
-    /// The slowest server; of rules what was found first
-    Time,
-    /// The most requests without an answer in time
-    Loss,
-    /// Names of servers, numbers of rules
-    Name,
-}
+const SORTS: Choices<Sort> = Choices(&[
+    ("findings", Sort::Findings, "The worst findings first"),
+    ("count", Sort::Count, "The most requests, or findings"),
+    ("time", Sort::Time, "The slowest server; of rules what was found first"),
+    ("loss", Sort::Loss, "The most requests without an answer in time"),
+    ("name", Sort::Name, "Names of servers, numbers of rules"),
+]);
 
 impl TopArgs {
     /// The given screen with these options for rows applied.
     pub fn of(&self, screen: Screen) -> Screen {
-        let sort = match self.sort {
-            SortName::Findings => Sort::Findings,
-            SortName::Count => Sort::Count,
-            SortName::Time => Sort::Time,
-            SortName::Loss => Sort::Loss,
-            SortName::Name => Sort::Name,
-        };
-        Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), sort, ..screen }
+        Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), sort: self.sort, ..screen }
     }
 }

@@ -1,14 +1,14 @@
 //! `-T fields`, `csv` and `tsv`: which columns are written, and how.
 
-use super::choices::DumpFormat;
+use super::choices::Format;
 use super::common_args::Common;
 use super::filter;
 use super::text::perhaps;
 use crate::escape::quoted;
 use crate::filter::Columns;
-use crate::report::{Fields, Form, Layout, Occurrence, Style};
+use crate::report::{Fields, Layout, Occurrence, Style};
 use crate::similar::similar;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::io::Write;
 
 /// The columns of CSV and TSV if the user names none.
@@ -102,60 +102,13 @@ fn character(value: &str) -> Option<char> {
     }
 }
 
-/// `-T` of `summary` and `exchanges`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RowFormat {
-    /// For people
-    Table,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-    /// Comma-separated values, with a row of names
-    Csv,
-    /// The same with tabs
-    Tsv,
-}
-
-impl RowFormat {
-    /// The format of records, or `None` for the other formats.
-    pub fn form(self) -> Option<Form> {
-        match self {
-            RowFormat::Json => Some(Form::Json),
-            RowFormat::Ndjson => Some(Form::Ndjson),
-            RowFormat::Table | RowFormat::Csv | RowFormat::Tsv => None,
-        }
-    }
-
-    /// The layout of rows, or `None` for the other formats.
-    pub fn layout(self) -> Option<Layout> {
-        match self {
-            RowFormat::Csv => Some(Layout::of(Style::Csv)),
-            RowFormat::Tsv => Some(Layout::of(Style::Tsv)),
-            RowFormat::Table | RowFormat::Json | RowFormat::Ndjson => None,
-        }
-    }
-}
-
-impl DumpFormat {
-    /// The style of rows with columns, or `None` if the format has no columns.
-    pub fn style(self) -> Option<Style> {
-        match self {
-            DumpFormat::Fields => Some(Style::Plain),
-            DumpFormat::Csv => Some(Style::Csv),
-            DumpFormat::Tsv => Some(Style::Tsv),
-            _ => None,
-        }
-    }
-}
-
 impl ColumnArgs {
     /// Returns the columns and their layout, or `None` if the format has no columns.
     ///
     /// # Errors
     /// A sentence, if columns and format do not go together or a name is unknown.
-    pub fn chosen(&self, format: DumpFormat) -> Result<Option<(Columns, Layout)>, String> {
-        let Some(style) = format.style() else {
+    pub fn chosen(&self, format: Format) -> Result<Option<(Columns, Layout)>, String> {
+        let Format::Rows(style) = format else {
             let given = !(self.fields.is_empty() && self.layout.is_empty());
             let what = "-e and -E are for columns; name a format that has some: -T fields, csv or tsv.";
             return if given { Err(what.into()) } else { Ok(None) };

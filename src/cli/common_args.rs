@@ -1,10 +1,11 @@
 //! The options that several subcommands have in common.
 
-use super::choices::{Confidence, ProfileName};
+use super::choices::{CONFIDENCE, PROFILES};
 use super::completion_values;
 use super::value_parsers::{Expression, decode_as, expression, level, timeout};
+use crate::check::Profile;
 use crate::contract::Budget;
-use crate::protocols::Id;
+use crate::protocols::{Id, Level};
 use crate::rule::Severity;
 use clap::Args;
 use std::num::NonZeroUsize;
@@ -33,8 +34,8 @@ pub struct Common {
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     pub timeout: Option<i64>,
     /// Least confidence of what is shown
-    #[arg(long, value_enum, default_value_t = Confidence::Medium, value_name = "LEVEL")]
-    pub min_confidence: Confidence,
+    #[arg(long, value_parser = CONFIDENCE, default_value = "medium", value_name = "LEVEL")]
+    pub min_confidence: Level,
     #[command(flatten)]
     pub rules: RuleArgs,
     #[command(flatten)]
@@ -86,8 +87,8 @@ pub struct Common {
 #[derive(Clone, Debug, Args)]
 pub struct RuleArgs {
     /// Severities: some dialects are warnings in `strict`, what every server does is a note in `lenient`
-    #[arg(long, value_enum, default_value_t = ProfileName::Default, value_name = "NAME")]
-    pub profile: ProfileName,
+    #[arg(long, value_parser = PROFILES, default_value = "default", value_name = "NAME")]
+    pub profile: Profile,
     /// Only these rules, by id or its beginning: SQP, SQP-TXN, SQP-TXN-004
     #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = completion_values::RULES, hide_possible_values = true)]
     pub select: Vec<String>,

@@ -1,14 +1,13 @@
 //! `qdissect.toml`: the user's permanent settings, which need not be repeated on the command line.
 
-use super::choices::{Confidence, FailOn, ProfileName};
+use super::choices::{CONFIDENCE, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
-use super::suppress::Suppression;
 use super::text::{Text, absent};
 use super::value_parsers;
 use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
-use crate::check::within;
+use crate::check::{Profile, within};
 use crate::escape::{quoted, shown};
-use crate::protocols::Id;
+use crate::protocols::{Id, Level};
 use crate::rule::Severity;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
@@ -18,7 +17,10 @@ const NAME: &str = "qdissect.toml";
 /// Maximum length of a configuration in bytes.
 const LONGEST: u64 = 1 << 20;
 const KEYS: &[&str] =
-    &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports", "suppress"];
+    &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports"];
+/// What is said about a key that there was once.
+const NO_SUPPRESS: &str = "[[suppress]] is not known any more: [ignore] excuses a rule with a reason, as in \
+                           \"SQP-TXN-010\" = \"until the update\", and `check --baseline` knows single findings.";
 
 /// A configuration. `None` and an empty list mean that a setting is missing.
 #[derive(Debug, Default)]
@@ -26,23 +28,23 @@ pub struct Config {
     /// The file that holds it.
     pub path: Option<PathBuf>,
     /// `profile`
-    pub profile: Option<ProfileName>,
+    pub profile: Option<Profile>,
     /// `fail-on`
     pub fail_on: Option<FailOn>,
     /// `min-confidence`
-    pub min_confidence: Option<Confidence>,
+    pub min_confidence: Option<Level>,
     /// `timeout` in nanoseconds.
     pub timeout: Option<i64>,
     /// `[rules]`: severities of rules; `None` switches a rule off. Groups of rules come before their members.
     pub levels: Vec<(String, Option<Severity>)>,
     /// `select`
     pub select: Vec<String>,
-    /// `ignore`
+    /// `ignore` as a list: rules that are off.
     pub ignore: Vec<String>,
+    /// `[ignore]` as a table: rules whose findings do not fail the check, each with the reason.
+    pub excused: Vec<(String, String)>,
     /// `[ports]`: server ports with the protocol they speak.
     pub ports: Vec<(u16, Id)>,
-    /// `[[suppress]]`
-    pub suppress: Vec<Suppression>,
 }
 
 impl Config {
@@ -66,22 +68,23 @@ impl Config {
             let at = e.span().map_or(text.as_str().len(), |span| span.start);
             text.at(at, &format!("This is not TOML: {}.", e.message()))
         })?;
-        Config::of(table.get_ref(), text).map_err(|wrong| text.at(wrong.at, &wrong.what))
+        Config::of(table.get_ref()).map_err(|wrong| text.at(wrong.at, &wrong.what))
     }
 
-    fn of(table: &DeTable<'_>, text: &Text) -> Result<Config, Wrong> {
+    fn of(table: &DeTable<'_>) -> Result<Config, Wrong> {
         let mut config = Config::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
-                "profile" => config.profile = Some(choice(value, "profile")?),
-                "fail-on" => config.fail_on = Some(choice(value, "severity")?),
-                "min-confidence" => config.min_confidence = Some(choice(value, "confidence")?),
+                "profile" => config.profile = Some(choice(value, PROFILES, "profile")?),
+                "fail-on" => config.fail_on = Some(choice(value, FAIL_ON, "severity")?),
+                "min-confidence" => config.min_confidence = Some(choice(value, CONFIDENCE, "confidence")?),
                 "timeout" => config.timeout = Some(timeout(value)?),
                 "rules" => config.levels = levels(value)?,
                 "select" => config.select = rules(value)?,
+                "ignore" if value.get_ref().is_table() => config.excused = excused(value)?,
                 "ignore" => config.ignore = rules(value)?,
                 "ports" => config.ports = ports(value)?,
-                "suppress" => config.suppress = suppressions(value, text)?,
+                "suppress" => return Err(wrong(key, NO_SUPPRESS.to_owned())),
                 other => return Err(wrong(key, absent("key", other, KEYS))),
             }
         }
@@ -130,15 +133,7 @@ fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {
         if levels.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
             return Err(wrong(key, format!("{name} has a severity already; case does not matter.")));
         }
-        let severity = match string(value, "warning")? {
-            "error" => Some(Severity::Error),
-            "warning" => Some(Severity::Warning),
-            "note" => Some(Severity::Note),
-            "off" => None,
-            other => {
-                return Err(wrong(value, absent("severity", other, &["error", "warning", "note", "off"])));
-            }
-        };
+        let severity = value_parsers::severity(string(value, "warning")?).map_err(|e| wrong(value, e))?;
         levels.push((name, severity));
     }
     // A TOML table has no order: sort by length, so that settings for fewer rules come later and take precedence.
@@ -165,9 +160,18 @@ fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, Wrong> {
     Ok(ports)
 }
 
-fn suppressions(value: &Value<'_>, text: &Text) -> Result<Vec<Suppression>, Wrong> {
-    let list = value.get_ref().as_array().ok_or_else(|| unfit(value, "written as [[suppress]]"))?;
-    list.iter().map(|value| Suppression::read(value, table(value, "rule and reason")?, text)).collect()
+fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, Wrong> {
+    let example = "known fault of version 1.2";
+    let rules = table(value, "\"SQP-TXN-010\" = \"reason\"")?.iter().map(|(key, value)| {
+        let name = rule(key, key.get_ref())?;
+        match string(value, example)?.trim() {
+            "" => {
+                Err(wrong(value, "The reason is empty; say why the findings are of no concern.".to_owned()))
+            }
+            reason => Ok((name, reason.to_owned())),
+        }
+    });
+    rules.collect()
 }
 
 #[cfg(test)]
@@ -190,12 +194,11 @@ mod tests {
         let config = read(
             "profile = \"strict\"\nfail-on = \"warning\"\nmin-confidence = \"high\"\ntimeout = \"1s 500ms\"\n\
              select = [\"SQP\", \"gen-007\"]\nignore = [\"SQP-TXN\"]\n[ports]\n7779 = \"sqp\"\n\"15777\" = \"satisfactory\"\n\
-             [rules]\nSQP-TXN-010 = \"off\"\nSQP = \"note\"\n\"SQP-TXN\" = \"error\"\n\
-             [[suppress]]\nrule = \"SQP\"\nreason = \"known\"\n",
+             [rules]\nSQP-TXN-010 = \"off\"\nSQP = \"note\"\n\"SQP-TXN\" = \"error\"\n",
         );
         let config = config.unwrap();
-        assert_eq!((config.profile, config.fail_on), (Some(ProfileName::Strict), Some(FailOn::Warning)));
-        assert_eq!((config.min_confidence, config.timeout), (Some(Confidence::High), Some(1_500_000_000)));
+        assert_eq!((config.profile, config.fail_on), (Some(Profile::Strict), Some(Some(Severity::Warning))));
+        assert_eq!((config.min_confidence, config.timeout), (Some(Level::High), Some(1_500_000_000)));
         assert_eq!(
             (config.select, config.ignore),
             (vec!["SQP".into(), "gen-007".into()], vec!["SQP-TXN".into()])
@@ -204,9 +207,12 @@ mod tests {
         let levels =
             [("SQP", Some(Severity::Note)), ("SQP-TXN", Some(Severity::Error)), ("SQP-TXN-010", None)];
         assert_eq!(config.levels, levels.map(|(name, severity)| (name.to_owned(), severity)));
-        assert_eq!(config.suppress.len(), 1);
         let nothing = read("# nothing\n").unwrap();
-        assert!(nothing.profile.is_none() && nothing.levels.is_empty() && nothing.suppress.is_empty());
+        assert!(nothing.profile.is_none() && nothing.levels.is_empty() && nothing.excused.is_empty());
+        let excused = read("[ignore]\nSQP-TXN-009 = \" lab \"\nSKY = \"old\"\n").unwrap();
+        let reasons = [("SQP-TXN-009", "lab"), ("SKY", "old")];
+        assert_eq!(excused.excused, reasons.map(|(rule, reason)| (rule.to_owned(), reason.to_owned())));
+        assert!(excused.ignore.is_empty());
     }
 
     #[test]
@@ -226,7 +232,7 @@ mod tests {
             ("fail_on = \"note\"", "1:1: There is no key \"fail_on\"; did you mean fail-on?"),
             (
                 "\"\\u001b\" = 1",
-                "1:1: There is no key \"\\x1b\"; known are profile, fail-on, min-confidence, timeout, rules, select, ignore, ports, suppress.",
+                "1:1: There is no key \"\\x1b\"; known are profile, fail-on, min-confidence, timeout, rules, select, ignore, ports.",
             ),
             ("profile = \"strikt\"", "1:11: There is no profile \"strikt\"; did you mean strict?"),
             (
@@ -270,7 +276,16 @@ mod tests {
             ("[ports]\n\"+7\" = \"sqp\"", "2:1: \"+7\" is not a UDP port: a number from 0 to 65535."),
             ("[ports]\n7779 = \"sqp\"\n\"07779\" = \"gqp\"", "3:1: Port 7779 has a protocol already."),
             ("[ports]\n7779 = \"sqq\"", "2:8: There is no protocol \"sqq\"; did you mean sqp?"),
-            ("[suppress]\nrule = \"SQP\"", "1:1: This must be written as [[suppress]]; it is of type table."),
+            (
+                "[ignore]\nSQP-TXN-04 = \"lab\"",
+                "2:1: There is no rule \"SQP-TXN-04\"; did you mean SQP-TXN-004?",
+            ),
+            ("[ignore]\nSQP = \" \"", "2:7: The reason is empty; say why the findings are of no concern."),
+            (
+                "ignore = {SQP = 1}",
+                "1:17: This must be a string such as \"known fault of version 1.2\"; it is of type integer.",
+            ),
+            ("[[suppress]]\nrule = \"SQP\"", &format!("1:3: {NO_SUPPRESS}")),
         ];
         for (config, wanted) in cases {
             assert_eq!(said(config), format!("q.toml:{wanted}"), "{config}");
@@ -311,11 +326,11 @@ mod tests {
     fn the_command_line_wins_over_the_file() {
         let config = "profile = \"strict\"\nmin-confidence = \"high\"\ntimeout = \"1s\"\nports = {7 = \"sqp\", 8 = \"gqp\"}";
         let open = filled(config, &[]);
-        assert_eq!((open.rules.profile, open.min_confidence), (ProfileName::Strict, Confidence::High));
+        assert_eq!((open.rules.profile, open.min_confidence), (Profile::Strict, Level::High));
         assert_eq!((open.timeout, open.decode_as), (Some(1_000_000_000), vec![(7, Id::Sqp), (8, Id::Gqp)]));
         let args = ["--profile=default", "--min-confidence=medium", "--timeout=2s", "-d", "udp.port==8,sqp"];
         let given = filled(config, &args);
-        assert_eq!((given.rules.profile, given.min_confidence), (ProfileName::Default, Confidence::Medium));
+        assert_eq!((given.rules.profile, given.min_confidence), (Profile::Default, Level::Medium));
         assert_eq!(given.timeout, Some(2_000_000_000));
         assert_eq!(
             given.decode_as.iter().find(|(port, _)| *port == 8),

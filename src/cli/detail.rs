@@ -1,6 +1,6 @@
 //! The options of `dump` and `live` that show packets in detail.
 
-use super::choices::{Colour, DumpFormat};
+use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::terminal::screen;
 use super::text::{absent, perhaps};
@@ -39,7 +39,7 @@ pub struct DetailArgs {
 impl DetailArgs {
     /// The first given option that asks for more than one line per packet. Records have room for bytes, so `-x` does not count
     /// there.
-    fn asked(&self, format: DumpFormat) -> Option<&'static str> {
+    fn asked(&self, format: Format) -> Option<&'static str> {
         let Self { tree, only, hex, explain, .. } = self;
         let given = [
             (*tree, "-V"),
@@ -51,24 +51,24 @@ impl DetailArgs {
     }
 
     /// Whether the user asks for more about each packet than fits on a line.
-    pub fn wanted(&self, format: DumpFormat) -> bool {
-        let lines = matches!(format, DumpFormat::Text | DumpFormat::Tree);
-        format == DumpFormat::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
+    pub fn wanted(&self, format: Format) -> bool {
+        let lines = matches!(format, Format::Text | Format::Tree);
+        format == Format::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
     }
 
     /// The error message if the format cannot show details.
-    pub fn refusal(&self, format: DumpFormat) -> Option<String> {
-        let name = self.asked(format).filter(|_| !matches!(format, DumpFormat::Text | DumpFormat::Tree))?;
+    pub fn refusal(&self, format: Format) -> Option<String> {
+        let name = self.asked(format).filter(|_| !matches!(format, Format::Text | Format::Tree))?;
         Some(format!(
             "{name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T."
         ))
     }
 
     /// The details to show of each packet.
-    pub fn detail(&self, format: DumpFormat, common: &Common, options: &Options) -> Detail {
+    pub fn detail(&self, format: Format, common: &Common, options: &Options) -> Detail {
         let windows = Windows::new(options.timeout);
         Detail {
-            tree: format == DumpFormat::Tree || self.tree || !self.only.is_empty(),
+            tree: format == Format::Tree || self.tree || !self.only.is_empty(),
             only: self.only.clone(),
             hex: self.hex,
             explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),

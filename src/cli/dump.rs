@@ -1,6 +1,6 @@
 //! `qdissect dump`: its arguments and its execution.
 
-use super::choices::DumpFormat;
+use super::choices::{DUMP_FORMATS, Format};
 use super::columns::{self, ColumnArgs};
 use super::common_args::Common;
 use super::detail::DetailArgs;
@@ -19,8 +19,8 @@ use std::io;
 #[derive(Debug, Args)]
 pub struct DumpArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
-    pub format: DumpFormat,
+    #[arg(short = 'T', long, value_parser = DUMP_FORMATS, default_value = "text", value_name = "FMT")]
+    pub format: Format,
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// Also the datagrams that no protocol claims

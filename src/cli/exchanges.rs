@@ -1,7 +1,6 @@
 //! `qdissect exchanges`: its arguments and its execution.
 
-use super::choices::Colour;
-use super::columns::RowFormat;
+use super::choices::{Colour, Format, ROW_FORMATS};
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::outcome::Done;
@@ -17,8 +16,8 @@ use std::io;
 #[derive(Debug, Args)]
 pub struct ExchangesArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
-    pub format: RowFormat,
+    #[arg(short = 'T', long, value_parser = ROW_FORMATS, default_value = "table", value_name = "FMT")]
+    pub format: Format,
     /// Accepted as everywhere; these tables have no colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,

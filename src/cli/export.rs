@@ -1,10 +1,11 @@
 //! `qdissect export`: its arguments, and the Parquet files that it writes.
 
+use super::choices::TABLES;
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::outcome::Done;
 use crate::pipeline::Options;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +16,8 @@ pub struct ExportArgs {
     #[arg(long, value_name = "DIR")]
     pub to: PathBuf,
     /// Only these tables, separated by commas
-    #[arg(long, value_enum, value_name = "TABLE,...", value_delimiter = ',')]
-    pub tables: Vec<TableName>,
+    #[arg(long, value_parser = TABLES, value_name = "TABLE,...", value_delimiter = ',')]
+    pub tables: Vec<&'static str>,
     /// All fields of each message as JSON, in the column `fields` of `messages`
     #[arg(long)]
     pub fields: bool,
@@ -24,29 +25,12 @@ pub struct ExportArgs {
     pub common: Common,
 }
 
-/// `--tables`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum TableName {
-    /// A row for each input
-    Captures,
-    /// A row for each datagram of a protocol
-    Messages,
-    /// A row for each exchange
-    Exchanges,
-    /// A row for each finding
-    Findings,
-    /// A row for each server
-    Servers,
-}
-
 impl ExportArgs {
     /// The directories of the requested tables; `captures` is always included.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let all = TableName::value_variants().iter();
-        let wanted = all.filter(|name| {
-            self.tables.is_empty() || self.tables.contains(name) || **name == TableName::Captures
-        });
-        wanted.filter_map(|name| Some(self.to.join(name.to_possible_value()?.get_name()))).collect()
+        let wanted =
+            |name: &&str| self.tables.is_empty() || self.tables.contains(name) || *name == "captures";
+        TABLES.names().filter(wanted).map(|name| self.to.join(name)).collect()
     }
 
     /// Creates the directories.

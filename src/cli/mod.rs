@@ -42,7 +42,6 @@ mod live;
 mod outcome;
 mod output;
 mod output_conflict;
-mod pattern;
 mod progress;
 mod read;
 #[cfg(test)]
@@ -56,7 +55,6 @@ mod settings;
 mod show;
 mod stats;
 mod summary;
-mod suppress;
 mod terminal;
 mod text;
 mod value_parsers;

@@ -1,7 +1,6 @@
 //! `qdissect report`: its arguments and its execution.
 
 use super::accepted::Accepted;
-use super::clock::today;
 use super::common_args::Common;
 use super::config::Config;
 use super::inputs::Inputs;
@@ -40,12 +39,12 @@ pub fn report(
     options: Options,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    let mut accepted = match Accepted::open(config, today(), None, false) {
+    let mut accepted = match Accepted::open(config, None, false) {
         Ok(accepted) => accepted,
         Err(e) => return Ok(refuse(&e)),
     };
-    let judge = |entry: &mut Entry, file: &str| {
-        accepted.excuse(entry, file);
+    let judge = |entry: &mut Entry, _: &str| {
+        accepted.excuse(entry);
         Ok(())
     };
     let mut page = Page::new(Check::new(options.policy.clone(), judge), &options);

@@ -1,13 +1,12 @@
 //! The settings of a run, from the command line and the configuration, as options for the pipeline.
 
-use super::choices::ProfileName;
 use super::common_args::{Common, RuleArgs};
 use super::config::Config;
 use super::diagnostics::note;
 use super::output::to_stdout;
 use super::terminal::name;
 use super::values::no_rule;
-use crate::check::{Policy, Profile, Unknown};
+use crate::check::{Policy, Unknown};
 use crate::classify::Choice;
 use crate::contract::Budget;
 use crate::pipeline::Options;
@@ -44,7 +43,7 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
     Ok(Options {
         choice,
         timeout: common.timeout,
-        min_confidence: common.min_confidence.into(),
+        min_confidence: common.min_confidence,
         all,
         secrets: common.show_secrets,
         policy: policy(&common.rules).map_err(|unknown| no_rule(&unknown.name))?,
@@ -57,11 +56,7 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
 
 /// The severities that the user wants: the profile comes first, then levels, then ignored rules.
 fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
-    let mut policy = Policy::new(match rules.profile {
-        ProfileName::Strict => Profile::Strict,
-        ProfileName::Default => Profile::Default,
-        ProfileName::Lenient => Profile::Lenient,
-    });
+    let mut policy = Policy::new(rules.profile);
     rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity))?;
     policy.select(&rules.select)?;
     rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;

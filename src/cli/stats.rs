@@ -1,6 +1,6 @@
 //! `qdissect stats`: its arguments and its execution.
 
-use super::choices::Colour;
+use super::choices::{Colour, Format, SECTIONS, STATS_FORMATS};
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::outcome::Done;
@@ -9,10 +9,10 @@ use super::save::read_all;
 use super::terminal::{self, wrap};
 use super::value_parsers::timeout;
 use crate::pipeline::Options;
+use crate::report::Output;
 use crate::report::screen::Screen;
-use crate::report::{Form, Output};
 use crate::stats::{self, Section, Stats};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::io;
 use std::num::NonZeroUsize;
 
@@ -20,11 +20,11 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Args)]
 pub struct StatsArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = StatsFormat::Table, value_name = "FMT")]
-    pub format: StatsFormat,
+    #[arg(short = 'T', long, value_parser = STATS_FORMATS, default_value = "table", value_name = "FMT")]
+    pub format: Format,
     /// Only these sections, separated by commas
-    #[arg(long, value_enum, value_name = "SECTION,...", value_delimiter = ',')]
-    pub only: Vec<SectionName>,
+    #[arg(long, value_parser = SECTIONS, value_name = "SECTION,...", value_delimiter = ',')]
+    pub only: Vec<Section>,
     /// Length of an interval of the series, e.g. 500ms, 1m; chosen for some 20 to 60 rows unless given
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     pub interval: Option<i64>,
@@ -38,59 +38,15 @@ pub struct StatsArgs {
     pub common: Common,
 }
 
-/// `-T` of `stats`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum StatsFormat {
-    /// For people
-    Table,
-    /// One array of records
-    Json,
-    /// One record a line
-    Ndjson,
-    /// One section as comma-separated values, with a row of names
-    Csv,
-}
-
-/// `--only`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SectionName {
-    /// Response times
-    Times,
-    /// Servers and clients
-    Endpoints,
-    /// Frames and bytes by protocol
-    Hierarchy,
-    /// Queries and answers over time
-    Series,
-    /// What servers send for what they get
-    Amplification,
-    /// Losses and retransmissions
-    Losses,
-}
-
-impl From<SectionName> for Section {
-    fn from(name: SectionName) -> Section {
-        match name {
-            SectionName::Times => Section::Times,
-            SectionName::Endpoints => Section::Endpoints,
-            SectionName::Hierarchy => Section::Hierarchy,
-            SectionName::Series => Section::Series,
-            SectionName::Amplification => Section::Amplification,
-            SectionName::Losses => Section::Losses,
-        }
-    }
-}
-
 impl StatsArgs {
     /// The requested sections, each once, in the order in which they are shown.
     fn sections(&self) -> Vec<Section> {
-        let asked: Vec<Section> = self.only.iter().map(|&name| name.into()).collect();
-        Section::ALL.iter().copied().filter(|s| asked.is_empty() || asked.contains(s)).collect()
+        Section::ALL.iter().copied().filter(|s| self.only.is_empty() || self.only.contains(s)).collect()
     }
 
     /// What is wrong with the arguments, if anything.
     pub fn contradiction(&self) -> Option<&'static str> {
-        (self.format == StatsFormat::Csv && self.sections().len() != 1).then_some(
+        (matches!(self.format, Format::Rows(_)) && self.sections().len() != 1).then_some(
             "CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
              hierarchy, series, amplification and losses.",
         )
@@ -102,18 +58,13 @@ pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs
     let sections = args.sections();
     let mut stats = Stats::new(args.interval);
     let (totals, code) = read_all(&args.common, options, inputs, &mut stats)?;
-    let form = match args.format {
-        StatsFormat::Json => Some(Form::Json),
-        StatsFormat::Ndjson => Some(Form::Ndjson),
-        StatsFormat::Table | StatsFormat::Csv => None,
-    };
-    match (form, sections.as_slice()) {
-        (Some(form), sections) => {
+    match (args.format, sections.as_slice()) {
+        (Format::Records(form), sections) => {
             stats::records(&mut Output::new(to, form, false), &stats, &totals, sections)?;
         }
         _ if totals.files == 0 => {} // nothing was read, and that has been reported
-        (None, [section]) if args.format == StatsFormat::Csv => stats::csv(to, &stats, *section)?,
-        (None, sections) => {
+        (Format::Rows(_), [section]) => stats::csv(to, &stats, *section)?,
+        (_, sections) => {
             let screen = terminal::screen(args.color, &args.common);
             let screen = Screen { top: args.top.map(NonZeroUsize::get).or(screen.top), ..screen };
             stats::write(&mut wrap(to, &args.common), screen, &stats, &totals, sections)?;

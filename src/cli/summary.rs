@@ -1,7 +1,6 @@
 //! `qdissect summary`: its arguments and its execution.
 
-use super::choices::{Colour, TopArgs};
-use super::columns::RowFormat;
+use super::choices::{Colour, Format, ROW_FORMATS, TopArgs};
 use super::common_args::Common;
 use super::inputs::Inputs;
 use super::outcome::Done;
@@ -11,7 +10,7 @@ use super::terminal;
 use crate::pipeline::Options;
 use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
-use crate::report::{Form, Layout, Output, Totals, server_rows};
+use crate::report::{Layout, Output, Totals, server_rows};
 use clap::Args;
 use std::io;
 
@@ -19,8 +18,8 @@ use std::io;
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = RowFormat::Table, value_name = "FMT")]
-    pub format: RowFormat,
+    #[arg(short = 'T', long, value_parser = ROW_FORMATS, default_value = "table", value_name = "FMT")]
+    pub format: Format,
     #[command(flatten)]
     pub rows: TopArgs,
     /// When to use colours
@@ -35,23 +34,25 @@ pub fn summarise(to: &mut Target, args: &SummaryArgs, options: Options, inputs: 
     let (mut summary, common) = (Summary::default(), &args.common);
     let (totals, code) = read_all(common, options, inputs, &mut summary)?;
     let screen = args.rows.of(terminal::screen(args.color, common));
-    write_summary(to, (args.format.form(), args.format.layout()), screen, common, &summary, &totals)?;
+    write_summary(to, (args.format, None), screen, common, &summary, &totals)?;
     Ok((code, totals.files))
 }
 
-/// Writes a summary as records, as rows or as a screen.
+/// Writes a summary as records, as rows, in a `layout` if the user chose one, or as a screen.
 pub fn write_summary(
     to: &mut Target,
-    (form, layout): (Option<Form>, Option<Layout>),
+    (format, layout): (Format, Option<Layout>),
     screen: Screen,
     common: &Common,
     summary: &Summary,
     totals: &Totals,
 ) -> io::Result<()> {
-    match (form, layout) {
-        (Some(form), _) => summary::records(&mut Output::new(to, form, false), summary, totals),
+    match format {
+        Format::Records(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been reported
-        (None, Some(layout)) => server_rows::rows(to, layout, summary),
-        (None, None) => screen::write(&mut terminal::wrap(to, common), screen, summary, totals),
+        Format::Rows(style) => server_rows::rows(to, layout.unwrap_or(Layout::of(style)), summary),
+        Format::Text | Format::Tree => {
+            screen::write(&mut terminal::wrap(to, common), screen, summary, totals)
+        }
     }
 }

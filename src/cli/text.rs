@@ -68,11 +68,6 @@ impl Text {
         (before.matches('\n').count() + 1, column + 1)
     }
 
-    /// `FILE:LINE` of a byte offset.
-    pub fn line(&self, offset: usize) -> String {
-        format!("{}:{}", self.name, self.place(offset).0)
-    }
-
     /// `FILE:LINE:COLUMN: ` and the message.
     pub fn at(&self, offset: usize, what: &str) -> String {
         let (line, column) = self.place(offset);
@@ -114,7 +109,7 @@ mod tests {
         assert_eq!(text.place(7), (2, 1));
         assert_eq!(text.place(11), (2, 3), "two characters of two bytes each");
         assert_eq!(text.place(1_000), (3, 1), "behind the end");
-        assert_eq!((text.line(11), text.at(11, "Bad.")), ("a.toml:2".into(), "a.toml:2:3: Bad.".into()));
+        assert_eq!(text.at(11, "Bad."), "a.toml:2:3: Bad.");
         assert_eq!((text.offset(1, 5), text.offset(2, 5), text.offset(2, 2)), (4, 11, 7));
         assert_eq!(text.offset(99, 99), text.as_str().len());
     }

@@ -53,14 +53,19 @@ pub fn protocol(text: &str) -> Result<Id, String> {
 pub fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     let wrong = || format!("\"{text}\" is not of the form RULE=SEVERITY, for example SQP-TXN-010=warning.");
     let (rule, severity) = text.split_once('=').ok_or_else(wrong)?;
-    let severity = match severity.trim() {
-        "error" => Some(Severity::Error),
-        "warning" => Some(Severity::Warning),
-        "note" => Some(Severity::Note),
-        "off" => None,
-        other => return Err(absent("severity", other, &["error", "warning", "note", "off"])),
-    };
-    Ok((rule.trim().to_owned(), severity))
+    Ok((rule.trim().to_owned(), self::severity(severity.trim())?))
+}
+
+/// Parses a severity; `None` is off.
+pub fn severity(text: &str) -> Result<Option<Severity>, String> {
+    const KNOWN: [(&str, Option<Severity>); 4] = [
+        ("error", Some(Severity::Error)),
+        ("warning", Some(Severity::Warning)),
+        ("note", Some(Severity::Note)),
+        ("off", None),
+    ];
+    let found = KNOWN.iter().find(|(name, _)| *name == text).map(|(_, severity)| *severity);
+    found.ok_or_else(|| absent("severity", text, &KNOWN.map(|(name, _)| name)))
 }
 
 /// Parses the format and the path of a report.

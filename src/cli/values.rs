@@ -1,12 +1,12 @@
 //! Values of a configuration with their places in the file, and errors about them.
 
+use super::choices::Choices;
 use super::text::absent;
 use crate::check::matches;
 use crate::escape::quoted;
 use crate::similar::similar;
-use clap::ValueEnum;
 use toml::Spanned;
-use toml::de::{DeString, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
 /// An error at a place in the file.
 #[derive(Debug)]
@@ -19,8 +19,6 @@ pub struct Wrong {
 
 /// A value or a key with its place.
 pub type Value<'a> = Spanned<DeValue<'a>>;
-/// A key with its place.
-pub type Key<'a> = Spanned<DeString<'a>>;
 
 /// An error at the place of a value or key.
 pub fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
@@ -72,11 +70,10 @@ pub fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<
 }
 
 /// Expects one of the values that a command-line option accepts.
-pub fn choice<T: ValueEnum>(value: &Value<'_>, thing: &str) -> Result<T, Wrong> {
-    let known: Vec<_> = T::value_variants().iter().filter_map(T::to_possible_value).collect();
-    let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
+pub fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, Wrong> {
+    let known: Vec<_> = choices.names().collect();
     let name = string(value, known.first().copied().unwrap_or_default())?;
-    T::from_str(name, false).map_err(|_| wrong(value, absent(thing, name, &known)))
+    choices.find(name).ok_or_else(|| wrong(value, absent(thing, name, &known)))
 }
 
 #[cfg(test)]

@@ -176,10 +176,9 @@ fn settings(seeds: &mut Seeds) {
     }
     let known = "{\"version\": 1, \"findings\": [{\"fingerprint\": \"00a1b2c3d4e5f607:1\", \"rule\": \"SQP-STR-002\", \
                  \"severity\": \"error\", \"message\": \"m\", \"reason\": \"known\"}]}";
-    let list = "fail-on = \"note\"\ntimeout = \"1s 500ms\"\nselect = [\"SQP\"]\nignore = [\"SQP-TXN\"]\n[[suppress]]\n\
-                rule = \"SQP\"\nreason = \"lab\"\nuntil = 2026-12-31\nserver = \"192.0.2.1:7777\"\nfile = \"a*\"\n\
-                fingerprint = \"00a1b2c3d4e5f607:1\"\nfield = \"server_info.server_name\"\n";
-    for (config, known) in [("", known), (list, known), (list, &format!(" {known}")), ("", " {}")] {
+    let list = "fail-on = \"note\"\ntimeout = \"1s 500ms\"\nselect = [\"SQP\"]\nignore = [\"SQP-TXN\"]\n";
+    let reasons = "[ignore]\nSQP = \"lab\"\n\"SQP-STR-002\" = \"old host\"\n";
+    for (config, known) in [("", known), (list, known), (reasons, &format!(" {known}")), ("", " {}")] {
         seeds.add("config", format!("{config}\0{known}").into_bytes());
     }
 }
@@ -204,8 +203,8 @@ const MARKS: &[&[u8]] = &[
 ];
 /// Words of filters, configurations and baselines.
 const WORDS: &str = "== != < <= contains matches in and or not any all { } .. len count upper lower string true false late \
-                     answered unanswered error warning note off strict default lenient [[suppress]] [rules] [ports] reason \
-                     until server file fingerprint field rule version findings severity message";
+                     answered unanswered error warning note off strict default lenient [ignore] [rules] [ports] reason \
+                     fingerprint rule version findings severity message";
 /// Marks of what tools print.
 const TOOLS: &[&str] = &[
     "<Buffer ",

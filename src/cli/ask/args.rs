@@ -1,6 +1,6 @@
 //! The arguments of `ask`, as clap defines them.
 
-use crate::cli::choices::{CheckFormat, Colour, DumpFormat, FailOn};
+use crate::cli::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn};
 use crate::cli::common_args::{ConfigurationArgs, RuleArgs};
 use crate::cli::completion_values;
 use crate::cli::value_parsers::{report, timeout};
@@ -40,7 +40,7 @@ pub struct AskArgs {
     #[arg(long, value_name = "FMT=PATH", value_parser = report, requires = "check")]
     pub report: Vec<(CheckFormat, PathBuf)>,
     /// With --check: what makes it fail, with exit code 1
-    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", requires = "check")]
+    #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY", requires = "check")]
     pub fail_on: FailOn,
     /// The payload of each packet as hex and text, what is wrong in it marked
     #[arg(short = 'x')]
@@ -65,12 +65,10 @@ pub struct AskArgs {
 
 /// The names of the formats of `dump` and `check`.
 fn formats() -> PossibleValuesParser {
-    fn named<T: ValueEnum + 'static>() -> impl Iterator<Item = clap::builder::PossibleValue> {
-        T::value_variants().iter().filter_map(T::to_possible_value)
-    }
-    let mut all: Vec<_> = named::<DumpFormat>().chain(named::<CheckFormat>()).collect();
-    all.sort_by(|a, b| a.get_name().cmp(b.get_name()));
-    all.dedup_by(|a, b| a.get_name() == b.get_name());
-    let all = all.into_iter().map(|value| clap::builder::PossibleValue::new(value.get_name().to_owned()));
+    let check = CheckFormat::value_variants().iter().filter_map(CheckFormat::to_possible_value);
+    let check: Vec<_> = check.map(|value| value.get_name().to_owned()).collect();
+    let mut all: Vec<_> = DUMP_FORMATS.names().map(str::to_owned).chain(check).collect();
+    all.sort();
+    all.dedup();
     PossibleValuesParser::new(all)
 }

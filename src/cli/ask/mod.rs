@@ -4,7 +4,7 @@ pub mod args;
 mod client;
 
 use super::args::{Command, Reading};
-use super::choices::{CheckFormat, DumpFormat};
+use super::choices::{CheckFormat, DUMP_FORMATS, Format};
 use super::command_line::parse;
 use super::common_args::Common;
 use super::config::Config;
@@ -155,12 +155,11 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
             (check.fail_on, check.color) = (args.fail_on, args.color);
         }
         Reading::Dump(dump) => {
-            let format =
-                format.map(|name| DumpFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
-            dump.format = format.unwrap_or(DumpFormat::Tree);
+            let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
+            dump.format = format.unwrap_or(Format::Tree);
             dump.all = true;
             // The headers below the protocol are this machine's own and of no interest.
-            if dump.format == DumpFormat::Tree {
+            if dump.format == Format::Tree {
                 dump.detail.only = vec![Shown::Query(args.proto)];
             }
             (dump.detail.hex, dump.detail.color) = (args.hex, args.color);

@@ -1,8 +1,10 @@
 //! The arguments of `generate`, as clap defines them.
 
+use crate::cli::choices::SHELLS;
 use crate::schema;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
 use std::path::PathBuf;
 
 /// `qdissect generate`
@@ -20,24 +22,8 @@ pub enum GenerateCommand {
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
     /// The shell
-    #[arg(value_enum, value_name = "SHELL")]
-    pub shell: ShellName,
-}
-
-/// The shells that there are completions for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ShellName {
-    /// Bash
-    Bash,
-    /// Zsh
-    Zsh,
-    /// Fish
-    Fish,
-    /// PowerShell
-    #[value(name = "powershell")]
-    PowerShell,
-    /// Elvish
-    Elvish,
+    #[arg(value_parser = SHELLS, value_name = "SHELL")]
+    pub shell: Shell,
 }
 
 /// `qdissect generate man`

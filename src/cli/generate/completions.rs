@@ -1,7 +1,6 @@
 //! Completion scripts for shells. The scripts that clap generates are amended, because clap does not know that files, options
 //! and filters may take the place of a subcommand, and leaves out values of positional arguments and interfaces.
 
-use super::args::ShellName;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 
@@ -19,22 +18,17 @@ const FIRST_WORD: &str = r#"            if [[ ${cur} != -* && ${COMP_CWORD} -eq 
 "#;
 
 /// The completion script for a shell.
-pub fn script(shell: ShellName, command: &Command) -> String {
-    let (shell, amend): (_, fn(&str, &Command) -> String) = match shell {
-        ShellName::Bash => (Shell::Bash, bash),
-        ShellName::Zsh => (Shell::Zsh, zsh),
-        ShellName::Fish => (Shell::Fish, fish),
-        ShellName::PowerShell => (Shell::PowerShell, unchanged),
-        ShellName::Elvish => (Shell::Elvish, unchanged),
-    };
+pub fn script(shell: Shell, command: &Command) -> String {
     let mut script = vec![];
     let mut with_options = with_default_form(command.clone());
     clap_complete::generate(shell, &mut with_options, command.get_name(), &mut script);
-    amend(&String::from_utf8_lossy(&script), command)
-}
-
-fn unchanged(script: &str, _: &Command) -> String {
-    script.to_owned()
+    let script = String::from_utf8_lossy(&script);
+    match shell {
+        Shell::Bash => bash(&script, command),
+        Shell::Zsh => zsh(&script),
+        Shell::Fish => fish(&script, command),
+        _ => script.into_owned(),
+    }
 }
 
 /// Adds the options that may be given without a subcommand.
@@ -78,7 +72,7 @@ fn bash(script: &str, command: &Command) -> String {
 }
 
 /// Completes files as well as subcommands. After a file in first place, it completes the arguments of `dump`.
-fn zsh(script: &str, _: &Command) -> String {
+fn zsh(script: &str) -> String {
     let commands = "    _describe -t commands 'qdissect commands' commands \"$@\"\n";
     let script = script.replacen(commands, &format!("{commands}    _files\n"), 1);
     // Inside single quotes, single quotes are written '\''.

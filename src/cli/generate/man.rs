@@ -114,9 +114,8 @@ fn status() -> String {
 
 /// The examples, as lines that can be copied; empty if there are none.
 fn examples(command: &Command, heading: &str) -> String {
-    let name = command.get_bin_name().unwrap_or_default();
-    let path: Vec<_> = name.split(' ').skip(1).collect();
-    let lines = help::examples(&path).iter().map(|(line, what)| {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let lines = help::examples_of(name).into_iter().map(|(line, what)| {
         format!("{}:\n.PP\n.nf\n.RS 4\n{}\n.RE\n.fi\n.PP\n", literal(what), literal(line))
     });
     let lines: String = lines.collect();

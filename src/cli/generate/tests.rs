@@ -1,22 +1,21 @@
 //! Compares generated files with the command line, and has the programs that read them check them.
 #![allow(clippy::panic)] // tests fail by panicking
 
-use super::args::ShellName;
 use super::*;
 use crate::protocols::Id;
 use clap::{Arg, Command};
+use clap_complete::Shell;
 use std::fs;
 use std::process;
 
-const SHELLS: [ShellName; 5] =
-    [ShellName::Bash, ShellName::Zsh, ShellName::Fish, ShellName::PowerShell, ShellName::Elvish];
+const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell, Shell::Elvish];
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("it is UTF-8")
 }
 
 /// The script for a shell.
-fn script_for(shell: ShellName) -> String {
+fn script_for(shell: Shell) -> String {
     completions::script(shell, &command_line())
 }
 
@@ -70,11 +69,11 @@ fn every_subcommand_and_option_is_completed_in_every_shell() {
             assert!(script.contains(command.get_name()), "{shell:?}: {}", command.get_name());
             for option in options(&command) {
                 let long = option.get_long().is_none_or(|long| match shell {
-                    ShellName::Fish => script.contains(&format!("-l {long}")),
+                    Shell::Fish => script.contains(&format!("-l {long}")),
                     _ => script.contains(&format!("--{long}")),
                 });
                 let short = option.get_short().is_none_or(|short| match shell {
-                    ShellName::Fish => script.contains(&format!("-s {short}")),
+                    Shell::Fish => script.contains(&format!("-s {short}")),
                     _ => script.contains(&format!("-{short}")),
                 });
                 assert!(long && short, "{shell:?}: {} {}", command.get_name(), option.get_id());
@@ -95,7 +94,7 @@ fn what_is_refused_is_not_offered() {
     if cfg!(unix) {
         assert!(hidden(&all).is_some_and(|hidden| hidden > 3));
         assert_eq!(hidden(&offered), Some(0));
-        let script = script_for(ShellName::Bash);
+        let script = script_for(Shell::Bash);
         let opts = script.lines().find(|line| line.contains("opts=") && line.contains("--autostop"));
         assert!(opts.is_some_and(|opts| !opts.contains("--follow") && opts.contains("--write")), "{opts:?}");
     }
@@ -103,7 +102,7 @@ fn what_is_refused_is_not_offered() {
 
 #[test]
 fn values_are_completed() {
-    let script = script_for(ShellName::Bash);
+    let script = script_for(Shell::Bash);
     let protocols = Id::ALL.iter().map(|id| id.info().name).collect::<Vec<_>>().join(" ");
     for words in [&protocols, "text tree json ndjson ek fields csv tsv", "strict default lenient"] {
         assert!(script.contains(&format!("compgen -W \"{words}\"")), "{words}");
@@ -116,7 +115,7 @@ fn values_are_completed() {
 
 #[test]
 fn bash_completes_what_is_begun() {
-    let script = script_for(ShellName::Bash);
+    let script = script_for(Shell::Bash);
     accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
     let asked = [
         ("qdissect", "stat", "stats"),
@@ -152,13 +151,13 @@ fn bash_completes_what_is_begun() {
 
 #[test]
 fn other_shells_take_their_scripts() {
-    accepted(&script_for(ShellName::Zsh), &[("zsh", &["-n"])]);
-    accepted(&script_for(ShellName::Fish), &[("fish", &["--no-execute"])]);
+    accepted(&script_for(Shell::Zsh), &[("zsh", &["-n"])]);
+    accepted(&script_for(Shell::Fish), &[("fish", &["--no-execute"])]);
 }
 
 #[test]
 fn fish_completes_values_that_clap_leaves_out() {
-    let script = script_for(ShellName::Fish);
+    let script = script_for(Shell::Fish);
     let line = |has: &[&str]| script.lines().any(|line| has.iter().all(|part| line.contains(part)));
     assert!(line(&["using_subcommand rule; and not", " -a \"", " GEN GEN-001 "]));
     assert!(line(&["using_subcommand protocol; and not", " -a \"sqp "]));
@@ -198,9 +197,15 @@ fn the_page_tells_exit_codes_and_examples_that_can_be_copied() {
         return;
     };
     let read = text(groff.stdout);
-    let paths = [&[][..], &["dump"], &["check"], &["rule", "show"], &["generate", "completions"]];
-    for (line, _) in paths.iter().flat_map(|path| crate::cli::help::examples(path)) {
-        assert!(read.lines().any(|read| read.trim() == *line), "{line} in {read}");
+    let of = [
+        "qdissect",
+        "qdissect dump",
+        "qdissect check",
+        "qdissect rule show",
+        "qdissect generate completions",
+    ];
+    for (line, _) in of.into_iter().flat_map(crate::cli::help::examples_of) {
+        assert!(read.lines().any(|read| read.trim() == line), "{line} in {read}");
     }
 }
 

@@ -1,13 +1,12 @@
 //! The arguments of `hex`, as clap defines them.
 
-use crate::cli::choices::{Colour, Confidence};
+use crate::cli::choices::{CONFIDENCE, Colour, Format, HEX_FORMATS};
 use crate::cli::common_args::{Common, ConfigurationArgs, RuleArgs, SaveArgs};
 use crate::cli::completion_values;
 use crate::cli::value_parsers::{decode_as, timeout};
 use crate::contract::Budget;
 use crate::pasted;
-use crate::protocols::Id;
-use crate::report::Form;
+use crate::protocols::{Id, Level};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -24,8 +23,8 @@ pub struct HexArgs {
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = HexFormat::Text, value_name = "FMT")]
-    pub format: HexFormat,
+    #[arg(short = 'T', long, value_parser = HEX_FORMATS, default_value = "text", value_name = "FMT")]
+    pub format: Format,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -39,8 +38,8 @@ pub struct HexArgs {
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     timeout: Option<i64>,
     /// Least confidence of what is dissected
-    #[arg(long, value_enum, default_value_t = Confidence::Low, value_name = "LEVEL")]
-    min_confidence: Confidence,
+    #[arg(long, value_parser = CONFIDENCE, default_value = "low", value_name = "LEVEL")]
+    min_confidence: Level,
     #[command(flatten)]
     rules: RuleArgs,
     #[command(flatten)]
@@ -51,28 +50,6 @@ pub struct HexArgs {
     /// Show passwords, which are masked otherwise
     #[arg(long)]
     show_secrets: bool,
-}
-
-/// `-T` of `hex`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum HexFormat {
-    /// The line of `dump`, fields and findings of each datagram
-    Text,
-    /// One array of records, as `dump` has them
-    Json,
-    /// One record a line
-    Ndjson,
-}
-
-impl HexFormat {
-    /// The format of records, or `None` for text.
-    pub fn form(self) -> Option<Form> {
-        match self {
-            HexFormat::Text => None,
-            HexFormat::Json => Some(Form::Json),
-            HexFormat::Ndjson => Some(Form::Ndjson),
-        }
-    }
 }
 
 /// `--input-format`

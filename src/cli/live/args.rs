@@ -1,12 +1,12 @@
 //! The arguments of `qdissect live`.
 
-use crate::cli::choices::{DumpFormat, TopArgs};
+use crate::cli::choices::{DUMP_FORMATS, Format, TopArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
 use crate::escape::shown;
 use crate::filter::Columns;
-use crate::report::Layout;
+use crate::report::{Layout, Style};
 use crate::similar::similar;
 use clap::Args;
 use std::time::Duration;
@@ -42,8 +42,8 @@ pub struct LiveArgs {
     #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain"])]
     pub summary: bool,
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = DumpFormat::Text, value_name = "FMT")]
-    pub format: DumpFormat,
+    #[arg(short = 'T', long, value_parser = DUMP_FORMATS, default_value = "text", value_name = "FMT")]
+    pub format: Format,
     #[command(flatten)]
     pub columns: ColumnArgs,
     /// Also the datagrams that no protocol claims
@@ -79,7 +79,7 @@ impl LiveArgs {
     /// # Errors
     /// A sentence, if columns and format do not go together.
     pub fn chosen(&self) -> Result<Option<(Columns, Layout)>, String> {
-        if self.summary && self.format == DumpFormat::Fields {
+        if self.summary && self.format == Format::Rows(Style::Plain) {
             return Err(
                 "-T fields is for packets; name another format for --summary, for example csv.".into()
             );

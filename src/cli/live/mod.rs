@@ -113,12 +113,12 @@ impl Capture<'_> {
         let args = self.args;
         let quiet = args.common.quiet;
         match (chosen, args.format.form()) {
-            (chosen, form) if args.summary => {
+            (chosen, _) if args.summary => {
                 let mut summary = Summary::default();
                 let (totals, code) = self.run(options, &mut summary)?;
-                let form = (form, chosen.map(|(_, layout)| layout));
+                let format = (args.format, chosen.map(|(_, layout)| layout));
                 let screen = args.rows.of(terminal::screen(args.detail.color, &args.common));
-                write_summary(to, form, screen, &args.common, &summary, &totals)?;
+                write_summary(to, format, screen, &args.common, &summary, &totals)?;
                 Ok((code, totals.files))
             }
             (Some(chosen), _) => {

@@ -1,6 +1,6 @@
 //! The arguments of `rule` and `protocol`, as clap defines them.
 
-use crate::cli::choices::{Colour, TableFormat};
+use crate::cli::choices::{Colour, Format, TABLE_FORMATS};
 use crate::cli::completion_values;
 use crate::protocols::Id;
 use clap::{Args, Subcommand};
@@ -64,8 +64,8 @@ pub struct ProtocolShowArgs {
 #[derive(Debug, Args)]
 pub struct How {
     /// Output format
-    #[arg(short = 'T', long, value_enum, default_value_t = TableFormat::Table, value_name = "FMT")]
-    pub format: TableFormat,
+    #[arg(short = 'T', long, value_parser = TABLE_FORMATS, default_value = "table", value_name = "FMT")]
+    pub format: Format,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,

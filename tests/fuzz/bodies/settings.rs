@@ -1,4 +1,4 @@
-//! What a user writes: `qdissect.toml` with suppressions, and a baseline. Both are read by `qdissect check` itself.
+//! What a user writes: `qdissect.toml` with reasons, and a baseline. Both are read by `qdissect check` itself.
 //!
 //! ```text
 //! the configuration │ a zero byte │ a baseline, if there is one; it is to be updated if it begins with a blank
