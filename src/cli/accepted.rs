@@ -2,7 +2,7 @@
 
 use super::baseline::Baseline;
 use super::config::Config;
-use super::outcome::why;
+use super::diagnostics::why;
 use super::output::Target;
 use crate::check::matches;
 use crate::escape::shown;
@@ -98,7 +98,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recordings::{THERE, example};
+    use super::super::tests_recordings::{THERE, example};
     use super::super::text::Text;
     use super::*;
 

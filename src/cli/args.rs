@@ -1,17 +1,17 @@
 //! The command line as clap defines it: the subcommands, each with its own options.
 
-use super::ask::args::AskArgs;
+use super::ask::AskArgs;
 use super::check::CheckArgs;
 use super::common_args::Common;
 use super::dump::DumpArgs;
-use super::exchanges::ExchangesArgs;
+use super::dump::ExchangesArgs;
 use super::export::ExportArgs;
-use super::generate::args::GenerateCommand;
-use super::hex::args::HexArgs;
-use super::report::ReportArgs;
-use super::show::args::{ProtocolCommand, RuleCommand};
-use super::stats::StatsArgs;
-use super::summary::SummaryArgs;
+use super::generate::GenerateCommand;
+use super::hex::HexArgs;
+use super::overview::ReportArgs;
+use super::overview::StatsArgs;
+use super::overview::SummaryArgs;
+use super::show::{ProtocolCommand, RuleCommand};
 use super::view::ViewArgs;
 use clap::{Parser, Subcommand};
 

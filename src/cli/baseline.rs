@@ -158,7 +158,7 @@ fn block(values: [&str; 5]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recordings::{HERE, THERE, example};
+    use super::super::tests_recordings::{HERE, THERE, example};
     use super::*;
     use crate::rule::Step;
     use crate::verdict::Verdict;

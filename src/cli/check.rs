@@ -4,13 +4,12 @@ use super::accepted::Accepted;
 use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_STYLES, SHOW};
 use super::common_args::Common;
 use super::config::Config;
-use super::diagnostics::{error, note};
+use super::diagnostics::{Done, FAILED, OK, error, note, refuse, why};
 use super::inputs::Inputs;
-use super::outcome::{Done, FAILED, OK, refuse, why};
 use super::output::Target;
 use super::save::read_all;
-use super::value_parsers::{protocol, report};
-use super::{completion_values, interrupt, terminal};
+use super::value_parsers::{self, protocol, report};
+use super::{interrupt, terminal};
 use crate::escape::harmless;
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
@@ -47,7 +46,7 @@ pub struct CheckArgs {
     #[arg(long, value_parser = SHOW, value_name = "SEVERITY")]
     pub show: Option<Severity>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
-    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
+    #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
     pub require: Vec<Id>,
     /// Fail, with exit code 3, unless that share of a protocol's rules was checked
     #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
@@ -203,7 +202,7 @@ fn wants_page(args: &CheckArgs) -> bool {
 /// written, and returns whether all of them were.
 fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::Result<bool> {
     let mut out = BufWriter::with_capacity(BUFFER, to);
-    write_report(&mut out, args.format, judged, args)?;
+    write_report(&mut out, args.format, judged, args, false)?;
     out.flush()?;
     let mut all = true;
     judged.verdict.show = shown(args, CheckFormat::Markdown);
@@ -307,30 +306,34 @@ fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
     }
 }
 
+/// Writes a report: the result, or a `further` one in a file, which is complete whatever the result leaves out.
 fn write_report(
     mut out: &mut dyn Write,
     format: CheckFormat,
     judged: &mut Judged,
     args: &CheckArgs,
+    further: bool,
 ) -> io::Result<()> {
     let Judged { verdict, page } = judged;
     verdict.show = shown(args, format);
+    let quiet = args.common.quiet && !further;
     match format {
+        CheckFormat::Table if further => verdict::table(&mut out, verdict, (false, u16::MAX), quiet),
         CheckFormat::Table => {
             let terminal = terminal::is_result_shown(&args.common);
             let width = if terminal { terminal::width(terminal) } else { u16::MAX };
             let mut out = terminal::wrap(&mut out, &args.common);
-            verdict::table(
-                &mut out,
-                verdict,
-                (terminal::coloured(args.color, terminal), width),
-                args.common.quiet,
-            )?;
+            verdict::table(&mut out, verdict, (terminal::coloured(args.color, terminal), width), quiet)?;
             out.flush()
         }
-        CheckFormat::Concise => verdict::concise(out, verdict, args.common.quiet),
+        CheckFormat::Concise => verdict::concise(out, verdict, quiet),
         CheckFormat::Json => verdict::json(out, verdict),
-        CheckFormat::Ndjson => verdict::ndjson(out, verdict),
+        CheckFormat::Ndjson => {
+            if further {
+                verdict.finding_records().try_for_each(|finding| writeln!(out, "{}", harmless(&finding)))?;
+            }
+            verdict::ndjson(out, verdict)
+        }
         CheckFormat::Csv => verdict::csv(out, verdict),
         CheckFormat::Sarif => verdict::sarif(out, verdict, sarif_style(args)),
         CheckFormat::Junit => verdict::junit(out, verdict, args.junit_style, args.fail_on),
@@ -362,16 +365,7 @@ fn step_summary(verdict: &Verdict) -> io::Result<()> {
 fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &CheckArgs) -> io::Result<()> {
     let mut file = Target::open(Some(path))?;
     let mut target = BufWriter::new(&mut file);
-    let verdict = &mut judged.verdict;
-    verdict.show = shown(args, format);
-    if format == CheckFormat::Ndjson {
-        verdict.finding_records().try_for_each(|finding| writeln!(target, "{}", harmless(&finding)))?;
-    }
-    match format {
-        CheckFormat::Table => verdict::table(&mut target, verdict, (false, u16::MAX), false)?,
-        CheckFormat::Concise => verdict::concise(&mut target, verdict, false)?,
-        other => write_report(&mut target, other, judged, args)?,
-    }
+    write_report(&mut target, format, judged, args, true)?;
     target.flush()?;
     drop(target);
     file.complete(true)

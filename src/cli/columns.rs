@@ -2,7 +2,7 @@
 
 use super::choices::Format;
 use super::common_args::Common;
-use super::filter;
+use super::read;
 use super::text::perhaps;
 use crate::escape::quoted;
 use crate::filter::Columns;
@@ -41,53 +41,55 @@ pub struct ColumnArgs {
     /// How columns are written: header=y|n, separator=/t|/s|CHAR, quote=d|s|n, occurrence=f|l|a, aggregator=,|/s|CHAR,
     /// bom=y|n; may be repeated
     #[arg(short = 'E', value_name = "OPT=VAL", value_parser = choice)]
-    pub layout: Vec<Choice>,
+    pub layout: Vec<String>,
 }
 
-/// One argument of `-E`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    Mark(bool),
-    Header(bool),
-    Separator(char),
-    Quote(Option<char>),
-    Occurrence(Occurrence),
-    Aggregator(char),
-}
-
-fn choice(text: &str) -> Result<Choice, String> {
+/// Checks an argument of `-E`, and returns it.
+fn choice(text: &str) -> Result<String, String> {
     const KEYS: [&str; 6] = ["bom", "header", "separator", "quote", "occurrence", "aggregator"];
     let known = "known are header=y|n, separator=/t|/s|CHAR, quote=d|s|n, occurrence=f|l|a, \
                  aggregator=,|/s|CHAR and bom=y|n";
-    let wrong = || format!("{} says nothing about columns; {known}.", quoted(text));
-    let (key, value) = text.split_once('=').ok_or_else(wrong)?;
-    let yes = || match value.to_ascii_lowercase().as_str() {
-        "y" => Ok(true),
-        "n" => Ok(false),
-        _ => Err(wrong()),
-    };
-    Ok(match key {
-        "bom" => Choice::Mark(yes()?),
-        "header" => Choice::Header(yes()?),
-        "separator" => Choice::Separator(character(value).ok_or_else(wrong)?),
-        "aggregator" => Choice::Aggregator(character(value).ok_or_else(wrong)?),
-        "quote" => Choice::Quote(match value {
-            "d" => Some('"'),
-            "s" => Some('\''),
-            "n" => None,
-            _ => return Err(wrong()),
-        }),
-        "occurrence" => Choice::Occurrence(match value {
-            "f" => Occurrence::First,
-            "l" => Occurrence::Last,
-            "a" => Occurrence::All,
-            _ => return Err(wrong()),
-        }),
-        _ if similar(key, KEYS).is_some() => {
-            return Err(format!("There is no option of columns {}{}", quoted(key), perhaps(key, &KEYS)));
+    match text.split_once('=') {
+        Some(_) if apply(text, &mut Layout::of(Style::Plain)).is_some() => Ok(text.to_owned()),
+        Some((key, _)) if !KEYS.contains(&key) && similar(key, KEYS).is_some() => {
+            Err(format!("There is no option of columns {}{}", quoted(key), perhaps(key, &KEYS)))
         }
-        _ => return Err(wrong()),
-    })
+        _ => Err(format!("{} says nothing about columns; {known}.", quoted(text))),
+    }
+}
+
+/// Applies an argument of `-E` to a layout; `None` if it says nothing about columns.
+fn apply(text: &str, layout: &mut Layout) -> Option<()> {
+    let (key, value) = text.split_once('=')?;
+    let yes = || match value.to_ascii_lowercase().as_str() {
+        "y" => Some(true),
+        "n" => Some(false),
+        _ => None,
+    };
+    match key {
+        "bom" => layout.mark = yes()?,
+        "header" => layout.header = yes()?,
+        "separator" => layout.separator = character(value)?,
+        "aggregator" => layout.aggregator = character(value)?,
+        "quote" => {
+            layout.quote = match value {
+                "d" => Some('"'),
+                "s" => Some('\''),
+                "n" => None,
+                _ => return None,
+            }
+        }
+        "occurrence" => {
+            layout.occurrence = match value {
+                "f" => Occurrence::First,
+                "l" => Occurrence::Last,
+                "a" => Occurrence::All,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    }
+    Some(())
 }
 
 /// Parses a character: the character itself, or the name of one that is hard to type.
@@ -122,14 +124,7 @@ impl ColumnArgs {
         };
         let mut layout = Layout::of(style);
         for choice in &self.layout {
-            match *choice {
-                Choice::Mark(mark) => layout.mark = mark,
-                Choice::Header(header) => layout.header = header,
-                Choice::Separator(separator) => layout.separator = separator,
-                Choice::Quote(quote) => layout.quote = quote,
-                Choice::Occurrence(occurrence) => layout.occurrence = occurrence,
-                Choice::Aggregator(aggregator) => layout.aggregator = aggregator,
-            }
+            let _ = apply(choice, &mut layout); // it was checked when it was parsed
         }
         Ok(Some((columns, layout)))
     }
@@ -143,7 +138,7 @@ pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush
 
 /// Prints warnings about headers, values and exchanges that the columns could not take into account.
 pub fn remark<W: Write>(rows: &Fields<W>) {
-    filter::remark("The columns", rows.missed());
+    read::remark("The columns", rows.missed());
 }
 
 #[cfg(test)]
@@ -152,19 +147,24 @@ mod tests {
 
     #[test]
     fn options_of_columns_are_read_as_tshark_reads_them() {
-        for (text, read) in [
-            ("header=y", Choice::Header(true)),
-            ("header=N", Choice::Header(false)),
-            ("bom=y", Choice::Mark(true)),
-            ("separator=/t", Choice::Separator('\t')),
-            ("separator=/s", Choice::Separator(' ')),
-            ("separator==", Choice::Separator('=')),
-            ("aggregator=,", Choice::Aggregator(',')),
-            ("quote=s", Choice::Quote(Some('\''))),
-            ("quote=n", Choice::Quote(None)),
-            ("occurrence=l", Choice::Occurrence(Occurrence::Last)),
+        let usual = Layout { quote: Some('"'), ..Layout::of(Style::Plain) };
+        let named = Layout { header: true, ..usual };
+        for (text, before, after) in [
+            ("header=y", usual, named),
+            ("header=N", named, usual),
+            ("bom=y", usual, Layout { mark: true, ..usual }),
+            ("separator=/t", Layout { separator: ';', ..usual }, Layout { separator: '\t', ..usual }),
+            ("separator=/s", usual, Layout { separator: ' ', ..usual }),
+            ("separator==", usual, Layout { separator: '=', ..usual }),
+            ("aggregator=;", usual, Layout { aggregator: ';', ..usual }),
+            ("quote=s", usual, Layout { quote: Some('\''), ..usual }),
+            ("quote=n", usual, Layout { quote: None, ..usual }),
+            ("occurrence=l", usual, Layout { occurrence: Occurrence::Last, ..usual }),
         ] {
-            assert_eq!(choice(text), Ok(read), "{text}");
+            assert_eq!(choice(text).as_deref(), Ok(text));
+            let mut layout = before;
+            assert_eq!(apply(text, &mut layout), Some(()));
+            assert_eq!(format!("{layout:?}"), format!("{after:?}"), "{text}");
         }
         for text in ["header", "header=", "separator=", "separator=ab", "quote=x", "occurrence=z", "foo=1"] {
             assert!(choice(text).unwrap_err().contains("separator=/t|/s|CHAR"), "{text}");

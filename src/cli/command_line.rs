@@ -1,11 +1,14 @@
-//! The command line as users see it, and the parsing of arguments.
+//! The command line as users see it, the parsing of arguments, and the subcommand that they imply.
 
-use super::args::Cli;
+use super::args::{Cli, Reading};
 use super::help;
-use super::implied_command::advise;
+use crate::similar::similar;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+use clap::{Arg, ArgMatches, Command, CommandFactory, Error, FromArgMatches};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Subcommands that read captures.
 const READERS: [&str; 7] = ["summary", "dump", "check", "exchanges", "stats", "report", "view"];
@@ -49,8 +52,253 @@ pub fn parse(args: Vec<OsString>) -> Result<(Cli, ArgMatches), Error> {
     Ok((cli, matches))
 }
 
+/// The arguments of `dump` or `check`, as if the user had given none.
+///
+/// # Errors
+/// When that is not possible.
+pub fn defaults(name: &str) -> Result<Reading, String> {
+    match parse(["qdissect", name].map(Into::into).to_vec()).map_err(|e| e.to_string())?.0.command {
+        super::args::Command::Read(reading) => Ok(*reading),
+        _ => Err("A command is missing.".to_owned()),
+    }
+}
+
 /// Whether an option of the subcommand was given on the command line. A configuration does not override it then.
 pub fn given(matches: &ArgMatches, option: &str) -> bool {
     let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
     own == Some(ValueSource::CommandLine)
+}
+
+/// Options, by clap's ids, that ask for packets if no subcommand is given.
+const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
+/// Formats that ask for packets if no subcommand is given.
+const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
+/// Inserts the implied subcommand if the arguments do not begin with one, and `show` before the name of a rule or protocol.
+///
+/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one.
+pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
+    let cli = Cli::command();
+    let own = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
+    let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
+        args.insert(1, "summary".into());
+        return args;
+    };
+    if let Some(command) = cli.find_subcommand(first) {
+        let noun = command.has_subcommands() && command.get_name() != "generate";
+        let name = |word: &str| !own(word) && similar(word, ["list", "show"]).is_none();
+        if noun && args.get(2).is_some_and(|word| name(&word.to_string_lossy())) {
+            args.insert(2, "show".into());
+        }
+        return args;
+    }
+    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
+    if !(own(first) || mistyped) {
+        let packets = cli.find_subcommand("dump").is_some_and(|dump| ask_for_packets(dump, &args[1..]));
+        args.insert(1, if packets { "dump" } else { "summary" }.into());
+    }
+    args
+}
+
+/// Whether the arguments ask for output that only `dump` has.
+fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
+    let asks = |option: &Arg, value: Option<&str>| {
+        let id = option.get_id().as_str();
+        PACKETS.contains(&id) || id == "format" && value.is_some_and(|value| PACKET_FORMATS.contains(&value))
+    };
+    let mut words = args.iter().map(|arg| arg.to_str().unwrap_or_default());
+    while let Some(word) = words.next().filter(|word| *word != "--") {
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) =
+                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let Some(option) = dump.get_arguments().find(|a| a.get_long() == Some(name)) else { continue };
+            if asks(option, value.or_else(|| takes(option).then(|| words.next()).flatten())) {
+                return true;
+            }
+            continue;
+        }
+        let mut rest = word.strip_prefix('-').unwrap_or_default();
+        while let Some(short) = rest.chars().next() {
+            rest = rest.get(short.len_utf8()..).unwrap_or_default();
+            let Some(option) = dump.get_arguments().find(|a| a.get_short() == Some(short)) else { continue };
+            // In a cluster of short options, everything after an option that takes a value is its value.
+            let value = match std::mem::take(&mut rest) {
+                flags if !takes(option) => {
+                    rest = flags;
+                    None
+                }
+                "" => words.next(),
+                value => Some(value.strip_prefix('=').unwrap_or(value)),
+            };
+            if asks(option, value) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+fn takes(option: &Arg) -> bool {
+    option.get_action().takes_values()
+}
+
+/// Adds to an error about an option or format which subcommand of `command` it belongs to.
+pub fn advise(mut e: Error, command: &Command) -> Error {
+    let text = |kind| match e.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let (name, owners) = match (e.kind(), option, value) {
+        (ErrorKind::UnknownArgument, Some(option), _) => {
+            let owners = owners(command, |arg| is_called(arg, &option));
+            if owners.is_empty() {
+                // That it could be the name of a file is no help.
+                e.remove(ContextKind::Suggested);
+                if let Some(meant) = taking(command, option.trim_start_matches('-')) {
+                    e.remove(ContextKind::SuggestedArg);
+                    suggest(&mut e, format!("{meant} exists"));
+                }
+            }
+            (option, owners)
+        }
+        (ErrorKind::InvalidValue, Some(option), Some(value)) if option.contains("--format") => {
+            let knows =
+                |arg: &Arg| arg.get_possible_values().iter().any(|known| known.matches(&value, false));
+            let owners = owners(command, |arg| arg.get_id() == "format" && knows(arg));
+            (format!("-T {value}"), owners)
+        }
+        _ => return e,
+    };
+    if !owners.is_empty() {
+        let owners: Vec<_> = owners.iter().map(|owner| format!("`qdissect {owner}`")).collect();
+        let owners = match owners.as_slice() {
+            [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+            owners => owners.join(""),
+        };
+        e.remove(ContextKind::SuggestedArg);
+        suggest(&mut e, format!("{name} belongs to {owners}"));
+    }
+    e
+}
+
+fn suggest(e: &mut Error, tip: String) {
+    e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+}
+
+/// The option with this value, if only one option of all subcommands has it: `--profile strict`.
+fn taking(command: &Command, value: &str) -> Option<String> {
+    let has = |arg: &&Arg| arg.get_possible_values().iter().any(|known| known.get_name() == value);
+    let all = command.get_subcommands().flat_map(|sub| sub.get_arguments().filter(has));
+    let mut options: Vec<_> = all.filter_map(Arg::get_long).collect();
+    options.sort_unstable();
+    options.dedup();
+    match options.as_slice() {
+        [only] => Some(format!("--{only} {value}")),
+        _ => None,
+    }
+}
+
+fn is_called(arg: &Arg, name: &str) -> bool {
+    match name.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long),
+        None => name.strip_prefix('-').is_some_and(|short| arg.get_short() == short.chars().next()),
+    }
+}
+
+/// The names of the subcommands with a visible argument for which `has` is true.
+fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
+    let mut found = vec![];
+    for command in command.get_subcommands() {
+        let below =
+            command.get_subcommands().map(|sub| (format!("{} {}", command.get_name(), sub.get_name()), sub));
+        for (name, sub) in [(command.get_name().to_owned(), command)].into_iter().chain(below) {
+            if sub.get_arguments().any(|arg| !arg.is_hide_set() && has(arg)) {
+                found.push(name);
+            }
+        }
+    }
+    // `ask` has many options of other subcommands; it is named only if no other subcommand has the option.
+    if found.len() > 1 {
+        found.retain(|name| name != "ask");
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(args: &[&str]) -> Vec<String> {
+        let args = args.iter().map(OsString::from).collect();
+        with_subcommand(args).iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn summary_is_understood_where_no_command_stands() {
+        for (args, first) in [
+            (&["qdissect"][..], "summary"),
+            (&["qdissect", "a.pcap"], "summary"),
+            (&["qdissect", "-q", "a.pcap"], "summary"),
+            (&["qdissect", "-"], "summary"),
+            (&["qdissect", "./dump"], "summary"),
+            (&["qdissect", "dump", "a.pcap"], "dump"),
+            (&["qdissect", "dumb"], "dumb"),
+            (&["qdissect", "--help"], "--help"),
+        ] {
+            assert_eq!(with(args)[1], first, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn options_that_only_packets_have_ask_for_them() {
+        for (args, first) in [
+            ("-V a.pcap", "dump"),
+            ("-qx a.pcap", "dump"),
+            ("a.pcap -O sqp", "dump"),
+            ("-T fields -e frame.number a.pcap", "dump"),
+            ("-Ttree a.pcap", "dump"),
+            ("a.pcap --format=tsv", "dump"),
+            ("--format text a.pcap", "dump"),
+            ("-T csv a.pcap", "summary"),
+            ("-Y -V a.pcap", "summary"),
+            ("-c3 -T json a.pcap", "summary"),
+            ("-YV a.pcap", "summary"),
+            ("a.pcap -- -V", "summary"),
+        ] {
+            let args: Vec<_> = ["qdissect"].into_iter().chain(args.split(' ')).collect();
+            assert_eq!(with(&args)[1], first, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn rules_and_protocols_are_shown_by_name() {
+        assert_eq!(with(&["qdissect", "rule", "SQP-TXN-004"])[2], "show");
+        assert_eq!(with(&["qdissect", "protocol", "-T", "json", "sqp"])[2], "show");
+        assert_eq!(with(&["qdissect", "rule", "list"]).len(), 3);
+        assert_eq!(with(&["qdissect", "rule", "--help"]).len(), 3);
+        assert_eq!(with(&["qdissect", "rule"]).len(), 2);
+        assert_eq!(with(&["qdissect", "generate", "man"]).len(), 3);
+    }
+
+    #[test]
+    fn an_option_of_another_command_is_refused_with_its_name() {
+        let said = |line: &str| {
+            let args = line.split(' ').map(OsString::from).collect();
+            super::super::command_line::parse(with_subcommand(args)).unwrap_err().to_string()
+        };
+        let check = said("qdissect --fail-on error a.pcap");
+        assert!(check.contains("--fail-on belongs to `qdissect check`\n"), "{check}");
+        assert!(
+            said("qdissect stats -x a.pcap").contains("-x belongs to `qdissect dump` and `qdissect live`")
+        );
+        assert!(said("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
+        assert!(!said("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
+        assert!(said("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
+        assert!(said("qdissect check a.pcap --json").contains("tip: --format json exists\n"));
+        for surplus in ["rule list SQP", "generate completions bash zsh", "ask sqp 127.0.0.1:9 2s"] {
+            let said = said(&format!("qdissect {surplus}"));
+            assert!(said.contains("unexpected argument") && !said.contains("tip:"), "{said}");
+        }
+    }
 }

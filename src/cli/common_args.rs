@@ -1,7 +1,7 @@
 //! The options that several subcommands have in common.
 
 use super::choices::{CONFIDENCE, PROFILES};
-use super::completion_values;
+use super::value_parsers;
 use super::value_parsers::{Expression, decode_as, expression, level, timeout};
 use crate::check::Profile;
 use crate::contract::Budget;
@@ -25,7 +25,7 @@ pub struct Common {
     #[arg(short = 'Y', long, value_name = "EXPR", value_parser = expression)]
     pub display_filter: Option<Expression>,
     /// Only these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = completion_values::PROTOCOL)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
     pub protocol: Vec<Id>,
     /// Pins a protocol on a port: udp.port==7779,sqp
     #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]
@@ -90,10 +90,10 @@ pub struct RuleArgs {
     #[arg(long, value_parser = PROFILES, default_value = "default", value_name = "NAME")]
     pub profile: Profile,
     /// Only these rules, by id or its beginning: SQP, SQP-TXN, SQP-TXN-004
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = completion_values::RULES, hide_possible_values = true)]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = value_parsers::RULES, hide_possible_values = true)]
     pub select: Vec<String>,
     /// Not these rules, likewise
-    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = completion_values::RULES, hide_possible_values = true)]
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = value_parsers::RULES, hide_possible_values = true)]
     pub ignore: Vec<String>,
     /// Severity of rules: error, warning, note or off
     #[arg(long, value_name = "RULE=SEVERITY", value_parser = level)]

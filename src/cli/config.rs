@@ -1,16 +1,16 @@
 //! `qdissect.toml`: the user's permanent settings, which need not be repeated on the command line.
 
-use super::choices::{CONFIDENCE, FAIL_ON, FailOn, PROFILES};
+use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
 use super::text::{Text, absent};
-use super::value_parsers;
-use super::values::{Value, Wrong, choice, rule, string, table, unfit, wrong};
-use crate::check::{Profile, within};
+use super::value_parsers::{self, no_rule};
+use crate::check::{Profile, matches, within};
 use crate::escape::{quoted, shown};
 use crate::protocols::{Id, Level};
 use crate::rule::Severity;
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// Name of the configuration file.
 const NAME: &str = "qdissect.toml";
@@ -172,6 +172,53 @@ fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, Wrong> {
         }
     });
     rules.collect()
+}
+
+/// An error at a place in the file.
+#[derive(Debug)]
+pub struct Wrong {
+    /// Offset in bytes.
+    pub at: usize,
+    /// The message, as a sentence.
+    pub what: String,
+}
+
+/// A value or a key with its place.
+pub type Value<'a> = Spanned<DeValue<'a>>;
+
+/// An error at the place of a value or key.
+pub fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
+    Wrong { at: place.span().start, what }
+}
+
+/// An error that says what the value should have been.
+pub fn unfit(value: &Value<'_>, wanted: &str) -> Wrong {
+    wrong(value, format!("This must be {wanted}; it is of type {}.", value.get_ref().type_str()))
+}
+
+/// Expects a string.
+pub fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
+    value.get_ref().as_str().ok_or_else(|| unfit(value, &format!("a string such as \"{example}\"")))
+}
+
+/// Expects the id of a rule or the beginning of several ids.
+pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
+    if crate::protocols::rules().any(|rule| matches(name, rule)) {
+        return Ok(name.to_owned());
+    }
+    Err(wrong(place, no_rule(name)))
+}
+
+/// Expects a table.
+pub fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, Wrong> {
+    value.get_ref().as_table().ok_or_else(|| unfit(value, &format!("a table with keys such as {example}")))
+}
+
+/// Expects one of the values that a command-line option accepts.
+pub fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, Wrong> {
+    let known: Vec<_> = choices.names().collect();
+    let name = string(value, known.first().copied().unwrap_or_default())?;
+    choices.find(name).ok_or_else(|| wrong(value, absent(thing, name, &known)))
 }
 
 #[cfg(test)]

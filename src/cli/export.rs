@@ -2,8 +2,8 @@
 
 use super::choices::TABLES;
 use super::common_args::Common;
+use super::diagnostics::Done;
 use super::inputs::Inputs;
-use super::outcome::Done;
 use crate::pipeline::Options;
 use clap::Args;
 use std::io;
@@ -67,7 +67,7 @@ pub fn part(folder: &Path) -> PathBuf {
 /// Never called: without Parquet support the command is refused before.
 #[cfg(not(feature = "parquet"))]
 pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
-    Ok((super::outcome::FAILED, 0))
+    Ok((super::diagnostics::FAILED, 0))
 }
 
 #[cfg(feature = "parquet")]

@@ -1,17 +1,18 @@
 //! `--follow`: reads files that grow, and directories that get new files.
 
 use super::diagnostics::note;
-use super::followed_file::FollowedFile;
 use super::inputs::{Input, Inputs, open};
 use super::interrupt;
+use super::output::Node;
 use super::terminal::name;
 use crate::capture::{Error, Source};
 use hashbrown::{HashMap, HashSet};
-use std::fs::{self, File, Metadata};
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Pause between two reads when no new data has come.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -104,31 +105,6 @@ fn is_file(path: &Path) -> bool {
     path.metadata().is_ok_and(|data| data.is_file())
 }
 
-/// Identifies a file independently of its name: device and inode number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Node(u64, u64);
-
-impl Node {
-    /// The identity and the metadata of the file at a path.
-    fn at(path: &Path) -> Option<(Node, Metadata)> {
-        let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some((Node::of(&data)?, data))
-    }
-
-    #[cfg(unix)]
-    fn of(data: &Metadata) -> Option<Node> {
-        use std::os::unix::fs::MetadataExt;
-        Some(Node(data.dev(), data.ino()))
-    }
-
-    /// Without inode numbers, the time of creation has to do.
-    #[cfg(not(unix))]
-    fn of(data: &Metadata) -> Option<Node> {
-        let age = data.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(Node(age.as_secs(), age.subsec_nanos().into()))
-    }
-}
-
 /// A file that may grow.
 struct Growing {
     file: File,
@@ -176,9 +152,71 @@ impl Read for Growing {
     }
 }
 
+/// How many of the first bytes are remembered: the file header of pcap and the header of its first record, or most of the
+/// section header of pcapng.
+const MAX_HEAD: usize = 64;
+
+/// The part of a file that was read; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct FollowedFile(Arc<Mutex<Begun>>);
+
+/// The first bytes of the file, and how far it was read.
+#[derive(Debug, Default)]
+struct Begun {
+    bytes: u64,
+    head: Vec<u8>,
+    /// Length and modification time when the file was last found to be the same.
+    looked: Option<(u64, Option<SystemTime>)>,
+}
+
+impl FollowedFile {
+    /// Marks everything that the file contains now as read.
+    pub fn all(path: &Path, data: &Metadata) -> FollowedFile {
+        let followed = FollowedFile::default();
+        followed.note(&head(path, MAX_HEAD));
+        followed.get().bytes = data.len();
+        followed
+    }
+
+    /// Records that further bytes have been read.
+    pub fn note(&self, bytes: &[u8]) {
+        let mut read = self.get();
+        let room = MAX_HEAD.saturating_sub(read.head.len());
+        read.head.extend(bytes.iter().take(room));
+        read.bytes = read.bytes.saturating_add(bytes.len() as u64);
+    }
+
+    /// Whether the file at this path, with this metadata, is another file than the one that was read, or was rewritten.
+    pub fn is_other(&self, path: &Path, data: &Metadata) -> bool {
+        let mut read = self.get();
+        let now = Some((data.len(), data.modified().ok()));
+        if read.looked == now {
+            return false; // not modified since
+        }
+        let other = data.len() < read.bytes || head(path, read.head.len()) != read.head;
+        if !other {
+            read.looked = now;
+        }
+        other
+    }
+
+    fn get(&self) -> MutexGuard<'_, Begun> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The first bytes of a file, or fewer if it is shorter or cannot be read.
+fn head(path: &Path, most: usize) -> Vec<u8> {
+    let mut bytes = vec![];
+    let file = File::open(path).map(|file| file.take(most as u64));
+    let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn files_that_are_gone_are_forgotten_when_there_are_many() {
@@ -203,5 +241,35 @@ mod tests {
         fs::rename(folder.path().join("1.old"), path(1)).unwrap();
         let new = follow.new_files();
         assert!(new.len() == 1 && new[0].path == path(1), "{new:?}");
+    }
+
+    #[test]
+    fn a_file_is_another_one_when_it_is_shorter_or_begins_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let write = |text: &str| {
+            fs::write(&path, text).unwrap();
+            fs::metadata(&path).unwrap()
+        };
+        let data = write("head and a packet");
+        let (all, some) = (FollowedFile::all(&path, &data), FollowedFile::default());
+        some.note(b"head");
+        some.note(b" and a");
+        assert!(!all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head and a packet and one more");
+        assert!(!all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head and a");
+        assert!(all.is_other(&path, &data) && !some.is_other(&path, &data));
+        let data = write("head of another capture, and it is longer");
+        assert!(all.is_other(&path, &data) && some.is_other(&path, &data));
+    }
+
+    #[test]
+    fn no_more_than_the_first_bytes_are_kept() {
+        let followed = FollowedFile::default();
+        followed.note(&[1; 50]);
+        followed.note(&[2; 50]);
+        let read = followed.get();
+        assert_eq!((read.head.len(), read.bytes), (MAX_HEAD, 100));
     }
 }

@@ -73,8 +73,8 @@ fn with_examples(command: Command, path: &[&str], section: String) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::command_line::with_subcommand;
     use crate::cli::command_line::{command, parse};
-    use crate::cli::implied_command::with_subcommand;
 
     fn options(command: &Command) -> Vec<(String, Option<String>)> {
         let own = command.get_arguments().filter(|a| !a.is_positional());

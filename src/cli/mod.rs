@@ -3,11 +3,11 @@
 //! Files import only what is to the right of them, or below:
 //!
 //! ```text
-//!  mod ──> ask, generate, hex, show, view
-//!           └──> run ──> args ──> summary, dump, check, exchanges, live, stats, export, report
+//!  mod ──> command_line, ask, generate, hex, show, view
+//!           └──> run ──> args ──> overview, dump, check, live, export
 //!                                  └──> save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
 //! ```
-//! The options of a subcommand are in its file, or in `args.rs` of its folder.
+//! The options of a subcommand are in its file, or in the `mod.rs` of its folder.
 
 mod accepted;
 mod args;
@@ -19,52 +19,40 @@ mod clock;
 mod columns;
 mod command_line;
 mod common_args;
-mod completion_values;
 mod config;
 mod detail;
 mod diagnostics;
-#[cfg(all(test, unix))]
-mod documented;
 mod dump;
-mod exchanges;
 mod export;
-mod filter;
 mod follow;
-mod followed_file;
 mod generate;
 mod help;
 mod hex;
-mod implied_command;
 mod inputs;
 mod interrupt;
 #[cfg(unix)]
 mod live;
-mod outcome;
 mod output;
-mod output_conflict;
+mod overview;
 mod progress;
 mod read;
-#[cfg(test)]
-mod recordings;
-mod report;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod save;
-mod settings;
 mod show;
-mod stats;
-mod summary;
 mod terminal;
+#[cfg(all(test, unix))]
+mod tests_documented;
+#[cfg(test)]
+mod tests_recordings;
 mod text;
 mod value_parsers;
-mod values;
 mod view;
-mod wrap;
 
 use args::Command;
-use command_line::{command, given, parse};
-use implied_command::with_subcommand;
+use command_line::{command, given, parse, with_subcommand};
+use diagnostics::{FAILED, error, printed};
 use std::ffi::OsString;
 use std::io::Write;
 
@@ -75,20 +63,26 @@ pub fn main(args: Vec<OsString>) -> u8 {
         return 2;
     }
     let args = with_subcommand(args);
-    match parse(args.clone()) {
-        Ok((cli, matches)) => match cli.command {
-            Command::Read(mut command) => run::run(&mut command, &|option| given(&matches, option)),
-            Command::Hex(mut command) => hex::run(&mut command, &|option| given(&matches, option)),
-            Command::Ask(command) => ask::run(&command, &|option| given(&matches, option)),
-            Command::View(command) => view::run(&command, args),
-            Command::Rule(command) => show::rule(&command),
-            Command::Protocol(command) => show::protocol(&command),
-            Command::Generate(command) => generate::run(&command),
-        },
+    let (cli, matches) = match parse(args.clone()) {
+        Ok(parsed) => parsed,
         Err(e) => {
             // Help and version go to standard output and are no errors; neither is a closed pipe.
-            let printed = e.print().and_then(|()| std::io::stdout().flush());
-            if e.use_stderr() { outcome::FAILED } else { outcome::printed(printed) }
+            let written = e.print().and_then(|()| std::io::stdout().flush());
+            return if e.use_stderr() { FAILED } else { printed(written) };
         }
-    }
+    };
+    let given = |option: &str| given(&matches, option);
+    let done = match cli.command {
+        Command::Read(mut command) => run::run(&mut command, &given),
+        Command::Hex(mut command) => hex::run(&mut command, &given),
+        Command::Ask(command) => ask::run(&command, &given),
+        Command::View(command) => view::run(&command, args),
+        Command::Rule(command) => show::rule(&command),
+        Command::Protocol(command) => Ok(show::protocol(&command)),
+        Command::Generate(command) => generate::run(&command),
+    };
+    done.unwrap_or_else(|why| {
+        error(&why);
+        FAILED
+    })
 }

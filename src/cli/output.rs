@@ -1,6 +1,9 @@
-//! Output targets: standard output, or a file that appears only when it is complete.
+//! Output targets: standard output, or a file that appears only when it is complete; and which outputs would overwrite an
+//! input, the configuration or another output.
 
-use std::fs::{self, File};
+use super::config::Config;
+use super::terminal::name;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -103,5 +106,110 @@ impl Write for Target {
             Target::Nowhere => Ok(()),
             Target::File(file, _) => file.flush(),
         }
+    }
+}
+
+/// Identifies a file independently of its name: device and inode number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Node(u64, u64);
+
+impl Node {
+    /// The identity and the metadata of the file at a path.
+    pub fn at(path: &Path) -> Option<(Node, Metadata)> {
+        let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
+        Some((Node::of(&data)?, data))
+    }
+
+    #[cfg(unix)]
+    pub fn of(data: &Metadata) -> Option<Node> {
+        use std::os::unix::fs::MetadataExt;
+        Some(Node(data.dev(), data.ino()))
+    }
+
+    /// Without inode numbers, the time of creation has to do.
+    #[cfg(not(unix))]
+    pub fn of(data: &Metadata) -> Option<Node> {
+        let age = data.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(Node(age.as_secs(), age.subsec_nanos().into()))
+    }
+}
+
+/// Identifies a version of a file, to detect changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    len: u64,
+    modified: Option<std::time::SystemTime>,
+    node: Option<Node>,
+}
+
+impl Mark {
+    /// The mark of a file as it is now.
+    pub fn of(file: &Metadata) -> Mark {
+        Mark { len: file.len(), modified: file.modified().ok(), node: Node::of(file) }
+    }
+}
+
+/// The reason why the files `written`, each with the option that names it, cannot be written: one would replace another, what is
+/// `printed` to a redirected standard output, an input that is `read`, or the configuration.
+pub fn overwritten(
+    written: &[(&str, &Path)],
+    printed: bool,
+    read: &[&Path],
+    config: &Config,
+) -> Option<String> {
+    let printed = printed.then(|| regular(&io::stdout())).flatten();
+    let stdin = regular(&io::stdin());
+    let inputs = read.iter().map(|path| ("input", *path));
+    let read: Vec<_> = inputs.chain(config.path.as_deref().map(|path| ("configuration", path))).collect();
+    for (at, (option, path)) in written.iter().enumerate() {
+        let twice = |other: &str| {
+            let path = name(path);
+            format!("\"{path}\" is to hold two things, that of {other}: name two files.")
+        };
+        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
+            return Some(twice(&format!("{other} and that of {option}")));
+        }
+        if printed.as_ref().is_some_and(|out| is(path, out)) {
+            return Some(twice(&format!("{option} and standard output")));
+        }
+        let replaced = |(what, from): &&(&str, &Path)| match *what == "input" && to_stdout(from) {
+            true => stdin.as_ref().is_some_and(|from| is(path, from)),
+            false => same(path, from),
+        };
+        if let Some((what, from)) = read.iter().find(replaced) {
+            let from = name(from);
+            return Some(format!("{option} would overwrite the {what} \"{from}\": name another file."));
+        }
+    }
+    None
+}
+
+/// The regular file that a standard stream is redirected to or from.
+#[cfg(unix)]
+fn regular(stream: &impl std::os::fd::AsFd) -> Option<Metadata> {
+    let stream = stream.as_fd().try_clone_to_owned().ok()?;
+    fs::File::from(stream).metadata().ok().filter(Metadata::is_file)
+}
+
+#[cfg(not(unix))]
+fn regular<T>(_: &T) -> Option<Metadata> {
+    None
+}
+
+/// Whether a path names this file.
+fn is(path: &Path, file: &Metadata) -> bool {
+    fs::metadata(path).is_ok_and(|it| Node::of(&it) == Node::of(file))
+}
+
+/// Whether two paths name the same file, existing or not. A FIFO or a device may be used twice.
+fn same(a: &Path, b: &Path) -> bool {
+    match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => a.is_file() && Mark::of(&a) == Mark::of(&b),
+        (Err(_), Err(_)) => {
+            let place =
+                |path: &Path| Some((fs::canonicalize(folder(path)).ok()?, path.file_name()?.to_owned()));
+            a == b || place(a).is_some_and(|a| place(b) == Some(a))
+        }
+        _ => false,
     }
 }

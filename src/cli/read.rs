@@ -1,23 +1,23 @@
 //! Reads the inputs into a report, and prints errors about them.
 
 use super::common_args::Common;
-use super::diagnostics::error;
-use super::filter;
+use super::diagnostics::{FAILED, OK};
+use super::diagnostics::{error, warning};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
-use super::outcome::{FAILED, OK};
 use super::terminal::name;
+use super::value_parsers::Expression;
 use crate::capture::{self, ErrorKind, Source};
 use crate::decode::Listener;
+use crate::filter::Filter;
 use crate::pipeline::{Options, Pipeline, Stopped};
-use crate::report::{MAX_UNREAD, Report, Totals, Unread};
+use crate::report::{Filtered, MAX_UNREAD, Missed, Report, Totals, Unread, count};
 use std::collections::VecDeque;
-use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 /// After this time without data, packets that wait for others are processed.
 pub const QUIET: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ pub fn read_with<S: Listener>(
     open: Open<'_>,
 ) -> io::Result<(Totals, u8)> {
     let secrets = options.secrets;
-    filter::through(common, secrets, report, |report| read_into(common, options, inputs, report, open))
+    through(common, secrets, report, |report| read_into(common, options, inputs, report, open))
 }
 
 /// Reads every input into one report, without a filter.
@@ -210,6 +210,56 @@ fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     Err((End::Unreadable, what))
 }
 
+/// The display filter, if the user gave one.
+fn wanted(common: &Common) -> Option<&Filter> {
+    common.display_filter.as_ref().and_then(Expression::filter)
+}
+
+/// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that it could
+/// not take into account. The totals count only what passes the filter.
+pub fn through<S: Listener>(
+    common: &Common,
+    secrets: bool,
+    report: &mut dyn Report<Sink = S>,
+    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<(Totals, u8)>,
+) -> io::Result<(Totals, u8)> {
+    let Some(filter) = wanted(common) else { return read(report) };
+    let mut filtered = Filtered::new(filter.clone(), secrets, report);
+    let (totals, code) = read(&mut filtered)?;
+    remark("The filter", filtered.missed());
+    Ok((filtered.narrow(&totals), code))
+}
+
+/// Prints warnings about headers, values and exchanges that the filter or the columns (`who`) could not take into account.
+pub fn remark(who: &str, missed: Missed) {
+    missed_sentences(who, missed).iter().for_each(|sentence| warning(sentence));
+}
+
+fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
+    let datagrams = |n| count(n, "datagram");
+    let all = [
+        (
+            frames,
+            format!("{who} had no headers of {}: too many other frames stood in between.", datagrams(frames)),
+        ),
+        (
+            values,
+            format!(
+                "{who} had not all values of {}: they hold more than are picked of one.",
+                datagrams(values)
+            ),
+        ),
+        (
+            exchanges,
+            format!(
+                "Whether a packet passed was forgotten of {}, for want of room: they were judged by themselves.",
+                count(exchanges, "exchange")
+            ),
+        ),
+    ];
+    all.into_iter().filter(|(n, _)| *n > 0).map(|(_, sentence)| sentence).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +270,14 @@ mod tests {
         let command = super::super::args::Cli::command();
         let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(names, SUBCOMMANDS);
+    }
+
+    #[test]
+    fn what_was_missed_is_said_each_in_a_sentence() {
+        assert!(missed_sentences("The filter", Missed::default()).is_empty());
+        let said = missed_sentences("The columns", Missed { frames: 1, values: 2, exchanges: 3 });
+        assert!(said[0].starts_with("The columns had no headers of 1 datagram: "), "{said:?}");
+        assert!(said[1].starts_with("The columns had not all values of 2 datagrams: "), "{said:?}");
+        assert!(said[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "), "{said:?}");
     }
 }

@@ -1,30 +1,23 @@
 //! Runs a subcommand over its inputs and determines the exit code.
 
 use super::args::Reading;
-use super::check;
 #[cfg(target_os = "linux")]
 use super::check::CheckArgs;
 #[cfg(target_os = "linux")]
 use super::choices::CheckFormat;
+use super::common_args::{Common, RuleArgs};
 use super::config::Config;
-use super::diagnostics::{error, warning};
-use super::dump;
-use super::exchanges;
-use super::export;
+use super::diagnostics::{Done, OK, not_writable, note, warning};
 use super::inputs::{self, Inputs};
-use super::interrupt;
-use super::outcome::{Done, FAILED, OK, not_writable};
-use super::output::Target;
-use super::output_conflict;
-use super::progress;
-use super::report;
+use super::output::{Target, overwritten, to_stdout};
 #[cfg(target_os = "linux")]
 use super::sandbox::{self, Allowed};
-use super::save;
-use super::settings;
-use super::stats;
-use super::summary;
-use super::value_parsers::Expression;
+use super::terminal::name;
+use super::value_parsers::{Expression, no_rule};
+use super::{check, dump, export, interrupt, overview, progress, save};
+use crate::check::{Policy, Unknown};
+use crate::classify::Choice;
+use crate::contract::Budget;
 use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::Layout;
@@ -45,19 +38,16 @@ pub struct Job {
 }
 
 /// Runs a subcommand; returns the exit code. `given` tells whether an option was given on the command line.
-pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> u8 {
-    let job = match prepare(command, given) {
-        Ok(job) => job,
-        Err(why) => {
-            error(&why);
-            return FAILED;
-        }
-    };
+///
+/// # Errors
+/// A sentence that says what is wrong with the arguments.
+pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let job = prepare(command, given)?;
     let command = &*command;
     if !command.is_live() {
         progress::begin(command.common(), command.prints_meanwhile());
     }
-    finish(command, job)
+    Ok(finish(command, job))
 }
 
 /// Reads the inputs and writes the result; returns the exit code.
@@ -127,15 +117,49 @@ fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, S
     }
     let common = command.common();
     let chosen = chosen_columns(command)?;
-    let options = settings::pipeline_options(common, command.all())?;
+    let options = pipeline_options(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(conflict) = output_conflict::refusal(command, common, &inputs, &config) {
+    if let Some(conflict) = refusal(command, common, &inputs, &config) {
         return Err(conflict);
     }
     if let Reading::Export(export) = command {
         export.prepare()?;
     }
     Ok(Job { config, chosen, options, inputs })
+}
+
+/// Where the capture of `live` and `ask` cannot go.
+pub const NEEDS_FILE: &str = "-w needs a file; standard output is for the result.";
+
+/// The reason why results cannot be written as asked: something would be overwritten.
+pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Config) -> Option<String> {
+    let to_pipe = common.save.write.as_deref().is_some_and(to_stdout);
+    if to_pipe {
+        #[cfg(unix)]
+        if let Reading::Live(_) = command {
+            return Some(NEEDS_FILE.into());
+        }
+        let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
+                        or leave the result out with -q.";
+        if common.output.is_none() && !common.quiet {
+            return Some(sentence.to_owned());
+        }
+    }
+    let printed = common.output.is_none() || to_pipe;
+    let read: Vec<_> = inputs.list.iter().map(|input| input.path.as_path()).collect();
+    overwritten(&written(command, common), printed, &read, config)
+}
+
+/// The files that will be written, each with the option that names it.
+pub fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
+    let capture = common.save.write.as_deref().filter(|path| !to_stdout(path));
+    let own = capture.map(|path| ("-w", path)).into_iter();
+    let mut written: Vec<_> = own.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
+    if let Reading::Check(check) = command {
+        written.extend(check.baseline.as_deref().map(|path| ("--baseline", path)));
+        written.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
+    }
+    written
 }
 
 /// Reads the inputs and writes the result to `to`.
@@ -145,12 +169,12 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
         #[cfg(unix)]
         Reading::Live(a) => super::live::live(to, a, options, chosen),
-        Reading::Stats(a) => stats::stats(to, a, options, inputs),
+        Reading::Stats(a) => overview::stats(to, a, options, inputs),
         Reading::Export(a) => export::export(to, a, options, inputs),
-        Reading::Report(a) => report::report(to, a, &config, options, inputs),
-        Reading::Summary(a) => summary::summarise(to, a, options, inputs),
+        Reading::Report(a) => overview::report(to, a, &config, options, inputs),
+        Reading::Summary(a) => overview::summarise(to, a, options, inputs),
         Reading::Dump(a) => dump::dump(to, a, options, chosen, inputs),
-        Reading::Exchanges(a) => exchanges::exchanges(to, a, options, inputs),
+        Reading::Exchanges(a) => dump::exchanges(to, a, options, inputs),
     }
 }
 
@@ -179,11 +203,63 @@ pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, St
 /// Loads the configuration and fills in settings that are missing on the command line.
 pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
-    let config = settings::load(common, given)?;
+    let config = load(common, given)?;
     if let Reading::Check(check) = command
         && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
     {
         check.fail_on = fail_on;
     }
     Ok(config)
+}
+
+/// Loads the configuration and fills in settings that are missing on the command line. An `--output` that means standard output
+/// is removed.
+pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    // As with -w, a dash is standard output.
+    common.output.take_if(|path| to_stdout(path));
+    let nearest = || Config::find(&std::env::current_dir().ok()?);
+    let path = match &common.configuration.config {
+        None if common.configuration.no_config => None,
+        None => nearest(),
+        named => named.clone(),
+    };
+    let Some(path) = path else { return Ok(Config::default()) };
+    let config = Config::load(&path)?;
+    if !common.quiet {
+        note(&format_args!("The configuration is {}.", name(&path)));
+    }
+    config.fill(common, given);
+    Ok(config)
+}
+
+/// The options for the pipeline. `all` asks for datagrams that no protocol claims, too.
+///
+/// # Errors
+/// A sentence, if an option names an unknown rule.
+pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
+    let mut choice = Choice { pins: common.decode_as.clone(), ..Choice::default() };
+    if !common.protocol.is_empty() {
+        choice.protocols = Choice::only(&common.protocol);
+    }
+    Ok(Options {
+        choice,
+        timeout: common.timeout,
+        min_confidence: common.min_confidence,
+        all,
+        secrets: common.show_secrets,
+        policy: policy(&common.rules).map_err(|unknown| no_rule(&unknown.name))?,
+        count: common.count,
+        per_file: common.per_file,
+        budget: Budget::mib(common.memory),
+        watched: None,
+    })
+}
+
+/// The severities that the user wants: the profile comes first, then levels, then ignored rules.
+fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
+    let mut policy = Policy::new(rules.profile);
+    rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity))?;
+    policy.select(&rules.select)?;
+    rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
+    Ok(policy)
 }

@@ -8,11 +8,11 @@
 //! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
 use super::common_args::Common;
+use super::diagnostics::{Done, FAILED, why};
 use super::diagnostics::{error, warning};
 use super::inputs::{Inputs, open};
 use super::interrupt;
-use super::outcome::{Done, FAILED, why};
-use super::output::{Target, folder, to_stdout};
+use super::output::{Mark, Target, folder, to_stdout};
 use super::read::read_with;
 use super::terminal::name;
 use crate::capture::{self, Comments, Source, Writer};
@@ -20,7 +20,7 @@ use crate::decode::Listener;
 use crate::escape::quoted;
 use crate::pipeline::Options;
 use crate::report::{Kept, Recorder, Report, Totals, count};
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -32,35 +32,6 @@ pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 /// Whether no result can be printed, because the capture goes to standard output.
 pub fn silences(common: &Common) -> bool {
     common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
-}
-
-/// Identifies a version of a file, to detect changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    len: u64,
-    modified: Option<std::time::SystemTime>,
-    /// Device and inode number.
-    node: (u64, u64),
-}
-
-impl Mark {
-    /// The mark of a file as it is now.
-    pub fn of(file: &Metadata) -> Mark {
-        Mark { len: file.len(), modified: file.modified().ok(), node: node(file) }
-    }
-}
-
-/// Device and inode number of a file.
-#[cfg(unix)]
-pub fn node(file: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (file.dev(), file.ino())
-}
-
-/// Not available on this system.
-#[cfg(not(unix))]
-pub fn node(_: &Metadata) -> (u64, u64) {
-    (0, 0)
 }
 
 /// How an input can be read again.

@@ -1,4 +1,4 @@
-//! Parsers for the values of options, with their error messages.
+//! Parsers for the values of options, with their error messages and the words that shells complete.
 
 use super::choices::CheckFormat;
 use super::text::absent;
@@ -7,9 +7,12 @@ use crate::filter::{Filter, FilterError};
 use crate::protocols::Id;
 use crate::rule::Severity;
 use crate::similar::similar;
-use clap::ValueEnum;
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::error::Error;
+use clap::{Arg, Command, ValueEnum};
 use jiff::SignedDuration;
 use std::convert::Infallible;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 /// A display filter as the user wrote it, and the result of parsing it.
@@ -121,6 +124,73 @@ pub fn timeout(text: &str) -> Result<i64, String> {
     }
 }
 
+/// A value parser: `read` parses a value and reports errors, `words` returns the words that shells complete.
+#[derive(Clone)]
+pub struct CompletionValues<T: 'static> {
+    read: fn(&str) -> Result<T, String>,
+    words: fn() -> Vec<&'static str>,
+}
+
+/// Completes names of protocols.
+pub const PROTOCOL: CompletionValues<Id> = CompletionValues { read: protocol, words: protocols };
+/// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
+pub const RULES: CompletionValues<String> = CompletionValues { read: any, words: groups };
+/// Completes beginnings of rule ids and every full id.
+pub const EVERY_RULE: CompletionValues<String> = CompletionValues { read: any, words: every };
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> {
+    type Value = T;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, Error> {
+        self.read.parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+fn any(text: &str) -> Result<String, String> {
+    Ok(text.to_owned())
+}
+
+fn protocols() -> Vec<&'static str> {
+    Id::ALL.iter().map(|id| id.info().name).collect()
+}
+
+fn groups() -> Vec<&'static str> {
+    let whole = |name: &str| crate::protocols::rules().any(|rule| rule.id == name);
+    every().into_iter().filter(|name| !whole(name)).collect()
+}
+
+fn every() -> Vec<&'static str> {
+    let mut names: Vec<_> = crate::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The error message about an unknown rule, with a suggestion.
+pub fn no_rule(name: &str) -> String {
+    let said = format!("There is no rule {}", quoted(name));
+    // Numbers are often written without leading zeros: `sqp-str-2`.
+    let full = match name.rsplit_once('-') {
+        Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{group}-{number:0>3}")
+        }
+        _ => name.to_owned(),
+    };
+    match similar(&full, crate::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
+        Some(similar) => format!("{said}; did you mean {similar}?"),
+        None => format!("{said}; `qdissect rule list` shows them all."),
+    }
+}
+
+/// The groups of a rule and the rule itself: `SQP`, `SQP-TXN`, `SQP-TXN-004`.
+pub fn beginnings(id: &'static str) -> impl Iterator<Item = &'static str> {
+    id.match_indices('-').filter_map(|(at, _)| id.get(..at)).chain([id])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,5 +209,19 @@ mod tests {
         assert_eq!(timeout("500ms"), Ok(500_000_000));
         assert_eq!(timeout("2s"), Ok(2_000_000_000));
         assert!(timeout("0s").is_err() && timeout("-1s").is_err() && timeout("soon").is_err());
+    }
+
+    #[test]
+    fn groups_of_rules_are_offered_once_and_every_rule_where_one_is_meant() {
+        assert!(groups().contains(&"SQP") && groups().contains(&"SQP-TXN"));
+        assert!(!groups().contains(&"SQP-TXN-004") && every().contains(&"SQP-TXN-004"));
+        assert_eq!(every().len(), groups().len() + crate::protocols::rules().count());
+    }
+
+    #[test]
+    fn an_unknown_rule_is_said_with_what_is_similar() {
+        assert_eq!(no_rule("SQP-TXN-OO4"), "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?");
+        assert_eq!(no_rule("sqp-str-2"), "There is no rule \"sqp-str-2\"; did you mean SQP-STR-002?");
+        assert!(no_rule("HTTP").contains("rule list"));
     }
 }

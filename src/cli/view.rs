@@ -4,8 +4,8 @@
 //! browser. This process starts the browser and parses nothing.
 
 use super::common_args::Common;
+use super::diagnostics::{FAILED, OK, printed};
 use super::diagnostics::{error, note};
-use super::outcome::{FAILED, OK, printed};
 use super::terminal::name;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
@@ -24,16 +24,17 @@ pub struct ViewArgs {
 const NAME: &str = "report.html";
 
 /// Writes the page, opens it or prints its path, and returns the exit code of `report`. `args` are the program's arguments.
-pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
+///
+/// # Errors
+/// A sentence, if there is no place for the page.
+pub fn run(command: &ViewArgs, args: Vec<OsString>) -> Result<u8, String> {
     let (page, own) = match &command.common.output {
         Some(path) => (path.clone(), None),
-        None => match folder() {
-            Ok(folder) => (folder.join(NAME), Some(folder)),
-            Err(e) => {
-                error(&format_args!("The page cannot be written to the folder for temporary files: {e}."));
-                return FAILED;
-            }
-        },
+        None => {
+            let why = |e| format!("The page cannot be written to the folder for temporary files: {e}.");
+            let folder = folder().map_err(why)?;
+            (folder.join(NAME), Some(folder))
+        }
     };
     let code = match report(args, own.is_some().then_some(page.as_path())) {
         Ok(code) => code,
@@ -45,7 +46,7 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
     if !page.is_file() {
         // Nothing could be read, and that has been reported.
         let _ = own.map(std::fs::remove_dir);
-        return code;
+        return Ok(code);
     }
     // Printed first, because some browsers do not return before they are closed.
     let printed = printed(writeln!(io::stdout(), "{}", name(&page)));
@@ -54,7 +55,7 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> u8 {
     {
         note(&format_args!("No browser was opened: {why}."));
     }
-    if printed == OK { code } else { printed }
+    Ok(if printed == OK { code } else { printed })
 }
 
 /// Creates a directory that only its owner may open.

@@ -1,9 +1,9 @@
 //! The built-in fields, which no protocol declares: of frames, headers, messages and exchanges.
 
 use super::Needs;
-use super::frame_facts::Ip;
 use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
 use super::value::Datum;
+use super::view::Ip;
 use super::view::View;
 use crate::decode::{Facts, Value, Version};
 use crate::net::{Datagram, Endpoint};

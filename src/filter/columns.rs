@@ -2,8 +2,8 @@
 
 use super::compile::source;
 use super::kinds::Kind;
-use super::names::{Wanted, lookup, meant};
-use super::pick::Pick;
+use super::names::{lookup, meant};
+use super::pick::{Pick, Wanted};
 use super::plan::Source;
 use super::value::Datum;
 use super::view::View;

@@ -3,10 +3,11 @@
 use super::error::Place;
 use super::kinds::{Kind, UINT};
 use super::literal::{constant, number};
-use super::names::{Named, Wanted, lookup, meant};
-use super::parser::{Atom, Operand, Operator, spelling};
-use super::plan::{Cut, Member, Plan, Quantifier, Relation, Side, Source, Step, Term, Until};
-use super::value::Constant;
+use super::names::{Named, lookup, meant};
+use super::operand::{Atom, Operand, Operator, spelling};
+use super::pick::Wanted;
+use super::plan::{Member, Plan, Quantifier, Relation, Side, Source, Step, Term};
+use super::value::{Constant, Cut, Until};
 use super::{FilterError, MAX_PATTERNS, REGEX_SIZE};
 use crate::escape::quoted;
 use regex::bytes::{Regex, RegexBuilder};

@@ -12,7 +12,7 @@
 
 use super::FilterError;
 use super::error::Place;
-use super::plan::{Cut, Until};
+use super::value::{Cut, Until};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
 use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, satisfy};

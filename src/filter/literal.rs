@@ -2,7 +2,7 @@
 
 use super::FilterError;
 use super::kinds::{Kind, Words};
-use super::parser::{Atom, Operand};
+use super::operand::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
 use crate::escape::quoted;

@@ -18,11 +18,11 @@ mod columns;
 mod compile;
 mod error;
 mod eval;
-mod frame_facts;
 mod kinds;
 mod lexer;
 mod literal;
 mod names;
+mod operand;
 mod parser;
 mod pick;
 mod plan;
@@ -35,13 +35,12 @@ mod tests;
 pub(crate) use columns::masked;
 pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
-pub use frame_facts::{Ethernet, FrameFacts, Ip, MAX_TAGS};
 pub use names::names;
 pub use pick::{MAX_PICKED, MAX_PICKED_BYTES, Pick};
-pub use view::View;
+pub use view::{Ethernet, FrameFacts, Ip, MAX_TAGS, View};
 
 use error::Place;
-use names::Wanted;
+use pick::Wanted;
 use plan::{Plan, Source};
 
 /// Longest expression in bytes.

@@ -2,24 +2,10 @@
 
 use super::builtins::{BUILTINS, Builtin};
 use super::kinds::{INT, Kind, UINT, UINT64};
+use super::pick::{Indices, Wanted};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::protocols::Id;
 use crate::similar::similar;
-
-/// Indices in the lists on the path to a field; `None` means any.
-pub(super) type Indices = [Option<u16>; 3];
-
-/// The declared fields that one name in a filter stands for: `player_info.records` is the list, each record in it,
-/// and every value of the records.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wanted {
-    /// Their protocol.
-    pub id: Id,
-    /// The declarations.
-    pub fields: Vec<&'static Field>,
-    /// Indices in the lists on the path.
-    pub index: Indices,
-}
 
 /// The meaning of a name.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! Picks the fields that a filter names out of the tree of a datagram.
 
 use super::Filter;
-use super::names::Wanted;
 use super::value::Datum;
 use crate::decode::{Field, FieldSink, Heard, Shape, Span, Value};
 use crate::packet::Packet;
+use crate::protocols::Id;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -14,6 +14,21 @@ pub const MAX_PICKED: usize = 65_536;
 /// Bytes of text kept per datagram; enough for text that is reported twice, and for UTF-16, which grows when
 /// converted.
 pub const MAX_PICKED_BYTES: usize = 262_144;
+
+/// Indices in the lists on the path to a field; `None` means any.
+pub(super) type Indices = [Option<u16>; 3];
+
+/// The declared fields that one name in a filter stands for: `player_info.records` is the list, each record in it,
+/// and every value of the records.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
+    /// Their protocol.
+    pub id: Id,
+    /// The declarations.
+    pub fields: Vec<&'static Field>,
+    /// Indices in the lists on the path.
+    pub index: Indices,
+}
 
 /// A value without its borrowed bytes, which are ranges in a buffer here.
 #[derive(Clone, Debug)]

@@ -2,9 +2,8 @@
 
 use super::builtins::Builtin;
 use super::kinds::Words;
-use super::value::Constant;
+use super::value::{Constant, Cut};
 use crate::protocols::Id;
-use std::fmt;
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
@@ -85,36 +84,6 @@ pub(super) enum Step {
     /// The value as text; a value of an ordered list needs the words of the list.
     String(Option<Words>),
     Mask(i128),
-}
-
-/// A range of bytes; negative offsets count from the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
-    /// First byte.
-    pub from: i32,
-    /// Its end.
-    pub until: Until,
-}
-
-/// The end of a [`Cut`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
-    /// After so many bytes.
-    Length(i32),
-    /// With the byte at this offset.
-    Through(i32),
-    /// At the end of the field.
-    End,
-}
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.until {
-            Until::Length(length) => write!(f, "{}:{length}", self.from),
-            Until::Through(last) => write!(f, "{}-{last}", self.from),
-            Until::End => write!(f, "{}:", self.from),
-        }
-    }
 }
 
 impl Plan {

@@ -1,10 +1,10 @@
 //! Values of packets and values of expressions, and how they are compared.
 
-use super::plan::{Cut, Until};
 use crate::check::within;
 use regex::bytes::Regex;
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
@@ -188,6 +188,36 @@ fn compare_int(v: i128, number: &Number) -> Option<Ordering> {
 /// Whether `whole` contains `part`; an empty part is in everything.
 pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
     part.is_empty() || memchr::memmem::find(whole, part).is_some()
+}
+
+/// A range of bytes; negative offsets count from the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// First byte.
+    pub from: i32,
+    /// Its end.
+    pub until: Until,
+}
+
+/// The end of a [`Cut`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Until {
+    /// After so many bytes.
+    Length(i32),
+    /// With the byte at this offset.
+    Through(i32),
+    /// At the end of the field.
+    End,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.until {
+            Until::Length(length) => write!(f, "{}:{length}", self.from),
+            Until::Through(last) => write!(f, "{}-{last}", self.from),
+            Until::End => write!(f, "{}:", self.from),
+        }
+    }
 }
 
 /// The bytes of a slice. A part that begins or ends outside the value gives no bytes.

@@ -1,14 +1,15 @@
 //! The input of a filter: everything known about a packet or an exchange, borrowed.
 
-use super::frame_facts::FrameFacts;
 use super::pick::Pick;
-use crate::capture::Time;
+use crate::capture::{Frame, Time};
 use crate::check::Finding;
 use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
-use crate::net::{Datagram, Endpoint};
+use crate::net::{self, Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id, Level};
+use arrayvec::ArrayVec;
+use std::sync::Arc;
 
 /// The known parts of a packet or exchange. A part that is `None` or empty is absent, and tests of it do not hold.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,5 +117,178 @@ impl<'a> View<'a> {
             retransmission: exchange.retransmissions > 0,
             ..View::default()
         }
+    }
+}
+
+/// VLAN tags kept per frame; real frames have two at most.
+pub const MAX_TAGS: usize = 8;
+
+/// LINKTYPE_ETHERNET.
+const ETHERNET: u16 = 1;
+/// LINKTYPE_LINUX_SLL.
+const SLL: u16 = 113;
+/// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
+const VLAN: [u16; 2] = [0x8100, 0x9100];
+const PROVIDER: u16 = 0x88a8;
+/// The smallest ethertype; smaller values are lengths (IEEE 802.3).
+const MIN_TYPE: u16 = 1536;
+
+/// The facts about a frame without its bytes: small, and collected only where a filter [needs](super::Needs::facts)
+/// them.
+#[derive(Clone, Debug)]
+pub struct FrameFacts {
+    /// Frame number, counted from 1 in each file.
+    pub number: u64,
+    /// When it was captured.
+    pub time: Time,
+    /// Length on the wire in bytes.
+    pub wire_len: u32,
+    /// Captured length in bytes.
+    pub cap_len: u32,
+    /// Number of its interface; 0 in pcap.
+    pub interface: u32,
+    /// The Ethernet header, where the frame begins with one.
+    pub ethernet: Option<Ethernet>,
+    /// Numbers of the VLANs, the outermost first (12 bits each).
+    pub vlans: ArrayVec<u16, MAX_TAGS>,
+    /// The outermost IP header, as far as it was captured.
+    pub ip: Option<Ip>,
+    /// Time stamp of the first frame of its file.
+    pub first: Time,
+    /// Time stamp of the frame before it.
+    pub before: Time,
+    /// Name of its interface, where the capture has one.
+    pub interface_name: Option<Arc<str>>,
+    /// Number of its UDP conversation, counted from 0 in each file.
+    pub stream: Option<u32>,
+}
+
+/// An Ethernet header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ethernet {
+    /// Receiver.
+    pub dst: [u8; 6],
+    /// Sender.
+    pub src: [u8; 6],
+    /// Ethertype; `None` where the field is a length.
+    pub kind: Option<u16>,
+}
+
+/// Fields of an IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ip {
+    /// 4 or 6.
+    pub version: u8,
+    /// Total length (4) or payload length (6) in bytes.
+    pub len: u16,
+    /// Identification; 0 in IPv6.
+    pub id: u16,
+    /// Time to live or hop limit.
+    pub ttl: u8,
+    /// Protocol or next header.
+    pub proto: u8,
+}
+
+impl FrameFacts {
+    /// The facts of a frame. Reads headers only.
+    #[cold]
+    #[inline(never)]
+    pub fn of(frame: &Frame<'_>) -> FrameFacts {
+        let mut facts = FrameFacts {
+            number: frame.number,
+            time: frame.time,
+            wire_len: frame.wire_len,
+            cap_len: u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX),
+            interface: frame.interface,
+            ethernet: None,
+            vlans: ArrayVec::new(),
+            ip: net::ip_packet(frame).and_then(ip),
+            first: Time::UNKNOWN,
+            before: Time::UNKNOWN,
+            interface_name: None,
+            stream: None,
+        };
+        match frame.link {
+            ETHERNET => {
+                if let Some((head, rest)) = frame.bytes.split_first_chunk::<14>() {
+                    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *head;
+                    let kind = u16::from_be_bytes([t0, t1]);
+                    let (dst, src) = ([d0, d1, d2, d3, d4, d5], [s0, s1, s2, s3, s4, s5]);
+                    facts.ethernet = Some(Ethernet { dst, src, kind: (kind >= MIN_TYPE).then_some(kind) });
+                    facts.tags(kind, rest);
+                }
+            }
+            SLL => {
+                if let Some(([.., t0, t1], rest)) = frame.bytes.split_first_chunk::<16>() {
+                    facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
+                }
+            }
+            _ => {}
+        }
+        facts
+    }
+
+    /// The layers of a frame with a UDP datagram as Wireshark names them; `query` is the protocol of its payload.
+    pub(super) fn protocols(&self, query: Option<&str>) -> String {
+        let mut names = vec![];
+        if let Some(ethernet) = self.ethernet {
+            names.extend(["eth"].into_iter().chain(ethernet.kind.map(|_| "ethertype")));
+        }
+        self.vlans.iter().for_each(|_| names.extend(["vlan", "ethertype"]));
+        names.extend(self.ip.map(|ip| if ip.version == 4 { "ip" } else { "ipv6" }));
+        names.extend(["udp", query.unwrap_or("data")]);
+        names.join(":")
+    }
+
+    fn tags(&mut self, mut kind: u16, mut rest: &[u8]) {
+        while VLAN.contains(&kind) || kind == PROVIDER {
+            let Some(([c0, c1, t0, t1], inner)) = rest.split_first_chunk::<4>() else { return };
+            if kind != PROVIDER && self.vlans.try_push(u16::from_be_bytes([*c0, *c1]) & 0x0fff).is_err() {
+                return;
+            }
+            (kind, rest) = (u16::from_be_bytes([*t0, *t1]), inner);
+        }
+    }
+}
+
+fn ip(packet: &[u8]) -> Option<Ip> {
+    match *packet.first()? >> 4 {
+        4 => {
+            let [_, _, l0, l1, i0, i1, _, _, ttl, proto] = *packet.first_chunk()?;
+            let (len, id) = (u16::from_be_bytes([l0, l1]), u16::from_be_bytes([i0, i1]));
+            Some(Ip { version: 4, len, id, ttl, proto })
+        }
+        6 => {
+            let [_, _, _, _, l0, l1, proto, ttl] = *packet.first_chunk()?;
+            Some(Ip { version: 6, len: u16::from_be_bytes([l0, l1]), id: 0, ttl, proto })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_beyond_the_eighth_are_not_looked_at() {
+        let tagged = |tags: u8| {
+            let mut bytes = vec![0; 12];
+            (1..=tags).for_each(|n| bytes.extend([0x81, 0, 0, n]));
+            bytes.extend([0x08, 0]);
+            let frame = Frame {
+                number: 1,
+                time: Time::UNKNOWN,
+                link: ETHERNET,
+                interface: 0,
+                at: 0,
+                wire_len: 60,
+                bytes: &bytes,
+            };
+            FrameFacts::of(&frame).vlans
+        };
+        assert!(tagged(8).into_iter().eq(1..=8));
+        assert!(tagged(9).into_iter().eq(1..=8));
+        assert!(tagged(0).is_empty());
     }
 }

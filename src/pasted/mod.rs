@@ -21,7 +21,6 @@ mod dump;
 mod frames;
 mod head;
 mod list;
-mod packet;
 mod reader;
 mod string;
 

@@ -4,7 +4,7 @@ use super::dump::{self, Dump, Row};
 use super::list::{self, Literal};
 use super::{
     Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
-    digits, head, packet, string,
+    digits, frames, head, string,
 };
 use nom::Offset;
 
@@ -327,10 +327,10 @@ impl<'a> Reader<'a> {
             }
             return;
         }
-        piece.packet = packet::headers(&piece.bytes, shows_packets);
+        piece.packet = frames::headers(&piece.bytes, shows_packets);
         if piece.packet.is_none() && shows_packets && piece.head.time.is_some() {
             // From tcpdump but not IP: it cannot be a payload.
-            piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (packet::RAW, len));
+            piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (frames::RAW, len));
         }
         if piece.packet.is_none() && piece.bytes.len() > MAX_PAYLOAD {
             piece.bytes.truncate(MAX_PAYLOAD);

@@ -1,46 +1,40 @@
 //! `qdissect ask`: sends a server the requests of a client, and dissects or judges the answers.
 
-pub mod args;
 mod client;
 
-use super::args::{Command, Reading};
-use super::choices::{CheckFormat, DUMP_FORMATS, Format};
-use super::command_line::parse;
-use super::common_args::Common;
+use super::args::Reading;
+use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format};
+use super::command_line::defaults;
+use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
-use super::diagnostics::error;
+use super::diagnostics::{OK, error, why};
 use super::inputs::Inputs;
-use super::outcome::{FAILED, OK, why};
-use super::output::{Target, to_stdout};
-use super::output_conflict::{self, NEEDS_FILE};
+use super::output::{Target, overwritten, to_stdout};
 use super::run::{self, Job};
 use super::terminal::name;
-use super::{interrupt, save, settings};
+use super::value_parsers::{self, report, timeout};
+use super::{interrupt, save};
 use crate::capture::{CaptureInfo, Source, Writer};
 use crate::escape::{quoted, shown};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
-use args::AskArgs;
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 use client::{Plan, Talk};
 use std::io::{self, Cursor, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Exit code: no server answered.
 const NOTHING: u8 = 3;
 
 /// Runs `qdissect ask` and returns the exit code. `given` tells whether an option was given on the command line.
-pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> u8 {
-    ask(args, given).unwrap_or_else(|why| {
-        error(&why);
-        FAILED
-    })
-}
-
-fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+///
+/// # Errors
+/// A sentence that says why the server cannot be asked.
+pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let begin = Ask { answered: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
     if args.proto.ask(&begin).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
@@ -56,7 +50,7 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
         return Err(refusal);
     }
     let chosen = run::chosen_columns(&reading)?;
-    let options = settings::pipeline_options(reading.common(), true)?;
+    let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
     let nanos = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs());
@@ -91,12 +85,12 @@ fn ask(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
 /// The reason why capture and result cannot be written as asked.
 fn refusal(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String> {
     let common = reading.common();
-    let mut written = output_conflict::written(reading, common);
+    let mut written = run::written(reading, common);
     match args.write.as_deref() {
-        Some(path) if to_stdout(path) => return Some(NEEDS_FILE.to_owned()),
+        Some(path) if to_stdout(path) => return Some(run::NEEDS_FILE.to_owned()),
         path => written.extend(path.map(|path| ("-w", path))),
     }
-    output_conflict::overwritten(&written, common.output.is_none(), &[], config)
+    overwritten(&written, common.output.is_none(), &[], config)
 }
 
 fn silence(server: SocketAddr, talk: &Talk) -> String {
@@ -138,9 +132,7 @@ fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
 /// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
 fn reading(args: &AskArgs) -> Result<Reading, String> {
     let name = if args.check { "check" } else { "dump" };
-    let parsed = parse(["qdissect", name].map(Into::into).to_vec()).map_err(|e| e.to_string())?;
-    let Command::Read(reading) = parsed.0.command else { return Err("A command is missing.".to_owned()) };
-    let mut reading = *reading;
+    let mut reading = defaults(name)?;
     let wrong = |format: &str| {
         let other = if args.check { "goes without --check" } else { "needs --check" };
         format!("-T {format} {other}.")
@@ -187,6 +179,70 @@ fn save(path: &Path, capture: &[u8]) -> io::Result<()> {
     let mut target = Target::open(Some(path))?;
     target.write_all(capture)?;
     target.complete(true)
+}
+
+/// `qdissect ask`
+#[derive(Debug, Args)]
+pub struct AskArgs {
+    /// The protocol that the server is asked in
+    #[arg(value_name = "PROTO", value_parser = value_parsers::PROTOCOL)]
+    pub proto: Id,
+    /// The server; without a port the protocol's own, if it has one
+    #[arg(value_name = "HOST[:PORT]")]
+    pub server: String,
+    /// Ask for everything there is, not only for what every client wants
+    #[arg(long)]
+    pub all: bool,
+    /// Ask N times
+    #[arg(short = 'c', value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub count: u16,
+    /// From one time to the next, at least 100ms
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = timeout)]
+    pub interval: i64,
+    /// How long to wait for an answer; a request is sent up to three times
+    #[arg(long, value_name = "DUR", default_value = "1s", value_parser = timeout)]
+    pub timeout: i64,
+    /// Judge what comes back, as `check` does, with its exit code
+    #[arg(long)]
+    pub check: bool,
+    /// Output format: that of `dump`, or with --check that of `check` [default: tree, or table]
+    #[arg(short = 'T', long, value_name = "FMT", value_parser = formats())]
+    pub format: Option<String>,
+    /// With --check: a further report in a file; may be repeated
+    #[arg(long, value_name = "FMT=PATH", value_parser = report, requires = "check")]
+    pub report: Vec<(CheckFormat, PathBuf)>,
+    /// With --check: what makes it fail, with exit code 1
+    #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY", requires = "check")]
+    pub fail_on: FailOn,
+    /// The payload of each packet as hex and text, what is wrong in it marked
+    #[arg(short = 'x')]
+    pub hex: bool,
+    /// Save what went to and fro to a pcapng file
+    #[arg(short = 'w', long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    #[command(flatten)]
+    pub rules: RuleArgs,
+    #[command(flatten)]
+    pub configuration: ConfigurationArgs,
+    /// Write the result to a file, aside first, and renamed when it is complete
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// No packets and findings, only the counts at the end
+    #[arg(short = 'q')]
+    pub quiet: bool,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+}
+
+/// The names of the formats of `dump` and `check`.
+fn formats() -> PossibleValuesParser {
+    let check = CheckFormat::value_variants().iter().filter_map(CheckFormat::to_possible_value);
+    let check: Vec<_> = check.map(|value| value.get_name().to_owned()).collect();
+    let mut all: Vec<_> = DUMP_FORMATS.names().map(str::to_owned).chain(check).collect();
+    all.sort();
+    all.dedup();
+    PossibleValuesParser::new(all)
 }
 
 #[cfg(test)]

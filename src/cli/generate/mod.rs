@@ -1,33 +1,43 @@
 //! `qdissect generate`: writes shell completions, manual pages and schemas from the declarations in the program.
 
-pub mod args;
 mod completions;
 mod man;
 #[cfg(test)]
 mod tests;
 
+use super::choices::SHELLS;
 use super::command_line::command;
-use super::diagnostics::error;
-use super::outcome::{self, FAILED, OK};
+use super::diagnostics::{OK, printed, why};
 use crate::escape::quoted;
 use crate::schema;
-use args::{GenerateCommand, ManArgs};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Runs `qdissect generate`; returns the exit code.
-pub fn run(command: &GenerateCommand) -> u8 {
-    match command {
-        GenerateCommand::Completions(args) => {
-            print(completions::script(args.shell, &command_line()).as_bytes())
+///
+/// # Errors
+/// A sentence, if pages of the manual cannot be written.
+pub fn run(command: &GenerateCommand) -> Result<u8, String> {
+    let text = match command {
+        GenerateCommand::Completions(args) => completions::script(args.shell, &command_line()).into_bytes(),
+        GenerateCommand::Man(ManArgs { dir: Some(dir) }) => {
+            let why = |e| {
+                let dir = quoted(&dir.to_string_lossy());
+                format!("The manual cannot be written to {dir}: {}.", why(&e))
+            };
+            return man::write(command_line(), dir).map(|()| OK).map_err(why);
         }
-        GenerateCommand::Man(ManArgs { dir: Some(dir) }) => pages(dir),
-        GenerateCommand::Man(ManArgs { dir: None }) => print(&man::page(command_line())),
+        GenerateCommand::Man(ManArgs { dir: None }) => man::page(command_line()),
         GenerateCommand::Schema(args) => {
             let schema = args.record.as_deref().and_then(schema::schema_of);
-            print(format!("{:#}\n", schema.unwrap_or_else(schema::schema)).as_bytes())
+            format!("{:#}\n", schema.unwrap_or_else(schema::schema)).into_bytes()
         }
-    }
+    };
+    let mut out = io::stdout();
+    Ok(printed(out.write_all(&text).and_then(|()| out.flush())))
 }
 
 /// The command line as users see it, under the program's name in shells and the manual.
@@ -54,20 +64,37 @@ fn shown(command: &clap::Command) -> clap::Command {
     names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| shown(&sub)))
 }
 
-/// Writes to standard output; returns the exit code.
-fn print(text: &[u8]) -> u8 {
-    let mut out = io::stdout();
-    outcome::printed(out.write_all(text).and_then(|()| out.flush()))
+/// `qdissect generate`
+#[derive(Debug, Subcommand)]
+pub enum GenerateCommand {
+    /// A script that completes options and values in a shell
+    Completions(CompletionsArgs),
+    /// The manual for `man`: one page for everything, or a page for each subcommand
+    Man(ManArgs),
+    /// A JSON Schema of what -T json and -T ndjson write
+    Schema(SchemaArgs),
 }
 
-/// Writes a page for each subcommand; returns the exit code.
-fn pages(dir: &Path) -> u8 {
-    match man::write(command_line(), dir) {
-        Ok(()) => OK,
-        Err(e) => {
-            let dir = quoted(&dir.to_string_lossy());
-            error(&format_args!("The manual cannot be written to {dir}: {}.", outcome::why(&e)));
-            FAILED
-        }
-    }
+/// `qdissect generate completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_parser = SHELLS, value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// `qdissect generate man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write a page for each subcommand to this directory, which is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// `qdissect generate schema`
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// Only one type of records; `array` is what -T json writes. Else one record of any type
+    #[arg(value_name = "RECORD", value_parser = PossibleValuesParser::new(schema::names()))]
+    pub record: Option<String>,
 }

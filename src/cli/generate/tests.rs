@@ -6,6 +6,7 @@ use crate::protocols::Id;
 use clap::{Arg, Command};
 use clap_complete::Shell;
 use std::fs;
+use std::path::Path;
 use std::process;
 
 const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell, Shell::Elvish];
@@ -222,7 +223,8 @@ fn hold_options(command: &Command, plain: &str) {
 fn each_subcommand_gets_a_page_of_its_own() {
     let folder = tempfile::tempdir().expect("there is room");
     let dir = folder.path().join("share/man1");
-    assert_eq!(pages(&dir), OK);
+    let pages = |dir: &Path| run(&GenerateCommand::Man(ManArgs { dir: Some(dir.to_owned()) }));
+    assert_eq!(pages(&dir), Ok(OK));
     let tree = tree();
     assert_eq!(fs::read_dir(&dir).expect("it is there").count(), tree.len());
     for command in &tree {
@@ -236,7 +238,7 @@ fn each_subcommand_gets_a_page_of_its_own() {
     }
     let file = folder.path().join("file");
     fs::write(&file, "").expect("it can be written");
-    assert_eq!(pages(&file.join("man")), FAILED, "a file is no directory");
+    assert!(pages(&file.join("man")).is_err(), "a file is no directory");
 }
 
 #[test]

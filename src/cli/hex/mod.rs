@@ -1,15 +1,14 @@
 //! `qdissect hex`: dissects pasted bytes.
 
-pub mod args;
 mod text;
 
-use super::common_args::Common;
-use super::diagnostics::{error, note};
-use super::outcome::{FAILED, OK, not_writable};
-use super::output::Target;
-use super::output_conflict;
-use super::settings;
-use super::terminal;
+use super::choices::{CONFIDENCE, Colour, Format, HEX_FORMATS};
+use super::command_line::defaults;
+use super::common_args::{Common, ConfigurationArgs, RuleArgs};
+use super::diagnostics::{FAILED, OK, error, not_writable, note};
+use super::output::{Target, overwritten};
+use super::value_parsers::{self, decode_as, timeout};
+use super::{run, terminal};
 use crate::capture::capture_format;
 use crate::classify::Choice;
 use crate::decode::Listener;
@@ -17,55 +16,54 @@ use crate::escape::quoted;
 use crate::net::OwnedFrame;
 use crate::pasted::{self, EXPECTED, Ends, Pasted};
 use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::protocols::{Id, Level};
 use crate::report::{Output, Records, Report};
-use args::{HexArgs, InputFormat};
+use clap::{Args, ValueEnum};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use text::Text;
 
 /// UDP port of the server if the user names none.
 const PORT: u16 = 7777;
 
 /// Runs `qdissect hex` and returns the exit code. `given` tells whether an option was given on the command line.
-pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> u8 {
-    let mut common = args.common();
-    let found = prepare(args, &mut common, given).and_then(|options| Ok((options, find(args)?)));
-    let (options, (name, text, pasted)) = match found {
-        Ok(found) => found,
-        Err(e) => {
-            error(&e);
-            return FAILED;
-        }
-    };
+///
+/// # Errors
+/// A sentence that says what is wrong with the arguments or the text.
+pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let mut reading = defaults("dump")?;
+    let common = reading.common_mut();
+    args.fill(common);
+    let options = prepare(args, common, given)?;
+    let (name, text, pasted) = find(args)?;
     if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
-        error(&format_args!(
+        return Err(format!(
             "{name}: These are the bytes of a capture ({format}), and not of a datagram: `xxd -r FILE | \
              qdissect -` reads a dump of xxd, `xxd -r -p FILE | qdissect -` plain hex."
         ));
-        return FAILED;
     }
     let complete = complain(&name, &text, &pasted);
-    match dissect(args, &common, options, &name, &pasted, complete) {
+    Ok(match dissect(args, common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
         Ok(()) => FAILED,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
-        Err(e) => not_writable(&common, &e),
-    }
+        Err(e) => not_writable(common, &e),
+    })
 }
 
 /// Loads the configuration and checks all arguments before anything is read or written.
 fn prepare(args: &HexArgs, common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Options, String> {
-    let config = settings::load(common, given)?;
+    let config = run::load(common, given)?;
     let read = match args.what.as_slice() {
         [] => vec![Path::new("-")],
         [one] if Path::new(one).exists() => vec![Path::new(one)],
         _ => vec![],
     };
     let written: Vec<_> = common.output.iter().map(|path| ("--output", path.as_path())).collect();
-    match output_conflict::overwritten(&written, false, &read, &config) {
+    match overwritten(&written, false, &read, &config) {
         Some(conflict) => Err(conflict),
-        None => settings::pipeline_options(common, true),
+        None => run::pipeline_options(common, true),
     }
 }
 
@@ -205,5 +203,103 @@ impl Input<'_> {
             Stopped::Capture(e) => io::Error::other(e.to_string()),
         })?;
         pipeline.finish(self.complete).map(drop)
+    }
+}
+
+/// `qdissect hex`
+#[derive(Debug, Args)]
+pub struct HexArgs {
+    /// The bytes themselves, or a file that holds them; `-` or nothing for standard input
+    #[arg(value_name = "TEXT|FILE")]
+    pub what: Vec<String>,
+    /// How the bytes are written; else each line is looked at
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub input_format: Option<InputFormat>,
+    /// UDP port of the server where the text names none [default: the one of -d, or 7777]
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Output format
+    #[arg(short = 'T', long, value_parser = HEX_FORMATS, default_value = "text", value_name = "FMT")]
+    pub format: Format,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    /// Only these protocols, by name, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
+    protocol: Vec<Id>,
+    /// Pins a protocol on a port: udp.port==7779,sqp
+    #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]
+    decode_as: Vec<(u16, Id)>,
+    /// Overrides every protocol's answer window, e.g. 500ms, 2s
+    #[arg(long, value_name = "DUR", value_parser = timeout)]
+    timeout: Option<i64>,
+    /// Least confidence of what is dissected
+    #[arg(long, value_parser = CONFIDENCE, default_value = "low", value_name = "LEVEL")]
+    min_confidence: Level,
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    configuration: ConfigurationArgs,
+    /// Write the result to a file, aside first, and renamed when it is complete
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Show passwords, which are masked otherwise
+    #[arg(long)]
+    show_secrets: bool,
+}
+
+/// `--input-format`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InputFormat {
+    /// Hex digits: 00ff, 00 ff, 00:ff, 0x00 0xff, xxd -p
+    #[value(alias = "plain")]
+    Hex,
+    /// Rows with offsets: xxd, hexdump -C, od -t x1, tcpdump -x, tshark -x, Wireshark
+    #[value(aliases = ["xxd", "hexdump", "od", "tcpdump", "tshark", "wireshark"])]
+    Dump,
+    /// Numbers in brackets, <Buffer 00 ff>
+    Array,
+    /// Quotes and escapes: b'\x00\xff'
+    String,
+    /// Base64, either alphabet
+    Base64,
+    /// What gamedig prints, which is declined
+    #[value(hide = true)]
+    Gamedig,
+}
+
+impl InputFormat {
+    /// The format of the pasted text.
+    ///
+    /// # Errors
+    /// A sentence, if the format is not supported.
+    pub fn form(self) -> Result<pasted::Form, String> {
+        match self {
+            InputFormat::Hex => Ok(pasted::Form::Hex),
+            InputFormat::Dump => Ok(pasted::Form::Dump),
+            InputFormat::Array => Ok(pasted::Form::Array),
+            InputFormat::String => Ok(pasted::Form::String),
+            InputFormat::Base64 => Ok(pasted::Form::Base64),
+            InputFormat::Gamedig => {
+                Err("--input-format gamedig is not read: paste the rows of bytes that its `debug` \
+                                         option prints, without the rows of characters, one datagram a line."
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl HexArgs {
+    /// Moves the options that `hex` shares with other subcommands there.
+    fn fill(&mut self, common: &mut Common) {
+        use std::mem::take;
+        common.protocol = take(&mut self.protocol);
+        common.decode_as = take(&mut self.decode_as);
+        common.timeout = self.timeout;
+        common.min_confidence = self.min_confidence;
+        common.rules = self.rules.clone();
+        common.configuration = self.configuration.clone();
+        common.output = self.output.take();
+        common.show_secrets = self.show_secrets;
     }
 }

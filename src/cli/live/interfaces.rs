@@ -1,6 +1,6 @@
 //! The list of interfaces, as reported by the capture program.
 
-use super::advice;
+use super::messages;
 use super::program::{Kind, Program};
 
 /// The interfaces that the program lists, one per line: `1. eth0 (Up)`.
@@ -10,12 +10,12 @@ use super::program::{Kind, Program};
 pub fn list(program: &Program) -> Result<Vec<String>, String> {
     let mut command = program.command();
     command.args(if program.kind == Kind::Dumpcap { &["-D", "-M"][..] } else { &["-D"] });
-    let output = command.output().map_err(|e| advice::not_started(program, &e))?;
+    let output = command.output().map_err(|e| messages::not_started(program, &e))?;
     let said = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<_> = said.lines().filter_map(|line| interface(program.kind, line)).collect();
     if !output.status.success() || lines.is_empty() {
         let said = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect::<Vec<_>>();
-        return Err(advice::no_interfaces(program, &said));
+        return Err(messages::no_interfaces(program, &said));
     }
     Ok(lines)
 }

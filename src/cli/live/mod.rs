@@ -1,22 +1,21 @@
 //! `qdissect live`: shows packets as a capture program captures them.
 
-mod advice;
 pub mod args;
 #[cfg(target_os = "linux")]
 mod confine;
 mod interfaces;
+mod messages;
 mod program;
 mod records;
 mod session;
-mod stderr;
 
+use super::diagnostics::{Done, FAILED, OK, not_writable, refuse};
 use super::diagnostics::{error, note};
-use super::outcome::{Done, FAILED, OK, not_writable, refuse};
 use super::output::Target;
+use super::overview::write_summary;
 use super::read::QUIET;
-use super::summary::write_summary;
 use super::terminal;
-use super::{columns, filter, interrupt};
+use super::{columns, interrupt, read};
 use crate::capture::{ErrorKind, Source};
 use crate::decode::Listener;
 use crate::escape::shown;
@@ -42,7 +41,7 @@ pub fn live(
     options: Options,
     chosen: Option<(Columns, Layout)>,
 ) -> io::Result<Done> {
-    let program = match args.check().and_then(|()| Program::find().ok_or_else(advice::nothing_installed)) {
+    let program = match args.check().and_then(|()| Program::find().ok_or_else(messages::nothing_installed)) {
         Ok(program) => program,
         Err(e) => return Ok(refuse(&e)),
     };
@@ -156,7 +155,7 @@ impl Capture<'_> {
         report: &mut dyn Report<Sink = S>,
     ) -> io::Result<(Totals, u8)> {
         let secrets = options.secrets;
-        filter::through(&self.args.common, secrets, report, |report| self.read(options, report))
+        read::through(&self.args.common, secrets, report, |report| self.read(options, report))
     }
 
     fn read<S: Listener>(
@@ -210,7 +209,7 @@ impl Capture<'_> {
 
     fn died(&self, ended: &Ended) -> String {
         let interfaces = || interfaces::list(&self.program).unwrap_or_default();
-        advice::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
+        messages::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
     }
 
     /// Prints the last line: how many packets there were, and how many are missing.

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::capture::{Cut, Cutter};
-use crate::cli::outcome::why;
+use crate::cli::diagnostics::why;
 use crate::cli::output::folder;
 use crate::escape::shown;
 use std::fs::{self, File};

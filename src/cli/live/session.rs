@@ -6,10 +6,10 @@
 //!     └── the pipe ends ──> over                                   └── the pipe ends ──> over
 //! ```
 
-use super::advice;
+use super::messages;
+use super::messages::{Messages, Stderr};
 use super::program::Program;
 use super::records::Records;
-use super::stderr::{Messages, Stderr};
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::interrupt;
@@ -97,7 +97,7 @@ impl Session {
         begun: Begun,
     ) -> Result<Session, String> {
         // In a process group of its own, Ctrl-C does not reach the program, which can send everything before it ends.
-        let mut child = command.process_group(0).spawn().map_err(|e| advice::not_started(program, &e))?;
+        let mut child = command.process_group(0).spawn().map_err(|e| messages::not_started(program, &e))?;
         let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
             return Err("The capture program has no output.".into());
         };

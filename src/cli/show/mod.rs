@@ -1,46 +1,40 @@
 //! `qdissect rule` and `qdissect protocol`: show the declarations, and dissect the examples of rules.
 
-pub mod args;
 pub mod page;
 mod protocol;
 mod rule;
 
-use super::diagnostics::error;
-use super::outcome::{FAILED, printed};
+use super::choices::{Colour, Format, TABLE_FORMATS};
+use super::diagnostics::printed;
 use super::terminal::{coloured, width};
-use super::values::no_rule;
+use super::value_parsers::{self, no_rule};
 use crate::check::{Policy, Unknown, matches};
 use crate::declared::{ProtocolRecord, RuleRecord};
 use crate::protocols::Id;
 use crate::report::{Form, Output};
 use crate::rule::Rule;
-use args::{How, ProtocolCommand, RuleCommand};
+use clap::{Args, Subcommand};
 use page::Page;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
 /// Runs `qdissect rule`; returns the exit code.
-pub fn rule(command: &RuleCommand) -> u8 {
-    match command {
+///
+/// # Errors
+/// A sentence, if there is no such rule.
+pub fn rule(command: &RuleCommand) -> Result<u8, String> {
+    Ok(match command {
         RuleCommand::List(a) => {
             let chosen: Vec<_> = crate::protocols::rules().filter(|r| belongs(r, &a.protocol)).collect();
-            write(
-                &a.how,
-                |page| rule::list(page, &chosen),
-                || chosen.iter().map(|r| RuleRecord::new(r)).collect(),
-            )
+            let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
+            write(&a.how, |page| rule::list(page, &chosen), records)
         }
-        RuleCommand::Show(a) => match find(&a.ids) {
-            Ok(chosen) => {
-                let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
-                write(&a.how, |page| rule::show(page, &chosen), records)
-            }
-            Err(unknown) => {
-                error(&no_rule(&unknown.name));
-                FAILED
-            }
-        },
-    }
+        RuleCommand::Show(a) => {
+            let chosen = find(&a.ids).map_err(|unknown| no_rule(&unknown.name))?;
+            let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
+            write(&a.how, |page| rule::show(page, &chosen), records)
+        }
+    })
 }
 
 /// Runs `qdissect protocol`; returns the exit code.
@@ -88,6 +82,72 @@ fn write_records(form: Form, records: &[impl Serialize]) -> io::Result<()> {
     let mut out = Output::new(io::stdout(), form, false);
     records.iter().try_for_each(|record| out.value(record))?;
     out.finish()
+}
+
+/// `qdissect rule`
+#[derive(Debug, Subcommand)]
+pub enum RuleCommand {
+    /// One line for each rule: number, severity, title
+    List(RuleListArgs),
+    /// Everything about rules: why, by whose word, and their examples dissected
+    Show(RuleShowArgs),
+}
+
+/// `qdissect rule list`
+#[derive(Debug, Args)]
+pub struct RuleListArgs {
+    /// Only the rules of these protocols, by name, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
+    pub protocol: Vec<Id>,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// `qdissect rule show`
+#[derive(Debug, Args)]
+pub struct RuleShowArgs {
+    /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
+    #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = value_parsers::EVERY_RULE, hide_possible_values = true)]
+    pub ids: Vec<String>,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// `qdissect protocol`
+#[derive(Debug, Subcommand)]
+pub enum ProtocolCommand {
+    /// One line for each protocol: name, title, ports, number of rules
+    List(ProtocolListArgs),
+    /// Everything about protocols: ports, steps, messages, fields, signature, source
+    Show(ProtocolShowArgs),
+}
+
+/// `qdissect protocol list`
+#[derive(Debug, Args)]
+pub struct ProtocolListArgs {
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// `qdissect protocol show`
+#[derive(Debug, Args)]
+pub struct ProtocolShowArgs {
+    /// Protocols, by name
+    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
+    pub names: Vec<Id>,
+    #[command(flatten)]
+    pub how: How,
+}
+
+/// How it is to look.
+#[derive(Debug, Args)]
+pub struct How {
+    /// Output format
+    #[arg(short = 'T', long, value_parser = TABLE_FORMATS, default_value = "table", value_name = "FMT")]
+    pub format: Format,
+    /// When to use colours
+    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod pages;
 mod shell;
 
 use super::command_line::parse;
-use super::implied_command::with_subcommand;
+use super::command_line::with_subcommand;
 use clap::error::ErrorKind;
 use pulldown_cmark::{Event, Parser};
 use std::ffi::OsString;

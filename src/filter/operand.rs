@@ -1,0 +1,72 @@
+//! Operands and operators as they are read: names have not been looked up, values have no type.
+
+use super::error::Place;
+use super::plan::{Quantifier, Relation};
+use super::value::Cut;
+
+/// A field, a value or a function, with its slices and its mask.
+#[derive(Clone, Debug)]
+pub(super) struct Operand<'t> {
+    /// The field, value or function.
+    pub atom: Atom<'t>,
+    /// The parts that are cut out of it, one after the other.
+    pub slices: Vec<Vec<Cut>>,
+    /// `& mask`.
+    pub mask: Option<Box<Operand<'t>>>,
+    /// Its place.
+    pub at: Place,
+    /// The text at its place.
+    pub written: &'t str,
+}
+
+/// The smallest part of a comparison.
+#[derive(Clone, Debug)]
+pub(super) enum Atom<'t> {
+    /// A name, a number, an address, bytes: anything without quotes.
+    Word(&'t str),
+    /// A text in double quotes, with its escapes resolved.
+    Text(Vec<u8>),
+    /// A character in single quotes.
+    Char(u8),
+    /// A function and its arguments.
+    Call(&'t str, Vec<Operand<'t>>),
+}
+
+/// An operator between two operands: how it compares, and which occurrences must fulfil it unless the expression says so.
+pub(super) type Operator = (Quantifier, Relation);
+
+/// Every spelling of the operators; the first of each is the one that messages show.
+const OPERATORS: &[(&str, Operator)] = &[
+    ("==", (Quantifier::Any, Relation::Eq)),
+    ("eq", (Quantifier::Any, Relation::Eq)),
+    ("any_eq", (Quantifier::Any, Relation::Eq)),
+    ("===", (Quantifier::All, Relation::Eq)),
+    ("all_eq", (Quantifier::All, Relation::Eq)),
+    ("!=", (Quantifier::All, Relation::Ne)),
+    ("ne", (Quantifier::All, Relation::Ne)),
+    ("all_ne", (Quantifier::All, Relation::Ne)),
+    ("!==", (Quantifier::Any, Relation::Ne)),
+    ("any_ne", (Quantifier::Any, Relation::Ne)),
+    ("~=", (Quantifier::Any, Relation::Ne)),
+    ("<", (Quantifier::Any, Relation::Lt)),
+    ("lt", (Quantifier::Any, Relation::Lt)),
+    ("<=", (Quantifier::Any, Relation::Le)),
+    ("le", (Quantifier::Any, Relation::Le)),
+    (">", (Quantifier::Any, Relation::Gt)),
+    ("gt", (Quantifier::Any, Relation::Gt)),
+    (">=", (Quantifier::Any, Relation::Ge)),
+    ("ge", (Quantifier::Any, Relation::Ge)),
+    ("contains", (Quantifier::Any, Relation::Contains)),
+    ("matches", (Quantifier::Any, Relation::Matches)),
+    ("~", (Quantifier::Any, Relation::Matches)),
+];
+
+/// The operator with that spelling.
+pub(super) fn operator(text: &str) -> Option<Operator> {
+    OPERATORS.iter().find(|(spelling, _)| *spelling == text).map(|&(_, operator)| operator)
+}
+
+/// The first spelling of an operator.
+pub(super) fn spelling(operator: Operator) -> &'static str {
+    OPERATORS.iter().find(|(_, known)| *known == operator).map_or("", |&(spelling, _)| spelling)
+}
