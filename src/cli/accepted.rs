@@ -3,11 +3,10 @@
 use super::baseline::Baseline;
 use super::config::Config;
 use super::diagnostics::why;
-use super::output::Target;
+use super::output;
 use crate::check::matches;
 use crate::escape::shown;
 use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The excused rules and the baseline of a run.
@@ -79,7 +78,8 @@ impl Accepted {
         if verdict.more > 0 && verdict.findings.len() >= MAX_FINDINGS {
             return Err(not(&format!("there are more findings than the {MAX_FINDINGS} that are kept")));
         }
-        write(path, &baseline.update(&verdict.findings, sought)).map_err(|e| not(&why(&e)))?;
+        output::write(path, baseline.update(&verdict.findings, sought).as_bytes())
+            .map_err(|e| not(&why(&e)))?;
         let new = self.new;
         let mut news = format!("{name}: The baseline was written; new findings: {new}, dropped: {stale}");
         if kept > 0 {
@@ -87,13 +87,6 @@ impl Accepted {
         }
         Ok(Some(news + "."))
     }
-}
-
-/// Writes to a temporary file and renames it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut target = Target::open(Some(path))?;
-    target.write_all(text.as_bytes())?;
-    target.complete(true)
 }
 
 #[cfg(test)]

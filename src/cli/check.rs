@@ -320,10 +320,12 @@ fn write_report(
     match format {
         CheckFormat::Table if further => verdict::table(&mut out, verdict, (false, u16::MAX), quiet),
         CheckFormat::Table => {
-            let terminal = terminal::is_result_shown(&args.common);
-            let width = if terminal { terminal::width(terminal) } else { u16::MAX };
+            let look = (
+                terminal::coloured(args.color, terminal::is_result_shown(&args.common)),
+                terminal::line_width(&args.common),
+            );
             let mut out = terminal::wrap(&mut out, &args.common);
-            verdict::table(&mut out, verdict, (terminal::coloured(args.color, terminal), width), quiet)?;
+            verdict::table(&mut out, verdict, look, quiet)?;
             out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, quiet),

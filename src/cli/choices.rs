@@ -3,7 +3,7 @@
 use crate::check::Profile;
 use crate::protocols::Level;
 use crate::report::screen::{Screen, Sort};
-use crate::report::{Form, Layout, Style};
+use crate::report::{Form, Style};
 use crate::rule::Severity;
 use crate::stats::Section;
 use crate::verdict::{JunitStyle, SarifStyle};
@@ -199,14 +199,6 @@ impl Format {
     pub fn form(self) -> Option<Form> {
         match self {
             Format::Records(form) => Some(form),
-            _ => None,
-        }
-    }
-
-    /// The layout of the rows, if it has rows.
-    pub fn layout(self) -> Option<Layout> {
-        match self {
-            Format::Rows(style) => Some(Layout::of(style)),
             _ => None,
         }
     }

@@ -99,15 +99,16 @@ pub fn exchanges(
 ) -> io::Result<Done> {
     let common = &args.common;
     let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
-    match (args.format.layout(), args.format.form()) {
-        (Some(layout), _) => {
+    match args.format {
+        Format::Rows(style) => {
+            let layout = Layout::of(style);
             read_to_end(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
         }
-        (None, Some(form)) => {
+        Format::Records(form) => {
             let mut records = Records::new(Output::new(to, form, flush), false, quiet);
             read_to_end(common, options, inputs, &mut records)
         }
-        (None, None) => {
+        Format::Text | Format::Tree => {
             let screen = terminal::lines(Colour::Never, common);
             let many = inputs.list.len() > 1 || common.follow;
             read_to_end(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))

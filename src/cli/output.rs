@@ -57,6 +57,16 @@ impl Target {
     }
 }
 
+/// Writes a whole file, aside first.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut target = Target::open(Some(path))?;
+    target.write_all(bytes)?;
+    target.complete(true)
+}
+
 /// Whether results are written to the existing file instead of replacing it: a FIFO, a device, or a name such as `/dev/stdout`,
 /// which must stay even if it leads to a regular file.
 pub fn is_device(path: &Path) -> bool {

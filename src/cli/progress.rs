@@ -126,18 +126,14 @@ impl Metered {
         let now = Instant::now();
         let packets = self.meter.frames.load(Ordering::Relaxed);
         let (began, before) = *self.began.get_or_insert((now, packets));
-        let so_far = SoFar {
-            read: self.read,
-            total: self.meter.total,
-            packets: packets.saturating_sub(before),
-            time: now.duration_since(began),
-        };
+        let packets = packets.saturating_sub(before);
+        let (read, total, time) = (self.read, self.meter.total, now.duration_since(began));
         with_line(|line| {
             if now.duration_since(line.began) >= PATIENCE
                 && (line.bar.is_none() || now.duration_since(line.drawn) >= PAUSE)
             {
                 line.drawn = now;
-                line.draw(&self.meter.name, &so_far);
+                line.draw(&self.meter.name, read, total, so_far(read, total, packets, time));
             }
         });
     }
@@ -165,50 +161,39 @@ impl Drop for Metered {
 }
 
 impl Line {
-    fn draw(&mut self, name: &str, so_far: &SoFar) {
+    fn draw(&mut self, name: &str, read: u64, total: Option<u64>, text: String) {
         let bar = self.bar.get_or_insert_with(|| {
-            let style = match so_far.total {
+            let style = match total {
                 Some(_) => "{prefix} [{bar:20}] {percent}% {wide_msg}",
                 None => "{spinner} {prefix} {wide_msg}",
             };
             let style = ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(so_far.total, ProgressDrawTarget::stderr())
+            ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr())
                 .with_style(style.progress_chars("=> "))
                 .with_prefix(name.to_owned())
         });
-        bar.update(|state| state.set_pos(so_far.read));
-        bar.set_message(so_far.text());
+        bar.update(|state| state.set_pos(read));
+        bar.set_message(text);
     }
 }
 
-/// The progress of one input.
-#[derive(Clone, Copy, Debug)]
-struct SoFar {
-    read: u64,
-    total: Option<u64>,
-    packets: u64,
-    time: Duration,
-}
-
-impl SoFar {
-    /// `12.3 of 45.0 MB, 8.2 MB/s, 61.0 k packets/s, 4 s left`
-    fn text(&self) -> String {
-        let seconds = self.time.as_secs_f64().max(1e-3);
-        let (speed, packets) = (self.read as f64 / seconds, self.packets as f64 / seconds);
-        let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        let read = match self.total {
-            Some(total) => format!("{:.1} of {:.1} MB", megabytes(self.read), megabytes(total)),
-            None => format!("{:.1} MB", megabytes(self.read)),
-        };
-        let left = match self.total {
-            Some(total) if speed > 0.0 => {
-                let left = total.saturating_sub(self.read) as f64 / speed;
-                format!(", {} left", clock(left))
-            }
-            _ => String::new(),
-        };
-        format!("{read}, {:.1} MB/s, {} packets/s{left}", speed / 1e6, scaled(packets))
-    }
+/// The progress of one input: `12.3 of 45.0 MB, 8.2 MB/s, 61.0 k packets/s, 4 s left`
+fn so_far(read: u64, total: Option<u64>, packets: u64, time: Duration) -> String {
+    let seconds = time.as_secs_f64().max(1e-3);
+    let (speed, packets) = (read as f64 / seconds, packets as f64 / seconds);
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let done = match total {
+        Some(total) => format!("{:.1} of {:.1} MB", megabytes(read), megabytes(total)),
+        None => format!("{:.1} MB", megabytes(read)),
+    };
+    let left = match total {
+        Some(total) if speed > 0.0 => {
+            let left = total.saturating_sub(read) as f64 / speed;
+            format!(", {} left", clock(left))
+        }
+        _ => String::new(),
+    };
+    format!("{done}, {:.1} MB/s, {} packets/s{left}", speed / 1e6, scaled(packets))
 }
 
 /// Formats a number with three or four digits.
@@ -238,15 +223,15 @@ mod tests {
     #[test]
     fn the_line_says_how_much_how_fast_and_how_long() {
         let time = Duration::from_secs(10);
-        let so_far = SoFar { read: 50_000_000, total: Some(150_000_000), packets: 4_000_000, time };
-        assert_eq!(so_far.text(), "50.0 of 150.0 MB, 5.0 MB/s, 400.0 k packets/s, 20 s left");
-        let pipe = SoFar { total: None, packets: 20, ..so_far };
-        assert_eq!(pipe.text(), "50.0 MB, 5.0 MB/s, 2 packets/s");
-        let nothing = SoFar { read: 0, packets: 0, time: Duration::ZERO, ..so_far };
-        assert_eq!(nothing.text(), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
+        let (read, total) = (50_000_000, Some(150_000_000));
+        assert_eq!(
+            so_far(read, total, 4_000_000, time),
+            "50.0 of 150.0 MB, 5.0 MB/s, 400.0 k packets/s, 20 s left"
+        );
+        assert_eq!(so_far(read, None, 20, time), "50.0 MB, 5.0 MB/s, 2 packets/s");
+        assert_eq!(so_far(0, total, 0, Duration::ZERO), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
         // The file has grown meanwhile.
-        let more = SoFar { total: Some(1), ..so_far };
-        assert!(more.text().ends_with(", 0 s left"));
+        assert!(so_far(read, Some(1), 4_000_000, time).ends_with(", 0 s left"));
         assert_eq!([clock(59.5), clock(61.0), clock(7200.0)], ["60 s", "1:01 min", "2.0 h"]);
         assert_eq!([scaled(999.0), scaled(2.5e6)], ["999", "2.5 M"]);
     }

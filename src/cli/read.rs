@@ -237,23 +237,14 @@ pub fn remark(who: &str, missed: Missed) {
 
 fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
     let datagrams = |n| count(n, "datagram");
+    let (headers, held, forgotten) = (datagrams(frames), datagrams(values), count(exchanges, "exchange"));
     let all = [
-        (
-            frames,
-            format!("{who} had no headers of {}: too many other frames stood in between.", datagrams(frames)),
-        ),
-        (
-            values,
-            format!(
-                "{who} had not all values of {}: they hold more than are picked of one.",
-                datagrams(values)
-            ),
-        ),
+        (frames, format!("{who} had no headers of {headers}: too many other frames stood in between.")),
+        (values, format!("{who} had not all values of {held}: they hold more than are picked of one.")),
         (
             exchanges,
             format!(
-                "Whether a packet passed was forgotten of {}, for want of room: they were judged by themselves.",
-                count(exchanges, "exchange")
+                "Whether a packet passed was forgotten of {forgotten}, for want of room: they were judged by themselves."
             ),
         ),
     ];

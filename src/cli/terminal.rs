@@ -49,15 +49,18 @@ fn utf8() -> bool {
 /// programs find the same columns in all of them.
 pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
     let terminal = is_result_shown(common);
-    let width = if terminal { self::width(true) } else { u16::MAX };
-    let screen = Screen { width, ..screen(colour, common) };
+    let screen = Screen { width: line_width(common), ..screen(colour, common) };
     (terminal || screen.colour).then_some(screen)
+}
+
+/// The width that lines of a result may have.
+pub fn line_width(common: &Common) -> u16 {
+    if is_result_shown(common) { width(true) } else { u16::MAX }
 }
 
 /// Wraps a result: on a terminal, long lines are broken between words.
 pub fn wrap<'a, W: Write>(to: &'a mut W, common: &Common) -> Wrap<&'a mut W> {
-    let terminal = is_result_shown(common);
-    Wrap::new(to, if terminal { width(true) } else { u16::MAX })
+    Wrap::new(to, line_width(common))
 }
 
 /// The width in columns: that of the terminal, or for a file or pipe what the user sets in `COLUMNS`.

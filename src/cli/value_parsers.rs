@@ -76,15 +76,19 @@ pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     let wrong = || format!("\"{text}\" is not of the form FMT=PATH, for example json=report.json.");
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
     let format = CheckFormat::from_str(format, true).map_err(|_| {
-        let known: Vec<_> =
-            CheckFormat::value_variants().iter().filter_map(|v| v.to_possible_value()).collect();
-        let known: Vec<_> = known.iter().map(|v| v.get_name()).collect();
-        absent("report format", format, &known)
+        let known: Vec<_> = check_formats().collect();
+        absent("report format", format, &known.iter().map(String::as_str).collect::<Vec<_>>())
     })?;
     if path == "-" {
         return Err("A report is a file; -T says what goes to standard output.".to_owned());
     }
     Ok((format, PathBuf::from(path)))
+}
+
+/// The names of the formats of `check`.
+pub fn check_formats() -> impl Iterator<Item = String> {
+    let values = CheckFormat::value_variants().iter().filter_map(CheckFormat::to_possible_value);
+    values.map(|value| value.get_name().to_owned())
 }
 
 /// Parses a pin: a server port and its protocol.

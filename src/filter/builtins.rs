@@ -1,7 +1,9 @@
 //! The built-in fields, which no protocol declares: of frames, headers, messages and exchanges.
 
 use super::Needs;
-use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
+use super::kinds::{
+    CONFIDENCE, DIRECTIONS, Kind, MESSAGES, OUTCOMES, PROTOCOLS, SEVERITIES, UINT, UINT8, UINT16, UINT64,
+};
 use super::value::Datum;
 use super::view::Ip;
 use super::view::View;
@@ -109,9 +111,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("eth.src", Kind::Mac, FACTS, |v| mac(v, 1)),
     one("eth.dst", Kind::Mac, FACTS, |v| mac(v, 0)),
     // In the order of the header.
-    several("eth.addr", Kind::Mac, FACTS, |v, visit| {
-        [0, 1].iter().any(|at| mac(v, *at).is_some_and(&mut *visit))
-    }),
+    several("eth.addr", Kind::Mac, FACTS, |v, visit| both(v, mac, visit)),
     one("eth.type", UINT16, FACTS, |v| int(v.facts?.ethernet?.kind)),
     one("vlan", Kind::Presence, FACTS, |v| present(!v.facts?.vlans.is_empty())),
     several("vlan.id", UINT16, FACTS, |v, visit| {
@@ -120,12 +120,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("ip", Kind::Presence, ENDS, |v| present(v4(v, 0).is_some())),
     one("ip.src", Kind::V4, ENDS, |v| v4(v, 0)),
     one("ip.dst", Kind::V4, ENDS, |v| v4(v, 1)),
-    several("ip.addr", Kind::V4, ENDS, |v, visit| {
-        [0, 1].iter().any(|end| v4(v, *end).is_some_and(&mut *visit))
-    }),
+    several("ip.addr", Kind::V4, ENDS, |v, visit| both(v, v4, visit)),
     several("ip.host", Kind::Text, ENDS, |v, visit| {
-        let host = |end: &usize| v4(v, *end)?.string(&[]).map(owned);
-        [0, 1].iter().any(|end| host(end).is_some_and(&mut *visit))
+        both(v, |v, end| v4(v, end)?.string(&[]).map(owned), visit)
     }),
     one("ip.version", UINT8, DATAGRAM, |v| {
         int(end(v, 0).map(|end| if end.octets().is_some() { 4 } else { 6 }))
@@ -137,18 +134,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("ipv6", Kind::Presence, ENDS, |v| present(v6(v, 0).is_some())),
     one("ipv6.src", Kind::V6, ENDS, |v| v6(v, 0)),
     one("ipv6.dst", Kind::V6, ENDS, |v| v6(v, 1)),
-    several("ipv6.addr", Kind::V6, ENDS, |v, visit| {
-        [0, 1].iter().any(|end| v6(v, *end).is_some_and(&mut *visit))
-    }),
+    several("ipv6.addr", Kind::V6, ENDS, |v, visit| both(v, v6, visit)),
     one("ipv6.plen", UINT16, FACTS, |v| int(header(v, 6).map(|ip| ip.len))),
     one("ipv6.nxt", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.proto))),
     one("ipv6.hlim", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.ttl))),
     one("udp", Kind::Bytes, RAW, |v| Some(Datum::Bytes(Cow::Owned(v.datagram?.segment())))),
-    one("udp.srcport", UINT16, ENDS, |v| int(end(v, 0).map(Endpoint::port))),
-    one("udp.dstport", UINT16, ENDS, |v| int(end(v, 1).map(Endpoint::port))),
-    several("udp.port", UINT16, ENDS, |v, visit| {
-        [0, 1].iter().any(|at| int(end(v, *at).map(Endpoint::port)).is_some_and(&mut *visit))
-    }),
+    one("udp.srcport", UINT16, ENDS, |v| port(v, 0)),
+    one("udp.dstport", UINT16, ENDS, |v| port(v, 1)),
+    several("udp.port", UINT16, ENDS, |v, visit| both(v, port, visit)),
     one("udp.length", UINT16, DATAGRAM, |v| {
         Some(Datum::Int((v.datagram?.wire_len() as i128).saturating_add(8)))
     }),
@@ -172,10 +165,10 @@ pub(super) static BUILTINS: &[Builtin] = &[
     }),
     one("players", UINT, MESSAGE, |v| int(v.said?.places().map(|(now, _)| now))),
     one("max_players", UINT, MESSAGE, |v| int(v.said?.places().map(|(_, most)| most))),
-    one("protocol", Kind::Word(Words::Protocol), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
-    one("message", Kind::Word(Words::Message), MESSAGE, |v| v.message.map(text)),
-    one("direction", Kind::Word(Words::Direction), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
-    one("confidence", Kind::Rank(Words::Confidence), PACKET, |v| {
+    one("protocol", Kind::Word(PROTOCOLS), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
+    one("message", Kind::Word(MESSAGES), MESSAGE, |v| v.message.map(text)),
+    one("direction", Kind::Word(DIRECTIONS), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
+    one("confidence", Kind::Rank(CONFIDENCE), PACKET, |v| {
         Some(Datum::Rank(match v.confidence? {
             Level::Hint | Level::Low => 0,
             Level::Medium => 1,
@@ -186,11 +179,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         v.findings.iter().any(|f| visit(Datum::Finding(f.rule.id)))
     }),
     several("rule", Kind::Rule, FINDINGS, |v, visit| v.findings.iter().any(|f| visit(text(f.rule.id)))),
-    several("severity", Kind::Rank(Words::Severity), FINDINGS, |v, visit| {
+    several("severity", Kind::Rank(SEVERITIES), FINDINGS, |v, visit| {
         v.findings.iter().any(|f| visit(Datum::Rank(f.severity as u8)))
     }),
     one("exchange", UINT64, PACKET, |v| int(v.exchange)),
-    one("exchange.outcome", Kind::Word(Words::Outcome), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
+    one("exchange.outcome", Kind::Word(OUTCOMES), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
     one("response_time", Kind::Seconds, PACKET, |v| v.response_time.map(Datum::Nanos)),
     one("retransmission", Kind::Flag, PACKET, |v| v.protocol.map(|_| Datum::Bool(v.retransmission))),
     one("duplicate", Kind::Flag, MESSAGE, |v| v.protocol.map(|_| Datum::Bool(v.duplicate))),
@@ -213,6 +206,15 @@ fn present(there: bool) -> Option<Datum<'static>> {
     there.then_some(Datum::Present)
 }
 
+/// Visits both values of a field that each end has.
+fn both(
+    view: &View<'_>,
+    value: fn(&View<'_>, usize) -> Option<Datum<'static>>,
+    visit: &mut Visit<'_>,
+) -> bool {
+    [0, 1].iter().any(|at| value(view, *at).is_some_and(&mut *visit))
+}
+
 /// The destination (0) or the source (1) of the Ethernet header.
 fn mac(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
     let ethernet = view.facts?.ethernet?;
@@ -223,6 +225,10 @@ fn mac(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 /// The source (0) or the destination (1).
 fn end(view: &View<'_>, at: usize) -> Option<Endpoint> {
     view.ends?.get(at).copied()
+}
+
+fn port(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
+    int(end(view, at).map(Endpoint::port))
 }
 
 fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {

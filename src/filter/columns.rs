@@ -2,14 +2,14 @@
 
 use super::compile::source;
 use super::kinds::Kind;
-use super::names::{lookup, meant};
+use super::names::{lookup, unknown};
 use super::pick::{Pick, Wanted};
 use super::plan::Source;
 use super::value::Datum;
 use super::view::View;
 use super::{MAX_NODES, Needs};
 use crate::decode::{SECRET, Span};
-use crate::escape::quoted;
+use crate::escape::to_hex;
 use crate::net::UDP_HEADER;
 
 /// Most columns: as many as a filter may have operands.
@@ -110,20 +110,15 @@ impl Column {
             (Datum::Bytes(bytes), "udp") => masked(bytes, secrets, UDP_HEADER),
             // Unknown here: where the payload begins in the frame, or of how many frames it was reassembled.
             (Datum::Bytes(_), "frame") if !secrets.is_empty() => SECRET.into(),
-            (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => hex(bytes),
+            (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => to_hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
-                Kind::Rank(words) => value.string(&words.all())?,
+                Kind::Rank(words) => value.string(&(words.all)())?,
                 _ => return None,
             },
             _ => value.string(&[])?,
         };
         Some(Printed { text, free })
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
-    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
 }
 
 /// Hex digits, with `**` for each byte that must not be shown; the payload begins at `from`.
@@ -134,17 +129,9 @@ pub(crate) fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
     };
     let one = |(i, byte): (usize, &u8)| match i.checked_sub(from) {
         Some(at) if secret(at) => "**".to_owned(),
-        _ => hex(&[*byte]),
+        _ => to_hex(&[*byte]),
     };
-    if secrets.is_empty() { hex(bytes) } else { bytes.iter().enumerate().map(one).collect() }
-}
-
-fn unknown(name: &str) -> String {
-    let said = format!("There is no field {}", quoted(name));
-    match meant(name) {
-        Some(known) => format!("{said}; did you mean {known}?"),
-        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
-    }
+    if secrets.is_empty() { to_hex(bytes) } else { bytes.iter().enumerate().map(one).collect() }
 }
 
 #[cfg(test)]

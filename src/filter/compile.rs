@@ -3,12 +3,12 @@
 use super::error::Place;
 use super::kinds::{Kind, UINT};
 use super::literal::{constant, number};
-use super::names::{Named, lookup, meant};
+use super::names::{self, Named, lookup};
 use super::operand::{Atom, Operand, Operator, spelling};
 use super::pick::Wanted;
 use super::plan::{Member, Plan, Quantifier, Relation, Side, Source, Step, Term};
 use super::value::{Constant, Cut, Until};
-use super::{FilterError, MAX_PATTERNS, REGEX_SIZE};
+use super::{FilterError, MAX_PATTERNS, Needs, REGEX_SIZE};
 use crate::escape::quoted;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -19,6 +19,8 @@ const REGEX_DEPTH: u32 = 50;
 #[derive(Debug, Default)]
 pub(super) struct Compiler {
     pub wanted: Vec<Wanted>,
+    /// The parts of a view that the terms need.
+    pub needs: Needs,
     patterns: usize,
 }
 
@@ -175,6 +177,7 @@ impl Compiler {
         }
         let (named, kind) = found;
         let source = source(named, &mut self.wanted);
+        self.needs.add(source);
         Ok((Typed { term: Term { source, steps: vec![] }, kind, name }, slices))
     }
 
@@ -289,12 +292,7 @@ fn unknown(word: &str, operand: &Operand<'_>) -> FilterError {
     if number(word).is_some() || word.contains(':') {
         return no_field(operand);
     }
-    let said = format!("There is no field {}", quoted(word));
-    let what = match meant(word) {
-        Some(known) => format!("{said}; did you mean {known}?"),
-        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
-    };
-    FilterError::new(operand.at, what)
+    FilterError::new(operand.at, names::unknown(word))
 }
 
 fn no_field(operand: &Operand<'_>) -> FilterError {

@@ -59,47 +59,63 @@ pub(super) const UINT64: Kind = Kind::Int(0, u64::MAX);
 pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as u64);
 
 /// A closed list of words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Words {
-    /// Names of the messages of all protocols.
-    Message,
-    /// Names of the protocols, in registry order.
-    Protocol,
-    /// `c2s`, `s2c`.
-    Direction,
-    /// From `answered` to `refused`.
-    Outcome,
-    /// Severities, ascending.
-    Severity,
-    /// Levels of confidence, ascending.
-    Confidence,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Words {
+    /// What one of them is called.
+    pub thing: &'static str,
+    /// One of them, for advice in messages.
+    example: &'static str,
+    /// The words.
+    pub all: fn() -> Vec<&'static str>,
 }
 
-impl Words {
-    /// The words.
-    pub fn all(self) -> Vec<&'static str> {
-        match self {
-            Words::Message => {
-                let mut all: Vec<&str> = vec![];
-                for message in Id::ALL.iter().flat_map(|id| id.info().messages) {
-                    if !all.contains(&message.name) {
-                        all.push(message.name);
-                    }
-                }
-                all
-            }
-            Words::Protocol => Id::ALL.iter().map(|id| id.info().name).collect(),
-            Words::Direction => [Direction::C2s, Direction::S2c].map(Direction::name).to_vec(),
-            Words::Outcome => {
-                use Outcome::*;
-                [Answered, Late, Unanswered, Undecided, Refused].map(Outcome::name).to_vec()
-            }
-            Words::Severity => {
-                [Severity::Note, Severity::Warning, Severity::Error].map(Severity::name).to_vec()
-            }
-            Words::Confidence => [Level::Low, Level::Medium, Level::High].map(Level::name).to_vec(),
+impl PartialEq for Words {
+    fn eq(&self, other: &Words) -> bool {
+        self.thing == other.thing
+    }
+}
+
+impl Eq for Words {}
+
+/// Names of the messages of all protocols.
+pub(super) const MESSAGES: Words = Words { thing: "message", example: "query_response", all: messages };
+/// Names of the protocols, in registry order.
+pub(super) const PROTOCOLS: Words =
+    Words { thing: "protocol", example: "sqp", all: || Id::ALL.iter().map(|id| id.info().name).collect() };
+pub(super) const DIRECTIONS: Words = Words {
+    thing: "direction",
+    example: "s2c",
+    all: || [Direction::C2s, Direction::S2c].map(Direction::name).to_vec(),
+};
+pub(super) const OUTCOMES: Words = Words {
+    thing: "outcome",
+    example: "unanswered",
+    all: || {
+        use Outcome::*;
+        [Answered, Late, Unanswered, Undecided, Refused].map(Outcome::name).to_vec()
+    },
+};
+/// Severities, ascending.
+pub(super) const SEVERITIES: Words = Words {
+    thing: "severity",
+    example: "warning",
+    all: || [Severity::Note, Severity::Warning, Severity::Error].map(Severity::name).to_vec(),
+};
+/// Levels of confidence, ascending.
+pub(super) const CONFIDENCE: Words = Words {
+    thing: "confidence",
+    example: "high",
+    all: || Level::ALL.iter().map(|level| level.name()).collect(),
+};
+
+fn messages() -> Vec<&'static str> {
+    let mut all: Vec<&str> = vec![];
+    for message in Id::ALL.iter().flat_map(|id| id.info().messages) {
+        if !all.contains(&message.name) {
+            all.push(message.name);
         }
     }
+    all
 }
 
 /// Classes of kinds: values of one class can be compared with each other.
@@ -118,51 +134,39 @@ enum Class {
 impl Kind {
     /// The kind in words, for sentences with "is ...".
     pub fn name(self) -> String {
-        match self {
-            Kind::Int(min, max) => format!("a whole number from {min} to {max}"),
-            Kind::Float => "a number".into(),
-            Kind::Seconds => "a number of seconds".into(),
-            Kind::Bool | Kind::Flag => "true or false".into(),
-            Kind::Text => "a text".into(),
-            Kind::Stamp => "a time".into(),
-            Kind::End => "an address with a port".into(),
-            Kind::Named => "a number with a name".into(),
-            Kind::Bytes => "a sequence of bytes".into(),
-            Kind::Mac => "an Ethernet address".into(),
-            Kind::V4 => "an IPv4 address".into(),
-            Kind::V6 => "an IPv6 address".into(),
-            Kind::Word(words) | Kind::Rank(words) => format!("one of {}", words.all().join(", ")),
-            Kind::Rule => "the identifier of a rule".into(),
-            Kind::Finding => "a finding".into(),
-            Kind::Dynamic => "a value of a type that the message announces".into(),
-            Kind::Presence => "a group or a layer".into(),
-        }
+        self.words().0
     }
 
     /// An example of a value, for advice in messages.
     pub fn example(self) -> &'static str {
-        match self {
-            Kind::Int(..) => "7777 or 0x1e61",
-            Kind::Float | Kind::Seconds => "0.25",
-            Kind::Bool | Kind::Flag => "true",
-            Kind::Text | Kind::Dynamic => "\"text\"",
-            Kind::Stamp => "\"2026-11-20 10:32:00.5\"",
-            Kind::End => "\"192.0.2.10:7777\" or \"[2001:db8::30]:9010\"",
-            Kind::Named => "3 or \"name\"",
-            Kind::Bytes => "de:ad:be:ef or \"text\"",
-            Kind::Mac => "02:00:5e:00:53:01",
-            Kind::V4 => "192.0.2.10 or 192.0.2.0/24",
-            Kind::V6 => "2001:db8::1 or 2001:db8::/32",
-            Kind::Word(Words::Message) => "query_response",
-            Kind::Word(Words::Protocol) => "sqp",
-            Kind::Word(Words::Direction) => "s2c",
-            Kind::Word(_) => "unanswered",
-            Kind::Rank(Words::Severity) => "warning",
-            Kind::Rank(_) => "high",
-            Kind::Rule => "\"SQP-STR-002\"",
-            Kind::Finding => "\"SQP-STR\"",
-            Kind::Presence => "nothing",
-        }
+        self.words().1
+    }
+
+    fn words(self) -> (String, &'static str) {
+        let (name, example) = match self {
+            Kind::Int(min, max) => {
+                return (format!("a whole number from {min} to {max}"), "7777 or 0x1e61");
+            }
+            Kind::Word(words) | Kind::Rank(words) => {
+                return (format!("one of {}", (words.all)().join(", ")), words.example);
+            }
+            Kind::Float => ("a number", "0.25"),
+            Kind::Seconds => ("a number of seconds", "0.25"),
+            Kind::Bool | Kind::Flag => ("true or false", "true"),
+            Kind::Text => ("a text", "\"text\""),
+            Kind::Stamp => ("a time", "\"2026-11-20 10:32:00.5\""),
+            Kind::End => ("an address with a port", "\"192.0.2.10:7777\" or \"[2001:db8::30]:9010\""),
+            Kind::Named => ("a number with a name", "3 or \"name\""),
+            Kind::Bytes => ("a sequence of bytes", "de:ad:be:ef or \"text\""),
+            Kind::Mac => ("an Ethernet address", "02:00:5e:00:53:01"),
+            Kind::V4 => ("an IPv4 address", "192.0.2.10 or 192.0.2.0/24"),
+            Kind::V6 => ("an IPv6 address", "2001:db8::1 or 2001:db8::/32"),
+            Kind::Rule => ("the identifier of a rule", "\"SQP-STR-002\""),
+            Kind::Finding => ("a finding", "\"SQP-STR\""),
+            Kind::Dynamic => ("a value of a type that the message announces", "\"text\""),
+            Kind::Presence => ("a group or a layer", "nothing"),
+        };
+        (name.to_owned(), example)
     }
 
     fn class(self) -> Class {

@@ -127,7 +127,7 @@ fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
         Kind::Word(_) if part => Ok(Constant::Bytes(word.as_bytes().to_vec())),
         Kind::Rule if part => Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes())),
         Kind::Word(words) | Kind::Rank(words) => {
-            let all = words.all();
+            let all = (words.all)();
             match all.iter().position(|known| *known == lower) {
                 Some(at) if matches!(kind, Kind::Rank(_)) => Ok(Constant::Rank(at as u8)),
                 Some(_) => Ok(Constant::Bytes(lower.into_bytes())),
@@ -156,14 +156,7 @@ fn no_rule(word: &str) -> String {
 }
 
 fn no_word(word: &str, words: Words, all: &[&str]) -> String {
-    let thing = match words {
-        Words::Message => "message",
-        Words::Protocol => "protocol",
-        Words::Direction => "direction",
-        Words::Outcome => "outcome",
-        Words::Severity => "severity",
-        Words::Confidence => "confidence",
-    };
+    let thing = words.thing;
     match similar(word, all.iter().copied()) {
         Some(known) => format!("there is no {thing} {}; did you mean {known}?", quoted(word)),
         None => format!("there is no {thing} {}; known are {}", quoted(word), all.join(", ")),

@@ -36,9 +36,10 @@ pub(crate) use columns::masked;
 pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
 pub use names::names;
-pub use pick::{MAX_PICKED, MAX_PICKED_BYTES, Pick};
+pub use pick::{MAX_PICKED, Pick};
 pub use view::{Ethernet, FrameFacts, Ip, MAX_TAGS, View};
 
+use compile::Compiler;
 use error::Place;
 use pick::Wanted;
 use plan::{Plan, Source};
@@ -98,12 +99,10 @@ impl Filter {
             let what = format!("The filter has {} bytes; {MAX_LENGTH} are the most.", text.len());
             return Err(FilterError::new(Place { start: MAX_LENGTH, end: MAX_LENGTH }, what));
         }
-        let (plan, wanted) = match lexer::tokens(text)?.as_slice() {
-            [] => (Plan::All(vec![]), vec![]),
+        let (plan, Compiler { wanted, needs, .. }) = match lexer::tokens(text)?.as_slice() {
+            [] => (Plan::All(vec![]), Compiler::default()),
             tokens => parser::parse(text, tokens)?,
         };
-        let mut needs = Needs::default();
-        plan.sources(&mut |source| needs.add(source));
         Ok(Filter { plan, wanted, needs })
     }
 

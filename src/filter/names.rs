@@ -4,6 +4,7 @@ use super::builtins::{BUILTINS, Builtin};
 use super::kinds::{INT, Kind, UINT, UINT64};
 use super::pick::{Indices, Wanted};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
+use crate::escape::quoted;
 use crate::protocols::Id;
 use crate::similar::similar;
 
@@ -111,8 +112,17 @@ pub fn names() -> Vec<String> {
     all
 }
 
+/// The error message about an unknown name, with the one that was probably meant.
+pub(super) fn unknown(name: &str) -> String {
+    let said = format!("There is no field {}", quoted(name));
+    match meant(name) {
+        Some(known) => format!("{said}; did you mean {known}?"),
+        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
+    }
+}
+
 /// The known name that an unknown one was probably meant to be.
-pub(super) fn meant(name: &str) -> Option<String> {
+fn meant(name: &str) -> Option<String> {
     let all = names();
     let plain: String =
         name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();

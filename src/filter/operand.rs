@@ -36,37 +36,30 @@ pub(super) enum Atom<'t> {
 pub(super) type Operator = (Quantifier, Relation);
 
 /// Every spelling of the operators; the first of each is the one that messages show.
-const OPERATORS: &[(&str, Operator)] = &[
-    ("==", (Quantifier::Any, Relation::Eq)),
-    ("eq", (Quantifier::Any, Relation::Eq)),
-    ("any_eq", (Quantifier::Any, Relation::Eq)),
-    ("===", (Quantifier::All, Relation::Eq)),
-    ("all_eq", (Quantifier::All, Relation::Eq)),
-    ("!=", (Quantifier::All, Relation::Ne)),
-    ("ne", (Quantifier::All, Relation::Ne)),
-    ("all_ne", (Quantifier::All, Relation::Ne)),
-    ("!==", (Quantifier::Any, Relation::Ne)),
-    ("any_ne", (Quantifier::Any, Relation::Ne)),
-    ("~=", (Quantifier::Any, Relation::Ne)),
-    ("<", (Quantifier::Any, Relation::Lt)),
-    ("lt", (Quantifier::Any, Relation::Lt)),
-    ("<=", (Quantifier::Any, Relation::Le)),
-    ("le", (Quantifier::Any, Relation::Le)),
-    (">", (Quantifier::Any, Relation::Gt)),
-    ("gt", (Quantifier::Any, Relation::Gt)),
-    (">=", (Quantifier::Any, Relation::Ge)),
-    ("ge", (Quantifier::Any, Relation::Ge)),
-    ("contains", (Quantifier::Any, Relation::Contains)),
-    ("matches", (Quantifier::Any, Relation::Matches)),
-    ("~", (Quantifier::Any, Relation::Matches)),
+const OPERATORS: &[(&[&str], Operator)] = &[
+    (&["==", "eq", "any_eq"], (Quantifier::Any, Relation::Eq)),
+    (&["===", "all_eq"], (Quantifier::All, Relation::Eq)),
+    (&["!=", "ne", "all_ne"], (Quantifier::All, Relation::Ne)),
+    (&["!==", "any_ne", "~="], (Quantifier::Any, Relation::Ne)),
+    (&["<", "lt"], (Quantifier::Any, Relation::Lt)),
+    (&["<=", "le"], (Quantifier::Any, Relation::Le)),
+    (&[">", "gt"], (Quantifier::Any, Relation::Gt)),
+    (&[">=", "ge"], (Quantifier::Any, Relation::Ge)),
+    (&["contains"], (Quantifier::Any, Relation::Contains)),
+    (&["matches", "~"], (Quantifier::Any, Relation::Matches)),
 ];
 
 /// The operator with that spelling.
 pub(super) fn operator(text: &str) -> Option<Operator> {
-    OPERATORS.iter().find(|(spelling, _)| *spelling == text).map(|&(_, operator)| operator)
+    OPERATORS.iter().find(|(spellings, _)| spellings.contains(&text)).map(|&(_, operator)| operator)
 }
 
 /// The first spelling of an operator.
 pub(super) fn spelling(operator: Operator) -> &'static str {
-    OPERATORS.iter().find(|(_, known)| *known == operator).map_or("", |&(spelling, _)| spelling)
+    OPERATORS
+        .iter()
+        .find(|(_, known)| *known == operator)
+        .and_then(|(all, _)| all.first())
+        .copied()
+        .unwrap_or_default()
 }

@@ -13,22 +13,21 @@ use super::compile::{Compiler, Typed};
 use super::error::Place;
 use super::lexer::Token;
 use super::operand::{Atom, Operand, Operator, operator};
-use super::pick::Wanted;
 use super::plan::{Member, Plan, Quantifier};
 use super::value::{Cut, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
 use crate::escape::quoted;
 
-/// Reads an expression, and returns the declared fields that it names as well.
+/// Reads an expression, and returns the compiler as well, which knows the declared fields that it names.
 ///
 /// # Errors
 /// At the first token that is not allowed at its place, for unknown names and types that do not fit together, and beyond
 /// [`MAX_DEPTH`] and [`MAX_NODES`].
-pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Vec<Wanted>), FilterError> {
+pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Compiler), FilterError> {
     let mut parser = Parser { text, tokens, depth: 0, nodes: 0, compiler: Compiler::default() };
     let plan = parser.or()?;
     match parser.tokens.first() {
-        None => Ok((plan, parser.compiler.wanted)),
+        None => Ok((plan, parser.compiler)),
         Some((Token::Symbol(")"), at)) => {
             Err(FilterError::new(*at, "This bracket closes none; open one before it."))
         }

@@ -6,15 +6,10 @@ use crate::decode::{Field, FieldSink, Heard, Shape, Span, Value};
 use crate::packet::Packet;
 use crate::protocols::Id;
 use std::borrow::Cow;
-use std::ops::Range;
 
 /// Most values picked per datagram; further ones are not looked at. No protocol has more than one value per byte, so
 /// no datagram with a single list reaches this limit.
 pub const MAX_PICKED: usize = 65_536;
-/// Bytes of text kept per datagram; enough for text that is reported twice, and for UTF-16, which grows when
-/// converted.
-pub const MAX_PICKED_BYTES: usize = 262_144;
-
 /// Indices in the lists on the path to a field; `None` means any.
 pub(super) type Indices = [Option<u16>; 3];
 
@@ -28,21 +23,6 @@ pub(super) struct Wanted {
     pub fields: Vec<&'static Field>,
     /// Indices in the lists on the path.
     pub index: Indices,
-}
-
-/// A value without its borrowed bytes, which are ranges in a buffer here.
-#[derive(Clone, Debug)]
-enum Held {
-    Present,
-    Hidden,
-    Uint(u64),
-    Int(i32),
-    Bool(bool),
-    Float(f32),
-    Named(u32, Option<&'static str>),
-    Name(&'static str),
-    Text(Range<usize>),
-    Bytes(Range<usize>),
 }
 
 /// An open group or list.
@@ -59,13 +39,16 @@ struct Open {
 #[derive(Debug, Default)]
 pub struct Pick {
     wanted: Vec<Wanted>,
-    picked: Vec<(u16, Held)>,
-    bytes: Vec<u8>,
+    /// Slots of the wanted fields, each with a node of the tree that was heard.
+    picked: Vec<(u16, usize)>,
+    payload: Vec<u8>,
+    /// Nodes so far.
+    nodes: usize,
     open: Vec<Open>,
     lists: usize,
     index: [u16; 3],
     heard: Heard,
-    /// The datagram has more values or text than are picked.
+    /// The datagram has more values than are picked.
     full: bool,
     /// Number of such datagrams.
     missed: u64,
@@ -90,47 +73,41 @@ impl Pick {
         }
         let mut heard = std::mem::take(&mut self.heard);
         packet.hear(secrets, &mut heard);
+        self.payload.extend_from_slice(packet.bytes);
         heard.tree.replay(packet.bytes, self);
         self.heard = heard;
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }
 
-    /// Number of datagrams that were not looked at completely: they have more than [`MAX_PICKED`] values, or texts
-    /// of more than [`MAX_PICKED_BYTES`].
+    /// Number of datagrams that were not looked at completely: they have more than [`MAX_PICKED`] values.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
     /// Visits the values of one of the wanted fields until the visitor returns `true`.
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
-        let of_slot = self.picked.iter().filter(|(s, _)| *s == slot);
-        of_slot.map(|(_, held)| self.datum(held)).any(visit)
+        self.picked.iter().filter(|(s, _)| *s == slot).any(|(_, node)| {
+            let node = self.heard.tree.nodes().get(*node);
+            match node.and_then(|node| node.value(&self.payload)) {
+                None => visit(Datum::Present),
+                Some(Value::Names(names, bits)) => (0u32..).zip(names).any(|(bit, name)| {
+                    let is_set = bits.checked_shr(bit).is_some_and(|rest| rest & 1 == 1);
+                    is_set && visit(Datum::Text(Cow::Borrowed(name.as_bytes())))
+                }),
+                Some(value) => visit(datum(value)),
+            }
+        })
     }
 
     /// Forgets everything, for the next datagram.
     fn begin(&mut self) {
         self.picked.clear();
-        self.bytes.clear();
+        self.payload.clear();
+        self.nodes = 0;
         self.open.clear();
         self.lists = 0;
         self.index = [0; 3];
         self.full = false;
-    }
-
-    fn datum(&self, held: &Held) -> Datum<'_> {
-        let bytes = |range: &Range<usize>| Cow::Borrowed(self.bytes.get(range.clone()).unwrap_or_default());
-        match held {
-            Held::Present => Datum::Present,
-            Held::Hidden => Datum::Hidden,
-            Held::Uint(v) => Datum::Int(i128::from(*v)),
-            Held::Int(v) => Datum::Int(i128::from(*v)),
-            Held::Bool(v) => Datum::Bool(*v),
-            Held::Float(v) => Datum::Float(*v),
-            Held::Named(v, name) => Datum::Named(*v, *name),
-            Held::Name(name) => Datum::Text(Cow::Borrowed(name.as_bytes())),
-            Held::Text(range) => Datum::Text(bytes(range)),
-            Held::Bytes(range) => Datum::Bytes(bytes(range)),
-        }
     }
 
     /// Goes on to the next element of the innermost group or list, if that is a list.
@@ -143,75 +120,49 @@ impl Pick {
         }
     }
 
-    fn take(&mut self, field: &'static Field, value: Option<Value<'_>>) {
-        for slot in 0..self.wanted.len() {
-            let wanted = self.wanted.get(slot).is_some_and(|w| {
-                let here =
-                    w.index.iter().zip(self.index).all(|(want, is)| want.is_none_or(|want| want == is));
-                here && w.fields.contains(&field)
-            });
-            if wanted {
-                self.hold(slot as u16, value);
-            }
-        }
-    }
-
-    fn hold(&mut self, slot: u16, value: Option<Value<'_>>) {
-        let Some(value) = value else { return self.push(slot, Held::Present) };
-        let held = match value {
-            Value::Uint(v) => Held::Uint(u64::from(v)),
-            Value::Uint64(v) => Held::Uint(v),
-            Value::Int(v) => Held::Int(v),
-            Value::Bool(v) => Held::Bool(v),
-            Value::Float32(v) => Held::Float(v),
-            Value::Named(v, name) => Held::Named(v, name),
-            Value::Secret(_) => Held::Hidden,
-            Value::Text(bytes) => Held::Text(self.keep(bytes)),
-            Value::Bytes(bytes) => Held::Bytes(self.keep(bytes)),
-            Value::Utf16(_) | Value::Latin1(_) | Value::Dotted(_) | Value::Address(_) => {
-                let text = value.text().unwrap_or_default();
-                Held::Text(self.keep(text.as_bytes()))
-            }
-            Value::Names(names, bits) => {
-                for (bit, name) in (0u32..).zip(names) {
-                    if bits.checked_shr(bit).is_some_and(|rest| rest & 1 == 1) {
-                        self.push(slot, Held::Name(name));
-                    }
+    /// Picks the next node of the tree for every slot that wants it.
+    fn take(&mut self, field: &'static Field) {
+        for (slot, wanted) in (0..).zip(&self.wanted) {
+            let mut indices = wanted.index.iter().zip(self.index);
+            let here = indices.all(|(want, is)| want.is_none_or(|want| want == is));
+            if here && wanted.fields.contains(&field) {
+                match self.picked.len() < MAX_PICKED {
+                    true => self.picked.push((slot, self.nodes)),
+                    false => self.full = true,
                 }
-                return;
             }
-        };
-        self.push(slot, held);
-    }
-
-    fn push(&mut self, slot: u16, held: Held) {
-        if self.picked.len() < MAX_PICKED {
-            self.picked.push((slot, held));
-        } else {
-            self.full = true;
         }
+        self.nodes = self.nodes.saturating_add(1);
     }
+}
 
-    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
-        let start = self.bytes.len();
-        let room = MAX_PICKED_BYTES.saturating_sub(start);
-        self.full |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-        start..self.bytes.len()
+/// A value of a field.
+fn datum(value: Value<'_>) -> Datum<'_> {
+    match value {
+        Value::Uint(v) => Datum::Int(i128::from(v)),
+        Value::Uint64(v) => Datum::Int(i128::from(v)),
+        Value::Int(v) => Datum::Int(i128::from(v)),
+        Value::Bool(v) => Datum::Bool(v),
+        Value::Float32(v) => Datum::Float(v),
+        Value::Named(v, name) => Datum::Named(v, name),
+        Value::Secret(_) => Datum::Hidden,
+        Value::Text(bytes) => Datum::Text(Cow::Borrowed(bytes)),
+        Value::Bytes(bytes) => Datum::Bytes(Cow::Borrowed(bytes)),
+        other => Datum::Text(Cow::Owned(other.text().unwrap_or_default().into_owned().into_bytes())),
     }
 }
 
 impl FieldSink for Pick {
-    fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {
+    fn field(&mut self, field: &'static Field, _at: Span, _value: Value<'_>) {
         self.step();
-        self.take(field, Some(value));
+        self.take(field);
     }
     fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.field(field, at, value);
     }
     fn open(&mut self, field: &'static Field, _at: u16, shape: Shape) {
         self.step();
-        self.take(field, None);
+        self.take(field);
         self.lists = self.lists.saturating_add(usize::from(shape == Shape::List));
         self.open.push(Open { shape, count: 0 });
     }
@@ -253,29 +204,5 @@ mod tests {
         pick.begin();
         pick.field(text, at, Value::Text(b"b"));
         assert_eq!((count(&pick, 1), pick.full), (1, false), "the next datagram has room of its own");
-    }
-
-    #[test]
-    fn texts_beyond_the_limit_are_cut_and_that_is_known() {
-        let (mut pick, [number, text]) = pick();
-        let (at, half) = (Span { start: 0, end: 0 }, vec![b'a'; MAX_PICKED_BYTES / 2]);
-        let texts = |pick: &Pick| {
-            let mut lengths = vec![];
-            pick.each(1, &mut |value| {
-                lengths.extend(match value {
-                    Datum::Text(bytes) => Some(bytes.len()),
-                    _ => None,
-                });
-                false
-            });
-            lengths
-        };
-        pick.begin();
-        (0..2).for_each(|_| pick.field(text, at, Value::Text(&half)));
-        assert!(texts(&pick) == [half.len(); 2] && !pick.full);
-        pick.field(text, at, Value::Text(b"b"));
-        pick.field(number, at, Value::Uint(1));
-        assert!(texts(&pick) == [half.len(), half.len(), 0] && pick.full);
-        assert_eq!(count(&pick, 0), 1, "numbers need none of that room");
     }
 }

@@ -85,35 +85,3 @@ pub(super) enum Step {
     String(Option<Words>),
     Mask(i128),
 }
-
-impl Plan {
-    /// Passes every source of values to `tell`.
-    pub fn sources(&self, tell: &mut impl FnMut(Source)) {
-        let side = |side: &Side, tell: &mut dyn FnMut(Source)| {
-            if let Side::Term(term) = side {
-                tell(term.source);
-            }
-        };
-        match self {
-            Plan::Any(parts) | Plan::All(parts) => {
-                for part in parts {
-                    part.sources(tell);
-                }
-            }
-            Plan::Not(inner) => inner.sources(tell),
-            Plan::Exists(term) => tell(term.source),
-            Plan::Compare(_, term, _, right) => {
-                tell(term.source);
-                side(right, tell);
-            }
-            Plan::In(_, term, set) => {
-                tell(term.source);
-                for member in set {
-                    if let Member::One(one) = member {
-                        side(one, tell);
-                    }
-                }
-            }
-        }
-    }
-}

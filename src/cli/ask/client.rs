@@ -1,10 +1,11 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
+use super::AskArgs;
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::interrupt;
 use crate::net::{Endpoint, OwnedFrame};
-use crate::protocols::{Ask, Id};
+use crate::protocols::Ask;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
@@ -23,20 +24,6 @@ const MAX_PARTS: usize = 64;
 /// Longest wait before checking for a signal.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Which server to ask, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub server: SocketAddr,
-    pub protocol: Id,
-    /// Whether to send all requests of the protocol.
-    pub all: bool,
-    /// How often to ask, and the time between the starts of two rounds.
-    pub times: u16,
-    pub interval: Duration,
-    /// How long to wait for an answer.
-    pub timeout: Duration,
-}
-
 /// The recorded conversation.
 #[derive(Debug)]
 pub struct Talk {
@@ -54,22 +41,22 @@ pub struct Talk {
 ///
 /// # Errors
 /// When the network refuses to send.
-pub fn talk(plan: &Plan) -> io::Result<Talk> {
-    let any: SocketAddr = match plan.server {
+pub fn talk(args: &AskArgs, server: SocketAddr) -> io::Result<Talk> {
+    let any: SocketAddr = match server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),
     };
     // A connected socket sends to and receives from that address only.
     let socket = UdpSocket::bind(any)?;
-    socket.connect(plan.server)?;
-    let ends = [socket.local_addr()?, plan.server].map(|end| Endpoint::of(end.ip(), end.port()));
+    socket.connect(server)?;
+    let ends = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
     let talk = Talk { frames: vec![], sent: 0, received: 0, refused: false, end: now() };
-    let mut client = Client { socket, ends, timeout: plan.timeout, last: None, talk };
+    let mut client = Client { socket, ends, timeout: nanos(args.timeout), last: None, talk };
     let mut next = Instant::now();
-    for _ in 0..plan.times {
+    for _ in 0..args.count {
         sleep_until(next);
-        next = Instant::now() + plan.interval;
-        client.ask_all(plan)?;
+        next = Instant::now() + nanos(args.interval);
+        client.ask_all(args, server)?;
         if interrupt::caught().is_some() {
             break;
         }
@@ -90,17 +77,17 @@ struct Client {
 
 impl Client {
     /// Sends one request after another, each once the previous one has been answered.
-    fn ask_all(&mut self, plan: &Plan) -> io::Result<()> {
+    fn ask_all(&mut self, args: &AskArgs, server: SocketAddr) -> io::Result<()> {
         let random = RandomState::new().build_hasher().finish();
         let (mut answered, mut first, mut latest) = (0, vec![], vec![]);
-        let server = match plan.server {
+        let server = match server {
             SocketAddr::V4(server) => Some(server),
             SocketAddr::V6(_) => None,
         };
-        let all = plan.all;
+        let all = args.all;
         loop {
             let so_far = Ask { answered, all, random, server, first: &first, latest: &latest };
-            let Some(payload) = plan.protocol.ask(&so_far) else { break };
+            let Some(payload) = args.proto.ask(&so_far) else { break };
             let Some(answer) = self.request(&payload)? else { break };
             if answered == 0 {
                 first.clone_from(&answer);
@@ -176,6 +163,10 @@ impl Client {
             }
         }
     }
+}
+
+fn nanos(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.unsigned_abs())
 }
 
 /// Sleeps until `time`, or until a signal arrives.

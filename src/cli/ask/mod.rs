@@ -9,10 +9,10 @@ use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
 use super::diagnostics::{OK, error, why};
 use super::inputs::Inputs;
-use super::output::{Target, overwritten, to_stdout};
+use super::output::{self, overwritten, to_stdout};
 use super::run::{self, Job};
 use super::terminal::name;
-use super::value_parsers::{self, report, timeout};
+use super::value_parsers::{self, check_formats, report, timeout};
 use super::{interrupt, save};
 use crate::capture::{CaptureInfo, Source, Writer};
 use crate::escape::{quoted, shown};
@@ -21,11 +21,10 @@ use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use client::{Plan, Talk};
-use std::io::{self, Cursor, Write};
+use client::Talk;
+use std::io::{self, Cursor};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Exit code: no server answered.
 const NOTHING: u8 = 3;
@@ -53,19 +52,10 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
-    let nanos = |nanos: i64| Duration::from_nanos(nanos.unsigned_abs());
-    let plan = Plan {
-        server,
-        protocol: args.proto,
-        all: args.all,
-        times: args.count,
-        interval: nanos(args.interval),
-        timeout: nanos(args.timeout),
-    };
-    let talk = client::talk(&plan).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+    let talk = client::talk(args, server).map_err(|e| format!("{server} cannot be asked: {e}."))?;
     let capture = written(&talk).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
-        save(path, &capture)
+        output::write(path, &capture)
             .map_err(|e| format!("The capture cannot be written to \"{}\": {}.", name(path), why(&e)))?;
     }
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
@@ -175,12 +165,6 @@ fn written(talk: &Talk) -> io::Result<Vec<u8>> {
     writer.finish()
 }
 
-fn save(path: &Path, capture: &[u8]) -> io::Result<()> {
-    let mut target = Target::open(Some(path))?;
-    target.write_all(capture)?;
-    target.complete(true)
-}
-
 /// `qdissect ask`
 #[derive(Debug, Args)]
 pub struct AskArgs {
@@ -237,9 +221,7 @@ pub struct AskArgs {
 
 /// The names of the formats of `dump` and `check`.
 fn formats() -> PossibleValuesParser {
-    let check = CheckFormat::value_variants().iter().filter_map(CheckFormat::to_possible_value);
-    let check: Vec<_> = check.map(|value| value.get_name().to_owned()).collect();
-    let mut all: Vec<_> = DUMP_FORMATS.names().map(str::to_owned).chain(check).collect();
+    let mut all: Vec<_> = DUMP_FORMATS.names().map(str::to_owned).chain(check_formats()).collect();
     all.sort();
     all.dedup();
     PossibleValuesParser::new(all)

@@ -163,15 +163,15 @@ fn dissect(
 ) -> io::Result<()> {
     let frames = pasted::frames(&pasted.pieces, ends(args, &options));
     let mut target = Target::open(common.output.as_deref())?;
-    let input = Input { name, frames: &frames, complete };
+    let input = (name, frames.as_slice(), complete);
     match args.format.form() {
         Some(form) => {
             let records = Records::new(Output::new(&mut target, form, false), true, false);
-            input.play(options, &mut records.with_secrets(common.show_secrets))?
+            play(input, options, &mut records.with_secrets(common.show_secrets))?
         }
         None => {
             let screen = terminal::screen(args.color, common);
-            input.play(options, &mut Text::new(&mut target, screen, &frames))?;
+            play(input, options, &mut Text::new(&mut target, screen, &frames))?;
         }
     }
     target.complete(!pasted.pieces.is_empty())
@@ -186,24 +186,20 @@ fn ends(args: &HexArgs, options: &Options) -> Ends {
     Ends { port, protocols }
 }
 
-/// The frames made of the pasted bytes.
-struct Input<'a> {
-    name: &'a str,
-    frames: &'a [OwnedFrame],
-    complete: bool,
-}
-
-impl Input<'_> {
-    fn play<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<()> {
-        let facts = pasted::facts(self.frames);
-        let mut pipeline = Pipeline::new(options, report);
-        let frames = (1..).zip(self.frames).map(|(number, frame)| frame.frame(number));
-        pipeline.play(self.name, &facts, frames).map_err(|e| match e {
-            Stopped::Report(e) => e,
-            Stopped::Capture(e) => io::Error::other(e.to_string()),
-        })?;
-        pipeline.finish(self.complete).map(drop)
-    }
+/// Plays frames into a report. `complete` says whether all of the text could be read.
+fn play<S: Listener>(
+    (name, frames, complete): (&str, &[OwnedFrame], bool),
+    options: Options,
+    report: &mut dyn Report<Sink = S>,
+) -> io::Result<()> {
+    let facts = pasted::facts(frames);
+    let mut pipeline = Pipeline::new(options, report);
+    let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
+    pipeline.play(name, &facts, numbered).map_err(|e| match e {
+        Stopped::Report(e) => e,
+        Stopped::Capture(e) => io::Error::other(e.to_string()),
+    })?;
+    pipeline.finish(complete).map(drop)
 }
 
 /// `qdissect hex`

@@ -89,7 +89,7 @@ impl LiveArgs {
 
     /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
-        let Common { files, read, allow_truncated, count, .. } = &self.common;
+        let Common { files, read, allow_truncated, count, per_file, follow, .. } = &self.common;
         if let Some(file) = files.first() {
             let file = crate::escape::quoted(&file.to_string_lossy());
             return Err(format!(
@@ -97,35 +97,28 @@ impl LiveArgs {
                  capture filter stands behind -f."
             ));
         }
-        if !read.is_empty() {
-            return Err("`live` captures and reads no file: use `qdissect dump` in place of -r.".into());
-        }
-        if *allow_truncated {
-            return Err("--allow-truncated is about files; `live` captures.".into());
-        }
-        if *count == Some(0) {
-            return Err("-c 0 would capture nothing: give a number from 1.".into());
-        }
-        if self.interface.iter().any(|name| name == "-" || name.is_empty()) {
-            return Err(
-                "-i needs an interface; `qdissect dump -` reads a capture from standard input.".into()
-            );
-        }
-        if self.common.per_file || self.common.follow {
-            return Err("--per-file and --follow are about files; `live` captures.".into());
-        }
-        if self.common.save.annotate {
-            return Err(
-                "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.".into()
-            );
-        }
-        if !self.ring.is_empty() {
-            return Err("`live` saves to one file, without -b. For a ring of files run `dumpcap -i IFACE -b filesize:KB \
-                        -b files:N -w DIR/NAME.pcapng`, and beside it `qdissect dump --follow DIR`, which shows what it \
-                        captures."
-                .into());
-        }
-        Ok(())
+        let save = &self.common.save;
+        let wrong = [
+            (!read.is_empty(), "`live` captures and reads no file: use `qdissect dump` in place of -r."),
+            (*allow_truncated, "--allow-truncated is about files; `live` captures."),
+            (*count == Some(0), "-c 0 would capture nothing: give a number from 1."),
+            (
+                self.interface.iter().any(|name| name == "-" || name.is_empty()),
+                "-i needs an interface; `qdissect dump -` reads a capture from standard input.",
+            ),
+            (*per_file || *follow, "--per-file and --follow are about files; `live` captures."),
+            (
+                save.annotate,
+                "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.",
+            ),
+            (
+                !self.ring.is_empty(),
+                "`live` saves to one file, without -b. For a ring of files run `dumpcap -i IFACE -b filesize:KB \
+                 -b files:N -w DIR/NAME.pcapng`, and beside it `qdissect dump --follow DIR`, which shows what it \
+                 captures.",
+            ),
+        ];
+        wrong.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, why)| Err((*why).to_owned()))
     }
 }
 
