@@ -8,14 +8,15 @@ use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::contract::Budget;
 use crate::decode::Listener;
-use crate::exchange::{Exchange, Lack, Pairing};
+use crate::exchange::{Exchange, Lack, Outcome, Pairing};
 use crate::general::{GEN_001, GEN_004, GEN_005};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id, Relation};
+use crate::report::Totals;
 use crate::rule::{Rule, Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashMap};
 use std::hash::BuildHasher;
 
 /// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
@@ -32,6 +33,15 @@ pub struct Attribution {
     /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
     answers: Bounded<u64, Cause>,
     hasher: DefaultHashBuilder,
+    /// The rules that may be a cause or a symptom, by their address.
+    roles: HashMap<usize, Roles>,
+}
+
+/// Whether breaking a rule may be a cause, and whether it may be a symptom.
+#[derive(Clone, Copy, Debug, Default)]
+struct Roles {
+    cause: bool,
+    symptom: bool,
 }
 
 /// A cause, and its relation to the symptoms that it may have in its exchange.
@@ -47,6 +57,7 @@ impl From<Budget> for Attribution {
             exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
             answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
+            roles: roles(),
         }
     }
 }
@@ -97,8 +108,15 @@ impl Attribution {
             f.severity = if minor { Severity::Note } else { severity };
             true
         });
-        self.link(id, out, d, told);
-        self.remember(id, out, d, told, awaited);
+        let any =
+            |is: fn(&Roles) -> bool| out.iter().filter_map(|f| self.roles.get(&address(f.rule))).any(is);
+        let (causes, symptoms) = (any(|roles| roles.cause), any(|roles| roles.symptom));
+        if symptoms {
+            self.link(id, out, d, told);
+        }
+        if causes {
+            self.remember(id, out, d, told, awaited);
+        }
         // Filter these last, because a finding that is not reported must not count as reported. A finding that was
         // reported before can still be a cause of others.
         if !every {
@@ -117,8 +135,11 @@ impl Attribution {
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
         let Some(silence) = silence_of(id, told.verdict.probe.step) else { return };
-        for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
-            self.note(exchange, Cause { rule, frame }, Relation::Request);
+        for rule in rules {
+            let cause = self.roles.get(&address(rule)).is_some_and(|roles| roles.cause);
+            if cause && id.info().causes(rule, silence, Relation::Request) {
+                self.note(exchange, Cause { rule, frame }, Relation::Request);
+            }
         }
     }
 
@@ -233,14 +254,25 @@ impl Attribution {
         self.answers.forgotten()
     }
 
-    /// Whether the cause of an exchange's end may have been forgotten for lack of room.
-    #[cold]
-    pub fn may_have_forgotten(&self, e: &Exchange) -> bool {
-        self.exchanges.may_have_forgotten(e.id)
+    /// The finding about an exchange without an answer, or whose answer is incomplete; `None` where that breaks no rule or
+    /// the rule is switched off. It is counted in the totals.
+    #[inline(never)]
+    pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
+        let finding = match e.outcome {
+            Outcome::Answered | Outcome::Late => incomplete(e, policy),
+            Outcome::Unanswered => {
+                totals.memory_forgotten += u64::from(self.exchanges.may_have_forgotten(e.id));
+                self.silence(e, policy)
+            }
+            Outcome::Refused => refusal(policy),
+            Outcome::Undecided => None,
+        };
+        finding.iter().for_each(|f| totals.findings.see(f));
+        finding
     }
 
     /// The finding about an unanswered exchange; `None` where it breaks no rule or the rule is switched off.
-    pub fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
+    fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
         let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
@@ -256,6 +288,27 @@ impl Attribution {
     }
 }
 
+/// The roles of all rules that have one.
+fn roles() -> HashMap<usize, Roles> {
+    let mut roles = HashMap::<usize, Roles>::new();
+    for rule in crate::protocols::rules().filter(|rule| rule.severity == Severity::Error) {
+        roles.entry(address(rule)).or_default().cause = true; // of a request without an answer
+    }
+    for (relation, causes, symptoms) in Id::ALL.iter().flat_map(|id| id.info().causes) {
+        for rule in *causes {
+            let its = roles.entry(address(rule)).or_default();
+            its.cause = true;
+            its.symptom |= [Relation::Asked, Relation::Earlier].contains(relation); // of itself
+        }
+        symptoms.iter().for_each(|rule| roles.entry(address(rule)).or_default().symptom = true);
+    }
+    roles
+}
+
+fn address(rule: &'static Rule) -> usize {
+    std::ptr::from_ref(rule) as usize
+}
+
 /// The rule that an unanswered exchange of a step breaks, if there is one.
 fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
@@ -263,7 +316,7 @@ fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
 
 /// The finding about an exchange whose answer is incomplete; `None` where it is complete or the rule is switched
 /// off.
-pub fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
+fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
     let rules = &e.protocol.info().steps[usize::from(e.step)].rules;
     let rule = match e.incomplete? {
         Lack::Part => rules.incomplete,
@@ -289,7 +342,7 @@ pub fn asks_many(e: &Exchange) -> bool {
 }
 
 /// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.
-pub fn refusal(policy: &Policy) -> Option<Finding> {
+fn refusal(policy: &Policy) -> Option<Finding> {
     let mut finding = Finding::of_exchange(&GEN_004);
     finding.severity = policy.severity(finding.rule)?;
     finding.sent(Direction::S2c);
@@ -339,7 +392,9 @@ mod tests {
         let cause = cause(1);
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let doubtful = |attribution: &Attribution, id| {
-            attribution.may_have_forgotten(&Exchange::unanswered(id, Id::Sqp, [end; 2]))
+            let (mut totals, e) = (Totals::default(), Exchange::unanswered(id, Id::Sqp, [end; 2]));
+            attribution.finding(&e, &Policy::default(), &mut totals);
+            totals.memory_forgotten == 1
         };
         (1..=most).for_each(|n| attribution.note(2 * n, cause, Relation::Request));
         assert_eq!((silence(&attribution, 2), doubtful(&attribution, 1)), (Some(cause), false));

@@ -163,25 +163,16 @@ pub(super) fn deliver_exchange<S: Listener>(
         return Ok(());
     }
     totals.exchange(e);
-    let silence = match e.outcome {
-        Outcome::Answered | Outcome::Late => {
-            if silence_wanted {
-                silences.answered(e);
-            }
-            let missing = attribution::incomplete(e, &options.policy);
-            missing.iter().for_each(|f| totals.findings.see(f));
-            return report.exchange(e, missing.as_slice());
-        }
-        Outcome::Unanswered => {
-            totals.memory_forgotten += u64::from(attribution.may_have_forgotten(e));
-            attribution.silence(e, &options.policy)
-        }
-        Outcome::Refused => attribution::refusal(&options.policy),
-        Outcome::Undecided => None,
-    };
-    silence.iter().for_each(|f| totals.findings.see(f));
-    if silence_wanted && !attribution::asks_many(e) {
-        silences.unanswered(e, silence.as_ref());
+    let answered = matches!(e.outcome, Outcome::Answered | Outcome::Late);
+    if answered && silence_wanted {
+        silences.answered(e);
     }
-    report.exchange(e, silence.as_slice())
+    if answered && e.incomplete.is_none() {
+        return report.exchange(e, &[]);
+    }
+    let finding = attribution.finding(e, &options.policy, totals);
+    if !answered && silence_wanted && !attribution::asks_many(e) {
+        silences.unanswered(e, finding.as_ref());
+    }
+    report.exchange(e, finding.as_slice())
 }

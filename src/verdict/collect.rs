@@ -27,8 +27,8 @@ pub struct Check<F> {
     kept: Kept,
     /// Number of findings that were only counted before they could be kept.
     more: u64,
-    /// Remarks made once for each server, by server and rule: index into `remarks`.
-    known: HashMap<(Endpoint, Id, &'static str), usize>,
+    /// Remarks made once for each server, by server and address of the rule: index into `remarks`.
+    known: HashMap<(Endpoint, Id, usize), usize>,
     remarks: Vec<Entry>,
     /// Findings that mean nothing where the capture holds only one side of a server; for which servers that is so is known
     /// at the end.
@@ -38,6 +38,8 @@ pub struct Check<F> {
     unheard: Unheard,
     /// The evidence of each capture; as many as `files`, or one where frames come from no file.
     seen: Vec<Evidence>,
+    /// File and protocol of the latest datagram and of the latest exchange, which are in the evidence.
+    latest: [Option<(usize, Id)>; 2],
     broken: HashMap<&'static str, u64>,
     /// Rules that excused findings break, and how many findings stand in the baseline, and how many are suppressed.
     excuses: HashSet<&'static str>,
@@ -64,6 +66,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             hasty: 0,
             unheard: Unheard::default(),
             seen: vec![],
+            latest: [None; 2],
             broken: HashMap::new(),
             excuses: HashSet::new(),
             excused: [0; 2],
@@ -90,7 +93,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// Keeps a remark, which is reported once for each server, after everything else, with its count.
     fn remark(&mut self, entry: Entry) {
         if self.remarks.len() < MAX_REMARKS {
-            self.known.insert((entry.server, entry.protocol, entry.rule().id), self.remarks.len());
+            let rule = std::ptr::from_ref(entry.rule()) as usize;
+            self.known.insert((entry.server, entry.protocol, rule), self.remarks.len());
             self.remarks.push(entry);
         } else {
             self.more += 1;
@@ -102,10 +106,45 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if !(finding.rule.per_server && finding.counts()) {
             return false;
         }
-        let at = self.known.get(&(server, id, finding.rule.id));
+        let at = self.known.get(&(server, id, std::ptr::from_ref(finding.rule) as usize));
         let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) else { return false };
         first.count += 1;
         true
+    }
+
+    /// Takes the findings of a datagram.
+    #[inline(never)]
+    fn found(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
+        let d = p.datagram;
+        let [client, server] = p.direction.order([d.src, d.dst]);
+        for finding in p.findings {
+            if self.again(finding, server, p.id) {
+                continue;
+            }
+            let span = finding.span.unwrap_or_default();
+            let marked = if p.sink.secret { &[][..] } else { span.of(p.bytes) };
+            let mut finding = *finding;
+            let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
+            self.add(Entry {
+                finding,
+                file,
+                frame,
+                cause_file,
+                protocol: p.id,
+                message: Some(p.message_name()),
+                server,
+                client,
+                level: p.level,
+                file_offset: p.file_offset(span.start),
+                exchange: p.pairing.exchange(),
+                marked: first(marked),
+                dropped: 0,
+                count: 1,
+                fingerprint: Default::default(),
+                excused: None,
+            })?;
+        }
+        Ok(())
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
@@ -262,39 +301,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
-        let d = p.datagram;
-        let file = self.places.place(d.frame).file;
-        see(&mut self.seen(file).protocols, p.id);
-        let [client, server] = p.direction.order([d.src, d.dst]);
-        for finding in p.findings {
-            if self.again(finding, server, p.id) {
-                continue;
-            }
-            let span = finding.span.unwrap_or_default();
-            let marked = if p.sink.secret { &[][..] } else { span.of(p.bytes) };
-            let mut finding = *finding;
-            let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
-            self.add(Entry {
-                finding,
-                file,
-                frame,
-                cause_file,
-                protocol: p.id,
-                message: Some(p.message_name()),
-                server,
-                client,
-                level: p.level,
-                file_offset: p.file_offset(span.start),
-                exchange: p.pairing.exchange(),
-                marked: first(marked),
-                dropped: 0,
-                count: 1,
-                fingerprint: Default::default(),
-                excused: None,
-            })?;
+        let file = self.places.place(p.datagram.frame).file;
+        if self.latest[0] != Some((file, p.id)) {
+            self.latest[0] = Some((file, p.id));
+            see(&mut self.seen(file).protocols, p.id);
         }
         self.more += u64::from(p.more_findings);
-        Ok(())
+        if p.findings.is_empty() { Ok(()) } else { self.found(p) }
     }
 
     fn hidden(&mut self, p: &Packet<'_, Coverage>) {
@@ -303,9 +316,12 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         let file = self.places.place(e.request_frame).file;
-        let seen = self.seen(file);
-        see(&mut seen.protocols, e.protocol);
-        see(&mut seen.exchanges, e.protocol);
+        if self.latest[1] != Some((file, e.protocol)) {
+            self.latest[1] = Some((file, e.protocol));
+            let seen = self.seen(file);
+            see(&mut seen.protocols, e.protocol);
+            see(&mut seen.exchanges, e.protocol);
+        }
         for finding in findings {
             if self.again(finding, e.server, e.protocol) {
                 continue;
