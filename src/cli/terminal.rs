@@ -127,7 +127,8 @@ impl<W: Write> Write for Wrap<W> {
 
 /// Breaks a line into several; all but the first are indented.
 fn wrapped(line: &str, width: usize) -> String {
-    if columns(line) <= width {
+    // No character has more columns than bytes.
+    if line.len() <= width || columns(line) <= width {
         return line.to_owned();
     }
     let indent = (line.len() - line.trim_start().len() + HANGING).min(width / 2);

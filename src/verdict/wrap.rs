@@ -6,15 +6,18 @@ use unicode_width::UnicodeWidthStr;
 /// has a line of its own.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![];
-    let mut line = String::new();
+    let (mut line, mut columns) = (String::new(), 0);
     for word in text.split(' ') {
-        let begun = !line.trim_start().is_empty();
-        if begun && line.width() + 1 + word.width() > width {
+        let (begun, wide) = (!line.trim_start().is_empty(), word.width());
+        if begun && columns + 1 + wide > width {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            columns = indent;
         } else if begun {
             line.push(' ');
+            columns += 1;
         }
         line.push_str(word);
+        columns += wide;
     }
     lines.push(line);
     lines
