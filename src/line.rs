@@ -1,7 +1,7 @@
 //! A buffer for output, to which short pieces are appended fast.
 
 use std::io;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
 /// A buffer to which bytes are appended piece by piece. Unlike with a `Vec<u8>`, the code that appends is inlined
 /// everywhere: to copy a short piece takes less time than a call. Memory that was allocated once is kept.
@@ -40,7 +40,7 @@ impl Line {
     /// Appends bytes.
     #[inline(always)]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
-        match self.room.get_mut(self.len..).and_then(|free| free.get_mut(..bytes.len())) {
+        match self.room.get_mut(self.len..self.len.wrapping_add(bytes.len())) {
             Some(place) => {
                 place.copy_from_slice(bytes);
                 self.len = self.len.wrapping_add(bytes.len());
@@ -53,12 +53,47 @@ impl Line {
     /// is fixed, and a call where it is not.
     #[inline(always)]
     pub fn push_first<const N: usize>(&mut self, text: &[u8; N], len: usize) {
-        match self.room.get_mut(self.len..).and_then(|free| free.first_chunk_mut()) {
+        // One range with two ends takes fewer comparisons than what begins at the first.
+        match self.room.get_mut(self.len..self.len.wrapping_add(N)).and_then(|place| place.first_chunk_mut())
+        {
             Some(place) => {
                 *place = *text;
                 self.len = self.len.wrapping_add(len);
             }
             None => self.extend_into_new_room(text.get(..len).unwrap_or(text)),
+        }
+    }
+
+    /// Appends bytes of which there are nearly always few: these are copied without a call.
+    #[inline(always)]
+    pub fn add_few(&mut self, bytes: &[u8]) {
+        match bytes.len() {
+            16..=32 => self.add_ends::<16>(bytes),
+            8..16 => self.add_ends::<8>(bytes),
+            4..8 => self.add_ends::<4>(bytes),
+            _ => self.extend_from_slice(bytes),
+        }
+    }
+
+    /// Appends from `N` to twice as many bytes: the first `N`, and the last `N` where these belong.
+    #[inline(always)]
+    fn add_ends<const N: usize>(&mut self, bytes: &[u8]) {
+        if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {
+            self.push_first(first, bytes.len().wrapping_sub(N));
+            self.add(last);
+        }
+    }
+
+    /// Appends once more what stands there in the buffer: `N` bytes at most.
+    #[inline]
+    pub fn add_again<const N: usize>(&mut self, there: Range<usize>) {
+        let len = there.len();
+        match self.room.get(there.start..).and_then(|from| from.first_chunk::<N>()) {
+            Some(&bytes) => self.push_first(&bytes, len),
+            None => {
+                let bytes = self.get(there).unwrap_or_default().to_vec();
+                self.extend_from_slice(&bytes);
+            }
         }
     }
 
@@ -121,15 +156,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_vector_would(steps in prop::collection::vec((0u8..6, any::<[u8; 8]>(), 0usize..9), 0..200)) {
+        fn it_holds_what_a_vector_would(steps in prop::collection::vec((0u8..8, any::<[u8; 40]>(), 0usize..41), 0..200)) {
             let (mut ours, mut theirs) = (Line::default(), vec![]);
             for (step, bytes, len) in steps {
+                let again = theirs.len().saturating_sub(len)..theirs.len();
                 match step {
                     0 => { ours.push(bytes[0]); theirs.push(bytes[0]); }
                     1 => { ours.extend_from_slice(&bytes[..len]); theirs.extend_from_slice(&bytes[..len]); }
                     2 => { ours.push_first(&bytes, len); theirs.extend_from_slice(&bytes[..len]); }
                     3 => { ours.pop(); theirs.pop(); }
                     4 => { ours.add(&bytes); theirs.extend_from_slice(&bytes); }
+                    5 => { ours.add_few(&bytes[..len]); theirs.extend_from_slice(&bytes[..len]); }
+                    6 => { ours.add_again::<40>(again.clone()); theirs.extend_from_within(again); }
                     _ if len == 0 => { ours.clear(); theirs.clear(); }
                     _ => {}
                 }

@@ -121,7 +121,7 @@ pub(super) fn push_hex(out: &mut Line, bytes: &[u8]) {
 pub fn push_text(out: &mut Line, bytes: &[u8]) -> bool {
     out.push(b'"');
     let sound = if Str(bytes).is_bare() {
-        out.extend_from_slice(bytes);
+        out.add_few(bytes);
         true
     } else {
         push_escaped(out, bytes)

@@ -29,21 +29,29 @@ static OCTETS: [Octet; 256] = {
     all
 };
 
-/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`.
-pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) {
-    match e.octets() {
-        Some(octets) => push_v4(line, octets),
+/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`. Returns where in the line the address is.
+pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) -> Range<usize> {
+    let mut from = line.len();
+    let to = match e.octets() {
+        Some(octets) => {
+            push_v4(line, octets);
+            line.len()
+        }
         None => {
             line.push(b'[');
+            from += 1;
             push_v6(line, e);
             line.push(b']');
+            line.len() - 1
         }
-    }
+    };
     let (text, len) = decimal(e.port().into());
     line.push_first(&(text << 8 | u64::from(b':')).to_le_bytes(), len + 1);
+    from..to
 }
 
 /// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
+#[cfg(any(test, feature = "tables"))]
 pub(crate) fn push_ip(line: &mut Line, e: Endpoint) {
     match e.octets() {
         Some(octets) => push_v4(line, octets),
@@ -68,17 +76,23 @@ fn push_v6(line: &mut Line, e: Endpoint) {
     if ip.to_ipv4_mapped().is_some() {
         return push(line, format_args!("{ip}")); // its end is written as IPv4
     }
-    let segments = ip.segments();
+    let (segments, bits) = (ip.segments(), ip.to_bits());
     let gap = longest_gap(&segments);
-    for (at, segment) in segments.into_iter().enumerate() {
+    let digits = [(bits >> 64) as u64, bits as u64].map(hex_digits);
+    let digits = digits.as_flattened().as_chunks().0.iter();
+    for (at, (segment, digits)) in segments.into_iter().zip(digits).enumerate() {
         if gap.contains(&at) {
-            line.extend_from_slice(if at == gap.start { b"::" } else { b"" });
+            if at == gap.start {
+                line.add(b"::");
+            }
             continue;
         }
-        if at > 0 && at != gap.end {
-            line.push(b':');
+        let zeros = (segment.leading_zeros() / 4).min(3);
+        let (text, len) = (u64::from(u32::from_le_bytes(*digits)) >> (8 * zeros), 4 - zeros as usize);
+        match at > 0 && at != gap.end {
+            true => line.push_first(&(text << 8 | u64::from(b':')).to_le_bytes(), len + 1),
+            false => line.push_first(&text.to_le_bytes(), len),
         }
-        push_hex_digits(line, segment.into(), 1);
     }
 }
 
@@ -172,9 +186,13 @@ pub(super) fn push_number(line: &mut Line, n: u64, width: usize) {
 /// Appends seconds as a JSON number with as many decimals as it takes, or null.
 pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
     let Some(nanos) = nanos else { return out.add(b"null") };
-    push_decimals(out, nanos, 0);
     let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND) as u32);
-    out.push(b'.');
+    if (0..SECOND as i64).contains(&nanos) {
+        out.add(b"0.");
+    } else {
+        push_decimals(out, nanos, 0);
+        out.push(b'.');
+    }
     out.push_first(&decimals, wanted);
 }
 
@@ -227,8 +245,11 @@ mod tests {
         #[test]
         fn ends_are_those_of_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
             for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
-                prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
                 let ip = end.socket_addr().ip();
+                let mut address = 0..0;
+                let whole = text(|line| address = push_endpoint(line, end));
+                prop_assert_eq!(&whole, &format!("> {end}"));
+                prop_assert_eq!(&whole[address], &ip.to_string());
                 prop_assert_eq!(text(|line| push_ip(line, end)), format!("> {ip}"));
             }
         }
@@ -240,7 +261,7 @@ mod tests {
             let mut six = [0; 16];
             segments.iter().zip(six.chunks_mut(2)).for_each(|(s, two)| two.copy_from_slice(&s.to_be_bytes()));
             let end = Endpoint::v6(six, 7777);
-            prop_assert_eq!(text(|line| push_endpoint(line, end)), format!("> {end}"));
+            prop_assert_eq!(text(|line| drop(push_endpoint(line, end))), format!("> {end}"));
         }
 
         #[test]

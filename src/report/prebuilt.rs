@@ -22,10 +22,10 @@ struct File {
 
 #[derive(Debug)]
 struct Protocol {
-    /// The text from the protocol of a packet to its direction.
-    messages: Vec<Box<str>>,
-    /// The text from the protocol of an exchange to its client.
-    steps: Vec<Box<str>>,
+    /// The text from the protocol of a packet to its confidence, by direction.
+    messages: Vec<[Box<str>; 2]>,
+    /// The text from the protocol of an exchange to its client, and whether several messages may answer.
+    steps: Vec<(Box<str>, bool)>,
 }
 
 impl Default for Ready {
@@ -33,12 +33,15 @@ impl Default for Ready {
         let protocols = Id::ALL.iter().map(|id| {
             let info = id.info();
             let message = |name: &str| {
-                format!(r#","protocol":"{}","message":"{name}","direction":""#, info.name).into()
+                let begin = format!(r#","protocol":"{}","message":"{name}","direction""#, info.name);
+                let text = |way: Direction| format!(r#"{begin}:"{}","confidence":""#, way.name()).into();
+                [text(Direction::C2s), text(Direction::S2c)]
             };
             let step = |name| format!(r#","protocol":"{}","step":"{name}","client":""#, info.name).into();
+            let steps = info.steps.iter().zip(0..);
             Protocol {
                 messages: info.messages.iter().map(|m| message(m.name)).collect(),
-                steps: info.steps.iter().map(|it| step(it.name)).collect(),
+                steps: steps.map(|(it, n)| (step(it.name), info.has_several_answers(n))).collect(),
             }
         });
         Ready { files: vec![], protocols: protocols.collect() }
@@ -67,20 +70,22 @@ impl Ready {
     pub fn push_message(&self, line: &mut Line, id: Id, message: u8, direction: Direction, level: Level) {
         let messages = &self.protocols[id as usize].messages;
         let known = messages.get(usize::from(message)).or(messages.last()); // `unknown`
-        line.extend_from_slice(known.map_or(b"", |text| text.as_bytes()));
-        line.extend_from_slice(direction.name().as_bytes());
-        line.add(b"\",\"confidence\":\"");
-        // Each of these names has an arm of its own, so that it is a copy of fixed length.
-        match level.name() {
-            "high" => line.add(b"high"),
-            "medium" => line.add(b"medium"),
-            other => line.extend_from_slice(other.as_bytes()),
-        }
+        line.extend_from_slice(known.map_or(b"", |texts| texts[direction as usize].as_bytes()));
+        line.add_few(level.name().as_bytes());
         line.add(b"\",\"payload_length\":");
     }
 
     /// Appends the text between the file of an exchange and its client.
     pub fn push_step(&self, line: &mut Line, e: &Exchange) {
-        line.extend_from_slice(self.protocols[e.protocol as usize].steps[usize::from(e.step)].as_bytes());
+        line.extend_from_slice(self.step(e).0.as_bytes());
+    }
+
+    /// Whether several messages may answer the request of an exchange.
+    pub fn has_several_answers(&self, e: &Exchange) -> bool {
+        self.step(e).1
+    }
+
+    fn step(&self, e: &Exchange) -> &(Box<str>, bool) {
+        &self.protocols[e.protocol as usize].steps[usize::from(e.step)]
     }
 }

@@ -1,6 +1,6 @@
 //! JSON and NDJSON records, one object a line. The code puts their text together by hand in one buffer.
 
-use super::format::{push_endpoint, push_ip, push_key, push_seconds};
+use super::format::{push_endpoint, push_key, push_seconds};
 use super::output::Output;
 use super::prebuilt::Ready;
 use super::reassembled::Joined;
@@ -51,6 +51,8 @@ pub struct Records<W: Write> {
 
 /// Most bytes shown of a datagram that no protocol claims.
 const MAX_PAYLOAD: usize = 64;
+/// Most characters of an IP address.
+const MAX_ADDRESS: usize = 39;
 
 impl<W: Write> Records<W> {
     /// Writes records to `out`, with or without a record for each packet; when quiet, only records of captures and the
@@ -299,9 +301,9 @@ impl<W: Write> Report for Records<W> {
         line.add(b",\"file\":");
         self.ready.push_name(line, here.file);
         self.ready.push_step(line, e);
-        push_endpoint(line, e.client);
+        let client = push_endpoint(line, e.client);
         line.add(b"\",\"server\":\"");
-        push_endpoint(line, e.server);
+        let server = push_endpoint(line, e.server);
         line.add(b"\",\"key\":");
         match e.key {
             Some(key) => {
@@ -311,12 +313,12 @@ impl<W: Write> Report for Records<W> {
             }
             None => line.add(b"null"),
         }
-        for (ip, port, end) in [
-            (b",\"client_ip\":\"", b"\",\"client_port\":", e.client),
-            (b",\"server_ip\":\"", b"\",\"server_port\":", e.server),
+        for (ip, address, port, end) in [
+            (b",\"client_ip\":\"", client, b"\",\"client_port\":", e.client),
+            (b",\"server_ip\":\"", server, b"\",\"server_port\":", e.server),
         ] {
             line.add(ip);
-            push_ip(line, end);
+            line.add_again::<MAX_ADDRESS>(address);
             line.add(port);
             push_u64(line, end.port().into());
         }
@@ -331,7 +333,7 @@ impl<W: Write> Report for Records<W> {
         line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
         if let Some(message) = e.answer
-            && e.protocol.info().has_several_answers(e.step)
+            && self.ready.has_several_answers(e)
         {
             push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
         }
