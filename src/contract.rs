@@ -387,6 +387,7 @@ impl Raised {
         self.0.retain(|(rule, _)| rule.is_shared());
     }
     /// Whether a rule is among them.
+    #[inline]
     pub fn has(&self, rule: &Rule) -> bool {
         self.0.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
     }
@@ -445,5 +446,19 @@ impl Context {
     }
 }
 
-/// What a message says about its server, or where decoding stopped.
-pub type Decoded<'a> = Result<Facts<'a>, Fault>;
+/// What decoding a message has found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Decoded<'a> {
+    /// What the message says about its server, valid only where decoding did not stop.
+    pub(crate) facts: Facts<'a>,
+    /// Where decoding stopped.
+    pub fault: Option<Fault>,
+}
+
+impl<'a> Decoded<'a> {
+    /// What the message says about its server; `None` where decoding stopped.
+    #[inline]
+    pub fn facts(&self) -> Option<&Facts<'a>> {
+        if self.fault.is_none() { Some(&self.facts) } else { None }
+    }
+}

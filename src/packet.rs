@@ -30,7 +30,7 @@ pub struct Packet<'a, S> {
     pub server_index: u32,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
-    /// What the message says about its server, or where decoding stopped.
+    /// What decoding it has found out.
     pub decoded: &'a Decoded<'a>,
     /// What the report's own listener has recorded.
     pub sink: &'a S,
@@ -50,7 +50,7 @@ impl<S> Packet<'_, S> {
 
     /// What it says about its server, if it could be decoded and says anything.
     pub fn facts(&self) -> Option<&Facts<'_>> {
-        self.decoded.as_ref().ok().filter(|facts| !facts.is_empty())
+        self.decoded.facts().filter(|facts| !facts.is_empty())
     }
 
     /// The same for a report with another listener.

@@ -60,10 +60,12 @@ pub struct Cursor<'a, 's, S> {
     pub(super) missing: usize,
     /// Bytes follow this scope.
     pub(super) more: bool,
-    /// Address and length of the field read last.
+    /// The addresses at which the field read last begins and ends.
     pub(super) last: (usize, usize),
     pub(super) field: Option<&'static Field>,
-    pub(super) index: Index,
+    /// The three indices, 16 bits each, in one number: an array would be changed through a computed address, and
+    /// the whole cursor would have to be in memory.
+    pub(super) index: u64,
     pub(super) depth: u8,
     pub(super) ends: &'static Ends,
     /// Bytes that belong to no field must not be shown.
@@ -88,9 +90,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
             rest: payload,
             missing,
             more: false,
-            last: (payload.as_ptr() as usize, 0),
+            last: (payload.as_ptr() as usize, payload.as_ptr() as usize),
             field: None,
-            index: Index::default(),
+            index: 0,
             depth: 0,
             ends,
             secret: false,
@@ -164,7 +166,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[inline(always)]
     pub(super) fn covers(&mut self, ends: &'static Ends) {
         if S::COVERAGE {
-            [ends.early, ends.early_inside, ends.late].into_iter().for_each(|rule| self.sink.checked(rule));
+            self.sink.scope(ends);
         }
     }
 
@@ -233,7 +235,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         match parser(from) {
             Ok((rest, value)) => {
                 self.rest = rest;
-                self.last = (from.as_ptr() as usize, from.len().wrapping_sub(rest.len()));
+                self.last = (from.as_ptr() as usize, rest.as_ptr() as usize);
                 self.sink.field(field, self.last(), show(value));
                 Ok(value)
             }
@@ -255,9 +257,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
         let text = self.field_as(field, parser, show).map_err(|fault| with_length(fault, prefix))?;
-        let (address, len) = self.last;
-        let prefix = usize::from(prefix);
-        self.last = (address.wrapping_sub(prefix), len.wrapping_add(prefix));
+        self.last.0 = self.last.0.wrapping_sub(prefix.into());
         Ok(text)
     }
 
@@ -272,10 +272,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Checks that the text just read is UTF-8 and has no control characters; for most texts one scan answers both.
     #[inline(always)]
     pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
-        let plain = S::RULES && text.is_plain();
-        if S::COVERAGE || S::RULES && !plain {
-            self.check(utf8, || plain || text.is_utf8());
-            self.check(no_control, || plain || !text.has_control());
+        if S::COVERAGE {
+            self.sink.checked(utf8);
+            self.sink.checked(no_control);
+        }
+        if S::RULES && !text.is_plain() {
+            let (at, field, index) = (self.last(), self.field, self.index());
+            let damaged = Violation { rule: utf8, at, field, index, needs: 0, minor: false };
+            check_odd_text(self.sink, text, damaged, no_control);
         }
     }
 
@@ -294,7 +298,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[cold]
     pub fn remark(&mut self, rule: &'static Rule) {
         let (at, field) = (self.last(), self.field);
-        hear(self.sink, Violation { rule, at, field, index: self.index, needs: 0, minor: true });
+        hear(self.sink, Violation { rule, at, field, index: self.index(), needs: 0, minor: true });
     }
 
     /// Checks a condition on the payload as a whole.
@@ -305,14 +309,16 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
         if S::RULES && !holds() {
             let at = self.whole();
-            hear(self.sink, Violation { rule, at, field: None, index: self.index, needs: 0, minor: false });
+            let index = self.index();
+            hear(self.sink, Violation { rule, at, field: None, index, needs: 0, minor: false });
         }
     }
 
     /// Reports `rule` at `at` even to listeners without checks: for faults that stop decoding.
     #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
-        hear(self.sink, Violation { rule, at, field: self.field, index: self.index, needs: 0, minor: false });
+        let (field, index) = (self.field, self.index());
+        hear(self.sink, Violation { rule, at, field, index, needs: 0, minor: false });
     }
 
     /// Sets the field that the next checks refer to; `None` for the message as a whole.
@@ -348,9 +354,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Span of the field just read.
     #[inline(always)]
     pub fn last(&self) -> Span {
-        let (address, len) = self.last;
-        let start = self.place(address);
-        Span { start, end: start.wrapping_add(len as u16) }
+        Span { start: self.place(self.last.0), end: self.place(self.last.1) }
+    }
+
+    /// Indices in the lists on the way to the next field, the outermost first.
+    #[inline(always)]
+    pub(super) fn index(&self) -> Index {
+        [self.index as u16, (self.index >> 16) as u16, (self.index >> 32) as u16]
     }
 
     /// A fault at the field that was to be read next: the scope is too short for it. Where the capture cut the
@@ -389,7 +399,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[cold]
     pub fn tell(&mut self, fault: Fault) {
         let Fault { rule, at, field, needs } = fault;
-        hear(self.sink, Violation { rule, at, field, index: self.index, needs, minor: false });
+        hear(self.sink, Violation { rule, at, field, index: self.index(), needs, minor: false });
     }
 
     /// Span from here to the end of the scope.
@@ -404,6 +414,18 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 #[inline(never)]
 fn hear<S: FieldSink>(sink: &mut S, violation: Violation) {
     sink.violation(violation);
+}
+
+/// Checks a text that is not plain; `damaged` is reported where it is not UTF-8.
+#[cold]
+#[inline(never)]
+fn check_odd_text<S: FieldSink>(sink: &mut S, text: Str<'_>, damaged: Violation, no_control: &'static Rule) {
+    if !text.is_utf8() {
+        sink.violation(damaged);
+    }
+    if text.has_control() {
+        sink.violation(Violation { rule: no_control, ..damaged });
+    }
 }
 
 #[cold]
@@ -464,7 +486,7 @@ pub fn dissect<'a, S: FieldSink>(
 #[inline(never)]
 fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
     let Fault { rule, at, field, needs } = fault;
-    cursor.sink.violation(Violation { rule, at, field, index: cursor.index, needs, minor: false });
+    cursor.sink.violation(Violation { rule, at, field, index: cursor.index(), needs, minor: false });
     let rest = cursor.whole.get(cursor.offset() as usize..).unwrap_or_default();
     if !rest.is_empty() {
         cursor.rest = rest;

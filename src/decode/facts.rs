@@ -58,11 +58,15 @@ pub enum Version<'a> {
 
 impl<'a> Facts<'a> {
     /// Whether there are no facts.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        *self == Facts::default()
+        let Facts { server_name, game, map, version, players, max_players, state } = self;
+        let texts = server_name.is_some() | game.is_some() | map.is_some() | version.is_some();
+        !(texts | players.is_some() | max_players.is_some() | state.is_some())
     }
 
     /// Players now and at most, where both are known.
+    #[inline]
     pub fn places(&self) -> Option<(u32, u32)> {
         self.players.zip(self.max_players)
     }

@@ -39,22 +39,20 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<&'a [u8], Fault> {
         let from = self.rest;
-        let level = self.depth as usize;
+        let level = self.depth;
+        let index = |n: u16| u64::from(n).wrapping_shl(u32::from(level).wrapping_mul(16));
+        let others = if level < 3 { !index(u16::MAX) } else { u64::MAX };
         let out = self.nest(field, Shape::List, |c| {
             c.depth = c.depth.saturating_add(1);
             let mut done = 0u16;
             while more(c, done) {
-                // Patterns instead of an index, so that the array can stay in registers: see [`Cursor`].
-                match (level, &mut c.index) {
-                    (0, [index, ..]) | (1, [_, index, _]) | (2, [.., index]) => *index = done,
-                    _ => {}
-                }
+                c.index = c.index & others | index(done) & !others;
                 item(c)?;
                 done = done.saturating_add(1);
             }
             Ok(())
         });
-        self.depth = level as u8;
+        self.depth = level;
         let read = from.len().saturating_sub(self.rest.len());
         out.map(|()| from.get(..read).unwrap_or_default())
     }

@@ -1,6 +1,6 @@
 //! Listeners: they receive fields and broken rules while a datagram is decoded.
 
-use super::{Field, Index, Span, Value};
+use super::{Ends, Field, Index, Span, Value};
 use crate::rule::{Rule, Severity};
 
 /// The shape of nested fields.
@@ -22,6 +22,9 @@ pub trait FieldSink {
     /// A rule is checked.
     #[inline(always)]
     fn checked(&mut self, _rule: &'static Rule) {}
+    /// The rules of the end of a scope will be checked.
+    #[inline(always)]
+    fn scope(&mut self, _ends: &'static Ends) {}
     /// A field was read.
     #[inline(always)]
     fn field(&mut self, _field: &'static Field, _at: Span, _value: Value<'_>) {}

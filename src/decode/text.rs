@@ -11,8 +11,9 @@ pub struct Str<'a>(pub &'a [u8]);
 
 impl<'a> Str<'a> {
     /// Whether all bytes are printable ASCII, as in nearly all texts: then the text is UTF-8 without control
-    /// characters, and no further check is needed.
-    #[inline]
+    /// characters, and no further check is needed. Decoders check many texts and keep much in registers meanwhile: a call
+    /// is cheaper there.
+    #[inline(never)]
     pub fn is_plain(self) -> bool {
         self.words_are(plain_word)
     }
@@ -23,17 +24,24 @@ impl<'a> Str<'a> {
         self.words_are(bare_word)
     }
 
-    /// Whether `sound` holds for all bytes; it checks eight at a time. Some bytes are checked twice, and a text
-    /// shorter than eight bytes is filled with its own bytes or with spaces.
+    /// Whether `sound` holds for all bytes; it checks eight at a time.
     #[inline(always)]
     fn words_are(self, sound: impl Fn(u64) -> bool) -> bool {
+        let (words, end) = self.words();
+        words.iter().all(|word| sound(u64::from_ne_bytes(*word))) && sound(end)
+    }
+
+    /// All bytes, eight at a time, and the last eight once more if they are not a word themselves. A text shorter than
+    /// eight bytes is filled with its own bytes or with spaces.
+    #[inline(always)]
+    pub(crate) fn words(self) -> (&'a [[u8; 8]], u64) {
         let half = |bytes: &[u8; 4]| u64::from(u32::from_ne_bytes(*bytes));
         let end = match (self.0.last_chunk(), self.0.first_chunk(), self.0.last_chunk()) {
             (Some(word), ..) => u64::from_ne_bytes(*word),
             (_, Some(low), Some(high)) => half(high) << 32 | half(low),
             _ => self.0.iter().fold(ONES.wrapping_mul(0x20), |word, &byte| word << 8 | u64::from(byte)),
         };
-        self.0.as_chunks().0.iter().all(|word| sound(u64::from_ne_bytes(*word))) && sound(end)
+        (self.0.as_chunks().0, end)
     }
 
     /// Whether the bytes are valid UTF-8.

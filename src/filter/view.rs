@@ -77,7 +77,7 @@ impl<'a> View<'a> {
             response_time: answer.and_then(|answer| answer.response_time),
             retransmission: matches!(packet.pairing, Pairing::Retransmission { part: false, .. }),
             duplicate: matches!(packet.pairing, Pairing::DuplicateResponse { .. }),
-            said: packet.decoded.as_ref().ok(),
+            said: packet.decoded.facts(),
             ..View::of_datagram(packet.datagram)
         }
     }

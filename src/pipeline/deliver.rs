@@ -7,11 +7,11 @@ use super::pending::Claimed;
 use super::silence::Silences;
 use crate::conversation::Slot;
 use crate::decode::Listener;
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::general::GEN_003;
 use crate::net::Datagram;
 use crate::packet::Packet;
-use crate::protocols::{Context, Direction, Level, Role};
+use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
 use std::io;
 
@@ -57,17 +57,21 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.recognised += 1;
         let (message, direction) = (v.probe.message, v.direction);
         self.totals.by_servers += u64::from(direction == Direction::S2c);
-        let asked = told.pairing.asked();
         self.sink.begin();
         let secrets = self.options.secrets;
-        let continues = told.pairing.continues();
+        let (asked, continues) = match told.pairing {
+            Pairing::Asked { .. } => (None, false),
+            Pairing::Answered(answer) => (Some(answer.asked), answer.part),
+            other => (other.asked(), other.continues()),
+        };
         let (bytes, missing, layout) =
             (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
         let cx = Context { message, direction, asked, missing, continues, layout, secrets };
         if let Some(piece) = told.piece {
             piece.tell(v.id.info(), &mut self.sink);
         }
-        let decoded = v.id.dissect(bytes, &cx, &mut self.sink);
+        let mut decoded = Decoded::default();
+        v.id.dissect_to(bytes, &cx, &mut self.sink, &mut decoded);
         self.sink.end();
         let (mut findings, mut more_findings) = (&[][..], 0);
         if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {

@@ -6,7 +6,7 @@ pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, StepInfo, StepRules,
 };
-use crate::decode::{Facts, FieldSink, dissect};
+use crate::decode::{FieldSink, dissect};
 use crate::net::Endpoint;
 use crate::rule::Rule;
 
@@ -58,10 +58,10 @@ macro_rules! registry {
             pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe_known(payload, wire_len, known)),* }
             }
-            /// Decodes a payload and reports it to `sink`.
+            /// [`Id::dissect`] to a place that the caller has, which is empty: it is too large to be copied for nothing.
             #[inline(always)]
-            pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
-                match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink)),* }
+            pub(crate) fn dissect_to<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S, out: &mut Decoded<'a>) {
+                match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink, out)),* }
             }
             /// See [`Protocol::ask`].
             pub fn ask(self, ask: &Ask<'_>) -> Option<Vec<u8>> {
@@ -100,16 +100,26 @@ registry! {
     teamspeak3::Teamspeak3,
 }
 
-/// [`Id::dissect`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages
+/// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages
 /// as rare and split their decoders into pieces.
 #[inline(never)]
-fn dissect_as<'a, P: Protocol, S: FieldSink>(payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
-    let mut facts = Facts::default();
-    dissect(payload, cx.missing, P::INFO.ends, sink, &mut facts, |c| P::decode(c, *cx))?;
-    Ok(facts)
+fn dissect_as<'a, P: Protocol, S: FieldSink>(
+    payload: &'a [u8],
+    cx: &Context,
+    sink: &mut S,
+    out: &mut Decoded<'a>,
+) {
+    let facts = &mut out.facts;
+    out.fault = dissect(payload, cx.missing, P::INFO.ends, sink, facts, |c| P::decode(c, *cx)).err();
 }
 
 impl Id {
+    /// Decodes a payload and reports it to `sink`.
+    pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
+        let mut decoded = Decoded::default();
+        self.dissect_to(payload, cx, sink, &mut decoded);
+        decoded
+    }
     /// Finds a protocol by its name.
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)

@@ -1,19 +1,21 @@
 //! Records which rules were checked, whether broken or not.
 
-use crate::decode::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use crate::decode::{Ends, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::HashSet;
 use std::cell::Cell;
 
-/// Places of the table for quick answers: the address of a rule gives its place.
-const PLACES: usize = 1024;
-/// The addresses of rules are at least two to the power of this apart: to shift is faster than to divide by their size.
-const APART: u32 = size_of::<Rule>().ilog2();
+/// Places of the table for quick answers: the address of a rule, or of the ends of a scope, gives its place.
+const PLACES: usize = 2048;
+/// These addresses are at least two to the power of this apart: to shift is faster than to divide by a size.
+const APART: u32 = size_of::<Ends>().ilog2();
 
-/// A set of rules that answers quickly for rules that it has just seen.
+/// A set of rules that answers quickly for rules that it has just seen, and for ends of scopes, each of which stands for
+/// several rules.
 #[derive(Debug)]
 pub struct Marks {
+    /// The addresses of what was marked before.
     recent: Box<[usize; PLACES]>,
     all: HashSet<&'static str>,
     /// The rules that the latest datagram was the first to mark.
@@ -30,24 +32,45 @@ impl Marks {
     /// Remembers a rule.
     #[inline(always)]
     pub fn mark(&mut self, rule: &'static Rule) {
-        let address = std::ptr::from_ref(rule) as usize;
-        let place = &mut self.recent[place(rule)];
-        if *place != address {
-            *place = address;
-            if self.all.insert(rule.id) {
-                self.latest.push(rule);
-            }
+        if self.is_new(std::ptr::from_ref(rule) as usize) {
+            self.add(rule);
+        }
+    }
+
+    /// Remembers the rules of the end of a scope.
+    #[inline(always)]
+    fn mark_ends(&mut self, ends: &'static Ends) {
+        if self.is_new(std::ptr::from_ref(ends) as usize) {
+            [ends.early, ends.early_inside, ends.late].into_iter().for_each(|rule| self.add(rule));
+        }
+    }
+
+    /// Whether what has this address was not the last to be marked at its place.
+    #[inline(always)]
+    fn is_new(&mut self, address: usize) -> bool {
+        let place = &mut self.recent[(address >> APART) % PLACES];
+        *place != address && std::mem::replace(place, address) != address
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, rule: &'static Rule) {
+        if self.all.insert(rule.id) {
+            self.latest.push(rule);
         }
     }
 
     /// A new datagram begins. `forget` says whether what the latest one has marked does not count.
     #[inline]
     fn begin(&mut self, forget: bool) {
+        if self.latest.is_empty() {
+            return;
+        }
         if forget {
             for rule in &self.latest {
                 self.all.remove(rule.id);
-                self.recent[place(rule)] = 0;
             }
+            self.recent.fill(0);
         }
         self.latest.clear();
     }
@@ -57,12 +80,6 @@ impl Marks {
         self.recent.fill(0);
         std::mem::take(&mut self.all)
     }
-}
-
-/// The place of a rule in the table for quick answers.
-#[inline(always)]
-fn place(rule: &'static Rule) -> usize {
-    (std::ptr::from_ref(rule) as usize >> APART) % PLACES
 }
 
 /// The evidence that a capture gives about rules.
@@ -139,6 +156,10 @@ impl FieldSink for Coverage {
     #[inline(always)]
     fn checked(&mut self, rule: &'static Rule) {
         self.marks.mark(rule);
+    }
+    #[inline(always)]
+    fn scope(&mut self, ends: &'static Ends) {
+        self.marks.mark_ends(ends);
     }
     #[inline(always)]
     fn field(&mut self, _: &'static Field, _: Span, value: Value<'_>) {

@@ -210,7 +210,8 @@ fn stated(id: Id, message: &str, answer: &str) -> (String, [Option<u32>; 2]) {
     let message = id.info().messages.iter().position(|m| m.name == message).expect("it is declared");
     let (bytes, mut heard) = (hex(answer), Heard::default());
     let cx = Context::of(message as u8, Direction::S2c);
-    let facts = id.dissect(&bytes, &cx, &mut heard).expect("it is sound");
+    let decoded = id.dissect(&bytes, &cx, &mut heard);
+    let facts = decoded.facts().expect("it is sound");
     let name = match facts.server_name {
         Some(Value::Text(name)) => String::from_utf8_lossy(name).into_owned(),
         _ => String::new(),

@@ -117,8 +117,10 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
         c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
         return Err(c.short(&ENV_001));
     }
-    let out = if kind == 1 { state(c) } else { poll(c) };
-    out.map_err(|fault| c.apart(|c| cut_short(c, fault)))
+    match if kind == 1 { state(c) } else { poll(c) } {
+        Ok(()) => Ok(()),
+        Err(fault) => Err(c.apart(|c| cut_short(c, fault))),
+    }
 }
 
 #[inline(always)]

@@ -103,29 +103,23 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
     if asked.is_some() {
         c.check(&CHK_006, || true);
     }
-    let choice = match asked {
+    match asked {
         // There is no choice.
-        Some(SERVER_INFO) if !c.rest().is_empty() => Some(Choice { kinds: SERVER_INFO, asked, known: true }),
-        _ => c.apart(|c| choose(c, asked)),
-    };
-    match choice {
-        Some(choice) => chosen(c, choice),
-        None => opaque(c),
+        Some(SERVER_INFO) if !c.rest().is_empty() => {
+            chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info::<S, true>)?;
+            behind(c, asked, SERVER_INFO)
+        }
+        _ => c.apart(|c| chosen(c, asked)),
     }
 }
 
-/// Decodes the chosen chunks and reports missing ones.
-#[inline(always)]
-fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(), Fault> {
-    let Choice { kinds: mask, asked, known } = choice;
+/// Decodes the chunks that are chosen where there is a choice, and reports missing ones.
+#[inline(never)]
+fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<(), Fault> {
+    let Some(Choice { kinds: mask, asked, known }) = choose(c, asked) else { return opaque(c) };
     let whole = c.to_end();
     chunks(c, (mask, known))?;
-    if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
-        c.check(&TXN_017, || true);
-        if c.apart(|c| surplus_is_chunks(c, mask)) {
-            c.ends(&MORE_CHUNKS);
-        }
-    }
+    behind(c, asked, mask)?;
     let missing = asked.unwrap_or(mask) & !mask;
     if missing != 0 {
         c.about(None);
@@ -135,21 +129,25 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, choice: Choice) -> Result<(),
     Ok(())
 }
 
-/// Decodes chunks of these kinds. If the kinds are known, chunks that count the same things are compared.
+/// Examines the bytes behind the chunks of these kinds.
 #[inline(always)]
+fn behind<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Result<(), Fault> {
+    if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
+        c.check(&TXN_017, || true);
+        if c.apart(|c| surplus_is_chunks(c, mask)) {
+            c.ends(&MORE_CHUNKS);
+        }
+    }
+    Ok(())
+}
+
+/// Decodes chunks of these kinds. If the kinds are known, chunks that count the same things are compared.
 fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, known): (u8, bool)) -> Result<(), Fault> {
     let players = match mask & SERVER_INFO {
         0 => None,
-        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info)?),
+        _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info::<S, false>)?),
     };
-    match mask & !SERVER_INFO {
-        0 => Ok(()),
-        others => c.apart(|c| optional(c, others, players.filter(|_| known))),
-    }
-}
-
-#[inline(never)]
-fn optional<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8, players: Option<u16>) -> Result<(), Fault> {
+    let players = players.filter(|_| known);
     if mask & SERVER_RULES != 0 {
         server_rules(c)?;
     }
@@ -165,9 +163,10 @@ fn optional<S: FieldSink>(c: &mut Cursor<'_, '_, S>, mask: u8, players: Option<u
     Ok(())
 }
 
-/// Decodes the ServerInfo chunk; returns the number of players in it.
+/// Decodes the ServerInfo chunk; returns the number of players in it. `ALONE` says that no other chunk was requested: such
+/// answers are the usual ones, and what is compiled once for them is compiled in place.
 #[inline(always)]
-fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
+fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
     c.group(&INFO, |c| {
         let current_players = c.field(&CURRENT_PLAYERS, be_u16)?;
         let max_players = c.field(&MAX_PLAYERS, be_u16)?;
@@ -208,7 +207,6 @@ struct Choice {
 }
 
 /// Chooses the kinds of the chunks; `None` if nothing is known about them.
-#[inline(never)]
 fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     match asked {
         // At most one chunk was requested.

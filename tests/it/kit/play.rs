@@ -205,7 +205,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
             level: p.level,
             pairing: *p.pairing,
             findings: p.findings.to_vec(),
-            sound: p.decoded.is_ok(),
+            sound: p.decoded.fault.is_none(),
         });
         Ok(())
     }
