@@ -89,7 +89,7 @@ pub struct ServerFacts {
 }
 
 impl ServerFacts {
-    /// A function of its own, so that only a pointer to the facts is handed on.
+    /// Takes in everything but the players. A function of its own, so that only a pointer to the facts is handed on.
     #[inline(never)]
     pub(super) fn hear(&mut self, facts: &decode::Facts<'_>) {
         keep(&mut self.server_name, facts.server_name);
@@ -100,7 +100,6 @@ impl ServerFacts {
             Some(Version::Number(n)) => self.build = Some(n),
             None => {}
         }
-        self.players = facts.places().or(self.players);
         self.state = facts.state.or(self.state);
     }
 }

@@ -3,39 +3,50 @@
 
 use super::server::{Server, UNIT};
 use super::times::Times;
-use crate::decode::{Facts, Value, Version};
+use crate::decode::{Facts, Str, Value, Version};
 use crate::exchange::{Exchange, Outcome};
 use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 
 /// Most servers whose response times are kept; the memory for them grows to some 10 KiB each.
 pub const MAX_TIMED: usize = 1_024;
-/// Response times of a server that wait to be put into its histogram together.
+/// Response times of a server that wait to be counted together: with hundreds of servers each access goes to slow memory,
+/// and those of a batch need not wait for each other.
 const WAITING: usize = 7;
 
-/// Counters of all servers, by the pipeline's server index; the counters of a server are [moved](Hot::move_to) to it before
+/// Counters of all servers, by the pipeline's server index; the counters of a server are [moved](Hot::settle) to it before
 /// it is shown.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hot {
     lines: Vec<Line>,
     /// Servers that have a place.
     begun: Bits,
     waiting: Vec<Waiting>,
-    hasher: DefaultHashBuilder,
+    /// Begins all hashes, so that nobody can send texts of the same hash.
+    seed: u64,
+}
+
+impl Default for Hot {
+    fn default() -> Self {
+        let seed = DefaultHashBuilder::default().hash_one(());
+        Hot { lines: vec![], begun: Bits::default(), waiting: vec![], seed }
+    }
 }
 
 /// The counters of one server.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Line {
-    requests: u64,
-    answered: u64,
-    /// Response times: their number, their sum, the shortest and the longest.
-    count: u64,
-    sum: i64,
+    /// Response times: the shortest and the longest, their sum, and their number.
     ends: (i64, i64),
-    /// A hash of what the server said last.
+    sum: i64,
+    count: u32,
+    requests: u32,
+    answered: u32,
+    /// Players now and at most, as the server said last.
+    players: Option<(u32, u32)>,
+    /// A hash of what else it said last; 0 where it has said nothing.
     said: u64,
     /// Index of its response times in [`Hot::waiting`], plus one; 0 where it has none.
     timed: u16,
@@ -45,12 +56,12 @@ const _: () = assert!(size_of::<Line>() == 64);
 
 impl Default for Line {
     fn default() -> Self {
-        let (requests, answered, count, sum, said, timed) = (0, 0, 0, 0, 0, 0);
-        Line { requests, answered, count, sum, ends: (i64::MAX, i64::MIN), said, timed }
+        let (count, requests, answered, sum, players, said, timed) = (0, 0, 0, 0, None, 0, 0);
+        Line { ends: (i64::MAX, i64::MIN), sum, count, requests, answered, players, said, timed }
     }
 }
 
-/// Response times of one server that wait, in units.
+/// Response times of one server that wait, in units, of which a minute has fewer than 2^32.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 struct Waiting {
@@ -74,11 +85,14 @@ impl Hot {
         self.begun.set(at);
     }
 
-    /// Whether a server has said something else than last time.
+    /// Takes note of what a server says. Returns whether that differs from last time in anything but the players.
     #[inline(always)]
-    pub fn is_news(&mut self, index: u32, facts: &Facts<'_>) -> bool {
-        let hash = self.hash(facts);
+    pub fn hear(&mut self, index: u32, facts: &Facts<'_>) -> bool {
         let Some(line) = self.lines.get_mut(index as usize) else { return false };
+        if let Some(places) = facts.places() {
+            line.players = Some(places);
+        }
+        let hash = hash(self.seed, facts);
         std::mem::replace(&mut line.said, hash) != hash
     }
 
@@ -88,79 +102,99 @@ impl Hot {
     pub fn count(&mut self, e: &Exchange, servers: &mut [Option<Server>]) -> bool {
         let at = e.server_index as usize;
         let Some(line) = self.lines.get_mut(at).filter(|_| self.begun.has(at)) else { return false };
+        let sum = line.sum.checked_add(e.response_time.unwrap_or(0));
+        let Some(sum) = sum.filter(|_| line.requests < u32::MAX) else {
+            self.settle(at, servers);
+            return self.count(e, servers);
+        };
+        line.sum = sum;
         line.requests += 1;
-        line.answered += u64::from(e.outcome == Outcome::Answered);
+        line.answered += u32::from(e.outcome == Outcome::Answered);
         let Some(time) = e.response_time else { return true };
+        line.count += 1;
+        line.ends = (line.ends.0.min(time), line.ends.1.max(time));
         if line.timed == 0 && self.waiting.len() < MAX_TIMED {
             self.waiting.push(Waiting::default());
             line.timed = self.waiting.len() as u16;
         }
-        match line.sum.checked_add(time) {
-            Some(sum) => line.sum = sum,
-            None => {
-                if let Some(Some(server)) = servers.get_mut(at) {
-                    server.times.take_in(line.count, line.sum, line.ends);
-                }
-                (line.count, line.sum) = (0, time);
-            }
-        }
-        line.count += 1;
-        line.ends = (line.ends.0.min(time), line.ends.1.max(time));
-        if let Some(waiting) = self.waiting.get_mut(usize::from(line.timed).wrapping_sub(1)) {
-            waiting.units[waiting.len as usize] = Times::<UNIT>::units(time);
-            waiting.len += 1;
-            if waiting.len as usize == WAITING {
-                waiting.len = 0;
-                if let Some(Some(server)) = servers.get_mut(at) {
-                    server.times.keep(&waiting.units);
-                }
+        let Some(waiting) = self.waiting.get_mut(usize::from(line.timed).wrapping_sub(1)) else {
+            return true;
+        };
+        waiting.units[waiting.len as usize] = Times::<UNIT>::units(time) as u32;
+        waiting.len += 1;
+        if waiting.len as usize == WAITING {
+            waiting.len = 0;
+            if let Some(Some(server)) = servers.get_mut(at) {
+                server.times.keep(waiting.units.map(u64::from));
             }
         }
         true
     }
 
     /// Moves the counters of a server to the server.
-    pub fn move_to(&mut self, at: usize, server: &mut Server) {
+    #[cold]
+    #[inline(never)]
+    pub fn settle(&mut self, at: usize, servers: &mut [Option<Server>]) {
         let Some(line) = self.lines.get_mut(at) else { return };
         let Line { said, timed, .. } = *line;
         let counted = std::mem::replace(line, Line { said, timed, ..Line::default() });
-        server.requests += counted.requests;
-        server.answered += counted.answered;
-        server.times.take_in(counted.count, counted.sum, counted.ends);
+        let Some(Some(server)) = servers.get_mut(at) else { return };
+        server.requests += u64::from(counted.requests);
+        server.answered += u64::from(counted.answered);
+        server.times.take_in(counted.count.into(), counted.sum, counted.ends);
+        server.said.players = counted.players.or(server.said.players);
         if let Some(waiting) = self.waiting.get_mut(usize::from(timed).wrapping_sub(1)) {
-            server.times.keep(&waiting.units[..waiting.len as usize]);
+            server.times.keep(waiting.units.map(u64::from).into_iter().take(waiting.len as usize));
             waiting.len = 0;
         }
     }
+}
 
-    /// A hash of what a server says; never 0.
-    #[inline]
-    fn hash(&self, facts: &Facts<'_>) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hash_text(&mut hasher, facts.server_name);
-        hash_text(&mut hasher, facts.game);
-        hash_text(&mut hasher, facts.map);
-        match facts.version {
-            Some(Version::Text(version)) => hash_text(&mut hasher, Some(version)),
-            Some(Version::Number(n)) => hasher.write_u64(n),
-            None => hasher.write_u64(u64::MAX),
-        }
-        let (now, most) = facts.places().unwrap_or((u32::MAX, u32::MAX));
-        hasher.write_u64(u64::from(now) << 32 | u64::from(most));
-        hasher.write_usize(facts.state.map_or(0, |state| state.as_ptr() as usize));
-        hasher.finish() | 1
+/// A hash of what a server says, but for the players; never 0.
+#[inline(always)]
+fn hash(seed: u64, facts: &Facts<'_>) -> u64 {
+    let (text, number) = match facts.version {
+        Some(Version::Text(version)) => (Some(version), 0),
+        Some(Version::Number(n)) => (None, n),
+        None => (None, u64::MAX),
+    };
+    // No loop over an array, for which all would have to be copied.
+    let all = hash_text(hash_text(seed, &facts.server_name), &facts.game);
+    let all = hash_text(hash_text(all, &facts.map), &text);
+    mix(mix(all, number), facts.state.map_or(0, |state| state.as_ptr() as u64)) | 1
+}
+
+#[inline(always)]
+fn hash_text(before: u64, text: &Option<Value<'_>>) -> u64 {
+    match *text {
+        Some(Value::Text(bytes)) => hash_bytes(before, bytes),
+        None => before.rotate_left(1),
+        Some(other) => hash_other(before, other),
     }
 }
 
-fn hash_text(hasher: &mut impl Hasher, text: Option<Value<'_>>) {
-    let (kind, bytes) = match text {
-        Some(Value::Text(bytes)) => (1, bytes),
-        Some(Value::Utf16(bytes)) => (2, bytes),
-        Some(Value::Latin1(bytes)) => (3, bytes),
-        Some(Value::Dotted(ref bytes)) => (5, &bytes[..]),
-        Some(_) => (4, &[][..]),
-        None => (0, &[][..]),
-    };
-    hasher.write_u64((bytes.len() as u64) << 8 | kind);
-    hasher.write(bytes);
+/// [`hash_text`] for a text that claims not to be UTF-8.
+#[cold]
+#[inline(never)]
+fn hash_other(before: u64, text: Value<'_>) -> u64 {
+    match text {
+        Value::Utf16(bytes) => hash_bytes(before.rotate_left(2), bytes),
+        Value::Latin1(bytes) => hash_bytes(before.rotate_left(3), bytes),
+        Value::Dotted(ref bytes) => hash_bytes(before.rotate_left(4), bytes),
+        _ => before.rotate_left(5),
+    }
+}
+
+#[inline(always)]
+fn hash_bytes(before: u64, bytes: &[u8]) -> u64 {
+    let (words, end) = Str(bytes).words();
+    let all = mix(before ^ bytes.len() as u64, end);
+    words.iter().fold(all, |hash, word| mix(hash, u64::from_ne_bytes(*word)))
+}
+
+/// Mixes a word into a hash.
+#[inline(always)]
+fn mix(hash: u64, word: u64) -> u64 {
+    let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
+    product as u64 ^ (product >> 64) as u64
 }

@@ -63,11 +63,38 @@ impl Summary {
         self.hot.begin(at);
     }
 
-    /// Counts an exchange that was not answered in time or by its server, or that has findings.
+    /// Takes in what a datagram says, and its findings.
+    #[inline(never)]
+    fn take(&mut self, p: &Packet<'_, Notes>) {
+        let by_server = p.direction == Direction::S2c;
+        self.begin(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
+        if !p.findings.is_empty() {
+            self.count(p.findings, p.datagram.frame);
+            if let Some(server) = self.server(p.server_index) {
+                p.findings.iter().for_each(|f| server.findings.see(f));
+            }
+        }
+        if by_server
+            && let Some(facts) = p.facts()
+            && !matches!(p.pairing, Pairing::DuplicateResponse { .. } | Pairing::DuplicateFrame { .. })
+            && self.hot.hear(p.server_index, facts)
+            && let Some(server) = self.server(p.server_index)
+        {
+            server.said.hear(facts);
+        }
+    }
+
+    /// Counts an exchange that was not answered in time or by its server, that has findings, or that is not `counted`
+    /// yet, because its server has no place.
     #[cold]
     #[inline(never)]
-    fn count_rare(&mut self, e: &Exchange, findings: &[Finding]) {
-        self.settle(e.server_index as usize);
+    fn count_rare(&mut self, e: &Exchange, findings: &[Finding], counted: bool) {
+        self.begin(e.server_index, || (e.server, e.protocol));
+        if !counted && !self.hot.count(e, &mut self.servers) {
+            self.elsewhere += 1;
+            return self.count(findings, e.request_frame);
+        }
+        self.hot.settle(e.server_index as usize, &mut self.servers);
         let Some(server) = self.server(e.server_index) else { return };
         server.elsewhere += u64::from(e.elsewhere);
         match e.outcome {
@@ -82,27 +109,13 @@ impl Summary {
         }
     }
 
-    /// Adds the counters of a server's cache line to the server.
-    fn settle(&mut self, at: usize) {
-        if let Some(Some(server)) = self.servers.get_mut(at) {
-            self.hot.move_to(at, server);
-        }
-    }
-
     /// Adds the counters of all servers.
     pub(super) fn settle_all(&mut self) {
-        (0..self.servers.len()).for_each(|at| self.settle(at));
-    }
-
-    #[inline(always)]
-    pub(super) fn count(&mut self, findings: &[Finding], frame: u64) {
-        if !findings.is_empty() {
-            self.count_all(findings, frame);
-        }
+        (0..self.servers.len()).for_each(|at| self.hot.settle(at, &mut self.servers));
     }
 
     #[inline(never)]
-    fn count_all(&mut self, findings: &[Finding], frame: u64) {
+    pub(super) fn count(&mut self, findings: &[Finding], frame: u64) {
         for f in findings.iter().filter(|f| f.counts()) {
             let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
             match known {
@@ -125,23 +138,11 @@ impl Report for Summary {
         Wants { silence: true, foreign: true, ..Wants::default() }
     }
 
+    #[inline]
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
-        self.count(p.findings, p.datagram.frame);
-        let by_server = p.direction == Direction::S2c;
-        let server = if by_server { p.datagram.src } else { p.datagram.dst };
-        self.begin(p.server_index, || (server, p.id));
-        if !p.findings.is_empty()
-            && let Some(server) = self.server(p.server_index)
-        {
-            p.findings.iter().for_each(|f| server.findings.see(f));
-        }
-        if by_server
-            && let Some(facts) = p.facts()
-            && !matches!(p.pairing, Pairing::DuplicateResponse { .. } | Pairing::DuplicateFrame { .. })
-            && self.hot.is_news(p.server_index, facts)
-            && let Some(server) = self.server(p.server_index)
-        {
-            server.said.hear(facts);
+        // Nearly all requests have nothing to say.
+        if p.direction == Direction::S2c || !p.findings.is_empty() || !self.hot.has(p.server_index) {
+            self.take(p);
         }
         Ok(())
     }
@@ -151,14 +152,9 @@ impl Report for Summary {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.begin(e.server_index, || (e.server, e.protocol));
-        if !self.hot.count(e, &mut self.servers) {
-            self.elsewhere += 1;
-            self.count(findings, e.request_frame);
-            return Ok(());
-        }
-        if e.outcome != Outcome::Answered || !findings.is_empty() || e.elsewhere {
-            self.count_rare(e, findings);
+        let counted = self.hot.count(e, &mut self.servers);
+        if !counted || e.outcome != Outcome::Answered || !findings.is_empty() || e.elsewhere {
+            self.count_rare(e, findings, counted);
         }
         Ok(())
     }

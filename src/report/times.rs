@@ -1,14 +1,9 @@
 //! Response times in bounded memory: their number, the ends and the mean are exact, quantiles are within one percent.
 
-use arrayvec::ArrayVec;
-use hdrhistogram::Histogram;
-use std::borrow::Cow;
-
 /// Longest response time told apart in quantiles, in nanoseconds: a minute. Longer times count as a minute there.
 pub const MAX_KEPT: i64 = 60_000_000_000;
-/// So many times wait to be put into the histogram together: with hundreds of servers each access goes to slow memory, and
-/// the accesses of a batch need not wait for each other.
-const BATCH: usize = 8;
+/// Buckets for each power of two, from the power on at which a bucket is wider than a unit.
+const BUCKETS: usize = 128;
 
 /// Response times of one server, or of one step. Quantiles are multiples of `UNIT` nanoseconds, more than 0.
 #[derive(Clone, Debug, Default)]
@@ -17,9 +12,8 @@ pub struct Times<const UNIT: i64> {
     sum: i128,
     /// Shortest and longest in nanoseconds.
     ends: Option<(i64, i64)>,
-    kept: Option<Histogram<u32>>,
-    /// Times that are still to be put into the histogram, in units.
-    fresh: ArrayVec<u64, BATCH>,
+    /// How many times are in each [bucket]; no buckets where no quantiles are wanted.
+    kept: Vec<u32>,
 }
 
 impl<const UNIT: i64> Times<UNIT> {
@@ -31,16 +25,9 @@ impl<const UNIT: i64> Times<UNIT> {
         self.sum += i128::from(nanos);
         let (low, high) = self.ends.unwrap_or((nanos, nanos));
         self.ends = Some((low.min(nanos), high.max(nanos)));
-        let begin = keep && self.kept.is_none();
-        if begin {
-            // Two significant digits, a precision that it accepts; it starts small and grows.
-            self.kept = Histogram::new(2).ok();
-        }
-        if let Some(kept) = &mut self.kept {
-            self.fresh.push((nanos.clamp(0, MAX_KEPT) / UNIT) as u64);
-            if self.fresh.is_full() {
-                self.fresh.drain(..).for_each(|units| record(kept, units));
-            }
+        let begin = keep && self.kept.is_empty();
+        if begin || !self.kept.is_empty() {
+            self.keep([Self::units(nanos)]);
         }
         begin
     }
@@ -48,32 +35,36 @@ impl<const UNIT: i64> Times<UNIT> {
     /// Takes in times that were added up elsewhere; nothing of them goes to the quantiles.
     pub(super) fn take_in(&mut self, count: u64, sum: i64, (low, high): (i64, i64)) {
         if count > 0 {
-            let (ends, kept) = (Some((low, high)), None);
-            self.absorb(&Times { count, sum: sum.into(), ends, kept, fresh: ArrayVec::new() });
+            let ends = Some((low, high));
+            self.absorb(&Times { count, sum: sum.into(), ends, kept: vec![] });
         }
     }
 
     /// A time in whole units, for the quantiles.
-    pub(super) fn units(nanos: i64) -> u32 {
-        (nanos.clamp(0, MAX_KEPT) / UNIT) as u32
+    #[inline]
+    pub(super) fn units(nanos: i64) -> u64 {
+        (nanos.clamp(0, MAX_KEPT) / UNIT) as u64
     }
 
     /// Takes in times that were counted elsewhere, for the quantiles.
-    #[inline(never)]
-    pub(super) fn keep(&mut self, units: &[u32]) {
-        if self.kept.is_none() {
-            self.kept = Histogram::new(2).ok();
-        }
-        if let Some(kept) = &mut self.kept {
-            units.iter().for_each(|&units| record(kept, units.into()));
+    #[inline]
+    pub(super) fn keep(&mut self, units: impl IntoIterator<Item = u64>) {
+        for at in units.into_iter().map(bucket) {
+            match self.kept.get_mut(at) {
+                Some(count) => *count = count.saturating_add(1),
+                None => self.grow(at),
+            }
         }
     }
 
-    /// The histogram of all times, for quantiles.
-    fn all(&self) -> Option<Cow<'_, Histogram<u32>>> {
-        let mut all = Cow::Borrowed(self.kept.as_ref()?);
-        self.fresh.iter().for_each(|&units| record(all.to_mut(), units));
-        Some(all)
+    /// Makes room for the bucket `at`, in which the first time is.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, at: usize) {
+        let most = (at / BUCKETS + 1) * BUCKETS;
+        self.kept.reserve_exact(most - self.kept.len());
+        self.kept.resize(most, 0);
+        self.kept[at] = 1;
     }
 
     /// Takes in other times, of which only number, ends and sum are left.
@@ -102,23 +93,65 @@ impl<const UNIT: i64> Times<UNIT> {
         self.sum.checked_div(count).and_then(|mean| i64::try_from(mean).ok())
     }
 
-    /// The response time in nanoseconds that a share of the answers, from 0 to 1, does not exceed: within one percent or
-    /// the unit, and exact at the ends. `None` where no histogram was kept.
+    /// The response time in nanoseconds that a share of the answers, more than 0 and at most 1, does not exceed: within one
+    /// percent or the unit, and exact at the ends. `None` where no quantiles were wanted.
     pub fn quantile(&self, share: f64) -> Option<i64> {
         let (low, high) = self.ends?;
-        let units = self.all()?.value_at_quantile(share);
-        Some((units as i64).saturating_mul(UNIT).clamp(low, high))
+        let total: u64 = self.kept.iter().map(|&count| u64::from(count)).sum();
+        let mut beyond = ((share * total as f64).ceil() as u64).max(1);
+        let at = self.kept.iter().position(|&count| {
+            let here = beyond <= count.into();
+            beyond = beyond.saturating_sub(count.into());
+            here
+        })?;
+        Some((longest(at) as i64).saturating_mul(UNIT).clamp(low, high))
     }
 }
 
+/// The bucket of a time in units: up to 255 units each has its own, and later buckets are at most a 128th of their times
+/// wide.
 #[inline(always)]
-fn record(kept: &mut Histogram<u32>, units: u64) {
-    let _ = kept.record(units); // it grows by itself, so nothing is out of range
+fn bucket(units: u64) -> usize {
+    let power = (units | 0xff).ilog2() - BUCKETS.ilog2();
+    power as usize * BUCKETS + (units >> power) as usize
+}
+
+/// The longest time in a bucket, in units.
+fn longest(bucket: usize) -> u64 {
+    let power = (bucket / BUCKETS).saturating_sub(1);
+    (((bucket - power * BUCKETS + 1) as u64) << power) - 1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hdrhistogram::Histogram;
+
+    #[test]
+    fn quantiles_are_those_of_an_hdr_histogram_of_two_digits() {
+        let mut theirs = Histogram::<u32>::new(2).expect("two digits are possible");
+        let mut ours = Times::<1>::default();
+        let mut random = 88_172_645_463_325_252_u64;
+        for n in 0..20_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            // All powers of two up to a minute, and the times just below and above them.
+            let units =
+                if n % 8 == 0 { (1 << (n / 8 % 36)) - 1 + n as u64 % 3 } else { random >> (28 + n % 36) };
+            let units = units.min(MAX_KEPT as u64);
+            theirs.record(units).expect("it grows");
+            ours.add(units as i64, true);
+            assert_eq!(longest(bucket(units)), theirs.highest_equivalent(units));
+            if n % 500 < 3 {
+                let (low, high) = ours.ends().expect("there are some");
+                for share in [0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0] {
+                    let expected = (theirs.value_at_quantile(share) as i64).clamp(low, high);
+                    assert_eq!(ours.quantile(share), Some(expected), "{share} of {n}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn quantiles_are_within_one_percent_and_the_rest_is_exact() {
