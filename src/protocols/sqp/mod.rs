@@ -147,7 +147,12 @@ impl Protocol for Sqp {
         Some(match (kind, server) {
             (Some(0), false) => challenge(Role::Request, token, level),
             (Some(0), true) => challenge(Role::Response, token, level),
-            (Some(1), false) => query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level),
+            (Some(1), false) => {
+                // Whatever else is wrong with it, nothing but a query carries the token that was issued.
+                let right = token != 0 && known.issued == Some(token);
+                let level = if right { Level::High } else { level };
+                query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level)
+            }
             (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
             _ => stray(level),
         })
