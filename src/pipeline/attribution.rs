@@ -187,7 +187,9 @@ impl Attribution {
             let same = (0..out.len()).filter(|&j| j != i).find(|&j| {
                 let cause = out[j].rule;
                 let both = id.info().causes(symptom, cause, Relation::Same);
-                id.info().causes(cause, symptom, Relation::Same) && (j < i || !both)
+                id.info().causes(cause, symptom, Relation::Same)
+                    && (j < i || !both)
+                    && may_concern(&out[j], &out[i])
             });
             let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
             // A pending datagram may be judged after later frames, which cannot have caused its findings.
@@ -307,6 +309,20 @@ fn roles() -> HashMap<usize, Roles> {
 
 fn address(rule: &'static Rule) -> usize {
     std::ptr::from_ref(rule) as usize
+}
+
+/// Whether a fault may be the cause of another one in its datagram: what is wrong with one element of a list explains nothing
+/// about another element, which a finding names by its field, or by its bytes.
+fn may_concern(cause: &Finding, symptom: &Finding) -> bool {
+    let list = |f: &Finding| Some(f.field?.name.split_once("[]")?.0);
+    let Some(inside) = list(cause) else { return true };
+    match (list(symptom), cause.span, symptom.span) {
+        (Some(other), ..) => other != inside || cause.index[0] == symptom.index[0],
+        (None, Some(cause), Some(place)) if symptom.field.is_none() => {
+            place.start < cause.end && cause.start < place.end
+        }
+        _ => true,
+    }
 }
 
 /// The rule that an unanswered exchange of a step breaks, if there is one.

@@ -559,6 +559,28 @@ fn who_stands_in_front_is_no_symptom_of_what_follows_in_order_or_not() {
 
 /// Whoever waits in front of others that have nothing to do with it makes them no surer.
 #[test]
+fn a_reply_without_status_explains_nothing_about_the_one_before() {
+    let ask = c(0, "6563686f 1e 61 1d 6563686f 1e 62 04");
+    let cause = |reply: &str, rule: &str| {
+        let heard = play(&[ask.clone(), s(MS, reply)]).0;
+        let found = heard.findings().find(|f| f.rule.id == rule).expect("it is told");
+        found.caused_by.map(|cause| cause.rule.id)
+    };
+    // The first reply names another command and has no data; the second one has no status.
+    let apart = "3130 6563 1d 6563686f 1e 11 62 04";
+    assert_eq!(cause(apart, "GQP-RSP-003"), None);
+    assert_eq!(cause(apart, "GQP-TXN-003"), None);
+    // Here one has neither status nor data.
+    assert_eq!(cause("3130 6563686f 1e 11 61 1d 6563686f 04", "GQP-RSP-003"), Some("GQP-RSP-001"));
+    // A broken record, and an echo of something else.
+    assert_eq!(cause("3130 6563686f 1e 11 63 1d 3130 6563686f 1e 11 62 1f 63 04", "GQP-TXN-004"), None);
+    assert_eq!(
+        cause("3130 6563686f 1e 11 61 1d 3130 6563686f 1e 11 62 1f 63 04", "GQP-TXN-004"),
+        Some("GQP-REC-003")
+    );
+}
+
+#[test]
 fn a_client_that_came_through_a_broken_answer_errs_by_itself() {
     let surplus = format!("{OK} ee");
     let other = |text: &str| text.replace("80902348", "90902349");
