@@ -3,7 +3,7 @@
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
-use crate::decode::{Cursor, Ends, Fault, Field, FieldSink, Span};
+use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};
 use std::net::SocketAddrV4;
@@ -299,6 +299,8 @@ pub trait Protocol {
     type Memory: From<Budget>;
     /// Everything static.
     const INFO: Info;
+    /// Marks of colours in what its messages say about their server.
+    const COLOURS: Option<Colours> = None;
     /// The messages that may begin with each byte; derived, not to be written by hand.
     const BEGINS: &'static Begins = &Self::INFO.begins();
 

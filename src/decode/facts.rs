@@ -47,6 +47,48 @@ pub struct Facts<'a> {
     pub state: Option<&'static str>,
 }
 
+/// Marks of colours in texts, which are no part of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// A caret and another character, or a caret, an x and three hex digits: Quake 3 and its descendants.
+    Carets,
+    /// A section sign and a character: Minecraft.
+    Sections,
+}
+
+impl Colours {
+    /// The byte that every mark contains, in UTF-8 as well as with one byte per character.
+    const fn byte(self) -> u8 {
+        match self {
+            Colours::Carets => b'^',
+            Colours::Sections => 0xa7,
+        }
+    }
+
+    /// The characters of a text without them.
+    pub fn strip<C: Iterator<Item = char> + Clone>(self, mut text: C) -> impl Iterator<Item = char> {
+        std::iter::from_fn(move || {
+            loop {
+                let c = text.next()?;
+                let mut behind = text.clone();
+                let follows = behind.next();
+                let marks = match self {
+                    Colours::Carets => c == '^' && follows.is_some_and(|c| c.is_ascii_graphic() && c != '^'),
+                    Colours::Sections => c == '\u{a7}' && follows.is_some(),
+                };
+                if !marks {
+                    return Some(c);
+                }
+                let digits = || behind.clone().take(3).filter(char::is_ascii_hexdigit).count();
+                if self == Colours::Carets && follows == Some('x') && digits() == 3 {
+                    behind.nth(2);
+                }
+                text = behind;
+            }
+        })
+    }
+}
+
 /// A version, as text or as a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Version<'a> {
@@ -69,6 +111,22 @@ impl<'a> Facts<'a> {
     #[inline]
     pub fn places(&self) -> Option<(u32, u32)> {
         self.players.zip(self.max_players)
+    }
+
+    /// Takes these marks out of its texts.
+    pub fn strip(&mut self, colours: Colours) {
+        let plain = |said: &mut Value<'a>| {
+            if let Value::Text(bytes) | Value::Latin1(bytes) = *said
+                && bytes.contains(&colours.byte())
+            {
+                *said = Value::Coloured(bytes, colours);
+            }
+        };
+        let texts = [&mut self.server_name, &mut self.game, &mut self.map];
+        texts.into_iter().flatten().for_each(plain);
+        if let Some(Version::Text(said)) = &mut self.version {
+            plain(said);
+        }
     }
 
     /// Stores a value as this fact.
@@ -102,5 +160,31 @@ fn number(value: Value<'_>) -> Option<u32> {
         Value::Int(n) => u32::try_from(n).ok(),
         Value::Text(digits) => Str(digits).count(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_colours_are_no_part_of_a_text() {
+        for (text, plain) in [
+            ("^1Lab ^7One", "Lab One"),
+            ("^x0f8Lab^xyz", "Labyz"),
+            ("^^1a ^ b^", "^a ^ b^"),
+            ("^", "^"),
+            ("no mark", "no mark"),
+        ] {
+            assert_eq!(Colours::Carets.strip(text.chars()).collect::<String>(), plain);
+        }
+        let plain: String = Colours::Sections.strip("§6Lab §r§lOne§".chars()).collect();
+        assert_eq!(plain, "Lab One§");
+        let latin1 = Value::Latin1(b"\xa76L\xe4b");
+        let mut facts =
+            Facts { server_name: Some(latin1), map: Some(Value::Text(b"^1")), ..Facts::default() };
+        facts.strip(Colours::Sections);
+        let said = [facts.server_name, facts.map].map(|said| said.and_then(Value::text));
+        assert_eq!(said, [Some("Läb".into()), Some("^1".into())]);
     }
 }

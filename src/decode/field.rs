@@ -2,7 +2,7 @@
 
 use super::key::{Key, key};
 use super::labels::Labels;
-use super::{Fact, Str, utf16};
+use super::{Colours, Fact, Str, utf16};
 use std::borrow::Cow;
 use std::net::SocketAddrV4;
 
@@ -110,6 +110,8 @@ pub enum Value<'a> {
     Utf16(&'a [u8]),
     /// Text with one byte per character.
     Latin1(&'a [u8]),
+    /// The same or UTF-8, whichever it is, without its colours.
+    Coloured(&'a [u8], Colours),
     /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
     /// Address and port, as text.
@@ -137,6 +139,10 @@ impl<'a> Value<'a> {
             Value::Text(bytes) => Str(bytes).to_text(),
             Value::Utf16(bytes) => utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
             Value::Latin1(bytes) => bytes.iter().map(|&b| b as char).collect(),
+            Value::Coloured(bytes, colours) => {
+                let latin1 = || colours.strip(bytes.iter().map(|&b| b as char)).collect();
+                std::str::from_utf8(bytes).map_or_else(|_| latin1(), |t| colours.strip(t.chars()).collect())
+            }
             Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
             Value::Address(address) => address.to_string().into(),
             _ => return None,
@@ -151,7 +157,7 @@ impl<'a> Value<'a> {
             Value::Int(_) => FieldKind::Int,
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
-            Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) => FieldKind::Text,
+            Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) => FieldKind::Text,
             Value::Dotted(_) | Value::Address(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,

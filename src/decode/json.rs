@@ -125,6 +125,7 @@ impl Json {
             Value::Latin1(bytes) => {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
+            Value::Coloured(..) => push_chars(out, value.text().unwrap_or_default().chars()),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),
             Value::Utf16(bytes) => {

@@ -151,7 +151,7 @@ impl Tree {
 
     fn add(&mut self, field: &'static Field, at: Span, value: Value<'_>, derived: bool) {
         let held = match value {
-            Value::Text(t) => Held::Text(t.len() as u16),
+            Value::Text(t) | Value::Coloured(t, _) => Held::Text(t.len() as u16),
             Value::Utf16(t) => Held::Utf16(t.len() as u16),
             Value::Latin1(t) => Held::Latin1(t.len() as u16),
             Value::Bytes(b) => Held::Bytes(b.len() as u16),
@@ -179,9 +179,12 @@ pub fn display(value: Value<'_>) -> String {
         Value::Bool(v) => v.to_string(),
         Value::Secret(_) => SECRET.into(),
         Value::Float32(v) => format!("{v:?}"),
-        Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Dotted(_) | Value::Address(_) => {
-            quoted(&value.text().unwrap_or_default())
-        }
+        Value::Text(_)
+        | Value::Utf16(_)
+        | Value::Latin1(_)
+        | Value::Coloured(..)
+        | Value::Dotted(_)
+        | Value::Address(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
         Value::Names(names, bits) => set(names, bits.into()).collect::<Vec<_>>().join(", "),

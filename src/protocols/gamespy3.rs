@@ -416,6 +416,8 @@ pub struct Gamespy3;
 impl Protocol for Gamespy3 {
     type Memory = Memory;
 
+    const COLOURS: Option<Colours> = Some(Colours::Sections);
+
     /// The challenge request, then a request for everything with the number that the challenge response contains as text.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         // Some servers use only these bits of a session id.
@@ -468,14 +470,6 @@ impl Protocol for Gamespy3 {
                 HR,
                 C("fefd00 01020304 0091295b"),
                 S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00"),
-            ]),
-            // A list of keys that goes on in another part.
-            Example::of(&[
-                HS,
-                HR,
-                FS,
-                S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxpl' 00"),
-                S("00 01020304 'splitnum' 00 81 00 'maxplayers' 00 '8' 00 00"),
             ]),
         ],
     };

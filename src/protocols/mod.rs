@@ -111,6 +111,9 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(
 ) {
     let facts = &mut out.facts;
     out.fault = dissect(payload, cx.missing, P::INFO.ends, sink, facts, |c| P::decode(c, *cx)).err();
+    if let Some(colours) = P::COLOURS {
+        facts.strip(colours);
+    }
 }
 
 impl Id {

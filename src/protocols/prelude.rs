@@ -8,7 +8,7 @@ pub(crate) use crate::contract::{
 };
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{
-    Cursor, Ends, Fact, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str, Value, behind,
-    fields, remaining, until,
+    Colours, Cursor, Ends, Fact, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str,
+    Value, behind, fields, remaining, until,
 };
 pub(crate) use crate::rule::{self, Cite, Example, Rule, Step, Step::*, rules};

@@ -411,6 +411,8 @@ pub struct Quake3;
 impl Protocol for Quake3 {
     type Memory = Memory;
 
+    const COLOURS: Option<Colours> = Some(Colours::Carets);
+
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let commands =
             [format!("getinfo {:08x}", ask.random as u32), format!("getstatus {:08x}", ask.random as u32)];

@@ -42,6 +42,10 @@ impl Said {
             }
             Text::Utf16(bytes) => self.hear_chars(utf16(bytes).flatten()),
             Text::Latin1(bytes) => self.hear_chars(bytes.iter().map(|&b| b as char)),
+            Text::Coloured(bytes, colours) => match std::str::from_utf8(bytes) {
+                Ok(text) => self.hear_chars(colours.strip(text.chars())),
+                Err(_) => self.hear_chars(colours.strip(bytes.iter().map(|&b| b as char))),
+            },
             other => self.hear_chars(other.text().unwrap_or_default().chars()),
         }
     }

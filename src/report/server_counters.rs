@@ -180,6 +180,7 @@ fn hash_other(before: u64, text: Value<'_>) -> u64 {
     match text {
         Value::Utf16(bytes) => hash_bytes(before.rotate_left(2), bytes),
         Value::Latin1(bytes) => hash_bytes(before.rotate_left(3), bytes),
+        Value::Coloured(bytes, _) => hash_bytes(before.rotate_left(6), bytes),
         Value::Dotted(ref bytes) => hash_bytes(before.rotate_left(4), bytes),
         _ => before.rotate_left(5),
     }

@@ -212,11 +212,43 @@ fn stated(id: Id, message: &str, answer: &str) -> (String, [Option<u32>; 2]) {
     let cx = Context::of(message as u8, Direction::S2c);
     let decoded = id.dissect(&bytes, &cx, &mut heard);
     let facts = decoded.facts().expect("it is sound");
-    let name = match facts.server_name {
-        Some(Value::Text(name)) => String::from_utf8_lossy(name).into_owned(),
-        _ => String::new(),
-    };
+    let name = facts.server_name.and_then(Value::text).unwrap_or_default().into_owned();
     (name, [facts.players, facts.max_players])
+}
+
+#[test]
+fn keys_of_gamespy_3_may_go_on_in_another_part() {
+    let first = "00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxpl' 00";
+    let second = "00 01020304 'splitnum' 00 81 00 'maxplayers' 00 '8' 00 00";
+    let parts = [c(3 * S, FS), s(3 * S + MS, first), s(3 * S + 2 * MS, second)];
+    let heard = hear(&[&[c(2 * S, HS), s(2 * S + MS, HR)], &parts[..]].concat());
+    assert_eq!(rules(&heard), ["GEN-007"]);
+    // It is late, but no contradiction.
+    let late = hear(&[&[c(2 * S, HS), s(2 * S + MS, HR)], &parts[..2], &[s(6 * S, second)]].concat());
+    assert_eq!(rules(&late), ["GEN-007", "GS3-SPL-002"]);
+    // What was asked twice may be answered twice.
+    let again = [c(0, KEYS), c(S / 2, KEYS), s(S, LIST), s(S + MS, &LIST.replace("'1'", "'2'"))];
+    assert_eq!(rules(&hear(&again)), ["GEN-007"]);
+}
+
+#[test]
+fn what_servers_state_has_no_colours_and_the_numbers_that_rust_tags() {
+    let quake = status(r"'\sv_hostname\^1Lab ^x0f8One\clients\1\sv_maxclients\8' 0a");
+    let minecraft = FR.replace("'Lab'", "a7 '6Lab ' a7 'r' 'One'");
+    let info = |folder: &str, tags: &str| {
+        let head = format!("ffffffff 49 11 'Lab One' 00 'b' 00 '{folder}' 00 'd' 00");
+        format!("{head} 0000 56 3f 00 'dl' 00 01 '1' 00 20 '{tags}' 00")
+    };
+    for (id, message, answer, counts) in [
+        (Id::Quake3, "status_response", quake, [1, 8]),
+        (Id::Gamespy3, "full_stat_response", minecraft, [1, 8]),
+        (Id::A2s, "info_response", info("rust", "mp575,cp547,v2336"), [547, 575]),
+        (Id::A2s, "info_response", info("rust", "cp547,v2336"), [86, 63]),
+        (Id::A2s, "info_response", info("valve", "mp575,cp547"), [86, 63]),
+    ] {
+        let expected = ("Lab One".to_owned(), counts.map(Some));
+        assert_eq!(stated(id, message, &answer), expected, "{answer}");
+    }
 }
 
 #[test]

@@ -461,6 +461,10 @@ fields! {
     STV_NAME = "stv_name": Text;
     /// Tags, by custom with commas between them.
     KEYWORDS = "keywords": Text;
+    /// Players by the tags of Rust, whose counts may not fit into a byte.
+    TAGGED_PLAYERS = "tagged_players": Uint;
+    /// Places by the tags of Rust.
+    TAGGED_MAX_PLAYERS = "tagged_max_players": Uint;
     /// Steam application id in its lower 24 bits.
     GAME_ID = "game_id": Uint64;
     /// Whether the game is a modification of Half-Life.
@@ -674,14 +678,17 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
     Ok(())
 }
 
-/// Reads name, map, folder and game.
-fn names<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    [&NAME, &MAP, &FOLDER, &GAME].into_iter().try_for_each(|field| text(c, field, &INF_001).map(drop))
+/// Reads name, map, folder and game, and returns the folder.
+fn names<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Str<'a>, Fault> {
+    text(c, &NAME, &INF_001)?;
+    text(c, &MAP, &INF_001)?;
+    let folder = text(c, &FOLDER, &INF_001)?;
+    text(c, &GAME, &INF_001).map(|_| folder)
 }
 
 pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&PROTOCOL, byte)?;
-    names(c)?;
+    let folder = names(c)?;
     let app_id = c.field(&APP_ID, le_u16)?;
     let players = counts(c)?;
     let bots = c.field(&BOTS, byte)?;
@@ -697,16 +704,34 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     text(c, &VERSION, &INF_001)?;
     let old = c.rest().is_empty() && !c.is_cut();
     c.check_whole(&INF_006, || !old);
-    if old { Ok(()) } else { extra(c, app_id) }
+    if old { Ok(()) } else { extra(c, app_id, folder) }
+}
+
+/// Takes the numbers of players and places from the tags of Rust, if both are there.
+fn tagged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
+    let number = |tag: &[u8]| {
+        let mut numbers = tags.0.split(|byte| *byte == b',').filter_map(|said| said.strip_prefix(tag));
+        numbers.find_map(|digits| Str(digits).count())
+    };
+    let Some((players, most)) = number(b"cp").zip(number(b"mp")) else { return };
+    c.derived(&TAGGED_PLAYERS, Value::Uint(players));
+    c.derived(&TAGGED_MAX_PLAYERS, Value::Uint(most));
+    (c.facts.players, c.facts.max_players) = (Some(players), Some(most));
 }
 
 /// Reads the fields that the extra data flag announces.
-fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16) -> Result<(), Fault> {
+fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
     c.check(&INF_002, || flag & 0x0e == 0);
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
-            FieldKind::Text => drop(text(c, field, &INF_001)?),
+            FieldKind::Text => {
+                let said = text(c, field, &INF_001)?;
+                let whole = !c.is_cut() || !c.rest().is_empty();
+                if field == &KEYWORDS && folder.0 == b"rust" && whole {
+                    tagged(c, said);
+                }
+            }
             FieldKind::Uint => drop(c.field(field, le_u16)?),
             _ => {
                 let id = c.field(field, le_u64)?;
