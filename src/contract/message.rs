@@ -304,6 +304,9 @@ impl Form {
         });
         // What proves nothing alone is no surer than the knowledge that it needs.
         let level = if self.is_alone() { level } else { level.min(known?.level) };
+        // Where the capture cut it off, the word may go on: statusResponse begins like status.
+        let whole = p.len() >= wire_len || p.len() > head.len().saturating_add(self.begins.len());
+        let level = if self.ends.is_empty() || whole { level } else { level.min(Level::Low) };
         let exact = p.get(head.len()..).is_some_and(|rest| rest.starts_with(self.begins));
         Some(if exact { level } else { level.min(Level::Medium) })
     }
@@ -488,6 +491,8 @@ mod tests {
             [&b"getinfo"[..], b"getinfo x", b"getinfos", b"getinf", b"GetInfo"].map(|p| level(word, p));
         assert_eq!(levels, [Some(Level::High), Some(Level::High), None, None, None]);
         assert_eq!(level(word.caseless(), b"GetInfo"), Some(Level::Medium));
+        assert_eq!(word.fits(b"getinfo", 20, None, 0), Some(Level::Low), "the rest of it may be cut off");
+        assert_eq!(word.fits(b"getinfo ", 20, None, 0), Some(Level::High));
     }
 
     #[test]

@@ -64,7 +64,8 @@ impl Table {
             return Pairing::Nothing; // nobody knows whether it was asked for
         }
         self.orphan(slot, reply);
-        let elsewhere = step.key_digits == 0 && self.asked_another_port(slot, reply);
+        let keyless = step.key_digits == 0 || g.key.is_none();
+        let elsewhere = keyless && self.asked_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
         Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
     }

@@ -337,7 +337,7 @@ static MESSAGES: [Message; 7] = [
         SHAKE,
         &[
             ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
-            ASKS_CHALLENGE.long(11, 11).when(ends_in_zeros).level(Level::Medium),
+            ASKS_CHALLENGE.long(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
             ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).known(),
         ],
     )
@@ -532,19 +532,26 @@ impl Protocol for Gamespy3 {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
-                if answer.second && answer.alike {
+                let (payload, cut) = (seen.datagram.payload, seen.datagram.cut > 0);
+                if answer.second && answer.alike && !cut {
                     raised.add(&TXN_001);
                 }
-                if let Some(value) = issued(seen.datagram.payload) {
-                    let before = memory.handshakes.get(&ends).map(|shaken| shaken.value);
+                // Digits may be cut off behind those that were captured.
+                let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
+                let value = issued(payload).filter(|_| whole);
+                if value.is_some() || cut {
+                    let before = memory.handshakes.get(&ends).and_then(|shaken| shaken.value);
                     let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
                     memory.handshakes.insert(ends, shaken);
                 }
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
+                let cut_off = seen.datagram.cut > 0 && word_at(request, 7).is_none();
                 let proof = match memory.handshakes.get_mut(&ends) {
-                    Some(shaken) if shaken.value != 0 => shaken.judge(request, now, raised),
+                    _ if cut_off => Proof::Right,
+                    Some(Handshake { value: None, .. }) => Proof::Right,
+                    Some(shaken) if shaken.value != Some(0) => shaken.judge(request, now, raised),
                     // The challenge may have been issued before the capture.
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
@@ -552,7 +559,7 @@ impl Protocol for Gamespy3 {
                 memory.stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
-                let again = answer.second && answer.alike;
+                let again = answer.second && answer.alike && seen.datagram.cut == 0;
                 let part = seen.probe.part.zip(memory.stats.get_mut(&answer.exchange));
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
                 if again && contradicts != Some(false) {
@@ -620,7 +627,8 @@ enum Proof {
 
 #[derive(Clone, Copy, Debug)]
 struct Handshake {
-    value: i32,
+    /// `None` where the capture cut it.
+    value: Option<i32>,
     /// The value before it, which the library still takes.
     before: Option<i32>,
     since: Time,
@@ -631,7 +639,7 @@ impl Handshake {
     /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
     fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
         let word = word_at(request, 7).map(|word| word as i32);
-        if word != Some(self.value) {
+        if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
             }
@@ -758,7 +766,9 @@ fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
     c.ends(&SPLIT_ENDS);
-    let splits = c.rest().starts_with(b"splitnum\0");
+    let rest = c.rest();
+    let cut_off = c.is_cut() && !rest.is_empty() && b"splitnum\0".starts_with(rest);
+    let splits = cut_off || rest.starts_with(b"splitnum\0");
     if !splits {
         unnumbered(c, asked, SPLITS);
         keys(c, &KEYS_AND_VALUES, true)?;
@@ -875,14 +885,14 @@ fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fau
     }
     c.field(&FIRST_INDEX, byte)?;
     let mut open = true;
-    let mut empty = zeros(c.rest(), &mut open);
+    let mut empty = zeros(c, &mut open);
     let any = empty > 0 || open && !c.rest().is_empty();
     c.repeat(&VALUES, any, |c| {
         c.words(&COLUMN_VALUE, until(b"\0"))?;
         let ended = c.skip(b"\0");
         empty = match empty.checked_sub(1) {
             Some(left) if left > 0 => left,
-            _ => zeros(c.rest(), &mut open),
+            _ => zeros(c, &mut open),
         };
         Ok(empty > 0 || open && ended && !c.rest().is_empty())
     })?;
@@ -893,12 +903,15 @@ fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fau
 }
 
 /// The number of empty values that the zeros at this position stand for. Sets whether the column is still open after them.
-fn zeros(rest: &[u8], open: &mut bool) -> usize {
+fn zeros<S: FieldSink>(c: &Cursor<'_, '_, S>, open: &mut bool) -> usize {
+    let rest = c.rest();
     let count = rest.iter().take_while(|b| **b == 0).count();
     let behind = rest.get(count..).unwrap_or_default();
     let name = behind.split(|b| *b == 0).next().unwrap_or_default();
     let named = name.len() > 1 && (name.ends_with(b"_") || name.ends_with(b"_t"));
-    let is_name = named && name.first().is_some_and(|first| *first > 2);
+    // What the capture cut off behind zeros is rather a name than a value.
+    let cut_off = c.is_cut() && name.len() == behind.len();
+    let is_name = (named || cut_off) && name.first().is_some_and(|first| *first > 2);
     *open = count == 0 || !behind.is_empty() && !is_name && !matches!(behind, [1 | 2, ..]);
     match behind {
         _ if count == 0 || *open => count,

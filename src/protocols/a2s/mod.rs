@@ -300,7 +300,11 @@ impl Protocol for A2s {
                 Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
             }
             // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
-            [0xfe, 0xff, 0xff, 0xff, ..] if answers && (known.conversation || known.pinned) && is_part(p) => {
+            [0xfe, 0xff, 0xff, 0xff, ..]
+                if answers
+                    && (known.conversation || known.pinned)
+                    && (is_part(p) || read_part(p, wire_len, Layout::Unknown).is_some()) =>
+            {
                 let level = known.level.min(Level::Medium);
                 Some(MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, level))
             }
@@ -524,12 +528,14 @@ fn is_marked(p: &[u8], split: &Split) -> bool {
     split.number == 0 && (split.packed.is_some() || plain)
 }
 
-/// Whether a part other than the first may have this layout.
-fn fits(wire_len: usize, split: &Split) -> bool {
+/// Whether a part may have this layout, if it is not the first one, or if the capture cut off what proves the layout of that.
+fn fits(p: &[u8], wire_len: usize, split: &Split) -> bool {
+    let rest = p.get(usize::from(split.body)..).unwrap_or_default();
+    let unseen = p.len() < wire_len && rest.len() < MARK.len() && MARK.starts_with(rest);
     let held = wire_len.saturating_sub(usize::from(split.body));
     let size = split.size.map_or(held, usize::from);
     let last = split.number.saturating_add(1) == split.total;
-    split.number > 0 && (size == held || last && (held..=MOST).contains(&size))
+    (split.number > 0 || unseen) && (size == held || last && (held..=MOST).contains(&size))
 }
 
 /// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is
@@ -541,7 +547,7 @@ fn read_part(p: &[u8], wire_len: usize, layout: Layout) -> Option<Split> {
         return None;
     }
     let as_one_of = |layouts: &[u8]| {
-        layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(wire_len, s)))
+        layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(p, wire_len, s)))
     };
     if let Layout::Certain(layout) = layout
         && let Some(split) = header_as(p, layout)
