@@ -246,7 +246,7 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A further, different answer to the request.
     pub second: bool,
-    /// The answer before it was the same kind of message.
+    /// The answer before it was the same kind of message, and the request was not sent again.
     pub alike: bool,
     /// It has no key, although the request has one.
     pub keyless: bool,

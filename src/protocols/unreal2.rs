@@ -300,8 +300,10 @@ impl Protocol for Unreal2 {
     }
 
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
+        // Rules and players, asked for at once, are two messages.
         if let Pairing::Answered(answer) = seen.pairing
             && answer.part
+            && answer.alike
         {
             raised.add(&TXN_005);
         }

@@ -232,6 +232,15 @@ fn keys_of_gamespy_3_may_go_on_in_another_part() {
 }
 
 #[test]
+fn rules_and_players_of_unreal_2_are_two_messages() {
+    let (listed, players) = ("80000000 01 02 'k' 00 02 'v' 00", "80000000 02");
+    let shots = [c(0, "79000000 03"), s(MS, listed), s(2 * MS, players)];
+    assert!(!rules(&hear(&shots)).contains(&"UN2-TXN-005"));
+    let more = [&shots[..], &[s(3 * MS, &listed.replace('k', "l"))]].concat();
+    assert!(rules(&hear(&more)).contains(&"UN2-TXN-005"));
+}
+
+#[test]
 fn what_servers_state_has_no_colours_and_the_numbers_that_rust_tags() {
     let quake = status(r"'\sv_hostname\^1Lab ^x0f8One\clients\1\sv_maxclients\8' 0a");
     let minecraft = FR.replace("'Lab'", "a7 '6Lab ' a7 'r' 'One'");
