@@ -114,6 +114,19 @@ fn what_needs_a_known_conversation_is_no_surer_than_that() {
 }
 
 #[test]
+fn what_others_send_to_a_server_of_a2s_need_not_be_a_message_of_it() {
+    // Scanners ask a host in the words of many protocols.
+    let shots = [
+        c(0, "ffffffff 54 'Source Engine Query' 00"),
+        s(MS, "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769"),
+        shot(START + 100 * MS, CLIENTS[1], END, &hex("ffffffffffffffffffff 'gie3' 01")),
+        foreign(START + 60_000 * MS),
+    ];
+    let (heard, totals) = play(&shots);
+    assert_eq!((heard.packets.len(), totals.unclaimed), (2, 2), "{heard:#?}");
+}
+
+#[test]
 fn zeros_in_noise_end_no_texts_of_an_answer() {
     let noise = "ffffffff 49 8d3f91 00 77e2c41bf0 00 93 00 fe05 00 a9c8d7e6b5a4938271605f4e3d2c1b0a";
     let (heard, _) = play(&[s(0, noise), foreign(START + 60_000 * MS)]);

@@ -293,6 +293,8 @@ impl Protocol for A2s {
         if known.level < Level::Medium {
             return None;
         }
+        // Whatever else is sent to a server by others need not be a message at all.
+        let of_conversation = known.conversation || known.pinned;
         match p {
             // Without an open request, a whole challenge belongs to the engine's handshake.
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
@@ -302,7 +304,7 @@ impl Protocol for A2s {
             // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
             [0xfe, 0xff, 0xff, 0xff, ..]
                 if answers
-                    && (known.conversation || known.pinned)
+                    && of_conversation
                     && (is_part(p) || read_part(p, wire_len, Layout::Unknown).is_some()) =>
             {
                 let level = known.level.min(Level::Medium);
@@ -312,7 +314,7 @@ impl Protocol for A2s {
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
                 stray(SPLIT_MESSAGE)
             }
-            [0xff, 0xff, 0xff, 0xff, ..] if is_no_console(p) => stray(UNKNOWN),
+            [0xff, 0xff, 0xff, 0xff, ..] if of_conversation && is_no_console(p) => stray(UNKNOWN),
             _ if MARK.starts_with(p) && known.conversation => stray(UNKNOWN),
             _ => None,
         }
