@@ -115,7 +115,14 @@ fn parts_that_were_cut_have_the_layout_that_their_length_shows() {
         "feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '3' 00",
         "feffffff 07000000 03 02 0f00 'delta' 00 '4' 00",
     ];
-    breaks_nothing_more("parts", &listed("ffffffff 56 c3192a4b", &parts), 12);
+    let mut shots = listed("ffffffff 56 c3192a4b", &parts);
+    breaks_nothing_more("parts", &shots, 12);
+    // Nothing is left of them but their headers.
+    shots.iter_mut().for_each(|shot| shot.bytes.truncate(HEADERS + 12));
+    let heard: Collected<true> = report(Options::default(), Collected::default(), &shots).0;
+    let parts =
+        heard.exchanges.iter().find(|(e, _)| e.request_frame == 6).map(|(e, _)| &e.response_parts[..]);
+    assert_eq!(parts, Some(&[7, 8, 9][..]));
 }
 
 #[test]

@@ -302,13 +302,20 @@ impl Protocol for A2s {
                 Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
             }
             // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
+            [0xfe, 0xff, 0xff, 0xff, ..] if answers && of_conversation && is_part(p) => {
+                let level = known.level.min(Level::Medium);
+                Some(MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, level))
+            }
+            // The capture cut off what proves the layout of a first part.
             [0xfe, 0xff, 0xff, 0xff, ..]
                 if answers
                     && of_conversation
-                    && (is_part(p) || read_part(p, wire_len, Layout::Unknown).is_some()) =>
+                    && let Some(split) = read_part(p, wire_len, Layout::Unknown) =>
             {
-                let level = known.level.min(Level::Medium);
-                Some(MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, level))
+                let probe = MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, Level::Medium);
+                let part = Part { number: split.number, total: Some(split.total), makes: None };
+                let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
+                Some(Probe { part: Some(part), role, ..probe })
             }
             // These four bytes alone are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
