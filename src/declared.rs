@@ -250,7 +250,7 @@ struct ProtocolField {
     #[schemars(regex(pattern = r"^[a-z0-9_.\[\]]+$"))]
     name: &'static str,
     #[serde(rename = "type")]
-    #[schemars(extend("enum" = docs::KINDS.map(|kind| docs::words(kind).0)))]
+    #[schemars(extend("enum" = docs::KINDS.map(|(_, name, _)| name)))]
     kind: &'static str,
     about: String,
 }

@@ -1,6 +1,7 @@
 //! The promises of the house, each held for every protocol and every rule without naming any.
 
 mod declared;
+mod documents;
 mod one_way;
 
 use crate::kit::feed;
@@ -11,12 +12,12 @@ use crate::kit::feed::{
 use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_probe};
 use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
 use crate::kit::records;
+use documents::{fields_md, protocols_md, rules_md};
 use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::check::Finding;
 use qdissect::contract::Whole;
 use qdissect::decode::{Field, FieldKind, Listener, Notes, Tree};
-use qdissect::docs::{fields_md, protocols_md, rules_md};
 use qdissect::exchange::Outcome;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
