@@ -17,8 +17,8 @@
 
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
-use super::clock::Clock;
 use super::info::{self, CaptureInfo, Statistics};
+use super::time::Clock;
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
 

@@ -13,10 +13,9 @@
 //! A reader takes no more from a pipe than it needs: everything it can decode is handed out before more is read.
 
 use super::Error;
+use super::blockwise::{FRAME, Legacy, Zstd};
 use super::buffer::Buffer;
 use super::input::{Fault, Input, MAX_WINDOW, is_skippable};
-use super::legacy::{FRAME, Legacy};
-use super::zstd::Zstd;
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;

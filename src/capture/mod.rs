@@ -27,23 +27,20 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod blocks;
+mod blockwise;
 mod buffer;
-mod clock;
 mod comments;
 mod compressed;
 mod cutter;
 mod error;
 mod info;
 mod input;
-mod legacy;
-mod link;
 mod magic;
 mod pcap;
 mod pcapng;
 mod source;
 mod time;
 mod writer;
-mod zstd;
 
 #[cfg(test)]
 mod testing;
@@ -71,8 +68,7 @@ pub use comments::{Comments, MAX_OF_PACKET, PacketComments};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter};
 pub use error::{Error, ErrorKind};
-pub use info::{CaptureInfo, Interface, MAX_TOLD};
-pub use link::link_name;
+pub use info::{CaptureInfo, Interface, MAX_TOLD, link_name};
 pub use magic::capture_format;
 pub use source::Source;
 pub use time::Time;

@@ -4,8 +4,8 @@
 //! `parts` are several, which end inside records.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+use super::blockwise::Legacy;
 use super::input::is_skippable;
-use super::legacy::Legacy;
 use super::testing::{Got, Pipe, drain, open, read_sound};
 use super::testing_packed::{bzip2, gzip, lz4, many, read, xxh32, xz, zstd};
 use super::{Error, ErrorKind, Source};

@@ -3,8 +3,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::ErrorKind;
+use super::blockwise::Legacy;
 use super::input::MAX_WINDOW;
-use super::legacy::Legacy;
 use super::testing::{LITTLE, data};
 use super::testing_packed::{BARE, lz4_blocks, many, read, xz, zstd, zstd_blocks};
 use lz4_flex::block::compress;
