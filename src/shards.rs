@@ -22,7 +22,7 @@ use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::{Listener, Notes};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
 use crate::pipeline::{Options, Pipeline, Stopped};
-use crate::protocols::{Direction, Level};
+use crate::protocols::Level;
 use crate::report::{Report, Totals, Wants};
 use hashbrown::{HashMap, HashSet};
 use std::io;
@@ -94,11 +94,7 @@ impl Report for Scan {
 
     fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
         let d = p.datagram;
-        let [client, server] = match p.direction {
-            Direction::C2s => [d.src, d.dst],
-            Direction::S2c => [d.dst, d.src],
-        }
-        .map(host);
+        let [client, server] = p.direction.order([d.src, d.dst]).map(host);
         self.pair(false, [server, client]);
         let around = self.ends.get(d.frame).cloned().unwrap_or_default();
         let around = around.into_iter().flatten().map(host);

@@ -38,6 +38,8 @@ pub enum Kind {
     Numbers,
     /// A list of texts.
     Texts,
+    /// Bytes.
+    Bytes,
 }
 
 /// A column.
@@ -55,12 +57,12 @@ pub struct Column {
     pub means: &'static str,
 }
 
-const fn column(name: &'static str, kind: Kind, means: &'static str) -> Column {
+pub(super) const fn column(name: &'static str, kind: Kind, means: &'static str) -> Column {
     Column { name, kind, null: false, unit: "", means }
 }
 
 impl Column {
-    const fn or_null(self) -> Column {
+    pub(super) const fn or_null(self) -> Column {
         Column { null: true, ..self }
     }
     const fn in_unit(self, unit: &'static str) -> Column {
@@ -68,7 +70,7 @@ impl Column {
     }
 
     /// The column as Arrow's columns: two for a time.
-    fn fields(&self) -> Vec<Field> {
+    pub(super) fn fields(&self) -> Vec<Field> {
         let text = || DataType::Utf8;
         let list = |of| DataType::List(Arc::new(Field::new("element", of, false)));
         let field = |name: &str, kind, unit: &str| {
@@ -85,6 +87,7 @@ impl Column {
             Kind::Label => DataType::Dictionary(Box::new(DataType::Int32), Box::new(text())),
             Kind::Numbers => list(DataType::Int64),
             Kind::Texts => list(text()),
+            Kind::Bytes => DataType::Binary,
             Kind::Time => {
                 let micros = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
                 let nanos = format!("{}_ns", self.name);
@@ -100,15 +103,20 @@ impl Table {
     pub const ALL: [Table; 5] =
         [Table::Messages, Table::Exchanges, Table::Findings, Table::Servers, Table::Captures];
 
+    /// Its name and its columns.
+    const fn declared(self) -> (&'static str, &'static [Column]) {
+        match self {
+            Table::Captures => ("captures", CAPTURES),
+            Table::Messages => ("messages", MESSAGES),
+            Table::Exchanges => ("exchanges", EXCHANGES),
+            Table::Findings => ("findings", FINDINGS),
+            Table::Servers => ("servers", SERVERS),
+        }
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Table::Captures => "captures",
-            Table::Messages => "messages",
-            Table::Exchanges => "exchanges",
-            Table::Findings => "findings",
-            Table::Servers => "servers",
-        }
+        self.declared().0
     }
 
     /// The table with this name.
@@ -118,13 +126,7 @@ impl Table {
 
     /// Its columns, in order.
     pub const fn columns(self) -> &'static [Column] {
-        match self {
-            Table::Captures => CAPTURES,
-            Table::Messages => MESSAGES,
-            Table::Exchanges => EXCHANGES,
-            Table::Findings => FINDINGS,
-            Table::Servers => SERVERS,
-        }
+        self.declared().1
     }
 
     /// Its columns as an Arrow schema.

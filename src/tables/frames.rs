@@ -1,14 +1,16 @@
 //! Frames as a table, for the way from code that reads captures to code that judges [shards](crate::shards) of them.
 
+use super::columns::column;
+use super::rows::Rows;
+use super::{Column, Kind};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::Listener;
 use crate::pipeline::Stopped;
 use crate::shards::{Judge, Shards};
-use arrow_array::builder::{ArrayBuilder, BinaryBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use std::io;
 use std::sync::Arc;
 
@@ -19,38 +21,31 @@ const FRAME: i32 = 1;
 /// A file ends, with its highest time stamp.
 const END: i32 = 2;
 
-/// A batch is handed on when it has so many rows, or so many bytes of frames.
-const MAX_ROWS: usize = 8_192;
+/// A batch is handed on when it has enough rows, or so many bytes of frames.
 const MAX_BYTES: usize = 4 << 20;
+
+const COLUMNS: &[Column] = &[
+    column("shard", Kind::Int32, "Who judges the row"),
+    column("file", Kind::Int64, "Frames in the files before this one"),
+    column("frame", Kind::Int64, "Number of the frame, counted through all files"),
+    column("kind", Kind::Int32, "0 where a file begins, 1 for a frame, 2 where a file ends"),
+    column("time_ns", Kind::Int64, "Time stamp in ns since 1970").or_null(),
+    column("clock_ns", Kind::Int64, "Highest time stamp of the file so far, in ns since 1970").or_null(),
+    column("link", Kind::Int32, "Link type of the interface, LINKTYPE_... of tcpdump.org"),
+    column("interface", Kind::Int32, "Number of the interface in the file, from 0"),
+    column("wire_length", Kind::Int64, "Bytes on the wire"),
+    column("data", Kind::Bytes, "Bytes captured"),
+    column("name", Kind::Text, "Name of the file, where it begins").or_null(),
+];
 
 /// The columns. Sorted by `file`, `frame` and `kind`, the rows of a shard are in the order in which they are judged.
 pub fn schema() -> Arc<Schema> {
-    let column = |name: &str, kind: DataType, null: bool, means: &str| {
-        let means = [("comment".to_owned(), means.to_owned())];
-        Field::new(name, kind, null).with_metadata(means.into())
-    };
-    let required = |name, kind, means| column(name, kind, false, means);
-    Arc::new(Schema::new(vec![
-        required("shard", DataType::Int32, "Who judges the row"),
-        required("file", DataType::Int64, "Frames in the files before this one"),
-        required("frame", DataType::Int64, "Number of the frame, counted through all files"),
-        required("kind", DataType::Int32, "0 where a file begins, 1 for a frame, 2 where a file ends"),
-        column("time_ns", DataType::Int64, true, "Time stamp in ns since 1970"),
-        column("clock_ns", DataType::Int64, true, "Highest time stamp of the file so far, in ns since 1970"),
-        required("link", DataType::Int32, "Link type of the interface, LINKTYPE_... of tcpdump.org"),
-        required("interface", DataType::Int32, "Number of the interface in the file, from 0"),
-        required("wire_length", DataType::Int64, "Bytes on the wire"),
-        required("data", DataType::Binary, "Bytes captured"),
-        column("name", DataType::Utf8, true, "Name of the file, where it begins"),
-    ]))
+    Arc::new(Schema::new(COLUMNS.iter().flat_map(Column::fields).collect::<Vec<_>>()))
 }
 
 /// Rows that have not been handed on.
-struct Rows<'t> {
-    ints: [Int32Builder; 4],
-    longs: [Int64Builder; 5],
-    data: BinaryBuilder,
-    name: StringBuilder,
+struct Batches<'t> {
+    rows: Rows,
     bytes: usize,
     take: &'t mut dyn FnMut(RecordBatch) -> io::Result<()>,
 }
@@ -64,44 +59,30 @@ struct Row<'a> {
     frame: Frame<'a>,
 }
 
-impl Rows<'_> {
+impl Batches<'_> {
     fn push(&mut self, shard: u32, row: &Row<'_>) -> io::Result<()> {
         let Row { kind, before, clock, name, frame } = row;
-        let int = |n: u32| i32::try_from(n).unwrap_or(i32::MAX);
-        let long = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        for (to, n) in self.ints.iter_mut().zip([int(shard), *kind, frame.link.into(), int(frame.interface)])
-        {
-            to.append_value(n);
-        }
-        let (time, clock) = (frame.time.nanos(), clock.nanos());
-        let longs = [Some(long(*before)), Some(long(frame.number)), time, clock, Some(frame.wire_len.into())];
-        for (to, n) in self.longs.iter_mut().zip(longs) {
-            to.append_option(n);
-        }
-        self.data.append_value(frame.bytes);
-        self.name.append_option(*name);
+        let rows = &mut self.rows;
+        rows.number(i64::from(shard));
+        rows.count(*before);
+        rows.count(frame.number);
+        rows.number(i64::from(*kind));
+        rows.number(frame.time.nanos());
+        rows.number(clock.nanos());
+        rows.number(i64::from(frame.link));
+        rows.number(i64::from(frame.interface));
+        rows.number(i64::from(frame.wire_len));
+        rows.bytes(frame.bytes);
+        rows.text(*name);
         self.bytes += frame.bytes.len();
-        if self.data.len() >= MAX_ROWS || self.bytes >= MAX_BYTES { self.hand_on() } else { Ok(()) }
+        self.hand_on(self.bytes >= MAX_BYTES)
     }
 
-    fn hand_on(&mut self) -> io::Result<()> {
+    /// Hands the rows on if they are enough for a batch; at the end all of them.
+    fn hand_on(&mut self, end: bool) -> io::Result<()> {
+        let Some(batch) = self.rows.take(end)? else { return Ok(()) };
         self.bytes = 0;
-        let [shard, kind, link, interface] = &mut self.ints;
-        let [file, frame, time, clock, wire_length] = &mut self.longs;
-        let columns: Vec<Arc<dyn Array>> = vec![
-            Arc::new(shard.finish()),
-            Arc::new(file.finish()),
-            Arc::new(frame.finish()),
-            Arc::new(kind.finish()),
-            Arc::new(time.finish()),
-            Arc::new(clock.finish()),
-            Arc::new(link.finish()),
-            Arc::new(interface.finish()),
-            Arc::new(wire_length.finish()),
-            Arc::new(self.data.finish()),
-            Arc::new(self.name.finish()),
-        ];
-        (self.take)(RecordBatch::try_new(schema(), columns).map_err(io::Error::other)?)
+        (self.take)(batch)
     }
 }
 
@@ -117,14 +98,7 @@ pub fn frames(
     before: u64,
     take: &mut dyn FnMut(RecordBatch) -> io::Result<()>,
 ) -> Result<(), Stopped> {
-    let mut rows = Rows {
-        ints: Default::default(),
-        longs: Default::default(),
-        data: BinaryBuilder::new(),
-        name: StringBuilder::new(),
-        bytes: 0,
-        take,
-    };
+    let mut rows = Batches { rows: Rows::new(COLUMNS, schema()), bytes: 0, take };
     source.count_from(before);
     // The format tells whether frames may lack a direction: only those of pcap files may; see `Pipeline::begin_file`.
     let format = source.facts().format;
@@ -152,7 +126,7 @@ pub fn frames(
         let frame = Frame { number, time: clock, link: 0, interface: 0, at: 0, wire_len: 0, bytes: &[] };
         let row = Row { kind: END, before, clock, name: None, frame };
         (0..shards.count()).try_for_each(|shard| rows.push(shard, &row))?;
-        rows.hand_on()?;
+        rows.hand_on(true)?;
     }
     read
 }

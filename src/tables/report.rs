@@ -8,7 +8,7 @@ use crate::decode::{self, Listener, Notes, Version, push};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::packet::Packet;
-use crate::protocols::{Direction, Id};
+use crate::protocols::Id;
 use crate::report::said::Said;
 use crate::report::server::Server;
 use crate::report::summary::Summary;
@@ -75,9 +75,11 @@ impl<'t, S: Listener> Tables<'t, S> {
         options: &str,
         take: Box<Take<'t>>,
     ) -> Tables<'t, S> {
+        let rows = Table::ALL.into_iter().filter(|table| tables.contains(table));
+        let rows = rows.map(|table| (table, Rows::new(table.columns(), table.schema())));
         Tables {
             take,
-            rows: Table::ALL.into_iter().filter(|t| tables.contains(t)).map(|t| (t, Rows::new(t))).collect(),
+            rows: rows.collect(),
             fields,
             options: options.to_owned(),
             sensor: None,
@@ -337,10 +339,7 @@ impl<S: Listener> Report for Tables<'_, S> {
         }
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             let exchange = self.exchange_key(p);
-            let [client, server] = match p.direction {
-                Direction::C2s => [d.src, d.dst],
-                Direction::S2c => [d.dst, d.src],
-            };
+            let [client, server] = p.direction.order([d.src, d.dst]);
             let about = About { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
             p.findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
         }

@@ -1,12 +1,13 @@
 //! Gathers the rows of a table into batches.
 
-use super::{BATCH, Kind, Table};
+use super::columns::Column as Declared;
+use super::{BATCH, Kind};
 use crate::capture::Time;
 use crate::line::Line;
 use crate::net::Endpoint;
 use crate::report::push_ip;
 use arrayvec::ArrayVec;
-use arrow_array::builder::{Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
+use arrow_array::builder::{BinaryBuilder, Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, TimestampMicrosecondArray,
@@ -85,6 +86,7 @@ enum Cells {
     Micros(Vec<i64>),
     Numbers(ListBuilder<Int64Builder>),
     Texts(ListBuilder<StringBuilder>),
+    Bytes(BinaryBuilder),
 }
 
 /// An Arrow column that is being filled.
@@ -112,6 +114,7 @@ impl Column {
             Kind::Texts => {
                 Cells::Texts(ListBuilder::new(StringBuilder::new()).with_field(element(DataType::Utf8)))
             }
+            Kind::Bytes => Cells::Bytes(BinaryBuilder::new()),
         };
         Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)), run: 0 }
     }
@@ -150,6 +153,7 @@ impl Column {
             }
             Cells::Numbers(cells) => Arc::new(cells.finish()),
             Cells::Texts(cells) => Arc::new(cells.finish()),
+            Cells::Bytes(cells) => Arc::new(cells.finish()),
         })
     }
 }
@@ -168,13 +172,13 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub fn new(table: Table) -> Rows {
-        let kinds = table.columns().iter().flat_map(|column| match column.kind {
+    pub fn new(columns: &[Declared], schema: Arc<Schema>) -> Rows {
+        let kinds = columns.iter().flat_map(|column| match column.kind {
             Kind::Time => [Some((Kind::Time, column.null)), Some((Kind::Int64, column.null))],
             kind => [Some((kind, column.null)), None],
         });
         let columns = kinds.flatten().map(|(kind, null)| Column::new(kind, null)).collect();
-        Rows { schema: table.schema(), columns, next: 0, len: 0, line: Line::default() }
+        Rows { schema, columns, next: 0, len: 0, line: Line::default() }
     }
 
     /// The cells of the next column, where a cell that is null or not is to be added.
@@ -265,6 +269,12 @@ impl Rows {
         if let Cells::Texts(cells) = self.cell(true) {
             texts.iter().for_each(|text| cells.values().append_value(text));
             cells.append(true);
+        }
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        if let Cells::Bytes(cells) = self.cell(true) {
+            cells.append_value(bytes);
         }
     }
 

@@ -74,6 +74,7 @@ mod written {
                     Kind::Time => "time, and `_ns`",
                     Kind::Numbers => "list of int64",
                     Kind::Texts => "list of text",
+                    Kind::Bytes => "bytes",
                 };
                 let null = if column.null { " or null" } else { "" };
                 let unit =
