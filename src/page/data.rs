@@ -1,7 +1,7 @@
 //! The data of the page: the records of the other commands, with further keys for what only the page shows.
 
 use super::Gathered;
-use super::sparkline::Trace;
+use super::retained::Trace;
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
 use crate::docs::{page_of, paragraph};
@@ -25,25 +25,11 @@ pub const MAX_FINDINGS: usize = 2_000;
 /// Most captures on the page.
 pub const MAX_CAPTURES: usize = 200;
 
-/// The rows of every table, by the table's name, and how many rows were left out.
+/// What the page shows.
 #[derive(Debug, Default)]
 pub struct Data {
-    /// Servers, the worst first.
-    pub server: Vec<Value>,
-    /// Findings, the worst first.
-    pub finding: Vec<Value>,
-    /// Rules that were broken.
-    pub rule: Vec<Value>,
-    /// Exchanges by number.
-    pub exchange: Vec<Value>,
-    /// Endpoints whose traffic no protocol claims, the busiest first.
-    pub unclaimed: Vec<Value>,
-    /// Response times by step.
-    pub response_times: Vec<Value>,
-    /// Counts by interval of time.
-    pub interval: Vec<Value>,
-    /// Captures in the order read.
-    pub capture: Vec<Value>,
+    /// The rows of every table, by its name.
+    tables: Vec<(&'static str, Vec<Value>)>,
     /// The totals.
     pub summary: Value,
     /// Rows that were left out, by the name of the table.
@@ -53,56 +39,55 @@ pub struct Data {
 }
 
 impl Data {
-    /// Makes the records from the gathered data.
+    /// Makes the records from the gathered data. Tables are cut at their bounds, and rows that this leaves out are counted.
     pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
-        let (response_times, _) = stats::section(&g.stats, Section::Times);
-        let (mut interval, mut notes) = stats::section(&g.stats, Section::Series);
-        let all: Vec<_> = verdict.worst_first();
-        if let untimed @ 1.. = add_findings(&mut interval, &verdict.findings, g) {
-            notes.push(format!(
-                "{} in no interval: before the first query, or at an unknown time",
-                count(untimed, "finding")
-            ));
+        let (mut times, _) = stats::section(&g.stats, Section::Times);
+        times.retain(|row| row["server"].is_null());
+        let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
+        if let untimed @ 1.. = add_findings(&mut intervals, &verdict.findings, g) {
+            let findings = count(untimed, "finding");
+            notes.push(format!("{findings} in no interval: before the first query, or at an unknown time"));
         }
-        let mut data = Data {
-            response_times: response_times.into_iter().filter(|row| row["server"].is_null()).collect(),
-            interval,
-            rule: rules(verdict),
-            exchange: exchanges(g),
-            summary: json!(verdict.summary_record()),
-            notes,
-            ..Data::default()
-        };
-        data.server = servers(g, verdict);
-        data.finding = all.iter().map(|e| finding(e, g, verdict)).collect();
-        data.unclaimed = g.summary.foreign.busiest().iter().map(|busy| json!(busy.record())).collect();
-        let captures = g.summary.files.list.iter();
-        data.capture = captures.map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
-        data.bound(g, verdict);
-        data
+        let mut captures: Vec<_> =
+            g.summary.files.list.iter().map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
+        let mut servers = servers(g, verdict);
+        let mut findings: Vec<_> = verdict.worst_first().iter().map(|e| finding(e, g, verdict)).collect();
+        let mut unclaimed: Vec<_> =
+            g.summary.foreign.busiest().iter().map(|busy| json!(busy.record())).collect();
+        let further = verdict.totals.files.saturating_sub(captures.len() as u64);
+        let unlisted = (verdict.findings.len() - findings.len()) as u64 + verdict.more;
+        let left_out = json!({
+            "server": cut(&mut servers, MAX_SERVERS),
+            "finding": cut(&mut findings, MAX_FINDINGS) + unlisted,
+            "exchange": g.exchanges.left_out,
+            "unclaimed": cut(&mut unclaimed, MAX_UNCLAIMED),
+            "capture": cut(&mut captures, MAX_CAPTURES) + further,
+        });
+        let tables = vec![
+            ("capture", captures),
+            ("server", servers),
+            ("finding", findings),
+            ("rule", rules(verdict)),
+            ("exchange", exchanges(g)),
+            ("unclaimed", unclaimed),
+            ("response_times", times),
+            ("interval", intervals),
+        ];
+        Data { tables, summary: json!(verdict.summary_record()), left_out, notes }
     }
 
-    /// Cuts tables at their bounds, and counts the rows that this leaves out.
-    fn bound(&mut self, g: &Gathered, verdict: &Verdict) {
-        let captures = verdict.totals.files.saturating_sub(self.capture.len() as u64);
-        let unlisted = (verdict.findings.len() - self.finding.len()) as u64 + verdict.more;
-        self.left_out = json!({
-            "server": cut(&mut self.server, MAX_SERVERS),
-            "finding": cut(&mut self.finding, MAX_FINDINGS) + unlisted,
-            "exchange": g.exchanges.left_out,
-            "unclaimed": cut(&mut self.unclaimed, MAX_UNCLAIMED),
-            "capture": cut(&mut self.capture, MAX_CAPTURES) + captures,
-        });
+    /// The rows of a table.
+    pub fn rows(&self, table: &str) -> &[Value] {
+        self.tables.iter().find(|(name, _)| *name == table).map_or(&[], |(_, rows)| rows)
     }
 
     /// Everything as one object.
     pub fn json(&self) -> Value {
-        json!({
-            "summary": self.summary, "capture": self.capture, "server": self.server, "finding": self.finding,
-            "rule": self.rule, "exchange": self.exchange, "unclaimed": self.unclaimed,
-            "response_times": self.response_times, "interval": self.interval,
-            "left_out": self.left_out, "notes": self.notes,
-        })
+        let mut all = json!({ "summary": self.summary });
+        self.tables.iter().for_each(|(name, rows)| all[name] = json!(rows));
+        all["left_out"] = self.left_out.clone();
+        all["notes"] = json!(self.notes);
+        all
     }
 }
 

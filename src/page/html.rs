@@ -60,7 +60,7 @@ fn part(name: &str, data: &Data, verdict: &Verdict) -> String {
 
 /// The name of the only capture, or the number of captures.
 fn title(data: &Data) -> String {
-    match data.capture.as_slice() {
+    match data.rows("capture") {
         [only] => escaped(only["file"].as_str().unwrap_or_default()),
         _ => count(data.summary["files"].as_u64().unwrap_or(0), "capture"),
     }
@@ -106,7 +106,7 @@ fn lead(data: &Data, verdict: &Verdict) -> String {
 fn tiles(data: &Data) -> String {
     let summary = &data.summary;
     let counts = &summary["finding_counts"];
-    let servers = data.server.len() as u64 + data.left_out["server"].as_u64().unwrap_or(0);
+    let servers = data.rows("server").len() as u64 + data.left_out["server"].as_u64().unwrap_or(0);
     let of = |value: &Value| value.as_u64().unwrap_or(0);
     let outcome = |key: &str| of(&summary[key]);
     let tiles = [
@@ -130,16 +130,7 @@ fn tiles(data: &Data) -> String {
 
 /// A table, with the number of rows shown and the number of rows left out.
 fn section(table: &Table, data: &Data) -> String {
-    let rows = match table.name {
-        "server" => &data.server,
-        "finding" => &data.finding,
-        "exchange" => &data.exchange,
-        "unclaimed" => &data.unclaimed,
-        "response_times" => &data.response_times,
-        "interval" => &data.interval,
-        "rule" => &data.rule,
-        _ => &data.capture,
-    };
+    let rows = data.rows(table.name);
     let more = data.left_out[table.name].as_u64().unwrap_or(0);
     let left_out = match more {
         0 => String::new(),

@@ -4,8 +4,7 @@
 //! pipeline ──> Page (a report) ──┬─> Summary     servers, unclaimed traffic         ──> data.rs    the rows as records
 //!                                ├─> Stats       response times, intervals          ──> table.rs   the rows as HTML tables
 //!                                ├─> Check       findings, rules                    ──> html.rs    the page
-//!                                ├─> retained.rs exchanges, bytes
-//!                                └─> sparkline.rs outcomes over time
+//!                                └─> retained.rs exchanges, bytes, outcomes over time
 //! ```
 //!
 //! The page counts nothing that another report counts: its numbers are those of the records. The tables are part of the
@@ -14,7 +13,6 @@
 mod data;
 mod html;
 mod retained;
-mod sparkline;
 mod table;
 
 pub use html::write;
@@ -33,8 +31,7 @@ use crate::report::{Report, Silent, Totals, Wants};
 use crate::stats::Stats;
 use crate::verdict::{Check, Coverage, Entry, Verdict};
 use hashbrown::HashMap;
-use retained::{Exchanges, Frames};
-use sparkline::Trace;
+use retained::{Exchanges, Frames, Trace};
 use std::io;
 
 /// Everything that the page shows, except the verdict.

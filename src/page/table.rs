@@ -194,24 +194,9 @@ pub const ALL: [&Table; 8] =
     [&SERVERS, &FINDINGS, &EXCHANGES, &UNCLAIMED, &STEPS, &INTERVALS, &RULES, &CAPTURES];
 
 impl Kind {
-    /// The name of the kind in the data, and its class in the HTML.
-    const fn name(self) -> &'static str {
-        match self {
-            Kind::Text => "text",
-            Kind::Name => "name",
-            Kind::Words => "words",
-            Kind::Count => "count",
-            Kind::Seconds => "seconds",
-            Kind::Percent => "percent",
-            Kind::Time => "time",
-            Kind::List => "list",
-            Kind::Severity => "severity",
-            Kind::Rule => "rule",
-            Kind::Findings => "findings",
-            Kind::Players => "players",
-            Kind::Bytes => "bytes",
-            Kind::Trace => "trace",
-        }
+    /// The name of the kind in the data, and its class in the HTML: that of the variant in lower case.
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
     }
 }
 
