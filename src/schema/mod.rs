@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  structs of records, crate::terms ──schemars──────────────┐
-//!  Info::messages, fields ──> fields.rs ──> packets.rs ─────┼─> mod.rs: $defs
-//!  stats::KINDS ────────────> tables.rs ────────────────────┘
+//!  Info::messages, fields ──> packets.rs ───────────────────┼─> mod.rs: $defs
+//!  stats::TABLES ───────────────────────────────────────────┘
 //! ```
 //!
 //! Packets and exchanges are written by hand, for speed, and rows of statistics follow from their columns: these have no
@@ -11,16 +11,14 @@
 //!
 //! The schema is strict: for each type of record it names all keys, and requires the keys that are always there.
 
-mod fields;
-mod object;
 mod packets;
-mod tables;
 
 use crate::declared::{self, ProtocolRecord};
+use crate::protocols::Id;
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
+use crate::stats::{Holds, TABLES, Table};
+use crate::terms::{self, text, words};
 use crate::verdict::{self, FindingRecord};
-use crate::{stats, terms};
-use object::{list, of};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -33,7 +31,7 @@ pub const ARRAY: &str = "array";
 /// The types of records: the values of the key `type`.
 pub fn records() -> impl Iterator<Item = &'static str> {
     let own = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
-    own.into_iter().chain(stats::KINDS.iter().map(|(kind, _)| *kind)).chain(["summary"])
+    own.into_iter().chain(TABLES.iter().map(|table| table.kind)).chain(["summary"])
 }
 
 /// All names that have a schema: the types of records, and [`ARRAY`].
@@ -84,7 +82,7 @@ fn all() -> Map<String, Value> {
     let rules = ["rule.broken", "rule.judged", "rule.declared"];
     add("rule", json!({ "description": "A rule.", "oneOf": rules.map(of) }));
     add("protocol", record::<ProtocolRecord>("protocol", own));
-    stats::KINDS.iter().for_each(|(kind, columns)| add(kind, tables::row(kind, columns)));
+    TABLES.iter().for_each(|table| add(table.kind, row(table)));
     add("unclaimed", record::<UnclaimedRecord>("unclaimed", own));
     add("summary", record::<TotalsRecord<'_>>("summary", own));
     add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
@@ -97,7 +95,7 @@ fn all() -> Map<String, Value> {
     add("rule.judged", record::<verdict::ResultRecord>("rule", own));
     add("rule.declared", record::<declared::RuleRecord>("rule", own));
     add(declared::PLAYED, packets::played());
-    fields::messages().for_each(|(info, m)| add(&fields::name(info, m), fields::fields(info, m)));
+    packets::messages().for_each(|(info, m)| add(&packets::name(info, m), packets::fields(info, m)));
     terms::define_all(own);
     generator.take_definitions(true).into_iter().for_each(|(name, schema)| add(&name, schema));
     defs
@@ -113,6 +111,58 @@ fn record<T: JsonSchema>(kind: &str, generator: &mut SchemaGenerator) -> Value {
         required.insert(0, "type".into());
     }
     schema.into()
+}
+
+/// The record of a row of statistics, from the columns of its table.
+fn row(table: &Table) -> Value {
+    let keyed = table.columns.iter().filter(|column| !column.key.is_empty());
+    let object = keyed.fold(Object::record(table.kind), |object, column| {
+        let cell = cell(column.holds);
+        let object = object.key(column.key, if column.null { or_null(cell) } else { cell });
+        match column.holds {
+            Holds::Name => object.maybe(format!("{}_hex", column.key), term("hex")),
+            _ => object,
+        }
+    });
+    object.end("A row of statistics: what stats writes.")
+}
+
+/// The schema of a cell.
+fn cell(holds: Holds) -> Value {
+    match holds {
+        Holds::Protocol => term("protocol"),
+        Holds::Step => words(steps()),
+        Holds::Server => term("endpoint"),
+        Holds::Role => words(["server", "client"]),
+        Holds::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
+        Holds::Text | Holds::Name => text(),
+        Holds::Count => term("count"),
+        Holds::Seconds => term("seconds"),
+        Holds::Time => term("time"),
+        Holds::Number => json!({ "type": "number", "minimum": 0 }),
+        Holds::Spread => list(bucket()),
+        Holds::Shown => json!(false),
+    }
+}
+
+/// Names of the steps of all protocols, each once.
+fn steps() -> Vec<&'static str> {
+    let mut names: Vec<_> = vec![];
+    for step in Id::ALL.iter().flat_map(|id| id.info().steps) {
+        if !names.contains(&step.name) {
+            names.push(step.name);
+        }
+    }
+    names
+}
+
+/// A bucket of a histogram.
+fn bucket() -> Value {
+    Object::default()
+        .key("from", or_null(term("seconds")))
+        .key("to", or_null(term("seconds")))
+        .key("count", term("count"))
+        .end("So many response times from one on and before another.")
 }
 
 /// The definitions to which a definition leads, itself included.
@@ -142,6 +192,96 @@ fn references(schema: &Value, found: &mut Vec<String>) {
         }
         _ => {}
     }
+}
+
+/// The schema of an object that has the named keys and no others.
+#[derive(Debug, Default)]
+struct Object {
+    properties: Map<String, Value>,
+    required: Vec<&'static str>,
+    further: Map<String, Value>,
+}
+
+impl Object {
+    /// A record of that type.
+    fn record(kind: &str) -> Object {
+        Object::default().key("type", json!({ "const": kind }))
+    }
+
+    /// A key that is always there.
+    fn key(mut self, name: &'static str, schema: Value) -> Object {
+        self.properties.insert(name.to_owned(), schema);
+        self.required.push(name);
+        self
+    }
+
+    /// Keys that are always there, with the same schema.
+    fn keys(self, names: &[&'static str], schema: &Value) -> Object {
+        names.iter().fold(self, |object, name| object.key(name, schema.clone()))
+    }
+
+    /// A key that may be missing.
+    fn maybe(mut self, name: impl Into<String>, schema: Value) -> Object {
+        self.properties.insert(name.into(), schema);
+        self
+    }
+
+    /// Where `key` is present, `other` must be present, too.
+    fn needs(mut self, key: &str, other: &str) -> Object {
+        let all = self.further.entry("dependentRequired").or_insert_with(|| json!({}));
+        match &mut all[key] {
+            Value::Array(others) => others.push(other.into()),
+            place => *place = json!([other]),
+        }
+        self
+    }
+
+    /// A further keyword of JSON Schema.
+    fn with(mut self, keyword: &str, value: Value) -> Object {
+        self.further.insert(keyword.to_owned(), value);
+        self
+    }
+
+    /// The schema, with a description; without one where `about` is empty.
+    fn end(self, about: &str) -> Value {
+        let mut schema = Map::new();
+        if !about.is_empty() {
+            schema.insert("description".to_owned(), about.into());
+        }
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("properties".to_owned(), self.properties.into());
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), self.required.into());
+        }
+        schema.insert("additionalProperties".to_owned(), false.into());
+        schema.extend(self.further);
+        schema.into()
+    }
+}
+
+/// A reference to a definition in `$defs`.
+fn of(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+/// A reference to a term that several records share: see [`crate::terms`].
+fn term(name: &str) -> Value {
+    of(&format!("term.{name}"))
+}
+
+/// A value of that schema, or null.
+fn or_null(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+/// A list of elements of one schema.
+fn list(items: Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+/// A list with `least` to `most` elements.
+fn list_of(items: Value, least: usize, most: usize) -> Value {
+    json!({ "type": "array", "items": items, "minItems": least, "maxItems": most })
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Writes the statistics for people.
 
-use super::histogram::Bucket;
 use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
-use super::{Section, Stats};
+use super::{Bucket, Section, Stats};
 use crate::capture::Time;
 use crate::escape::{short, shown};
 use crate::report::footer::limits;
@@ -45,7 +44,7 @@ pub fn write(
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let mut shown: Vec<_> = sheet.columns.iter().enumerate().collect();
+    let mut shown: Vec<_> = sheet.table.columns.iter().enumerate().collect();
     shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
     let mut table = lay_out(screen, sheet, &shown);
     if !has_room(screen, &table) {
@@ -90,7 +89,7 @@ fn has_room(screen: Screen, table: &Table) -> bool {
 }
 
 fn is_number(cell: &Cell) -> bool {
-    matches!(cell, Cell::Count(_) | Cell::Duration(_) | Cell::Ratio(_) | Cell::Percent(_))
+    matches!(cell, Cell::Count(_) | Cell::Duration(_) | Cell::Number(_))
 }
 
 fn cell(cell: &Cell) -> String {
@@ -103,8 +102,7 @@ fn cell(cell: &Cell) -> String {
         Cell::Count(n) => n.to_string(),
         Cell::Duration(nanos) => brief(*nanos),
         Cell::Time(time) => moment(*time),
-        Cell::Ratio(x) => format!("{x:.1}"),
-        Cell::Percent(x) => format!("{x:.1}"),
+        Cell::Number(x) => format!("{x:.1}"),
         Cell::Spread(_) | Cell::Bar(_) => String::new(),
     }
 }
@@ -143,7 +141,7 @@ fn bar(screen: Screen, share: f64, most: usize) -> String {
 
 /// Writes the histograms of a table.
 fn spreads(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let Some(at) = sheet.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
+    let Some(at) = sheet.table.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
     for row in &sheet.rows {
         if let [protocol, step, ..] = row.as_slice()
             && let Some(Cell::Spread(buckets)) = row.get(at)

@@ -1,6 +1,6 @@
-//! A table of typed cells, and its two forms for programs: records and CSV.
+//! A table of typed cells, its columns, and its two forms for programs: records and CSV.
 
-use super::histogram::Bucket;
+use super::Bucket;
 use crate::capture::Time;
 use crate::escape::Safe;
 use crate::report::said::Said;
@@ -27,10 +27,8 @@ pub enum Cell {
     Duration(i64),
     /// A point in time.
     Time(Time),
-    /// A ratio.
-    Ratio(f64),
-    /// A percentage.
-    Percent(f64),
+    /// A ratio, or a percentage.
+    Number(f64),
     /// A histogram. CSV leaves it out.
     Spread(Vec<Bucket>),
     /// A bar, as a share of the longest from 0 to 1. Only screens have it.
@@ -40,12 +38,12 @@ pub enum Cell {
 impl Cell {
     /// The ratio of a number to `base`; nothing where the base is 0.
     pub fn ratio(part: u64, base: u64) -> Cell {
-        if base == 0 { Cell::Nothing } else { Cell::Ratio(part as f64 / base as f64) }
+        if base == 0 { Cell::Nothing } else { Cell::Number(part as f64 / base as f64) }
     }
 
     /// A number as a percentage of `base`; nothing where the base is 0.
     pub fn percent(part: u64, base: u64) -> Cell {
-        if base == 0 { Cell::Nothing } else { Cell::Percent(part as f64 * 100.0 / base as f64) }
+        if base == 0 { Cell::Nothing } else { Cell::Number(part as f64 * 100.0 / base as f64) }
     }
 
     /// A duration in nanoseconds that may not be known.
@@ -61,7 +59,7 @@ impl Cell {
             Cell::Count(n) => (*n).into(),
             Cell::Duration(nanos) => seconds(*nanos).into(),
             Cell::Time(time) => Some(stamp(*time)).filter(|text| !text.is_empty()).into(),
-            Cell::Ratio(x) | Cell::Percent(x) => thousandths(*x).into(),
+            Cell::Number(x) => thousandths(*x).into(),
             Cell::Spread(buckets) => buckets.iter().map(bucket).collect(),
         }
     }
@@ -122,15 +120,161 @@ pub struct Column {
     pub null: bool,
 }
 
+/// The type of records, and the columns of their table.
+#[derive(Debug)]
+pub struct Table {
+    /// The `type` of the records.
+    pub kind: &'static str,
+    /// The columns.
+    pub columns: &'static [Column],
+}
+
+/// Every table, in the order of the sections.
+pub static TABLES: [&Table; 6] = [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES];
+
+/// A column of cells that are never empty.
+const fn column(key: &'static str, head: &'static str, holds: Holds) -> Column {
+    Column { key, head, spare: false, holds, null: false }
+}
+
+/// A column that narrow screens leave out.
+const fn spare(key: &'static str, head: &'static str, holds: Holds) -> Column {
+    Column { key, head, spare: true, holds, null: false }
+}
+
+impl Column {
+    /// The same column, but cells may be empty.
+    const fn or_none(self) -> Column {
+        Column { null: true, ..self }
+    }
+}
+
+/// Columns of response times.
+pub static TIMES: Table = Table {
+    kind: "response_times",
+    columns: &[
+        column("protocol", "protocol", Holds::Protocol),
+        column("step", "step", Holds::Step).or_none(),
+        column("server", "server", Holds::Server).or_none(),
+        column("count", "answers", Holds::Count),
+        column("min", "min", Holds::Seconds).or_none(),
+        column("median", "median", Holds::Seconds).or_none(),
+        spare("p90", "p90", Holds::Seconds).or_none(),
+        column("p99", "p99", Holds::Seconds).or_none(),
+        column("max", "max", Holds::Seconds).or_none(),
+        spare("mean", "mean", Holds::Seconds).or_none(),
+        column(HISTOGRAM, "", Holds::Spread).or_none(),
+    ],
+};
+
+/// Columns of servers and clients.
+pub static ENDPOINTS: Table = Table {
+    kind: "endpoint",
+    columns: &[
+        column("role", "", Holds::Role),
+        column("endpoint", "endpoint", Holds::Endpoint).or_none(),
+        column("protocol", "protocol", Holds::Protocol).or_none(),
+        column("server_name", "name", Holds::Name).or_none(),
+        column("datagrams_sent", "sent", Holds::Count),
+        column("bytes_sent", "bytes", Holds::Count),
+        spare("wire_bytes_sent", "on the\nwire", Holds::Count),
+        column("datagrams_received", "got", Holds::Count),
+        column("bytes_received", "bytes", Holds::Count),
+        spare("wire_bytes_received", "on the\nwire", Holds::Count),
+        column("left_out", "", Holds::Count).or_none(),
+    ],
+};
+
+/// Columns of layers.
+pub static HIERARCHY: Table = Table {
+    kind: "hierarchy",
+    columns: &[
+        column("name", "protocol", Holds::Text),
+        column("path", "", Holds::Text),
+        column("frames", "frames", Holds::Count),
+        column("bytes", "bytes", Holds::Count),
+        column("percent", "% of bytes", Holds::Number).or_none(),
+    ],
+};
+
+/// Columns of intervals.
+pub static SERIES: Table = Table {
+    kind: "interval",
+    columns: &[
+        column("start", "from", Holds::Time),
+        column("interval", "", Holds::Seconds),
+        column("queries", "queries", Holds::Count),
+        column("retransmissions", "repeated", Holds::Count),
+        column("answers", "answers", Holds::Count),
+        column("unanswered", "unanswered", Holds::Count),
+        column("refused", "refused", Holds::Count),
+        column("response_time_mean", "", Holds::Seconds).or_none(),
+        column("response_time_max", "", Holds::Seconds).or_none(),
+        column("", "queries", Holds::Shown),
+    ],
+};
+
+/// Columns of amplification, by server and step.
+pub static AMPLIFICATION: Table = Table {
+    kind: "amplification",
+    columns: &[
+        column("server", "server", Holds::Server),
+        column("protocol", "", Holds::Protocol),
+        column("step", "", Holds::Step),
+        column("", "step", Holds::Shown),
+        column("requests", "", Holds::Count),
+        spare("request_bytes", "bytes\nin", Holds::Count),
+        column("request_wire_bytes", "", Holds::Count),
+        column("responses", "", Holds::Count),
+        spare("response_bytes", "bytes\nout", Holds::Count),
+        column("response_wire_bytes", "", Holds::Count),
+        column("ratio", "ratio", Holds::Number).or_none(),
+        column("wire_ratio", "on the\nwire", Holds::Number).or_none(),
+        column("worst_ratio", "worst", Holds::Number).or_none(),
+        column("worst_request_bytes", "", Holds::Count).or_none(),
+        column("worst_response_bytes", "", Holds::Count).or_none(),
+        column("worst_file", "", Holds::Text).or_none(),
+        column("worst_frame", "", Holds::Count).or_none(),
+        column("", "in\nframe", Holds::Shown),
+        column("without_challenge", "without\nchal-\nlenge", Holds::Count),
+        column("copies", "", Holds::Count),
+        column("copy_bytes", "", Holds::Count),
+        column("unasked", "", Holds::Count),
+        column("unasked_bytes", "", Holds::Count),
+        spare("", "not\nasked", Holds::Shown),
+    ],
+};
+
+/// Columns of losses, by server.
+pub static LOSSES: Table = Table {
+    kind: "loss",
+    columns: &[
+        column("server", "server", Holds::Server).or_none(),
+        column("protocol", "protocol", Holds::Protocol).or_none(),
+        column("requests", "asked", Holds::Count),
+        column("answered", "answered", Holds::Count),
+        spare("late", "late", Holds::Count),
+        column("unanswered", "lost", Holds::Count),
+        spare("refused", "re-\nfused", Holds::Count),
+        spare("undecided", "open", Holds::Count),
+        column("decided", "", Holds::Count),
+        column("unanswered_percent", "lost %", Holds::Number).or_none(),
+        column("late_percent", "", Holds::Number).or_none(),
+        column("refused_percent", "", Holds::Number).or_none(),
+        column("retransmissions", "re-\npeated", Holds::Count),
+        column("retransmission_percent", "", Holds::Number).or_none(),
+        spare("copies", "copies", Holds::Count),
+        column("copy_percent", "", Holds::Number).or_none(),
+    ],
+};
+
 /// A table.
 #[derive(Debug)]
 pub struct Sheet {
-    /// The `type` of its records.
-    pub kind: &'static str,
+    /// The type of its records, and its columns.
+    pub table: &'static Table,
     /// Its title on screens.
     pub title: String,
-    /// Its columns.
-    pub columns: &'static [Column],
     /// Keys of columns that screens do not show in this table.
     pub hidden: &'static [&'static str],
     /// A cell for each column.
@@ -140,16 +284,21 @@ pub struct Sheet {
 }
 
 impl Sheet {
+    /// A table with all its columns and without remarks.
+    pub fn new(table: &'static Table, title: &str, rows: Vec<Vec<Cell>>) -> Sheet {
+        Sheet { table, title: title.to_owned(), hidden: &[], rows, notes: vec![] }
+    }
+
     /// The cells of a row whose columns have a key, with their keys.
     fn keyed<'a>(&self, row: &'a [Cell]) -> impl Iterator<Item = (&'static str, &'a Cell)> {
-        self.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
+        self.table.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
     }
 
     /// A record for each row.
     pub fn records(&self) -> impl Iterator<Item = Value> {
         self.rows.iter().map(|row| {
             let mut record = Map::new();
-            record.insert("type".to_owned(), self.kind.into());
+            record.insert("type".to_owned(), self.table.kind.into());
             for (key, cell) in self.keyed(row) {
                 record.insert(key.to_owned(), cell.json());
                 if let Cell::Name(said) = cell
@@ -164,7 +313,8 @@ impl Sheet {
 
     /// Writes the names of the columns.
     pub fn csv_head(&self, out: &mut dyn Write) -> io::Result<()> {
-        let keys = self.columns.iter().map(|c| c.key).filter(|key| !key.is_empty() && *key != HISTOGRAM);
+        let keys =
+            self.table.columns.iter().map(|c| c.key).filter(|key| !key.is_empty() && *key != HISTOGRAM);
         write!(out, "file,{}\r\n", keys.collect::<Vec<_>>().join(","))
     }
 
@@ -198,21 +348,15 @@ fn field(cell: &Cell) -> String {
 mod tests {
     use super::*;
 
-    const fn column(key: &'static str, holds: Holds) -> Column {
-        Column { key, head: "", spare: false, holds, null: true }
-    }
-
-    const COLUMNS: &[Column] = &[
-        column("name", Holds::Name),
-        column("time", Holds::Time),
-        column(HISTOGRAM, Holds::Spread),
-        column("", Holds::Shown),
-    ];
-
-    fn sheet(cells: Vec<Cell>) -> Sheet {
-        let (kind, title, hidden, notes) = ("endpoint", String::new(), &[][..], vec![]);
-        Sheet { kind, title, columns: COLUMNS, hidden, rows: vec![cells], notes }
-    }
+    static TABLE: Table = Table {
+        kind: "endpoint",
+        columns: &[
+            column("name", "", Holds::Name),
+            column("time", "", Holds::Time),
+            column(HISTOGRAM, "", Holds::Spread),
+            column("", "", Holds::Shown),
+        ],
+    };
 
     #[test]
     fn numbers_stay_numbers_in_csv_and_nothing_is_empty() {
@@ -223,7 +367,7 @@ mod tests {
             Cell::Spread(vec![]),
             Cell::Bar(1.0),
         ];
-        let sheet = sheet(row);
+        let sheet = Sheet::new(&TABLE, "", vec![row]);
         sheet.csv_head(&mut out).unwrap();
         sheet.csv("a, b", &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "file,name,time\r\n\"a, b\",a\u{fffd},-0.0015\r\n");
@@ -233,8 +377,9 @@ mod tests {
     #[test]
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
         let spread = Cell::Spread(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
+        let name = Cell::Name(b"a\xff"[..].into());
         let sheet =
-            sheet(vec![Cell::Name(b"a\xff"[..].into()), Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]);
+            Sheet::new(&TABLE, "", vec![vec![name, Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]]);
         let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
         assert_eq!(
             records,

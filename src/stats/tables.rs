@@ -1,10 +1,8 @@
 //! The tables of each section.
 
-use super::columns::{AMPLIFICATION, ENDPOINTS, HIERARCHY, LOSSES, SERIES, TIMES};
-use super::ranked::Weighed;
 use super::series::{MAX_EMPTY, Tick};
-use super::sheet::{Cell, Sheet};
-use super::traffic::{Audit, Flow, Losses, Served, Traffic, UNIT};
+use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LOSSES, SERIES, Sheet, TIMES};
+use super::traffic::{Audit, Flow, Losses, Served, Traffic, UNIT, Weighed};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;
@@ -43,9 +41,8 @@ impl Stats {
             let spread = Cell::Spread(s.spread.buckets());
             times_row([text(s.id.info().name), text(step), Cell::Nothing], &s.times, spread)
         };
-        let (title, hidden) = ("Response times by step".to_owned(), &["server"][..]);
         let rows = steps.iter().map(row).collect();
-        Sheet { kind: "response_times", title, columns: TIMES, hidden, rows, notes: vec![] }
+        Sheet { hidden: &["server"], ..Sheet::new(&TIMES, "Response times by step", rows) }
     }
 
     fn server_times(&self) -> Sheet {
@@ -62,9 +59,8 @@ impl Stats {
             let bare = count(bare as u64, "server");
             notes.push(format!("{bare} beyond the first {MAX_TIMED} have no median, p90 and p99"));
         }
-        let (title, hidden) = ("Response times by server".to_owned(), &["step"][..]);
         let rows = servers.iter().map(row).collect();
-        Sheet { kind: "response_times", title, columns: TIMES, hidden, rows, notes }
+        Sheet { hidden: &["step"], notes, ..Sheet::new(&TIMES, "Response times by server", rows) }
     }
 
     /// A remark on the servers that were left out because the table of servers is bounded.
@@ -78,16 +74,12 @@ impl Stats {
     fn server_ends(&self) -> Sheet {
         let row = |((end, id), served): &((Endpoint, Id), &Served)| {
             let name = served.server_name.clone().map_or(Cell::Nothing, Cell::Name);
-            end_row(
-                [text("server"), Cell::Text(end.to_string()), text(id.info().name), name],
-                &served.traffic,
-                0,
-            )
+            let heads = [text("server"), Cell::Text(end.to_string()), text(id.info().name), name];
+            end_row(heads, &served.traffic, 0)
         };
         let mut rows: Vec<_> = self.servers.sorted().iter().map(row).collect();
         rows.extend(rest_row("server", &self.servers.rest.traffic, self.servers.left_out));
-        let (title, notes) = ("Servers".to_owned(), self.left_out());
-        Sheet { kind: "endpoint", title, columns: ENDPOINTS, hidden: &[], rows, notes }
+        Sheet { notes: self.left_out(), ..Sheet::new(&ENDPOINTS, "Servers", rows) }
     }
 
     fn client_ends(&self) -> Sheet {
@@ -97,9 +89,8 @@ impl Stats {
         };
         let mut rows: Vec<_> = self.clients.sorted().iter().map(row).collect();
         rows.extend(rest_row("client", &self.clients.rest, self.clients.left_out));
-        let title = "Clients, by address".to_owned();
         let hidden = &["protocol", "server_name"];
-        Sheet { kind: "endpoint", title, columns: ENDPOINTS, hidden, rows, notes: vec![] }
+        Sheet { hidden, ..Sheet::new(&ENDPOINTS, "Clients, by address", rows) }
     }
 
     fn layers(&self) -> Sheet {
@@ -115,8 +106,7 @@ impl Stats {
                 Cell::percent(layer.count.bytes, all),
             ]
         };
-        let (title, rows) = ("Protocols, in frames".to_owned(), layers.iter().map(row).collect());
-        Sheet { kind: "hierarchy", title, columns: HIERARCHY, hidden: &[], rows, notes: vec![] }
+        Sheet::new(&HIERARCHY, "Protocols, in frames", layers.iter().map(row).collect())
     }
 
     fn over_time(&self) -> Sheet {
@@ -138,10 +128,8 @@ impl Stats {
         };
         let mut notes = vec![];
         if filled.gaps > 0 {
-            notes.push(format!(
-                "{} of more than {MAX_EMPTY} empty intervals left out",
-                count(filled.gaps, "pause")
-            ));
+            let pauses = count(filled.gaps, "pause");
+            notes.push(format!("{pauses} of more than {MAX_EMPTY} empty intervals left out"));
         }
         for (tick, why) in [
             (&self.series.untimed, "at unknown times"),
@@ -154,14 +142,8 @@ impl Stats {
         }
         let title = format!("Over time (UTC), in intervals of {}", span(filled.interval));
         let rows = filled.rows.iter().map(row).collect();
-        Sheet {
-            kind: "interval",
-            title,
-            columns: SERIES,
-            hidden: &["retransmissions", "refused"],
-            rows,
-            notes,
-        }
+        let hidden = &["retransmissions", "refused"];
+        Sheet { hidden, notes, ..Sheet::new(&SERIES, &title, rows) }
     }
 
     fn amplification(&self) -> Sheet {
@@ -177,13 +159,12 @@ impl Stats {
             let both = Cell::Text(format!("{protocol} {step}"));
             self.audit_row([Cell::Text(end.to_string()), text(protocol), text(step), both], audit)
         };
-        let (rows, title) = (cases.iter().map(row).collect(), "Amplification".to_owned());
+        let rows = cases.iter().map(row).collect();
         let mut notes = vec![
             "ratio: everything sent for everything got; not asked: copies, and answers to nothing".to_owned(),
         ];
         notes.extend(self.left_out());
-        let columns = AMPLIFICATION;
-        Sheet { kind: "amplification", title, columns, hidden: &[], rows, notes }
+        Sheet { notes, ..Sheet::new(&AMPLIFICATION, "Amplification", rows) }
     }
 
     fn audit_row(&self, heads: [Cell; 4], a: &Audit) -> Vec<Cell> {
@@ -232,8 +213,7 @@ impl Stats {
         rows.extend(servers.iter().map(row));
         let mut notes = vec!["lost %: of all that were asked and are not open at the end".to_owned()];
         notes.extend(self.left_out());
-        let title = "Losses and retransmissions".to_owned();
-        Sheet { kind: "loss", title, columns: LOSSES, hidden: &[], rows, notes }
+        Sheet { notes, ..Sheet::new(&LOSSES, "Losses and retransmissions", rows) }
     }
 }
 
