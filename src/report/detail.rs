@@ -1,11 +1,10 @@
 //! Shows everything about each packet to people: its layers and fields as a tree, its bytes, and why it was recognised as
 //! it was.
 
-use super::bytes::Bytes;
 use super::explain::{Explain, Teller};
-use super::field_tree::{self, Manner};
 use super::layers::{self, Heads, INDENT, Layer};
-use super::reassembled::Joined;
+use super::payload::{self, Bytes, Manner};
+use super::recent_frames::Joined;
 use super::{Lister, Place, Report, Totals, Wants, When, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -157,9 +156,9 @@ impl<W: Write> Details<W> {
         if !self.detail.opens(Shown::Query(p.id)) {
             return;
         }
-        let (tree, payload) = (&p.sink.tree, p.bytes);
+        let (tree, bytes) = (&p.sink.tree, p.bytes);
         let name = |frame| self.lister.other(frame, here.file);
-        let lines = field_tree::fields(tree, payload, p.findings, self.detail.manner(), &name);
+        let lines = payload::fields(tree, bytes, p.findings, self.detail.manner(), &name);
         lines.iter().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
@@ -296,7 +295,7 @@ impl<W: Write> Report for Details<W> {
                 push(&mut out, 0, &format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
             }
         }
-        let line = |f| field_tree::finding_line(f, false, self.detail.colour, &name);
+        let line = |f| payload::finding_line(f, false, self.detail.colour, &name);
         findings.iter().for_each(|f| push(&mut out, 1, &line(f)));
         self.write(out)
     }

@@ -1,11 +1,9 @@
 //! Shows exchanges to people as they close: one line each, in fixed columns.
 
-#[cfg(feature = "page")]
-use super::aligned::{Column, Fitted, GiveWay};
-use super::format::{left, push_duration, push_key, push_number, right};
+use super::format::{left, push_duration, push_key, right};
 use super::line_buffer::Lines;
 #[cfg(feature = "page")]
-use super::screen::Screen;
+use super::terminal::{Fitted, GiveWay, Screen};
 use super::{Place, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
@@ -13,6 +11,20 @@ use crate::decode::{Notes, push, push_u64};
 use crate::exchange::Exchange;
 use crate::line::Line;
 use std::io::{self, Write};
+
+/// The columns before the last one: name, width, and whether cells are aligned to the right.
+const COLUMNS: [(&str, usize, bool); 10] = [
+    ("id", 6, true),
+    ("client", 21, true),
+    ("  server", 23, false),
+    ("protocol", 12, false),
+    ("step", 9, false),
+    ("key", 18, false),
+    ("outcome", 10, false),
+    ("time", 12, true),
+    ("out", 5, true),
+    ("in", 5, true),
+];
 
 /// Exchanges, one line each.
 pub struct Exchanges<W: Write> {
@@ -29,9 +41,6 @@ impl<W: Write> Exchanges<W> {
     /// As [`Lister::fit`](super::Lister::fit).
     #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
-        const RIGHT: Column = Column { right: true };
-        const LEFT: Column = Column { right: false };
-        const COLUMNS: &[Column] = &[RIGHT, RIGHT, LEFT, LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT];
         // The key, bytes and step give way first, then what can be looked up by the rest.
         const GIVE_WAY: &[GiveWay] = &[
             (5, 8),
@@ -49,92 +58,64 @@ impl<W: Write> Exchanges<W> {
             (2, 11),
         ];
         if let Some(screen) = screen {
-            self.lines.fit(Fitted::new(screen, COLUMNS, GIVE_WAY));
+            self.lines.fit(Fitted::new(screen, COLUMNS.map(|(_, _, at_right)| at_right).into(), GIVE_WAY));
         }
         self
     }
 
     /// Writes the names of the columns.
     fn title(&mut self) -> io::Result<()> {
-        const NAMES: [(&str, usize, bool); 10] = [
-            ("id", 6, true),
-            ("client", 21, true),
-            ("  server", 23, false),
-            ("protocol", 12, false),
-            ("step", 9, false),
-            ("key", 18, false),
-            ("outcome", 10, false),
-            ("time", 12, true),
-            ("out", 5, true),
-            ("in", 5, true),
-        ];
-        for (name, width, at_right) in NAMES {
-            let text = &mut self.lines.text;
-            let from = text.len();
-            text.extend_from_slice(name.as_bytes());
-            if at_right {
-                right(text, from, width)
-            } else {
-                left(text, from, width)
-            }
-            self.lines.mark(None);
-            self.lines.text.push(b' ');
+        for (at, (name, _, _)) in COLUMNS.iter().enumerate() {
+            self.cell(at, |text| text.extend_from_slice(name.as_bytes()));
         }
         self.lines.text.add(b" frames");
         self.lines.mark(None);
         self.lines.end()
     }
-}
 
-impl<W: Write> Exchanges<W> {
+    /// Appends a cell of a column, and a blank.
+    fn cell(&mut self, column: usize, write: impl FnOnce(&mut Line)) {
+        let (_, width, at_right) = COLUMNS[column];
+        let text = &mut self.lines.text;
+        let from = text.len();
+        write(text);
+        // The `µ` of `µs` takes one column and two bytes.
+        let width = width + usize::from(text.ends_with("µs".as_bytes()));
+        if at_right {
+            right(text, from, width)
+        } else {
+            left(text, from, width)
+        }
+        self.lines.mark(None);
+        self.lines.text.push(b' ');
+    }
+
     /// Appends all columns but the last.
     fn what(&mut self, e: &Exchange) {
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
-        push_number(&mut self.lines.text, e.id, 6);
-        self.lines.mark(None);
-        self.lines.text.push(b' ');
+        self.cell(0, |text| push_u64(text, e.id));
         self.lines.ends([e.client, e.server]);
-        for (word, width) in [(info.name, 12), (step.name, 9)] {
-            self.cell(width, |text| text.extend_from_slice(word.as_bytes()));
-        }
-        self.cell(18, |text| match e.key {
+        self.lines.text.push(b' ');
+        self.cell(3, |text| text.extend_from_slice(info.name.as_bytes()));
+        self.cell(4, |text| text.extend_from_slice(step.name.as_bytes()));
+        self.cell(5, |text| match e.key {
             Some(key) => push_key(text, key, step.key_digits),
             None => text.push(b'-'),
         });
-        self.cell(10, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
-        let text = &mut self.lines.text;
-        text.push(b' ');
-        let from = text.len();
-        match e.response_time {
+        self.cell(6, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
+        self.cell(7, |text| match e.response_time {
             Some(time) => push_duration(text, time),
             None => text.push(b'-'),
-        }
-        // The `µ` of `µs` takes one column and two bytes.
-        let wide = usize::from(text.ends_with("µs".as_bytes()));
-        right(text, from, 12 + wide);
-        self.lines.mark(None);
-        for bytes in [e.request_bytes, e.response_bytes] {
-            self.lines.text.push(b' ');
-            push_number(&mut self.lines.text, bytes, 5);
-            self.lines.mark(None);
-        }
-    }
-
-    /// Appends a cell after a blank, filled up to so many columns.
-    fn cell(&mut self, width: usize, write: impl FnOnce(&mut Line)) {
-        let text = &mut self.lines.text;
-        text.push(b' ');
-        let from = text.len();
-        write(text);
-        left(text, from, width);
-        self.lines.mark(None);
+        });
+        self.cell(8, |text| push_u64(text, e.request_bytes));
+        self.cell(9, |text| push_u64(text, e.response_bytes));
     }
 
     /// Appends the frames of an exchange; the line is among those of the file `here`.
     fn frames(&mut self, e: &Exchange, asked: Place, here: Place) {
         let text = &mut self.lines.text;
-        text.add(b"  ");
+        text.push(b' ');
         if asked.file == here.file {
             push_u64(text, asked.frame);
         } else {

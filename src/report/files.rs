@@ -1,13 +1,15 @@
-//! Which file a frame stands in.
+//! Which file a frame stands in, and the record of a file.
 //!
 //! Conversations go on across rotated files, so frames are numbered through all files of a run. Output names the file and
 //! the number that the frame has there, as Wireshark shows it.
 
-#[cfg(feature = "page")]
-use crate::capture::CaptureInfo;
+use crate::capture::{self, CaptureInfo, MAX_TOLD, link_name};
+use crate::terms;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
 
 /// Most files whose names and facts are kept; further files are only counted.
-#[cfg(feature = "page")]
 const MAX_FACTS: usize = 1_000;
 
 /// The files of a run, in the order read.
@@ -33,8 +35,7 @@ impl Files {
     }
 
     /// The number of frames before each file.
-    #[cfg(feature = "page")]
-    pub(crate) fn before(&self) -> impl Iterator<Item = u64> {
+    pub fn before(&self) -> impl Iterator<Item = u64> {
         self.before.iter().copied()
     }
 
@@ -66,7 +67,6 @@ impl Files {
 }
 
 /// Captures with what is known of each.
-#[cfg(feature = "page")]
 #[derive(Debug, Default)]
 pub struct Captures {
     /// Names and facts, in the order read.
@@ -75,7 +75,6 @@ pub struct Captures {
     pub places: Files,
 }
 
-#[cfg(feature = "page")]
 impl Captures {
     /// A file begins, after `before` frames in those before it.
     pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64) {
@@ -99,6 +98,74 @@ impl Captures {
     }
 }
 
+/// A capture: one for each file.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename = "capture")]
+#[schemars(deny_unknown_fields)]
+pub struct CaptureRecord<'a> {
+    #[schemars(with = "terms::File")]
+    file: &'a str,
+    #[schemars(extend("enum" = ["pcap", "pcapng", "hex"]))]
+    format: &'static str,
+    #[schemars(with = "Option<terms::Compression>")]
+    compression: Option<&'static str>,
+    #[schemars(with = "Vec<terms::Link>")]
+    links: Vec<Cow<'static, str>>,
+    snaplen: Option<u32>,
+    application: Option<&'a str>,
+    comment: Option<&'a str>,
+    os: Option<&'a str>,
+    hardware: Option<&'a str>,
+    #[schemars(length(max = MAX_TOLD))]
+    interfaces: Vec<Interface<'a>>,
+}
+
+/// An interface that it was made on.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "capture.interface", deny_unknown_fields)]
+struct Interface<'a> {
+    name: Option<&'a str>,
+    #[schemars(with = "terms::Link")]
+    link: Cow<'static, str>,
+    snaplen: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    comment: Option<&'a str>,
+}
+
+impl<'a> CaptureRecord<'a> {
+    /// The record of a capture of this name.
+    pub fn new(name: &'a str, info: &'a CaptureInfo) -> CaptureRecord<'a> {
+        CaptureRecord {
+            file: name,
+            format: info.format,
+            compression: info.compression,
+            links: info.links.iter().map(|&link| link_name(link)).collect(),
+            snaplen: info.snaplen,
+            application: info.application.as_deref(),
+            comment: info.comment.as_deref(),
+            os: info.os.as_deref(),
+            hardware: info.hardware.as_deref(),
+            interfaces: info.interfaces.iter().map(Interface::new).collect(),
+        }
+    }
+}
+
+impl<'a> Interface<'a> {
+    fn new(interface: &'a capture::Interface) -> Interface<'a> {
+        Interface {
+            name: interface.name.as_deref(),
+            link: link_name(interface.link),
+            snaplen: interface.snaplen,
+            description: interface.description.as_deref(),
+            comment: interface.comment.as_deref(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,7 +182,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "page")]
     #[test]
     fn further_files_have_no_name_and_their_frames_their_numbers() {
         let mut captures = Captures::default();

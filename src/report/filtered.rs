@@ -117,23 +117,12 @@ impl Gate {
         Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
     }
 
-    /// Frames are numbered through all files of a run; filters use the number in the file.
-    fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
-        Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
-    }
-
     fn packet<S>(&mut self, p: &Packet<'_, S>) -> bool {
         if self.needs.fields {
             self.pick.packet(p, self.secrets);
         }
-        let d = self.local(p.datagram);
-        let said = self.recent.said(p.datagram.frame);
-        let comments = said.as_deref().unwrap_or_default();
-        let name = self.recent.name(p.datagram.frame);
-        let (facts, bytes) = self.recent.get(p.datagram.frame);
-        let known = View { file: name.as_deref(), facts, bytes, comments, ..View::of_packet(p) };
-        let view = View { datagram: Some(&d), picked: Some(&self.pick), ..known };
-        let passes = self.filter.matches(&view);
+        let view = View { picked: Some(&self.pick), ..View::of_packet(p) };
+        let passes = self.recent.complete(view, |view| self.filter.matches(view));
         // A duplicate response comes after its exchange has closed.
         let copy = matches!(p.pairing, Pairing::DuplicateResponse { .. });
         if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
@@ -143,18 +132,7 @@ impl Gate {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
-        let local = self.local(d);
-        let said = self.recent.said(d.frame);
-        let comments = said.as_deref().unwrap_or_default();
-        let name = self.recent.name(d.frame);
-        let (facts, bytes) = self.recent.get(d.frame);
-        self.filter.matches(&View {
-            file: name.as_deref(),
-            facts,
-            bytes,
-            comments,
-            ..View::of_datagram(&local)
-        })
+        self.recent.complete(View::of_datagram(d), |view| self.filter.matches(view))
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {

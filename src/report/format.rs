@@ -196,11 +196,6 @@ pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
     out.push_first(&decimals, wanted);
 }
 
-/// Seconds as text, with as many decimals as it takes.
-pub fn seconds(nanos: i64) -> String {
-    Line::text(|out| push_seconds(out, Some(nanos)))
-}
-
 /// A duration for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
 pub fn duration(nanos: i64) -> String {
     Line::text(|out| push_duration(out, nanos))
@@ -292,7 +287,7 @@ mod tests {
             (100_000_000, "0.1"),
             (10_000_000, "0.01"),
         ] {
-            assert_eq!(seconds(nanos), text);
+            assert_eq!(Line::text(|out| push_seconds(out, Some(nanos))), text);
         }
     }
 }

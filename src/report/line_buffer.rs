@@ -1,9 +1,9 @@
 //! Gathers lines for people before they are written, puts the names of files above their lines, and makes lines fit a
 //! terminal.
 
-#[cfg(feature = "page")]
-use super::aligned::Fitted;
 use super::format::{left, push_endpoint, right};
+#[cfg(feature = "page")]
+use super::terminal::Fitted;
 use super::time_column::decimals;
 use super::{Files, Place, Totals};
 use crate::capture::{self, Time};

@@ -1,21 +1,12 @@
 //! Reports: they take packets, exchanges, findings and totals from the pipeline. Each output format has a file.
 
 #[cfg(feature = "page")]
-mod aligned;
-#[cfg(feature = "page")]
-mod bytes;
-mod capture_record;
-#[cfg(feature = "page")]
 mod deferred;
 #[cfg(feature = "page")]
 mod detail;
 mod exchange_lines;
-mod exchange_rows;
 #[cfg(feature = "page")]
 mod explain;
-#[cfg(feature = "page")]
-mod field_tree;
-mod fields;
 mod files;
 mod filtered;
 #[cfg(feature = "page")]
@@ -26,12 +17,14 @@ mod layers;
 mod line_buffer;
 mod output;
 #[cfg(feature = "page")]
+mod payload;
+#[cfg(feature = "page")]
 mod picked;
 mod prebuilt;
-mod reassembled;
 mod recent_frames;
 mod recorder;
 mod records;
+mod rows;
 #[cfg(feature = "page")]
 pub(crate) mod said;
 #[cfg(feature = "page")]
@@ -43,8 +36,6 @@ pub(crate) mod server;
 mod server_counters;
 #[cfg(feature = "page")]
 mod server_record;
-#[cfg(feature = "page")]
-pub mod server_rows;
 #[cfg(feature = "page")]
 pub mod summary;
 #[cfg(feature = "page")]
@@ -61,40 +52,31 @@ mod unclaimed;
 mod width_tests;
 
 pub use crate::packet::Packet;
-pub use capture_record::CaptureRecord;
-#[cfg(feature = "page")]
-pub use detail::{Detail, Details, Shown};
 pub use exchange_lines::Exchanges;
-pub use exchange_rows::ExchangeRows;
-#[cfg(feature = "page")]
-pub use explain::Explain;
-#[cfg(feature = "page")]
-pub use field_tree::{Manner, fields, finding_line};
-pub use fields::{Fields, Layout, Occurrence, Style};
-#[cfg(feature = "page")]
-pub use files::Captures;
-pub use files::{Files, Place};
+pub use files::{CaptureRecord, Captures, Files, Place};
 pub use filtered::Filtered;
 pub use format::duration;
 #[cfg(feature = "tables")]
 pub(crate) use format::{push_ip, push_key};
-#[cfg(feature = "page")]
-pub use layers::MAX_HEADS;
 pub use output::{Form, Output};
-#[cfg(feature = "page")]
-pub use picked::Picked;
-pub use recent_frames::Missed;
-pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES};
+pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
-#[cfg(feature = "page")]
-pub use server_record::{BrokenRecord, ServerRecord};
+pub use rows::{ExchangeRows, Fields, Layout, Occurrence, Style};
 pub use text::Lister;
 pub use time_column::{WHENS, When};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
 pub use totals_record::TotalsRecord;
 #[cfg(feature = "page")]
-pub use unclaimed::{Busy, Foreign, UnclaimedRecord};
+pub use {
+    detail::{Detail, Details, Shown},
+    explain::Explain,
+    layers::MAX_HEADS,
+    payload::{Manner, fields, finding_line},
+    picked::Picked,
+    server_record::{BrokenRecord, ServerRecord, server_rows},
+    unclaimed::{Busy, Foreign, UnclaimedRecord},
+};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;

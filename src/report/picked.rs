@@ -1,6 +1,6 @@
 //! Finds one packet by its frame: the fields of its message with their bytes, and its findings.
 
-use super::field_tree::value;
+use super::payload::value;
 use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;

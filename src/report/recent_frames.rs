@@ -1,9 +1,10 @@
 //! Remembers facts about frames until all their datagrams have been reported.
 
 use super::Files;
+use crate::bounded::Bounded;
 use crate::by_frame::ByFrame;
-use crate::capture::{self, Comments, Frame, PacketComments, Time};
-use crate::filter::{FrameFacts, Needs};
+use crate::capture::{self, Comments, Frame, Time};
+use crate::filter::{FrameFacts, Needs, View};
 use crate::net::{Datagram, DropReason, Endpoint};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -58,9 +59,16 @@ impl Recent {
         Recent { needs, ..Recent::default() }
     }
 
-    /// The comments on a frame, where they are needed.
-    pub fn said(&self, frame: u64) -> Option<PacketComments> {
-        if self.needs.comments { self.comments.of(frame) } else { None }
+    /// Passes on the view of a datagram, completed by what is known of its frame and file. Frames are numbered through all
+    /// files of a run; in the view it is the number in the file.
+    pub fn complete<T>(&mut self, view: View<'_>, look: impl FnOnce(&View<'_>) -> T) -> T {
+        let frame = view.datagram.map_or(0, |d| d.frame);
+        let place = self.files.place(frame);
+        let local = view.datagram.map(|d| Datagram { frame: place.frame, ..*d });
+        let said = if self.needs.comments { self.comments.of(frame) } else { None };
+        let (comments, name) = (said.as_deref().unwrap_or_default(), self.names.get(place.file).cloned());
+        let (facts, bytes) = self.get(frame);
+        look(&View { datagram: local.as_ref(), file: name.as_deref(), facts, bytes, comments, ..view })
     }
 
     /// A file begins.
@@ -70,11 +78,6 @@ impl Recent {
         self.interfaces = facts.interfaces.iter().map(|it| it.name.as_deref().map(Arc::from)).collect();
         (self.first, self.before) = (None, None);
         self.streams.clear();
-    }
-
-    /// The name of a frame's file.
-    pub fn name(&self, frame: u64) -> Option<Arc<str>> {
-        self.names.get(self.files.place(frame).file).cloned()
     }
 
     /// Whether frames are needed at all.
@@ -128,7 +131,7 @@ impl Recent {
     }
 
     /// What is remembered of a frame, by its number in the run.
-    pub fn get(&mut self, frame: u64) -> (Option<&FrameFacts>, &[u8]) {
+    fn get(&mut self, frame: u64) -> (Option<&FrameFacts>, &[u8]) {
         if !self.watches() {
             return (None, &[]);
         }
@@ -138,6 +141,34 @@ impl Recent {
                 self.missed += 1;
                 (None, &[])
             }
+        }
+    }
+}
+
+/// Most datagrams whose frames are remembered until they are reported; the oldest go first.
+const MAX_JOINED: usize = 4_096;
+
+/// The frames of each datagram, by the number of the frame with which it is reported.
+#[derive(Debug)]
+pub(super) struct Joined(Bounded<u64, Box<[u64]>>);
+
+impl Default for Joined {
+    fn default() -> Self {
+        Joined(Bounded::new(MAX_JOINED))
+    }
+}
+
+impl Joined {
+    /// Remembers that the datagram of a frame was reassembled from these frames.
+    pub fn note(&mut self, frame: u64, pieces: &[u64]) {
+        self.0.insert(frame, pieces.into());
+    }
+
+    /// The frames of a datagram; none where it came in one frame.
+    pub fn of(&self, d: &Datagram<'_>) -> &[u64] {
+        match self.0.get(&d.frame) {
+            Some(pieces) if d.at >= Datagram::NOWHERE => pieces,
+            _ => &[],
         }
     }
 }
@@ -183,5 +214,20 @@ mod tests {
         assert!(recent.bytes <= MAX_RECENT_BYTES + long.len() && recent.frames.len() == 5);
         assert_eq!(recent.get(9).1, long);
         assert_eq!(recent.get(4).1, b"");
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_and_what_came_in_one_frame_has_no_others() {
+        let end = Endpoint::v4([192, 0, 2, 1], 1);
+        let datagram = |frame, at| Datagram { frame, at, ..Datagram::between(end, end, &[]) };
+        let mut joined = Joined::default();
+        let last = 2 * MAX_JOINED as u64;
+        (1..=MAX_JOINED as u64).for_each(|n| joined.note(2 * n, &[2 * n - 1, 2 * n]));
+        assert_eq!(joined.of(&datagram(2, Datagram::NOWHERE)), [1, 2]);
+        joined.note(last + 2, &[last + 1, last + 2]);
+        assert!(joined.of(&datagram(2, Datagram::NOWHERE)).is_empty());
+        assert_eq!(joined.of(&datagram(4, Datagram::NOWHERE)), [3, 4]);
+        assert_eq!(joined.of(&datagram(last + 2, Datagram::NOWHERE)), [last + 1, last + 2]);
+        assert!(joined.of(&datagram(4, 100)).is_empty(), "it stands in the file as one piece");
     }
 }

@@ -1,7 +1,7 @@
 //! Remembers which frames were reported, and what was found in them, so that a second pass over the captures can pick them
 //! out.
 
-use super::reassembled::Joined;
+use super::recent_frames::Joined;
 use super::{Files, Place, Report, Silent, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::Finding;

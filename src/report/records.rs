@@ -3,7 +3,7 @@
 use super::format::{push_endpoint, push_key, push_seconds};
 use super::output::Output;
 use super::prebuilt::Ready;
-use super::reassembled::Joined;
+use super::recent_frames::Joined;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
 use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};

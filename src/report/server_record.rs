@@ -1,13 +1,47 @@
-//! The records of servers and of broken rules.
+//! The records of servers and of broken rules, and servers as rows of CSV and TSV.
 
-use super::Captures;
 use super::said::Said;
 use super::server::{Broken, Server};
+use super::{Captures, Layout};
 use crate::check::Counts;
 use crate::terms;
 use crate::timestamps::seconds;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
+use std::io::{self, Write};
+
+/// The columns of servers. Where their names are no keys of the records, [`server_rows`] says what they hold.
+const COLUMNS: &str = "file,server,protocol,server_name,game,map,version,players,max_players,state,requests,answered,late,\
+                       unanswered,undecided,refused,response_time_min,response_time_median,response_time_p99,\
+                       response_time_max,errors,warnings,notes";
+
+/// Writes a row for each server, with a row of names first. `file` is the name of the only capture.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn server_rows<'a>(
+    out: &mut dyn Write,
+    layout: Layout,
+    file: Option<&str>,
+    servers: impl Iterator<Item = &'a Server>,
+) -> io::Result<()> {
+    let mut text = String::new();
+    layout.head(&mut text, COLUMNS.split(','));
+    for server in servers {
+        let mut record = json!(ServerRecord::new(server));
+        record["file"] = file.into();
+        for key in ["min", "median", "p99", "max"] {
+            record[format!("response_time_{key}")] = record["response_time"][key].clone();
+        }
+        for key in ["error", "warning", "note"] {
+            record[format!("{key}s")] = record["finding_counts"][key].clone();
+        }
+        layout.record(&mut text, COLUMNS, &record);
+    }
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
 
 /// A server, with what it said of itself last: what summary writes.
 #[derive(Debug, Serialize, JsonSchema)]

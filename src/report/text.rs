@@ -1,11 +1,9 @@
 //! Shows packets to people as they come: one line each, in fixed columns.
 
-#[cfg(feature = "page")]
-use super::aligned::{Column, Fitted, GiveWay};
 use super::format::{left, push_duration, push_number, right};
 use super::line_buffer::Lines;
 #[cfg(feature = "page")]
-use super::screen::Screen;
+use super::terminal::{Fitted, GiveWay, Screen};
 use super::time_column::{Origin, Times, When};
 use super::{Place, Report, Totals, Wants};
 use crate::capture::{self, Frame, Time};
@@ -51,19 +49,12 @@ impl<W: Write> Lister<W> {
     /// Makes lines fit a terminal: columns are as wide as their cells, and no line is wider than the screen.
     #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
-        const COLUMNS: &[Column] = &[
-            Column { right: true },
-            Column { right: true },
-            Column { right: true },
-            Column { right: false },
-            Column { right: false },
-            Column { right: true },
-        ];
         // Length and protocol give way first, then both addresses by turns, the second with its arrow.
         const GIVE_WAY: &[GiveWay] =
             &[(5, 0), (4, 4), (4, 0), (2, 18), (3, 20), (2, 16), (3, 18), (2, 13), (3, 15), (2, 8), (3, 10)];
         if let Some(screen) = screen {
-            self.lines.fit(Fitted::new(screen, COLUMNS, GIVE_WAY));
+            let columns = vec![true, true, true, false, false, true];
+            self.lines.fit(Fitted::new(screen, columns, GIVE_WAY));
         }
         self
     }

@@ -1,8 +1,7 @@
 //! Gathers what the pipeline finds into a verdict.
 
 use super::coverage::Scope;
-use super::kept::Kept;
-use super::unanswered::{MAX_REMARKS, Unheard};
+use super::kept::{Kept, MAX_REMARKS, Unheard};
 use super::{
     Coverage, Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict,
 };
@@ -15,7 +14,6 @@ use crate::packet::Packet;
 use crate::protocols::Id;
 use crate::report::{Files, Place, Report, Silent, Totals, Wants};
 use crate::rule::{Rule, Severity, Side};
-use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
@@ -126,22 +124,15 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             let mut finding = *finding;
             let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
             self.add(Entry {
-                finding,
                 file,
                 frame,
                 cause_file,
-                protocol: p.id,
                 message: Some(p.message_name()),
-                server,
-                client,
                 level: p.level,
                 file_offset: p.file_offset(span.start),
                 exchange: p.pairing.exchange(),
-                marked: first(marked),
-                dropped: 0,
-                count: 1,
-                fingerprint: Default::default(),
-                excused: None,
+                marked: marked.iter().take(MAX_MARKED).copied().collect(),
+                ..Entry::new(finding, p.id, [client, server])
             })?;
         }
         Ok(())
@@ -245,22 +236,12 @@ impl<F> Check<F> {
     fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
         let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
         Entry {
-            finding,
             file,
             frame,
             cause_file,
-            protocol: e.protocol,
-            message: None,
-            server: e.server,
-            client: e.client,
             level: e.level,
-            file_offset: None,
             exchange: Some(e.id),
-            marked: Default::default(),
-            dropped: 0,
-            count: 1,
-            fingerprint: Default::default(),
-            excused: None,
+            ..Entry::new(finding, e.protocol, [e.client, e.server])
         }
     }
 
@@ -279,11 +260,6 @@ impl<F> Check<F> {
     fn begin(&mut self, at: usize) {
         self.seen.resize_with(at + 1, Evidence::default);
     }
-}
-
-/// The first of the marked bytes, as many as are kept.
-fn first(marked: &[u8]) -> ArrayVec<u8, MAX_MARKED> {
-    ArrayVec::try_from(marked.get(..MAX_MARKED).unwrap_or(marked)).unwrap_or_default() // they fit
 }
 
 #[inline]
@@ -383,30 +359,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::protocols::Level;
 
     /// A finding about an exchange of the n-th server.
     pub fn entry(n: u32) -> Entry {
         let [_, a, b, c] = n.to_be_bytes();
         let server = Endpoint::v4([10, a, b, c], 7777);
-        Entry {
-            finding: Finding::of_exchange(Id::Sqp.info().steps[0].rules.unanswered.expect("it has one")),
-            file: 0,
-            frame: 1,
-            cause_file: None,
-            protocol: Id::Sqp,
-            message: None,
-            server,
-            client: server,
-            level: Level::High,
-            file_offset: None,
-            exchange: None,
-            marked: Default::default(),
-            dropped: 0,
-            count: 1,
-            fingerprint: Default::default(),
-            excused: None,
-        }
+        let rule = Id::Sqp.info().steps[0].rules.unanswered.expect("it has one");
+        Entry::new(Finding::of_exchange(rule), Id::Sqp, [server; 2])
     }
 
     /// The verdict on that many findings of this rule, each of another server.

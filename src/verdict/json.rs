@@ -1,11 +1,12 @@
-//! The verdict as records: `finding`, `rule`, then the `summary`.
+//! The verdict as records: `finding`, `rule`, then the `summary`; and its findings as rows of CSV.
 
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::escape::harmless;
-use crate::report::TotalsRecord;
+use crate::report::{Layout, Style, TotalsRecord};
 use crate::terms;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use std::io::{self, Write};
 
 /// A rule that a packet or an exchange breaks, with all that is known of it: what check writes.
@@ -147,4 +148,27 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     verdict.finding_records().try_for_each(|finding| writeln!(out, "{},", harmless(&finding)))?;
     verdict.rules.iter().try_for_each(|r| writeln!(out, "{},", harmless(&r.record())))?;
     writeln!(out, "{}]", harmless(&verdict.summary_record()))
+}
+
+/// The columns of findings, named by the keys of the records where these have them.
+const COLUMNS: &str = "file,frame,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
+                       exchange,message,count,caused_by,excused";
+
+/// Writes a row for each finding that is listed, with a row of names first.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn csv(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let (layout, mut text) = (Layout::of(Style::Csv), String::new());
+    layout.head(&mut text, COLUMNS.split(','));
+    for finding in verdict.finding_records() {
+        let excused = if finding.baseline { Some("baseline") } else { finding.suppressed };
+        let mut record = json!(finding);
+        record["excused"] = excused.into();
+        record["caused_by"] = finding.caused_by.map(|cause| cause.rule).into();
+        layout.record(&mut text, COLUMNS, &record);
+        out.write_all(text.as_bytes())?;
+        text.clear();
+    }
+    out.write_all(text.as_bytes())
 }

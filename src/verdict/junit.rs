@@ -8,10 +8,11 @@
 //! A test has one name and one result over all captures, whatever the captures are called: readers compare runs by name,
 //! and keep the first of two tests of the same name.
 
-use super::github::{address, told};
-use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
+use super::annotations::{address, told};
+use super::{Entry, Outcome, RuleResult, Verdict};
 use crate::escape::shown;
 use crate::protocols::Id;
+use crate::report::count;
 use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
 use quick_xml::events::{BytesDecl, BytesText, Event};
@@ -45,26 +46,48 @@ pub fn junit(
     limit: Option<Severity>,
 ) -> io::Result<()> {
     let run = Run::new(verdict, limit);
-    let suites = || verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.itself()]);
-    let mut all = Tally::default();
-    suites().for_each(|suite| all.add(&suite.tally()));
+    let suites = verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.itself()]);
+    let suites: Vec<_> = suites.collect();
+    let mut counts = tally(suites.iter().flat_map(|suite| &suite.cases));
+    if style == JunitStyle::Jenkins {
+        counts.retain(|(name, _)| *name != "skipped");
+    }
     let start = verdict.totals.span.and_then(|(first, _)| first.nanos());
     let second = start.and_then(|n| jiff::Timestamp::from_second(n.div_euclid(1_000_000_000)).ok());
-    let sheet = Sheet { style, start: second.map(|s| s.to_string()) };
+    let start = second.map(|second| ("timestamp", second.to_string()));
     let mut xml = Writer::new_with_indent(&mut *out, b' ', 1);
     xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let mut root = xml.create_element("testsuites").with_attribute(("name", "qdissect"));
-    for (name, value) in all.attributes() {
-        if name != "skipped" || style == JunitStyle::Common {
-            root = root.with_attribute((name, value.as_str()));
+    let root = xml.create_element("testsuites").with_attribute(("name", "qdissect"));
+    let root = root.with_attributes(counts.iter().map(pair));
+    root.with_attributes(start.iter().filter(|_| style == JunitStyle::Common).map(pair))
+        .with_attribute(TIME)
+        .write_inner_content(|xml| {
+            suites.iter().try_for_each(|suite| suite.write(xml, style, start.as_ref()))
+        })?;
+    writeln!(out)
+}
+
+/// The name and the value of an attribute.
+type Attribute = (&'static str, String);
+
+fn pair((name, value): &Attribute) -> (&str, &str) {
+    (name, value)
+}
+
+/// Number of tests, and how many ended in each way but passing.
+fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Attribute> {
+    let [mut tests, mut failures, mut errors, mut skipped] = [0; 4];
+    for case in cases {
+        tests += 1;
+        match case.ending {
+            Ending::Passed => {}
+            Ending::Skipped { .. } => skipped += 1,
+            Ending::Failed { .. } => failures += 1,
+            Ending::Error { .. } => errors += 1,
         }
     }
-    if let Some(start) = sheet.start.as_ref().filter(|_| style == JunitStyle::Common) {
-        root = root.with_attribute(("timestamp", start.as_str()));
-    }
-    root.with_attribute(TIME)
-        .write_inner_content(|xml| suites().try_for_each(|suite| sheet.suite(xml, &suite)))?;
-    writeln!(out)
+    let counts = [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)];
+    counts.map(|(name, n): (_, usize)| (name, n.to_string())).into()
 }
 
 /// How a test ended.
@@ -90,45 +113,6 @@ struct Case {
 struct Suite {
     name: String,
     cases: Vec<Case>,
-}
-
-impl Suite {
-    fn tally(&self) -> Tally {
-        let mut tally = Tally { tests: self.cases.len(), ..Tally::default() };
-        for case in &self.cases {
-            match case.ending {
-                Ending::Passed => {}
-                Ending::Skipped { .. } => tally.skipped += 1,
-                Ending::Failed { .. } => tally.failures += 1,
-                Ending::Error { .. } => tally.errors += 1,
-            }
-        }
-        tally
-    }
-}
-
-/// Number of tests, and how many ended in each way but passing.
-#[derive(Default)]
-struct Tally {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
-}
-
-impl Tally {
-    fn add(&mut self, other: &Tally) {
-        self.tests += other.tests;
-        self.failures += other.failures;
-        self.errors += other.errors;
-        self.skipped += other.skipped;
-    }
-
-    fn attributes(&self) -> [(&'static str, String); 4] {
-        let Tally { tests, failures, errors, skipped } = self;
-        [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)]
-            .map(|(name, n)| (name, n.to_string()))
-    }
 }
 
 /// The verdict by protocol and rule.
@@ -166,7 +150,7 @@ impl<'a> Run<'a> {
         let (failing, others): (Vec<&Entry>, Vec<&Entry>) = found.iter().copied().partition(|e| fails(e));
         let ending = match failing.iter().map(|e| e.finding.severity).max() {
             Some(kind) => {
-                let message = format!("{}: {}", findings(failing.len()), rule.title);
+                let message = format!("{}: {}", count(failing.len() as u64, "finding"), rule.title);
                 Ending::Failed { message, kind, text: self.listed(&failing) + &source(rule) }
             }
             None if others.iter().any(|e| e.counts()) => Ending::Passed,
@@ -199,7 +183,7 @@ impl<'a> Run<'a> {
                 ..2 => String::new(),
                 _ => format!("{}: ", legal(self.verdict.file(e))),
             };
-            let excuse = e.excused.as_ref().map(|e| format!("; {}", reason(e))).unwrap_or_default();
+            let excuse = e.excused.as_ref().map(|e| format!("; {}", e.text(legal))).unwrap_or_default();
             text.push_str(&format!("{} {capture}{}{excuse}\n", e.finding.severity.name(), told(e)));
         }
         if found.len() > LISTED {
@@ -219,43 +203,27 @@ impl<'a> Run<'a> {
                 Ending::Error { message: format!("Not everything could be read.{unread}") }
             }
         };
-        let case =
-            |name: &str, ending| Case { name: name.to_owned(), file: None, ending, heard: String::new() };
         let heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
-        let mut cases = vec![Case { heard, ..case("capture", ending) }];
-        if let Some((kind, count)) = self.unlisted() {
-            let message = format!("{} that were counted, but not listed", findings(count));
-            cases.push(case(
-                "unlisted findings",
-                Ending::Failed { message: message.clone(), kind, text: message },
-            ));
+        let mut cases = vec![Case { name: "capture".to_owned(), file: None, ending, heard }];
+        if let Some((kind, n)) = self.unlisted() {
+            let message = format!("{} that were counted, but not listed", count(n, "finding"));
+            let ending = Ending::Failed { message: message.clone(), kind, text: message };
+            let name = "unlisted findings".to_owned();
+            cases.push(Case { name, file: None, ending, heard: String::new() });
         }
         Suite { name: "qdissect.run".to_owned(), cases }
     }
 
     /// The worst severity and the number of findings that fail the check without being listed.
-    fn unlisted(&self) -> Option<(Severity, usize)> {
-        let counts = &self.verdict.counts;
-        let all = [
-            (Severity::Error, counts.error),
-            (Severity::Warning, counts.warning),
-            (Severity::Note, counts.note),
-        ];
-        let listed = |severity| {
-            self.verdict.findings.iter().filter(|e| e.counts() && e.finding.severity == severity).count()
-        };
-        let left = all
-            .into_iter()
-            .filter(|(severity, _)| self.limit.is_some_and(|limit| *severity >= limit))
-            .map(|(severity, n)| (severity, usize::try_from(n).unwrap_or(usize::MAX)))
-            .map(|(severity, n)| (severity, n.saturating_sub(listed(severity))))
-            .filter(|(_, n)| *n > 0);
-        left.reduce(|worst, other| (worst.0, worst.1 + other.1))
+    fn unlisted(&self) -> Option<(Severity, u64)> {
+        let Verdict { findings, counts, .. } = self.verdict;
+        let failing = Severity::ALL.iter().filter(|s| self.limit.is_some_and(|limit| **s >= limit));
+        let left = failing.map(|&severity| {
+            let listed = findings.iter().filter(|e| e.counts() && e.finding.severity == severity).count();
+            (severity, counts.of(severity).saturating_sub(listed as u64))
+        });
+        left.filter(|(_, n)| *n > 0).reduce(|worst, other| (worst.0, worst.1 + other.1))
     }
-}
-
-fn findings(n: usize) -> String {
-    if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") }
 }
 
 /// Why no finding counts, where that is because they are excused.
@@ -263,7 +231,7 @@ fn excused(found: &[&Entry]) -> Option<String> {
     let mut whys: Vec<String> = vec![];
     let mut more = false;
     for excuse in found.iter().filter_map(|e| e.excused.as_ref()) {
-        let why = reason(excuse);
+        let why = excuse.text(legal);
         match whys.contains(&why) {
             false if whys.len() < LISTED => whys.push(why),
             known => more |= !known,
@@ -271,13 +239,6 @@ fn excused(found: &[&Entry]) -> Option<String> {
     }
     whys.extend(more.then(|| "and others".to_owned()));
     Some(whys.join("; ")).filter(|whys| !whys.is_empty())
-}
-
-fn reason(excuse: &Excuse) -> String {
-    match excuse {
-        Excuse::Baseline => "known: it stands in the baseline".to_owned(),
-        Excuse::Suppressed(why) => format!("suppressed: {}", legal(why)),
-    }
 }
 
 /// The source of what the rule demands.
@@ -297,41 +258,32 @@ fn characters(text: &str) -> String {
     text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
 }
 
-/// How the file is laid out.
-struct Sheet {
-    style: JunitStyle,
-    /// The lowest time stamp of the captures, to the second.
-    start: Option<String>,
-}
-
-impl Sheet {
-    fn suite<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite) -> io::Result<()> {
-        let mut element = xml.create_element("testsuite").with_attribute(("name", suite.name.as_str()));
-        for (name, value) in suite.tally().attributes() {
-            element = element.with_attribute((name, value.as_str()));
-        }
-        element = element.with_attribute(TIME);
-        if let Some(start) = &self.start {
-            element = element.with_attribute(("timestamp", start.as_str()));
-        }
-        element.write_inner_content(|xml| suite.cases.iter().try_for_each(|c| self.case(xml, suite, c)))?;
+impl Suite {
+    /// Writes it; `start` is the lowest time stamp of the captures, to the second.
+    fn write<W: Write>(
+        &self,
+        xml: &mut Writer<W>,
+        style: JunitStyle,
+        start: Option<&Attribute>,
+    ) -> io::Result<()> {
+        let element = xml.create_element("testsuite").with_attribute(("name", self.name.as_str()));
+        let element = element.with_attributes(tally(self.cases.iter()).iter().map(pair));
+        let element = element.with_attribute(TIME).with_attributes(start.map(pair));
+        element.write_inner_content(|xml| self.cases.iter().try_for_each(|c| self.case(xml, style, c)))?;
         Ok(())
     }
 
-    fn case<W: Write>(&self, xml: &mut Writer<W>, suite: &Suite, case: &Case) -> io::Result<()> {
-        let mut element = xml
+    fn case<W: Write>(&self, xml: &mut Writer<W>, style: JunitStyle, case: &Case) -> io::Result<()> {
+        let file = case.file.as_deref().filter(|_| style == JunitStyle::Common).map(|name| ("file", name));
+        let element = xml
             .create_element("testcase")
-            .with_attribute(("name", case.name.as_str()))
-            .with_attribute(("classname", suite.name.as_str()))
-            .with_attribute(TIME);
-        if let Some(name) = case.file.as_deref().filter(|_| self.style == JunitStyle::Common) {
-            element = element.with_attribute(("file", name));
-        }
+            .with_attributes([("name", case.name.as_str()), ("classname", self.name.as_str()), TIME])
+            .with_attributes(file);
         if case.ending == Ending::Passed && case.heard.is_empty() {
             element.write_empty()?;
-            return Ok(());
+        } else {
+            element.write_inner_content(|xml| result(xml, case))?;
         }
-        element.write_inner_content(|xml| result(xml, case))?;
         Ok(())
     }
 }

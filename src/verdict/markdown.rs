@@ -2,13 +2,12 @@
 //!
 //! Text from outside stands in code spans, so that no mentions, links or HTML are made of it.
 
-use super::{Entry, Excuse, Outcome, Verdict};
-use crate::check::Counts;
+use super::{Entry, Outcome, Verdict};
 use crate::docs::page_of;
 use crate::escape::shown;
 use crate::protocols::Id;
 use crate::report::{MORE_MEMORY, count, dropped_remark};
-use crate::rule::Rule;
+use crate::rule::{Rule, Severity};
 use std::io::{self, Write};
 
 /// A row of a table.
@@ -70,9 +69,9 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 /// Writes a row for each server with findings that count and are listed, the worst first.
 fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.worst_servers().into_iter().map(|s| {
-        let Counts { error, warning, note } = s.counts;
-        let protocol = s.protocol.info().name.to_owned();
-        vec![code(&s.server.to_string()), protocol, error.to_string(), warning.to_string(), note.to_string()]
+        let mut row = vec![code(&s.server.to_string()), s.protocol.info().name.to_owned()];
+        row.extend(Severity::ALL.iter().map(|severity| s.counts.of(*severity).to_string()));
+        row
     });
     table(out, "Servers", &["server", "protocol", "errors", "warnings", "notes"], rows)
 }
@@ -90,13 +89,8 @@ fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.listed().filter_map(|e| {
-        let why = match e.excused.as_ref()? {
-            Excuse::Baseline => "it stands in the baseline".to_owned(),
-            Excuse::Suppressed(reason) => format!("suppressed: {}", code(reason)),
-        };
-        let mut row = brief(verdict, e);
-        row.push(why);
-        Some(row)
+        let why = e.excused.as_ref()?.text(code);
+        Some(brief(verdict, e, why.strip_prefix("known: ").unwrap_or(&why)))
     });
     table(out, "Excused", &["severity", "rule", "what", "capture", "frame", "why"], rows)
 }
@@ -104,18 +98,16 @@ fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn symptoms(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.listed().filter(|e| e.excused.is_none()).filter_map(|e| {
         let (rule, cause) = (e.finding.caused_by?.rule, e.cause()?);
-        let mut row = brief(verdict, e);
-        row.push(cause.replacen(rule.id, &linked(rule), 1));
-        Some(row)
+        Some(brief(verdict, e, &cause.replacen(rule.id, &linked(rule), 1)))
     });
     let head = ["severity", "rule", "what", "capture", "frame", "caused by"];
     table(out, "Caused by findings above, and not counted", &head, rows)
 }
 
-/// Severity, rule, text, capture and frame.
-fn brief(verdict: &Verdict, e: &Entry) -> Row {
-    let severity = e.finding.severity.name().to_owned();
-    vec![severity, linked(e.rule()), plain(&e.text()), code(verdict.file(e)), e.frame.to_string()]
+/// Severity, rule, text, capture and frame, and a last cell.
+fn brief(verdict: &Verdict, e: &Entry, last: &str) -> Row {
+    let (severity, frame) = (e.finding.severity.name().to_owned(), e.frame.to_string());
+    vec![severity, linked(e.rule()), plain(&e.text()), code(verdict.file(e)), frame, last.to_owned()]
 }
 
 /// Writes what could not be read, kept or listed.

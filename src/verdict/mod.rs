@@ -9,32 +9,24 @@
 //! [`Check`] gathers findings; every format is a function of the finished [`Verdict`], so that one pass over the captures
 //! serves any number of formats. Each format escapes text from the network for its own output.
 
+mod annotations;
 mod collect;
 mod coverage;
-mod csv;
 mod fingerprint;
-mod github;
-mod gitlab;
 mod json;
 mod junit;
 mod kept;
 mod markdown;
-mod order;
 pub(crate) mod path;
 mod sarif;
 #[cfg(feature = "page")]
 mod table;
-mod unanswered;
-#[cfg(feature = "page")]
-mod wrap;
 
+pub use annotations::{github, gitlab, step_summary};
 pub use collect::Check;
 pub use coverage::{Coverage, Evidence, Marks};
-pub use csv::csv;
 pub use fingerprint::{Fingerprint, Fingerprints};
-pub use github::{github, step_summary};
-pub use gitlab::gitlab;
-pub use json::{FindingRecord, ResultRecord, json, ndjson};
+pub use json::{FindingRecord, ResultRecord, csv, json, ndjson};
 pub use junit::{JunitStyle, junit};
 pub use kept::ServerCounts;
 pub use markdown::markdown;
@@ -50,6 +42,7 @@ use crate::report::{Totals, count};
 use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
+use std::cmp::Reverse;
 
 /// Most findings kept in full, the worst of them; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
@@ -57,6 +50,9 @@ pub const MAX_FINDINGS: usize = 50_000;
 pub const MAX_MARKED: usize = 32;
 /// Most captures whose names and facts are kept; further captures share an entry after them, which is named so.
 pub const MAX_FILES: usize = 4_096;
+
+/// Most rules named in the line about findings that are not listed.
+const NAMED: usize = 12;
 
 /// A finding with its place in the capture and in the conversation.
 #[derive(Clone, Debug)]
@@ -100,7 +96,7 @@ pub struct Entry {
 pub type Key = (usize, u64, &'static str);
 
 /// Why a finding does not fail the check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Excuse {
     /// It stands in the baseline.
     Baseline,
@@ -108,7 +104,39 @@ pub enum Excuse {
     Suppressed(String),
 }
 
+impl Excuse {
+    /// What reports say of it; `escape` makes the user's reason harmless there.
+    fn text(&self, escape: impl Fn(&str) -> String) -> String {
+        match self {
+            Excuse::Baseline => "known: it stands in the baseline".to_owned(),
+            Excuse::Suppressed(reason) => format!("suppressed: {}", escape(reason)),
+        }
+    }
+}
+
 impl Entry {
+    /// An entry of the first frame, recognised for certain, with nothing else that is known of it.
+    fn new(finding: Finding, protocol: Id, [client, server]: [Endpoint; 2]) -> Entry {
+        Entry {
+            finding,
+            file: 0,
+            frame: 1,
+            cause_file: None,
+            protocol,
+            message: None,
+            server,
+            client,
+            level: Level::High,
+            file_offset: None,
+            exchange: None,
+            marked: ArrayVec::new(),
+            dropped: 0,
+            count: 1,
+            fingerprint: Fingerprint::default(),
+            excused: None,
+        }
+    }
+
     /// Whether it counts: it is no symptom, and not excused.
     pub fn counts(&self) -> bool {
         self.finding.counts() && self.excused.is_none()
@@ -141,6 +169,26 @@ impl Entry {
         match self.dropped {
             0 => self.finding.to_string(),
             n => format!("{} (the capture dropped {})", self.finding, count(n, "packet")),
+        }
+    }
+
+    /// Its bytes and its field: `, payload bytes 19..24 (server_info.server_name)`.
+    fn place(&self) -> String {
+        let Some(span) = self.finding.span else { return ", exchange".to_owned() };
+        let field = self.finding.path().map(|path| format!(" ({path})")).unwrap_or_default();
+        format!(", payload bytes {}..{}{field}", span.start, span.end)
+    }
+
+    /// Protocol, server and client.
+    fn parties(&self) -> String {
+        format!("{} server {}, client {}", self.protocol.info().name, self.server, self.client)
+    }
+
+    /// Says how often it was found, if more than once.
+    fn times(&self) -> String {
+        match self.count {
+            ..2 => String::new(),
+            n => format!("; said once for this server, {n} times in all"),
         }
     }
 }
@@ -222,9 +270,7 @@ pub struct Verdict {
 impl Verdict {
     /// Whether a finding that counts is at least as bad as `limit`.
     pub fn fails(&self, limit: Severity) -> bool {
-        let Counts { error, warning, note } = self.counts;
-        let at = |severity, n| severity >= limit && n > 0;
-        at(Severity::Error, error) || at(Severity::Warning, warning) || at(Severity::Note, note)
+        Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
     /// Share of a protocol's rules that were checked, in percent; `None` where it was not seen.
@@ -260,5 +306,73 @@ impl Verdict {
     /// Name of the capture that an entry comes from.
     pub fn file(&self, entry: &Entry) -> &str {
         self.files.get(entry.file).map_or("-", |(name, _)| name)
+    }
+
+    /// The findings that are listed, in the order found: those at or above [`Verdict::show`].
+    pub fn listed(&self) -> impl Iterator<Item = &Entry> {
+        self.findings.iter().filter(|e| e.finding.severity >= self.show)
+    }
+
+    /// The findings that are listed, excused findings after all others, and the worst first.
+    pub fn worst_first(&self) -> Vec<&Entry> {
+        let mut all: Vec<_> = self.listed().collect();
+        all.sort_by_key(|e| (e.excused.is_some(), Reverse(e.finding.severity))); // stable: as found within each
+        all
+    }
+
+    /// The same findings without symptoms, in blocks: findings that repeat a rule at a server are together with the first
+    /// of them, which stands first.
+    #[cfg(feature = "page")]
+    fn blocks(&self) -> Vec<Vec<&Entry>> {
+        let mut at = HashMap::new();
+        let mut blocks: Vec<Vec<&Entry>> = vec![];
+        for e in self.worst_first().into_iter().filter(|e| e.finding.counts()) {
+            let key = (e.rule().id, e.finding.severity, e.server, e.protocol, e.excused.as_ref());
+            let block = *at.entry(key).or_insert_with(|| {
+                blocks.push(vec![]);
+                blocks.len() - 1
+            });
+            blocks[block].push(e);
+        }
+        blocks
+    }
+
+    /// The servers of the findings that are listed and count, the worst first, with the counts of all their findings.
+    fn worst_servers(&self) -> Vec<&ServerCounts> {
+        let severities = Severity::ALL.iter().filter(|severity| **severity >= self.show);
+        let listed = |s: &&ServerCounts| severities.clone().any(|severity| s.counts.of(*severity) > 0);
+        let mut all: Vec<_> = self.servers.iter().filter(listed).collect();
+        all.sort_by_key(|s| Reverse((s.counts.error, s.counts.warning, s.counts.note))); // stable: as found
+        all
+    }
+
+    /// How many findings that count are less severe than what is listed, by rule; `None` where there are none.
+    fn below(&self) -> Option<String> {
+        let mut rules: HashMap<&str, u64> = HashMap::new();
+        for e in self.findings.iter().filter(|e| e.counts() && e.finding.severity < self.show) {
+            *rules.entry(e.rule().id).or_default() += 1;
+        }
+        let mut rules: Vec<_> = rules.into_iter().collect();
+        let all: u64 = rules.iter().map(|(_, n)| n).sum();
+        rules.sort_by_key(|&(id, n)| (Reverse(n), id));
+        let are = if all == 1 { "is" } else { "are" };
+        let (all_text, show) = (count(all, "finding"), self.show.name());
+        let mut named: Vec<_> = rules.iter().take(NAMED).map(|(id, n)| format!("{id} {n}")).collect();
+        if let more @ 1.. = rules.len().saturating_sub(NAMED) {
+            named.push(format!("and of {}", count(more as u64, "further rule")));
+        }
+        let named = named.join(", ");
+        (all > 0)
+            .then(|| format!("{all_text} below {show} {are} not listed (--show note lists all): {named}"))
+    }
+
+    /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
+    fn sums(&self) -> String {
+        let counts = Severity::ALL.iter().map(|s| count(self.counts.of(*s), s.name()));
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let excused = [(self.known, "known (baseline)"), (self.suppressed, "suppressed")];
+        let excused = excused.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
+        let excused = excused.collect::<Vec<_>>().join(", ");
+        if excused.is_empty() { counts } else { format!("{counts}; {excused}") }
     }
 }

@@ -3,13 +3,13 @@
 //! Two readers demand what excludes each other. The standard (3.30.1) says that a region of a binary file counts bytes and
 //! has no lines; GitHub reads nothing but lines. So there are two styles, and a file never has both.
 
-mod descriptor;
-
-use super::{Entry, Excuse, MAX_FILES, Outcome, Verdict, path};
+use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
+use crate::docs::{escaped, page_of, paragraph};
 use crate::escape::harmless;
+use crate::protocols::Id;
 use crate::report::count;
-use crate::rule::Rule;
+use crate::rule::{Rule, Severity};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hashbrown::HashMap;
@@ -30,6 +30,8 @@ const MAX_RESULTS: usize = 25_000;
 const MAX_RELATED: usize = 100;
 /// Most symptoms linked in the message of their cause.
 const MAX_LINKS: usize = 5;
+/// Most characters that GitHub takes for a description.
+const MAX_TEXT: usize = 1024;
 /// The name of standard input.
 const STDIN: &str = "-";
 
@@ -51,7 +53,7 @@ pub enum SarifStyle {
 pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::Result<()> {
     let (results, left_out) = chosen(verdict);
     let mut run = Run::new(verdict, style, &results);
-    let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor::descriptor(rule)).collect();
+    let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor(rule)).collect();
     let tool = json!({ "driver": {
         "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOME,
         "rules": rules,
@@ -82,20 +84,18 @@ fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
 /// How the run went: it is successful if it read all that it was to read, whatever it found.
 fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     let mut notes = vec![];
+    let mut note = |level, text: String| notes.push(json!({ "level": level, "message": { "text": text } }));
     if !verdict.totals.complete {
         let text = "Not everything could be read: the verdict is about the readable part.";
-        notes.push(json!({ "level": "error", "message": { "text": text } }));
+        note("error", text.to_owned());
     }
-    for u in &verdict.totals.unread {
-        let text = format!("{}: {}.", u.file, u.why);
-        notes.push(json!({ "level": "error", "message": { "text": text } }));
-    }
+    verdict.totals.unread.iter().for_each(|u| note("error", format!("{}: {}.", u.file, u.why)));
     if left_out > 0 {
-        let text = format!("{} counted, but not among the results.", count(left_out, "further finding"));
-        notes.push(json!({ "level": "warning", "message": { "text": text } }));
+        let more = count(left_out, "further finding");
+        note("warning", format!("{more} counted, but not among the results."));
     }
     if let Some(below) = verdict.below() {
-        notes.push(json!({ "level": "note", "message": { "text": format!("{below}.") } }));
+        note("note", format!("{below}."));
     }
     let mut record = json!({ "executionSuccessful": verdict.totals.complete });
     if !notes.is_empty() {
@@ -103,9 +103,6 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     }
     record
 }
-
-/// Capture, frame and rule of a finding, by which symptoms name their cause.
-type Place = (usize, u64, &'static str);
 
 /// A capture as results refer to it.
 struct Capture {
@@ -126,7 +123,7 @@ struct Run<'a> {
     at: HashMap<&'static str, usize>,
     captures: Vec<Capture>,
     /// Symptoms by the place of their cause, in the order found.
-    symptoms: HashMap<Place, Vec<&'a Entry>>,
+    symptoms: HashMap<Key, Vec<&'a Entry>>,
     /// Whether any finding stands in a baseline: then every result says whether it does.
     baseline: bool,
     /// Whether any finding is suppressed: then every result says whether it is.
@@ -249,18 +246,13 @@ fn region(e: &Entry) -> Option<Value> {
 
 /// Where a finding stands in the conversation: `frame 12/sqp/server_info.port`.
 fn logical(e: &Entry) -> Value {
-    let (frame, protocol) = (e.frame, e.protocol.info().name);
-    match (e.finding.path(), e.finding.span) {
-        (Some(field), _) => {
-            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}/{field}"), "kind": "member" })
-        }
-        (None, Some(_)) => {
-            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}"), "kind": "datagram" })
-        }
-        (None, None) => {
-            json!({ "fullyQualifiedName": format!("frame {frame}/{protocol}"), "kind": "exchange" })
-        }
-    }
+    let (field, kind) = match (e.finding.path(), e.finding.span) {
+        (Some(field), _) => (format!("/{field}"), "member"),
+        (None, Some(_)) => (String::new(), "datagram"),
+        (None, None) => (String::new(), "exchange"),
+    };
+    let name = format!("frame {}/{}{field}", e.frame, e.protocol.info().name);
+    json!({ "fullyQualifiedName": name, "kind": kind })
 }
 
 /// Further facts about a finding.
@@ -274,30 +266,132 @@ fn properties(e: &Entry) -> Value {
 
 /// A finding in one sentence without its full stop. The text is qdissect's own: nothing in it comes from outside.
 pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
-    let f = &e.finding;
-    let mut text = format!("frame {}: {}", e.frame, e.text());
-    if let Some(field) = f.path().filter(|_| f.needs == 0) {
-        let _ = write!(text, " ({field})"); // a field that is too short is named in the text itself
-    }
-    text.push_str(&bytes.unwrap_or_default());
-    let _ = write!(text, "; {} server {}, client {}", e.protocol.info().name, e.server, e.client);
-    let _ = write!(text, "; at fault: {}", f.fault.name());
-    if e.count > 1 {
-        let _ = write!(text, "; said once for this server, {} times in all", e.count);
-    }
-    text
+    // A field that is too short is named in the text itself.
+    let field = e.finding.path().filter(|_| e.finding.needs == 0).map(|field| format!(" ({field})"));
+    let (field, bytes) = (field.unwrap_or_default(), bytes.unwrap_or_default());
+    let (frame, what, fault) = (e.frame, e.text(), e.finding.fault.name());
+    format!("frame {frame}: {what}{field}{bytes}; {}; at fault: {fault}{}", e.parties(), e.times())
 }
 
 /// The marked bytes as hex, with their place in the payload.
 fn bytes(e: &Entry) -> Option<String> {
     let span = e.finding.span?;
-    let mut text = format!(", payload bytes {}..{}", span.start, span.end);
-    for (i, byte) in e.marked.iter().enumerate() {
-        let _ = write!(text, "{}{byte:02x}", if i == 0 { ": " } else { " " });
+    let place = format!(", payload bytes {}..{}", span.start, span.end);
+    if e.marked.is_empty() {
+        return Some(place);
     }
-    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len());
-    if more > 0 && !e.marked.is_empty() {
-        let _ = write!(text, " and {more} more");
+    let digits: Vec<_> = e.marked.iter().map(|byte| format!("{byte:02x}")).collect();
+    let more = match usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len()) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!("{place}: {}{more}", digits.join(" ")))
+}
+
+/// The `reportingDescriptor` of a rule.
+fn descriptor(rule: &Rule) -> Value {
+    let cite = &rule.cite;
+    let why = paragraph(rule.why);
+    let link = Some(cite.url).filter(|url| url.starts_with("https://"));
+    let (doc, section) = (escaped(cite.doc), escaped(cite.section));
+    let mut plain = format!("{}, {}", cite.doc, cite.section);
+    let mut marked = format!("{doc}, {section}");
+    if let Some(url) = link {
+        plain = format!("{plain}: {url}");
+        marked = format!("[{doc}](<{url}>), {section}");
     }
-    Some(text)
+    json!({
+        "id": rule.id, "name": rule.slug(),
+        "shortDescription": { "text": rule.title },
+        "fullDescription": { "text": cut(&why) },
+        "help": {
+            "text": format!("{why}\n\nSource: {plain}"), "markdown": format!("{why}\n\nSource: {marked}"),
+        },
+        "helpUri": page_of(rule),
+        "defaultConfiguration": { "level": rule.severity.name() },
+        "properties": rule_properties(rule),
+    })
+}
+
+/// The properties that GitHub reads. The precision is high because a finding is what the bytes say, not a guess.
+fn rule_properties(rule: &Rule) -> Value {
+    let mut tags = vec![Id::of_rule(rule).map_or("general", |id| id.info().name)];
+    if rule.ratio || rule.id.contains("-SEC-") {
+        tags.push("security");
+    }
+    let severity = match rule.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "recommendation",
+    };
+    let mut record = json!({ "tags": tags, "precision": "high", "problem.severity": severity });
+    if rule.ratio {
+        record["security-severity"] = amplification(rule.severity).into();
+    }
+    record
+}
+
+/// The base score of CVSS 3.1 for an attack over the network that harms nothing but availability: with high impact; with
+/// low impact; with low impact and hard to bring about.
+const fn amplification(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "7.5",
+        Severity::Warning => "5.3",
+        Severity::Note => "3.7",
+    }
+}
+
+/// The beginning of a text, as long as a description may be, up to the end of a word.
+fn cut(text: &str) -> String {
+    if text.chars().count() <= MAX_TEXT {
+        return text.to_owned();
+    }
+    let room: String = text.chars().take(MAX_TEXT - 1).collect();
+    let whole = room.rsplit_once(' ').map_or(room.as_str(), |(whole, _)| whole);
+    format!("{whole}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_has_what_github_asks_for() {
+        for rule in crate::protocols::rules() {
+            let d = descriptor(rule);
+            for text in ["/shortDescription/text", "/fullDescription/text", "/help/text", "/help/markdown"] {
+                let text = d.pointer(text).and_then(Value::as_str).unwrap_or_default();
+                assert!(!text.is_empty(), "{}", rule.id);
+                // What SARIF takes for a placeholder or, in plain text, for a link.
+                assert!(!text.contains(['{', '}']), "{}: {text}", rule.id);
+            }
+            let full = d["fullDescription"]["text"].as_str().unwrap_or_default();
+            assert!(full.chars().count() <= MAX_TEXT, "{}", rule.id);
+            assert!(!d["help"]["text"].as_str().unwrap_or_default().contains("]("), "{}", rule.id);
+            let page = format!("/docs/rules/index.html#{}", rule.id.to_lowercase());
+            assert!(d["helpUri"].as_str().is_some_and(|uri| uri.ends_with(&page)), "{}", rule.id);
+            let security = d["properties"].get("security-severity");
+            assert_eq!(security.is_some(), rule.ratio, "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn a_long_text_ends_behind_a_word_that_fits() {
+        let words = "é".repeat(9) + " ";
+        let long = words.repeat(200);
+        let short = cut(long.trim_end());
+        assert!(short.chars().count() <= MAX_TEXT && short.chars().count() > MAX_TEXT - 20, "{short}");
+        assert!(short.ends_with("é…") && !short.contains(" …"), "{short}");
+        assert_eq!(cut(&"a".repeat(MAX_TEXT)), "a".repeat(MAX_TEXT));
+        assert!(cut(&"a".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
+        assert!(cut(&"é".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
+    }
+
+    #[test]
+    fn amplification_is_a_number_between_nought_and_ten() {
+        for severity in [Severity::Note, Severity::Warning, Severity::Error] {
+            let score: f64 = amplification(severity).parse().unwrap_or(-1.0);
+            assert!((0.1..=10.0).contains(&score), "{severity:?}");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! The verdict for people: failures first, each finding in several lines as compilers print them, or in one line.
 
-use super::wrap::wrapped;
-use super::{Entry, Excuse, Key, Outcome, ServerCounts, Verdict};
+use super::{Entry, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
 use crate::escape::shown;
 use crate::report::screen::style;
@@ -11,6 +10,7 @@ use anstyle::Style;
 use hashbrown::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
 
 /// Columns of a line of bytes that hold no bytes: the text before them, and "… and 65535 more" after them.
 const BESIDE: usize = 22;
@@ -64,6 +64,27 @@ impl Page<'_> {
     }
 }
 
+/// A text in lines of at most `width` columns, broken between words; all lines but the first are indented. A longer word
+/// has a line of its own.
+fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut lines = vec![];
+    let (mut line, mut columns) = (String::new(), 0);
+    for word in text.split(' ') {
+        let (begun, wide) = (!line.trim_start().is_empty(), word.width());
+        if begun && columns + 1 + wide > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            columns = indent;
+        } else if begun {
+            line.push(' ');
+            columns += 1;
+        }
+        line.push_str(word);
+        columns += wide;
+    }
+    lines.push(line);
+    lines
+}
+
 /// Writes the whole report, or with `quiet` only its end; with or without colours, in lines of `width` columns.
 ///
 /// # Errors
@@ -103,12 +124,12 @@ fn write_block(
             None => writeln!(page.out, "{}", page.paint(BOLD, &line))?,
         }
     }
-    page.marked("  -->", &format!("{}: frame {}{}", shown(verdict.file(e)), e.frame, place(e)))?;
+    page.marked("  -->", &format!("{}: frame {}{}", shown(verdict.file(e)), e.frame, e.place()))?;
     if let Some(line) = hex(e, page.width) {
         writeln!(page.out, "   {} {line}", page.paint(DIM, "|"))?;
     }
-    let who = format!("{} {}, client {}", e.protocol.info().name, e.server, e.client);
-    page.remark(&format!("{who}; at fault: {}", f.fault.name()))?;
+    let (protocol, fault) = (e.protocol.info().name, f.fault.name());
+    page.remark(&format!("{protocol} {}, client {}; at fault: {fault}", e.server, e.client))?;
     page.remark(&format!("source: {}, {}", f.rule.cite.doc, f.rule.cite.section))?;
     if e.count > 1 {
         page.remark(&format!("said once for this server; {} times in all", e.count))?;
@@ -117,10 +138,8 @@ fn write_block(
         page.remark(&line)?;
     }
     caused(page, block, symptoms)?;
-    match &e.excused {
-        Some(Excuse::Baseline) => page.remark("known: it stands in the baseline")?,
-        Some(Excuse::Suppressed(reason)) => page.remark(&format!("suppressed: {}", shown(reason)))?,
-        None => {}
+    if let Some(excuse) = &e.excused {
+        page.remark(&excuse.text(|why| shown(why).into_owned()))?;
     }
     writeln!(page.out)
 }
@@ -157,13 +176,6 @@ fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&En
         0 => Ok(()),
         more => page.remark(&format!("and {} caused", count(more as u64, "further finding"))),
     }
-}
-
-/// Field and bytes of a finding.
-fn place(e: &Entry) -> String {
-    let Some(span) = e.finding.span else { return ", exchange".to_owned() };
-    let field = e.finding.path().map(|p| format!(" ({p})")).unwrap_or_default();
-    format!(", payload bytes {}..{}{field}", span.start, span.end)
 }
 
 /// The marked bytes, as many as fit on a line.
@@ -273,11 +285,25 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             f.severity.name(),
             f.rule.id,
             e.text(),
-            place(e),
+            e.place(),
             e.protocol.info().name,
             e.server
         )?;
     }
     verdict.below().iter().filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out, "{}", verdict.sums())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_no_word_is_lost() {
+        assert_eq!(wrapped("one two  three", 100, 2), ["one two  three"]);
+        assert_eq!(wrapped("one two three four", 9, 2), ["one two", "  three", "  four"]);
+        assert_eq!(wrapped("a-very-long-word x", 5, 1), ["a-very-long-word", " x"]);
+        assert_eq!(wrapped("日本 語", 6, 0), ["日本", "語"], "these take two columns each");
+        assert_eq!(wrapped("", 5, 2), [""]);
+    }
 }

@@ -1,14 +1,20 @@
-//! The verdict as workflow commands of GitHub Actions, and as the summary of a job's step.
+//! The verdict as GitHub and GitLab show it beside the code: as workflow commands of GitHub Actions and the summary of a
+//! job's step, and as a code quality report of GitLab.
 //!
-//! The runner takes a line for a command where it starts with `::`, blanks aside, or where `##[` stands anywhere in it. So
+//! GitHub's runner takes a line for a command where it starts with `::`, blanks aside, or where `##[` stands anywhere in it. So
 //! every line begins with a word that qdissect gives, and text from outside is escaped.
+//!
+//! GitLab looks up a finding by a line, but a capture has no lines: the number of the frame takes the place of the line,
+//! and the description says so.
 
-use super::{Entry, Excuse, Verdict, markdown};
-use crate::check::Counts;
-use crate::escape::{is_hostile, shown};
+use super::sarif::sentence;
+use super::{Entry, Verdict, markdown, path};
+use crate::escape::{harmless, is_hostile, shown};
 use crate::report::count;
 use crate::rule::Severity;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -31,24 +37,16 @@ pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         let what = format!("Not everything could be read: the verdict is about the readable part.{unread}");
         writeln!(out, "::warning title=Incomplete::{}", data(&what))?;
     }
-    let mut left = Counts::default();
-    let Counts { error, warning, note } = verdict.counts;
-    let kinds = [
-        (Severity::Error, error, &mut left.error),
-        (Severity::Warning, warning, &mut left.warning),
-        (Severity::Note, note, &mut left.note),
-    ];
-    for (severity, all, left) in kinds {
+    let mut more = vec![];
+    for &severity in Severity::ALL {
         let taken = incomplete && severity == Severity::Warning;
         let foremost = foremost(verdict, severity, MOST - usize::from(taken));
         foremost.iter().try_for_each(|e| annotation(out, verdict.file(e), e))?;
-        *left = all.saturating_sub(foremost.len() as u64);
+        more.push((severity, verdict.counts.of(severity).saturating_sub(foremost.len() as u64)));
     }
-    if left.total() > 0 {
-        let Counts { error, warning, note } = left;
-        let more = [(error, "more error"), (warning, "more warning"), (note, "more note")];
-        let more = more.map(|(n, what)| count(n, what)).join(", ");
-        writeln!(out, "Without an annotation of their own: {more}.")?;
+    if more.iter().any(|(_, n)| *n > 0) {
+        let more: Vec<_> = more.iter().map(|(s, n)| count(*n, &format!("more {}", s.name()))).collect();
+        writeln!(out, "Without an annotation of their own: {}.", more.join(", "))?;
     }
     list(out, verdict)
 }
@@ -92,12 +90,9 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         writeln!(out, "::group::{} in all", count(listed.len() as u64, "finding"))?;
         for e in listed {
             let (severity, rule) = (e.finding.severity.name(), e.rule().id);
-            write!(out, "{severity} {rule} {}: {}", shown(verdict.file(e)), told(e))?;
-            match &e.excused {
-                Some(Excuse::Baseline) => writeln!(out, "; known: it stands in the baseline")?,
-                Some(Excuse::Suppressed(why)) => writeln!(out, "; suppressed: {}", shown(why))?,
-                None => writeln!(out)?,
-            }
+            let excuse = e.excused.as_ref().map(|e| format!("; {}", e.text(|why| shown(why).into_owned())));
+            let (file, excuse) = (shown(verdict.file(e)), excuse.unwrap_or_default());
+            writeln!(out, "{severity} {rule} {file}: {}{excuse}", told(e))?;
         }
         writeln!(out, "::endgroup::")?;
     }
@@ -112,23 +107,10 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 /// A finding in one line, without its rule and capture. The text is qdissect's own: nothing in it comes from outside.
 pub(super) fn told(e: &Entry) -> String {
-    let f = &e.finding;
     let message = e.message.map(|m| format!(" {m}")).unwrap_or_default();
-    let place = match f.span {
-        Some(span) => format!(", payload bytes {}..{}", span.start, span.end),
-        None => ", exchange".to_owned(),
-    };
-    let field = f.path().map(|p| format!(" ({p})")).unwrap_or_default();
-    let (protocol, server, client) = (e.protocol.info().name, e.server, e.client);
-    let mut line = format!("frame {}{message}: {}{place}{field}; at fault: ", e.frame, e.text());
-    line.push_str(&format!("{}; {protocol} server {server}, client {client}", f.fault.name()));
-    if e.count > 1 {
-        line.push_str(&format!("; said once for this server, {} times in all", e.count));
-    }
-    if let Some(cause) = e.cause() {
-        line.push_str(&format!("; caused by {cause}, and not counted"));
-    }
-    line
+    let cause = e.cause().map(|cause| format!("; caused by {cause}, and not counted")).unwrap_or_default();
+    let (frame, what, place, fault) = (e.frame, e.text(), e.place(), e.finding.fault.name());
+    format!("frame {frame}{message}: {what}{place}; at fault: {fault}; {}{}{cause}", e.parties(), e.times())
 }
 
 /// A file's name as programs look it up: unchanged, unless something in it is hostile.
@@ -148,41 +130,69 @@ fn property(text: &str) -> String {
 
 /// The verdict as Markdown for `$GITHUB_STEP_SUMMARY`: at most 1 MiB; a text that was cut says so.
 pub fn step_summary(verdict: &Verdict) -> String {
-    let mut page = Page { bytes: vec![], cut: false };
+    let mut page = vec![];
     let written = markdown(&mut page, verdict);
-    debug_assert!(written.is_ok(), "a page takes everything");
-    page.text()
+    debug_assert!(written.is_ok(), "memory takes everything");
+    cut(String::from_utf8_lossy(&page).into_owned())
 }
 
-/// Keeps as many bytes as a summary may have.
-struct Page {
-    bytes: Vec<u8>,
-    cut: bool,
-}
-
-impl Page {
-    /// The text, cut after its last whole line if it was too long.
-    fn text(mut self) -> String {
-        if self.cut {
-            self.bytes.truncate(MAX_SUMMARY - CUT.len());
-            let end = self.bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
-            self.bytes.truncate(end);
-            self.bytes.extend(CUT.bytes());
+/// The text, cut after its last whole line if it is too long.
+fn cut(text: String) -> String {
+    match text.as_bytes().get(..MAX_SUMMARY - CUT.len()) {
+        Some(head) if text.len() > MAX_SUMMARY => {
+            let end = head.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+            text.get(..end).unwrap_or_default().to_owned() + CUT
         }
-        String::from_utf8_lossy(&self.bytes).into_owned()
+        _ => text,
     }
 }
 
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = MAX_SUMMARY - self.bytes.len();
-        self.cut |= bytes.len() > room;
-        self.bytes.extend(bytes.iter().take(room));
-        Ok(bytes.len())
+/// Writes the findings that count as one array, for GitLab.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn gitlab(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+    let base = std::env::current_dir().ok();
+    let mut seen = HashSet::new();
+    for (i, e) in verdict.listed().filter(|e| e.counts()).enumerate() {
+        let path = path::relative(verdict.file(e), base.as_deref());
+        let record = json!({
+            "description": format!("{} in {}", e.rule().id, sentence(e, None)),
+            "check_name": e.rule().id,
+            "fingerprint": fingerprint(&path, e, &mut seen),
+            "severity": severity(e.finding.severity),
+            "location": { "path": path, "lines": { "begin": e.frame } },
+        });
+        write!(out, "{}{}", if i == 0 { "[" } else { ",\n" }, harmless(&record))?;
     }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    writeln!(out, "{}", if seen.is_empty() { "[]" } else { "]" })
+}
+
+/// One of the five severities of GitLab. `critical` and `blocker` are not used: they are for what stops a merge, which the
+/// exit code decides.
+const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "major",
+        Severity::Warning => "minor",
+        Severity::Note => "info",
     }
+}
+
+/// The fingerprint for GitLab, which merges the reports of all jobs and shows findings of equal fingerprints as one
+/// finding. So the path is part of it, and a number where the path is not enough.
+fn fingerprint(path: &str, e: &Entry, seen: &mut HashSet<String>) -> String {
+    let of = |number: u32| {
+        let mut hash = Sha256::new();
+        hash.update(path.as_bytes());
+        hash.update([0]);
+        hash.update(e.fingerprint.to_string().as_bytes());
+        if number > 0 {
+            hash.update(number.to_be_bytes());
+        }
+        let digits: [u8; 16] = hash.finalize().first_chunk().copied().unwrap_or_default();
+        format!("{:032x}", u128::from_be_bytes(digits))
+    };
+    (0..).map(of).find(|fingerprint| seen.insert(fingerprint.clone())).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -205,11 +215,7 @@ mod tests {
     #[test]
     fn a_page_is_cut_behind_a_whole_line_and_says_so() {
         let line = "| é |\n";
-        let mut page = Page { bytes: vec![], cut: false };
-        while !page.cut {
-            page.write_all(line.as_bytes()).expect("a page takes everything");
-        }
-        let text = page.text();
+        let text = cut(line.repeat(MAX_SUMMARY / line.len() + 1));
         assert!(text.len() <= MAX_SUMMARY && text.len() > MAX_SUMMARY - 2 * line.len());
         let whole = text.strip_suffix(CUT).expect("it says that it was cut");
         assert!(whole.lines().all(|l| l == line.trim_end()), "half a line is left");
@@ -217,9 +223,7 @@ mod tests {
 
     #[test]
     fn a_page_that_fits_is_left_alone() {
-        let mut page = Page { bytes: vec![], cut: false };
         let text = "x".repeat(MAX_SUMMARY);
-        page.write_all(text.as_bytes()).expect("a page takes everything");
-        assert!(page.text() == text);
+        assert!(cut(text.clone()) == text);
     }
 }

@@ -1,13 +1,17 @@
-//! Packets as rows of the fields that the user names: tshark's `-T fields`, and CSV and TSV.
+//! Packets and records as rows: of packets, the fields that the user names, as tshark's `-T fields` and as CSV and TSV; of
+//! records, the values of some keys.
 
 use super::recent_frames::{Missed, Recent};
-use super::{Report, Totals, Wants, secrets};
+use super::{Form, Output, Records, Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
+use crate::check::Finding;
 use crate::decode::{Notes, Span};
 use crate::escape::{guarded, quoted_cell, shown};
+use crate::exchange::Exchange;
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
+use serde_json::Value;
 use std::io::{self, Write};
 
 /// How much is gathered before it is written, in bytes.
@@ -73,6 +77,25 @@ impl Layout {
         self.cell(&[Printed { text: text.to_owned(), free: true }])
     }
 
+    /// Appends a row of a record: the values of these keys, between commas.
+    pub(crate) fn record(&self, out: &mut String, keys: &str, record: &Value) {
+        self.push(out, keys.split(',').map(|key| self.value(&record[key])));
+    }
+
+    /// A value of a record as a cell. Numbers have no exponent, and a list has blanks between its elements.
+    fn value(&self, value: &Value) -> String {
+        match value {
+            Value::Null => String::new(),
+            Value::String(text) => self.text(text),
+            Value::Array(all) => all.iter().map(|each| self.value(each)).collect::<Vec<_>>().join(" "),
+            Value::Number(n) if n.is_f64() => match n.as_f64().unwrap_or_default() {
+                whole if whole.fract() == 0.0 => format!("{whole:.1}"),
+                x => x.to_string(),
+            },
+            other => other.to_string(),
+        }
+    }
+
     /// Appends the names of the columns, which, as in tshark, never stand in the quotes of [`Layout::quote`].
     pub(crate) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
         Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
@@ -119,6 +142,89 @@ impl Layout {
     }
 }
 
+/// The columns of exchanges, named by the keys of the records where these have them.
+const EXCHANGE: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
+                        request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
+                        response_file,response_frames,reason,rule";
+
+/// Writes a row for each exchange.
+pub struct ExchangeRows<W: Write>(Records<Exchanges<W>>);
+
+/// Makes rows of the records of exchanges, which are written to it as NDJSON.
+struct Exchanges<W: Write> {
+    out: W,
+    layout: Layout,
+    /// The names of the columns are not written yet. They are with the first capture: without one, they would suggest that
+    /// there had been one.
+    untitled: bool,
+}
+
+impl<W: Write> ExchangeRows<W> {
+    /// Rows to `out`, each at once or in large pieces; none at all when quiet.
+    pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
+        let rows = Exchanges { out, layout, untitled: layout.header && !quiet };
+        ExchangeRows(Records::new(Output::new(rows, Form::Ndjson, flush), false, quiet))
+    }
+}
+
+impl<W: Write> Write for Exchanges<W> {
+    /// Takes whole records.
+    fn write(&mut self, records: &[u8]) -> io::Result<usize> {
+        let mut text = String::new();
+        for line in records.split(|byte| *byte == b'\n') {
+            let Ok(mut record) = serde_json::from_slice::<Value>(line) else { continue };
+            match record["type"].as_str() {
+                Some("capture") if std::mem::take(&mut self.untitled) => {
+                    self.layout.head(&mut text, EXCHANGE.split(','));
+                }
+                Some("exchange") => {
+                    complete(&mut record);
+                    self.layout.record(&mut text, EXCHANGE, &record);
+                }
+                _ => {}
+            }
+        }
+        self.out.write_all(text.as_bytes())?;
+        Ok(records.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Adds the columns that the record of an exchange does not have, or not always.
+fn complete(record: &mut Value) {
+    let file = record["file"].clone();
+    if record["request_file"].is_null() {
+        record["request_file"] = file.clone();
+    }
+    if record["response_frames"][0].is_u64() {
+        record["response_file"] = file;
+    }
+    if record["retransmissions"].is_null() {
+        record["retransmissions"] = 0.into();
+    }
+    let findings = record["findings"].as_array().into_iter().flatten();
+    record["rule"] = findings.map(|finding| finding["rule"].clone()).collect();
+}
+
+impl<W: Write> Report for ExchangeRows<W> {
+    type Sink = Notes;
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.0.exchange(e, findings)
+    }
+
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
+        self.0.file(name, facts, before)
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.0.finish(totals)
+    }
+}
+
 /// Writes a row for each packet.
 pub struct Fields<W: Write> {
     out: W,
@@ -152,14 +258,12 @@ impl<W: Write> Fields<W> {
         Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: 0 }
     }
 
-    fn row(&mut self, frame: u64, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
-        let said = self.recent.said(frame);
-        let comments = said.as_deref().unwrap_or_default();
-        let name = self.recent.name(frame);
-        let (facts, bytes) = self.recent.get(frame);
-        let view = View { file: name.as_deref(), facts, bytes, comments, picked: Some(&self.pick), ..view };
-        let (columns, layout) = (&self.columns, &self.layout);
-        layout.push(&mut self.text, columns.values(&view, secrets).map(|values| layout.cell(&values)));
+    fn row(&mut self, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
+        let (columns, layout, text) = (&self.columns, &self.layout, &mut self.text);
+        let view = View { picked: Some(&self.pick), ..view };
+        self.recent.complete(view, |view| {
+            layout.push(text, columns.values(view, secrets).map(|values| layout.cell(&values)));
+        });
         if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
     }
 
@@ -172,11 +276,6 @@ impl<W: Write> Fields<W> {
         self.out.write_all(self.text.as_bytes())?;
         self.text.clear();
         self.out.flush()
-    }
-
-    /// Frames are numbered through all files of a run; rows give the number in the file.
-    fn local<'a>(&self, d: &Datagram<'a>) -> Datagram<'a> {
-        Datagram { frame: self.recent.files.place(d.frame).frame, ..*d }
     }
 }
 
@@ -206,18 +305,16 @@ impl<W: Write> Report for Fields<W> {
         if self.columns.needs().fields {
             self.pick.packet(p, self.secrets);
         }
-        let d = self.local(p.datagram);
         let secrets = if self.masks() { secrets::in_payload(p) } else { vec![] };
-        self.row(p.datagram.frame, View { datagram: Some(&d), ..View::of_packet(p) }, &secrets)
+        self.row(View::of_packet(p), &secrets)
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }
-        let local = self.local(d);
         let secrets = if self.masks() { secrets::in_unclaimed(d) } else { vec![] };
-        self.row(d.frame, View::of_datagram(&local), &secrets)
+        self.row(View::of_datagram(d), &secrets)
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
