@@ -22,18 +22,13 @@ use serde_json::{Value, json};
 #[serde(tag = "type", rename = "rule")]
 #[schemars(deny_unknown_fields)]
 pub struct RuleRecord {
-    #[schemars(with = "terms::RuleId")]
-    id: &'static str,
+    id: terms::RuleId<&'static str>,
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
     name: String,
-    #[schemars(with = "Option<terms::Protocol>")]
-    protocol: Option<&'static str>,
-    #[schemars(with = "terms::Severity")]
-    severity: &'static str,
-    #[schemars(with = "terms::Severity")]
-    strict: &'static str,
-    #[schemars(with = "terms::Severity")]
-    lenient: &'static str,
+    protocol: Option<terms::Protocol<&'static str>>,
+    severity: terms::Severity<&'static str>,
+    strict: terms::Severity<&'static str>,
+    lenient: terms::Severity<&'static str>,
     #[schemars(extend("enum" = Side::ALL.iter().map(|side| side.name()).collect::<Vec<_>>()))]
     fault: &'static str,
     title: &'static str,
@@ -76,26 +71,17 @@ enum StepRecord {
         from: &'static str,
         #[schemars(extend("enum" = ENDS))]
         to: &'static str,
-        #[schemars(with = "terms::Hex")]
-        payload: String,
+        payload: terms::Hex<String>,
     },
     /// A whole frame.
-    Frame {
-        link: u16,
-        wire_length: u32,
-        #[schemars(with = "terms::Hex")]
-        frame: String,
-    },
+    Frame { link: u16, wire_length: u32, frame: terms::Hex<String> },
     /// The frame before it once more.
     Copy {
         #[schemars(extend("const" = true))]
         copy: bool,
     },
     /// A pause.
-    Wait {
-        #[schemars(with = "terms::Seconds")]
-        wait: f64,
-    },
+    Wait { wait: terms::Seconds<f64> },
 }
 
 /// Who sends and receives in examples.
@@ -114,12 +100,12 @@ impl RuleRecord {
     pub fn new(rule: &Rule) -> RuleRecord {
         let (severity, cite) = (rule.severity, &rule.cite);
         RuleRecord {
-            id: rule.id,
+            id: terms::RuleId(rule.id),
             name: rule.slug(),
-            protocol: Id::of_rule(rule).map(|id| id.info().name),
-            severity: severity.name(),
-            strict: rule.strict.unwrap_or(severity).name(),
-            lenient: rule.lenient.unwrap_or(severity).name(),
+            protocol: Id::of_rule(rule).map(|id| terms::Protocol(id.info().name)),
+            severity: terms::Severity(severity.name()),
+            strict: terms::Severity(rule.strict.unwrap_or(severity).name()),
+            lenient: terms::Severity(rule.lenient.unwrap_or(severity).name()),
             fault: rule.side.name(),
             title: rule.title,
             why: docs::paragraph(rule.why),
@@ -159,14 +145,14 @@ impl StepRecord {
                 StepRecord::Frame { link, wire_length, frame: digits(text) }
             }
             Act::Copy => StepRecord::Copy { copy: true },
-            Act::Wait(ms) => StepRecord::Wait { wait: seconds(i64::from(ms) * 1_000_000) },
+            Act::Wait(ms) => StepRecord::Wait { wait: terms::Seconds(seconds(i64::from(ms) * 1_000_000)) },
         }
     }
 }
 
 /// Expands hex with spaces and repetitions to plain digits.
-fn digits(text: &str) -> String {
-    to_hex(&hex(text))
+fn digits(text: &str) -> terms::Hex<String> {
+    terms::Hex(to_hex(&hex(text)))
 }
 
 /// The records of packets and exchanges as `dump` writes them. Findings about a server are added to its last exchange.
@@ -204,15 +190,14 @@ fn at_end(finding: &Finding) -> Value {
 #[schemars(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = all_or_none(&["first_bytes", "steps", "messages", "fields"])))]
 pub struct ProtocolRecord {
-    #[schemars(with = "terms::Protocol")]
-    name: &'static str,
+    name: terms::Protocol<&'static str>,
     title: &'static str,
     ports: &'static [u16],
     specification: &'static str,
     rules: u64,
     rule_counts: Counts,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<terms::Hex>")]
+    #[schemars(with = "Vec<terms::Hex<()>>")]
     first_bytes: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<ProtocolStep>")]
@@ -236,10 +221,8 @@ fn all_or_none(keys: &[&str]) -> Value {
 struct ProtocolStep {
     name: &'static str,
     key_digits: usize,
-    #[schemars(with = "terms::Seconds")]
-    answer_window: f64,
-    #[schemars(with = "terms::Seconds")]
-    late_window: f64,
+    answer_window: terms::Seconds<f64>,
+    late_window: terms::Seconds<f64>,
     address_proven: bool,
 }
 
@@ -261,7 +244,7 @@ impl ProtocolRecord {
         let info = id.info();
         let rule_counts: Counts = id.rules().map(|rule| rule.severity).collect();
         ProtocolRecord {
-            name: info.name,
+            name: terms::Protocol(info.name),
             title: info.title,
             ports: info.ports,
             specification: info.spec,
@@ -281,8 +264,8 @@ impl ProtocolRecord {
         let step = |step: &StepInfo| ProtocolStep {
             name: step.name,
             key_digits: step.key_digits,
-            answer_window: seconds(windows.answer(id)),
-            late_window: seconds(windows.late(id)),
+            answer_window: terms::Seconds(seconds(windows.answer(id))),
+            late_window: terms::Seconds(seconds(windows.late(id))),
             address_proven: step.validated,
         };
         let field = |field: &&Field| ProtocolField {

@@ -1,4 +1,4 @@
-//! Terms that records of several types share, as types for their schemas.
+//! Terms that records of several types share, as types around their values: the type gives the schema.
 
 use crate::capture::compressions;
 use crate::decode::SECRET;
@@ -7,21 +7,23 @@ use crate::looks_like;
 use crate::protocols::{self, Id, Level};
 use crate::rule::{self, Side};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// Largest length and offset of bytes in a UDP payload.
 pub const LONGEST: i64 = u16::MAX as i64;
 
-/// Declares terms: their description, the type, their name in `$defs` behind `term.`, and their schema.
+/// Declares terms: their description, the type around a value, their name in `$defs` behind `term.`, and their schema.
 macro_rules! terms {
     ($($(#[doc = $about:literal])+ $Term:ident = $name:literal: $schema:expr;)*) => {
         $(
             $(#[doc = $about])+
-            #[derive(Debug)]
-            pub enum $Term {}
+            #[derive(Clone, Debug, Serialize)]
+            #[serde(transparent)]
+            pub struct $Term<T>(pub T);
 
-            impl JsonSchema for $Term {
+            impl<T> JsonSchema for $Term<T> {
                 fn schema_name() -> Cow<'static, str> {
                     concat!("term.", $name).into()
                 }
@@ -34,7 +36,7 @@ macro_rules! terms {
 
         /// Adds the definitions of all terms.
         pub fn define_all(generator: &mut SchemaGenerator) {
-            $(generator.subschema_for::<$Term>();)*
+            $(generator.subschema_for::<$Term<()>>();)*
         }
     };
 }

@@ -103,14 +103,11 @@ impl Captures {
 #[serde(tag = "type", rename = "capture")]
 #[schemars(deny_unknown_fields)]
 pub struct CaptureRecord<'a> {
-    #[schemars(with = "terms::File")]
-    file: &'a str,
+    file: terms::File<&'a str>,
     #[schemars(extend("enum" = ["pcap", "pcapng", "hex"]))]
     format: &'static str,
-    #[schemars(with = "Option<terms::Compression>")]
-    compression: Option<&'static str>,
-    #[schemars(with = "Vec<terms::Link>")]
-    links: Vec<Cow<'static, str>>,
+    compression: Option<terms::Compression<&'static str>>,
+    links: Vec<terms::Link<Cow<'static, str>>>,
     snaplen: Option<u32>,
     application: Option<&'a str>,
     comment: Option<&'a str>,
@@ -125,8 +122,7 @@ pub struct CaptureRecord<'a> {
 #[schemars(rename = "capture.interface", deny_unknown_fields)]
 struct Interface<'a> {
     name: Option<&'a str>,
-    #[schemars(with = "terms::Link")]
-    link: Cow<'static, str>,
+    link: terms::Link<Cow<'static, str>>,
     snaplen: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -140,10 +136,10 @@ impl<'a> CaptureRecord<'a> {
     /// The record of a capture of this name.
     pub fn new(name: &'a str, info: &'a CaptureInfo) -> CaptureRecord<'a> {
         CaptureRecord {
-            file: name,
+            file: terms::File(name),
             format: info.format,
-            compression: info.compression,
-            links: info.links.iter().map(|&link| link_name(link)).collect(),
+            compression: info.compression.map(terms::Compression),
+            links: info.links.iter().map(|&link| terms::Link(link_name(link))).collect(),
             snaplen: info.snaplen,
             application: info.application.as_deref(),
             comment: info.comment.as_deref(),
@@ -158,7 +154,7 @@ impl<'a> Interface<'a> {
     fn new(interface: &'a capture::Interface) -> Interface<'a> {
         Interface {
             name: interface.name.as_deref(),
-            link: link_name(interface.link),
+            link: terms::Link(link_name(interface.link)),
             snaplen: interface.snaplen,
             description: interface.description.as_deref(),
             comment: interface.comment.as_deref(),

@@ -48,10 +48,8 @@ pub fn server_rows<'a>(
 #[serde(tag = "type", rename = "server")]
 #[schemars(deny_unknown_fields)]
 pub struct ServerRecord {
-    #[schemars(with = "terms::Endpoint")]
-    server: String,
-    #[schemars(with = "terms::Protocol")]
-    protocol: &'static str,
+    server: terms::Endpoint<String>,
+    protocol: terms::Protocol<&'static str>,
     server_name: Option<String>,
     game: Option<String>,
     map: Option<String>,
@@ -68,16 +66,16 @@ pub struct ServerRecord {
     response_time: Option<ResponseTimes>,
     finding_counts: Counts,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::Hex")]
+    #[schemars(with = "terms::Hex<()>")]
     server_name_hex: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::Hex")]
+    #[schemars(with = "terms::Hex<()>")]
     game_hex: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::Hex")]
+    #[schemars(with = "terms::Hex<()>")]
     map_hex: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::Hex")]
+    #[schemars(with = "terms::Hex<()>")]
     version_hex: Option<String>,
 }
 
@@ -112,8 +110,8 @@ impl ServerRecord {
             max: seconds(high),
         };
         ServerRecord {
-            server: s.endpoint.to_string(),
-            protocol: s.id.info().name,
+            server: terms::Endpoint(s.endpoint.to_string()),
+            protocol: terms::Protocol(s.id.info().name),
             server_name: text(&said.server_name),
             game: text(&said.game),
             map: text(&said.map),
@@ -155,28 +153,25 @@ fn damaged(text: &Option<Said>) -> Option<String> {
 #[serde(tag = "type", rename = "rule")]
 #[schemars(deny_unknown_fields)]
 pub struct BrokenRecord<'a> {
-    #[schemars(with = "terms::RuleId")]
-    id: &'static str,
+    id: terms::RuleId<&'static str>,
     title: &'static str,
     #[schemars(range(min = 1))]
     count: u64,
     finding_counts: Counts,
-    #[schemars(with = "Option<terms::File>")]
-    file: Option<&'a str>,
-    #[schemars(with = "terms::Number")]
-    first_frame: u64,
+    file: Option<terms::File<&'a str>>,
+    first_frame: terms::Number<u64>,
 }
 
 impl Broken {
     /// Its record.
     pub(super) fn record<'a>(&self, files: &'a Captures) -> BrokenRecord<'a> {
         BrokenRecord {
-            id: self.rule.id,
+            id: terms::RuleId(self.rule.id),
             title: self.rule.title,
             count: self.counts.total(),
             finding_counts: self.counts,
-            file: files.name(self.first.file),
-            first_frame: self.first.frame,
+            file: files.name(self.first.file).map(terms::File),
+            first_frame: terms::Number(self.first.frame),
         }
     }
 }

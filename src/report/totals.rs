@@ -21,7 +21,7 @@ pub const MAX_UNREAD: usize = 1_000;
 #[schemars(rename = "summary.unread", deny_unknown_fields)]
 pub struct Unread {
     /// Its name.
-    #[schemars(with = "terms::File")]
+    #[schemars(with = "terms::File<()>")]
     pub file: String,
     /// Why: a clause without the name and without a full stop.
     #[serde(rename = "error")]

@@ -25,12 +25,9 @@ pub struct TotalsRecord<'a> {
     unclaimed: u64,
     #[schemars(schema_with = "by_reason")]
     not_datagrams: Map<String, Value>,
-    #[schemars(with = "Vec<terms::Link>")]
-    links: Vec<Cow<'static, str>>,
-    #[schemars(with = "Option<terms::Time>")]
-    first_time: Option<String>,
-    #[schemars(with = "Option<terms::Time>")]
-    last_time: Option<String>,
+    links: Vec<terms::Link<Cow<'static, str>>>,
+    first_time: Option<terms::Time<String>>,
+    last_time: Option<terms::Time<String>>,
     exchanges: u64,
     answered: u64,
     late: u64,
@@ -87,10 +84,8 @@ struct Fragments {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "summary.candidate", deny_unknown_fields)]
 struct CandidateRecord {
-    #[schemars(with = "terms::Endpoint")]
-    server: String,
-    #[schemars(with = "terms::Protocol")]
-    protocol: &'static str,
+    server: terms::Endpoint<String>,
+    protocol: terms::Protocol<&'static str>,
     datagrams: u64,
     refused: u64,
     undecided: u64,
@@ -144,9 +139,9 @@ impl Totals {
                 .iter()
                 .map(|(why, n)| (why.name().to_owned(), n.into()))
                 .collect(),
-            links: self.links.iter().map(|&link| link_name(link)).collect(),
-            first_time: self.span.map(|(first, _)| stamp(first)),
-            last_time: self.span.map(|(_, last)| stamp(last)),
+            links: self.links.iter().map(|&link| terms::Link(link_name(link))).collect(),
+            first_time: self.span.map(|(first, _)| terms::Time(stamp(first))),
+            last_time: self.span.map(|(_, last)| terms::Time(stamp(last))),
             exchanges: self.exchanges,
             answered: self.answered,
             late: self.late,
@@ -190,7 +185,8 @@ impl Fragments {
 impl CandidateRecord {
     fn new(candidate: &Candidate) -> CandidateRecord {
         let Candidate { server, protocol, datagrams, refused, undecided } = *candidate;
-        let (server, protocol) = (server.to_string(), protocol.info().name);
+        let server = terms::Endpoint(server.to_string());
+        let protocol = terms::Protocol(protocol.info().name);
         CandidateRecord { server, protocol, datagrams, refused, undecided }
     }
 }

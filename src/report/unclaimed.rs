@@ -51,11 +51,11 @@ impl Busy {
     pub(crate) fn record(&self) -> UnclaimedRecord {
         let Busy { endpoint, datagrams, bytes, looks_like, .. } = *self;
         UnclaimedRecord {
-            endpoint: endpoint.to_string(),
+            endpoint: terms::Endpoint(endpoint.to_string()),
             datagrams,
             bytes,
-            first_bytes: self.first_hex(),
-            looks_like,
+            first_bytes: terms::Hex(self.first_hex()),
+            looks_like: looks_like.map(terms::LooksLike),
         }
     }
 }
@@ -65,14 +65,11 @@ impl Busy {
 #[serde(tag = "type", rename = "unclaimed")]
 #[schemars(deny_unknown_fields)]
 pub struct UnclaimedRecord {
-    #[schemars(with = "terms::Endpoint")]
-    endpoint: String,
+    endpoint: terms::Endpoint<String>,
     datagrams: u64,
     bytes: u64,
-    #[schemars(with = "terms::Hex")]
-    first_bytes: String,
-    #[schemars(with = "Option<terms::LooksLike>")]
-    looks_like: Option<&'static str>,
+    first_bytes: terms::Hex<String>,
+    looks_like: Option<terms::LooksLike<&'static str>>,
 }
 
 /// Counts datagrams that no protocol claims, by endpoint.

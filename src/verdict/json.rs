@@ -1,6 +1,7 @@
 //! The verdict as records: `finding`, `rule`, then the `summary`; and its findings as rows of CSV.
 
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
+use crate::check::Cause;
 use crate::escape::harmless;
 use crate::report::{Layout, Style, TotalsRecord};
 use crate::terms;
@@ -14,35 +15,24 @@ use std::io::{self, Write};
 #[serde(tag = "type", rename = "finding")]
 #[schemars(deny_unknown_fields)]
 pub struct FindingRecord<'a> {
-    #[schemars(with = "terms::RuleId")]
-    rule: &'static str,
-    #[schemars(with = "terms::Severity")]
-    severity: &'static str,
-    #[schemars(with = "terms::File")]
-    file: &'a str,
-    #[schemars(with = "terms::Number")]
-    frame: u64,
-    #[schemars(with = "terms::Protocol")]
-    protocol: &'static str,
-    #[schemars(with = "terms::Endpoint")]
-    server: String,
-    #[schemars(with = "terms::Endpoint")]
-    client: String,
-    #[schemars(with = "terms::Fault")]
-    fault: &'static str,
-    #[schemars(with = "terms::Confidence")]
-    confidence: &'static str,
-    #[schemars(with = "Option<terms::Field>")]
-    field: Option<String>,
+    rule: terms::RuleId<&'static str>,
+    severity: terms::Severity<&'static str>,
+    file: terms::File<&'a str>,
+    frame: terms::Number<u64>,
+    protocol: terms::Protocol<&'static str>,
+    server: terms::Endpoint<String>,
+    client: terms::Endpoint<String>,
+    fault: terms::Fault<&'static str>,
+    confidence: terms::Confidence<&'static str>,
+    field: Option<terms::Field<String>>,
     start: Option<u16>,
     end: Option<u16>,
     file_offset: Option<u64>,
-    #[schemars(with = "Option<terms::Number>")]
-    exchange: Option<u64>,
+    exchange: Option<terms::Number<u64>>,
     message: String,
     caused_by: Option<CauseRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::Number")]
+    #[schemars(with = "terms::Number<()>")]
     count: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("const" = true))]
@@ -56,12 +46,10 @@ pub struct FindingRecord<'a> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "term.cause", deny_unknown_fields)]
 struct CauseRecord<'a> {
-    #[schemars(with = "terms::RuleId")]
-    rule: &'static str,
-    #[schemars(with = "terms::Number")]
-    frame: u64,
+    rule: terms::RuleId<&'static str>,
+    frame: terms::Number<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "terms::File")]
+    #[schemars(with = "terms::File<()>")]
     file: Option<&'a str>,
 }
 
@@ -71,22 +59,26 @@ impl<'a> FindingRecord<'a> {
         let f = &e.finding;
         let cause_file = e.cause_file.as_ref().map(|(_, name)| &**name);
         FindingRecord {
-            rule: f.rule.id,
-            severity: f.severity.name(),
-            file,
-            frame: e.frame,
-            protocol: e.protocol.info().name,
-            server: e.server.to_string(),
-            client: e.client.to_string(),
-            fault: f.fault.name(),
-            confidence: e.level.name(),
-            field: f.path(),
+            rule: terms::RuleId(f.rule.id),
+            severity: terms::Severity(f.severity.name()),
+            file: terms::File(file),
+            frame: terms::Number(e.frame),
+            protocol: terms::Protocol(e.protocol.info().name),
+            server: terms::Endpoint(e.server.to_string()),
+            client: terms::Endpoint(e.client.to_string()),
+            fault: terms::Fault(f.fault.name()),
+            confidence: terms::Confidence(e.level.name()),
+            field: f.path().map(terms::Field),
             start: f.span.map(|span| span.start),
             end: f.span.map(|span| span.end),
             file_offset: e.file_offset,
-            exchange: e.exchange,
+            exchange: e.exchange.map(terms::Number),
             message: e.text(),
-            caused_by: f.caused_by.map(|c| CauseRecord { rule: c.rule.id, frame: c.frame, file: cause_file }),
+            caused_by: f.caused_by.map(|Cause { rule, frame }| CauseRecord {
+                rule: terms::RuleId(rule.id),
+                frame: terms::Number(frame),
+                file: cause_file,
+            }),
             count: Some(e.count).filter(|_| f.rule.per_server && f.counts()),
             baseline: e.excused == Some(Excuse::Baseline),
             suppressed: match &e.excused {
@@ -102,8 +94,7 @@ impl<'a> FindingRecord<'a> {
 #[serde(tag = "type", rename = "rule")]
 #[schemars(deny_unknown_fields)]
 pub struct ResultRecord {
-    #[schemars(with = "terms::RuleId")]
-    id: &'static str,
+    id: terms::RuleId<&'static str>,
     #[schemars(extend("enum" = Outcome::ALL.iter().map(|result| result.name()).collect::<Vec<_>>()))]
     result: &'static str,
     count: u64,
@@ -112,7 +103,7 @@ pub struct ResultRecord {
 impl RuleResult {
     /// Its record.
     pub fn record(&self) -> ResultRecord {
-        ResultRecord { id: self.rule.id, result: self.outcome.name(), count: self.count }
+        ResultRecord { id: terms::RuleId(self.rule.id), result: self.outcome.name(), count: self.count }
     }
 }
 
@@ -165,7 +156,7 @@ pub fn csv(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         let excused = if finding.baseline { Some("baseline") } else { finding.suppressed };
         let mut record = json!(finding);
         record["excused"] = excused.into();
-        record["caused_by"] = finding.caused_by.map(|cause| cause.rule).into();
+        record["caused_by"] = finding.caused_by.map(|cause| cause.rule.0).into();
         layout.record(&mut text, COLUMNS, &record);
         out.write_all(text.as_bytes())?;
         text.clear();
