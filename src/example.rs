@@ -11,7 +11,7 @@ use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Report, Silent, Wants};
 use crate::rule::{Example, Step, hex};
-use std::{fmt, io};
+use std::io;
 
 /// The action of a [`Step`], the same for clients and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,39 +66,14 @@ const STEP: i64 = 10 * MS;
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
 
-/// A sender or receiver in an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// The client.
-    Client,
-    /// Another client.
-    SecondClient,
-    /// The server.
-    Server,
-    /// Any other endpoint; only steps that give whole frames name others.
-    Other(Endpoint),
-}
-
-impl Who {
-    fn of(end: Endpoint, example: &Example) -> Who {
-        let [first, second] = CLIENTS.map(|(ip, port)| Endpoint::v4(ip, port));
-        match end {
-            _ if end == first => Who::Client,
-            _ if end == second => Who::SecondClient,
-            _ if end == Endpoint::v4(SERVER, port(example)) => Who::Server,
-            other => Who::Other(other),
-        }
-    }
-}
-
-impl fmt::Display for Who {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Who::Client => f.write_str("client"),
-            Who::SecondClient => f.write_str("second client"),
-            Who::Server => f.write_str("server"),
-            Who::Other(end) => write!(f, "{end}"),
-        }
+/// What an end is called in an example; ends that only whole frames name are called by their address.
+fn name_of(end: Endpoint, example: &Example) -> String {
+    let [first, second] = CLIENTS.map(|(ip, port)| Endpoint::v4(ip, port));
+    match end {
+        _ if end == first => "client".to_owned(),
+        _ if end == second => "second client".to_owned(),
+        _ if end == Endpoint::v4(SERVER, port(example)) => "server".to_owned(),
+        other => other.to_string(),
     }
 }
 
@@ -192,9 +167,9 @@ pub struct ExampleDatagram {
     /// Nanoseconds since the first step.
     pub time: i64,
     /// Its sender.
-    pub from: Who,
+    pub from: String,
     /// Its receiver.
-    pub to: Who,
+    pub to: String,
     /// The payload as captured.
     pub payload: Vec<u8>,
     /// The bytes of its message: the payload, or the message that was joined from it and other parts.
@@ -265,8 +240,8 @@ impl Stage {
         self.heard.datagrams.push(ExampleDatagram {
             frame: d.frame,
             time: since_start(d.time),
-            from: Who::of(d.src, &self.example),
-            to: Who::of(d.dst, &self.example),
+            from: name_of(d.src, &self.example),
+            to: name_of(d.dst, &self.example),
             payload: d.payload.to_vec(),
             bytes: bytes.to_vec(),
             cut: d.cut,
@@ -351,10 +326,10 @@ mod tests {
             for (i, step) in sent(example).enumerate() {
                 let seen = datagrams.iter().find(|d| d.frame == i as u64 + 1);
                 let (from, to, text) = match *step {
-                    Step::C(text) => (Who::Client, Who::Server, text),
-                    Step::S(text) => (Who::Server, Who::Client, text),
-                    Step::C2(text) => (Who::SecondClient, Who::Server, text),
-                    Step::S2(text) => (Who::Server, Who::SecondClient, text),
+                    Step::C(text) => ("client", "server", text),
+                    Step::S(text) => ("server", "client", text),
+                    Step::C2(text) => ("second client", "server", text),
+                    Step::S2(text) => ("server", "second client", text),
                     _ => {
                         let is_other = others.iter().any(|o| o.frame == i as u64 + 1);
                         assert!(seen.is_some() != is_other, "{example:?}");
@@ -362,7 +337,7 @@ mod tests {
                     }
                 };
                 let seen = seen.expect("every datagram is seen");
-                assert_eq!((seen.from, seen.to), (from, to), "{example:?}");
+                assert_eq!((&*seen.from, &*seen.to), (from, to), "{example:?}");
                 assert_eq!(seen.payload, hex(text), "{example:?}");
             }
             assert_eq!(datagrams.len() + others.len(), sent(example).count(), "{example:?}");

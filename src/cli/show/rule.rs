@@ -119,7 +119,7 @@ fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
     let sound = |d: &ExampleDatagram| {
         d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
     };
-    sound(a).is_some() && sound(a) == sound(b) && (a.from, a.to) == (b.from, b.to)
+    sound(a).is_some() && sound(a) == sound(b) && (&a.from, &a.to) == (&b.from, &b.to)
 }
 
 /// Writes the exchanges that break a rule as a whole.
@@ -139,7 +139,7 @@ fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Fin
 }
 
 fn write_datagram(page: &mut Page, rule: &Rule, d: &ExampleDatagram) {
-    let (from, to) = (d.from, d.to);
+    let (from, to) = (&d.from, &d.to);
     let at = milliseconds(d.time);
     let what = d.said.as_ref().map_or("not recognised".to_owned(), message);
     let cut = if d.cut > 0 { format!(", {} more not captured", d.cut) } else { String::new() };
