@@ -1,8 +1,7 @@
 //! Frames as a table, for the way from code that reads captures to code that judges [shards](crate::shards) of them.
 
-use super::columns::column;
 use super::rows::Rows;
-use super::{Column, Kind};
+use super::{Column, Kind, column};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::decode::Listener;
 use crate::pipeline::Stopped;

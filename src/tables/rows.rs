@@ -1,7 +1,6 @@
 //! Gathers the rows of a table into batches.
 
-use super::columns::Column as Declared;
-use super::{BATCH, Kind};
+use super::{BATCH, Column as Declared, Kind};
 use crate::capture::Time;
 use crate::line::Line;
 use crate::net::Endpoint;
