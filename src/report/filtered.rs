@@ -3,15 +3,14 @@
 use super::recent_frames::{Missed, Recent};
 use super::{Candidate, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
-use crate::capture::{self, Comments, Frame, Time};
+use crate::capture::{self, Comments, Frame};
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
 use crate::decode::Listener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
-use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::net::{Datagram, DropReason, Endpoint};
 use crate::packet::Packet;
-use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io;
 
@@ -179,6 +178,10 @@ impl<'r, S: Listener> Filtered<'r, S> {
 impl<S: Listener> Report for Filtered<'_, S> {
     type Sink = S;
 
+    fn inner(&mut self) -> Option<&mut dyn Report<Sink = S>> {
+        Some(self.report)
+    }
+
     /// Asks for frames, and for exchanges after their packets, by which they pass.
     fn wants(&self) -> Wants {
         Wants { packets_first: true, frames: true, foreign: true, ..self.wants }
@@ -241,36 +244,12 @@ impl<S: Listener> Report for Filtered<'_, S> {
         self.report.file(name, facts, before)
     }
 
-    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
-        self.report.tunnels(number, path);
-    }
-
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.report.pieces(frame, pieces);
-    }
-
-    fn first_frame(&mut self, time: Time) {
-        self.report.first_frame(time);
-    }
-
-    fn file_read(&mut self, facts: &capture::CaptureInfo, totals: &Totals) {
-        self.report.file_read(facts, totals);
-    }
-
-    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
-        self.report.one_sided(servers)
-    }
-
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         let gate = &mut self.gate;
         let passes = |s: &&Silent| gate.exchange(&s.exchange, std::slice::from_ref(&s.finding));
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
         self.passed.silent(&passed);
         self.report.silent(&passed)
-    }
-
-    fn listened(&mut self, sink: &mut S) {
-        self.report.listened(sink);
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
@@ -281,6 +260,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capture::Time;
     use crate::net::Endpoint;
     use crate::net::{OwnedFrame, parse};
     use crate::protocols::Id;

@@ -115,7 +115,8 @@ pub struct Silent {
     pub finding: Finding,
 }
 
-/// Takes what the pipeline finds. Every method has a default that does nothing.
+/// Takes what the pipeline finds. What a report does not take itself it passes on to the report that it stands before, if
+/// there is one.
 pub trait Report {
     /// The listener that it has the decoders call.
     type Sink: Listener;
@@ -130,67 +131,93 @@ pub trait Report {
         self.wants().frames
     }
 
+    /// The report that this one stands before.
+    fn inner(&mut self) -> Option<&mut dyn Report<Sink = Self::Sink>> {
+        None
+    }
+
     /// A frame, and the result of parsing it; only where the report [wants](Wants::frames) frames. Its datagram is reported
     /// later, perhaps after other frames.
-    fn frame(&mut self, _frame: &Frame<'_>, _peeled: &Result<Datagram<'_>, DropReason>) {}
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.inner().into_iter().for_each(|inner| inner.frame(frame, parsed));
+    }
     /// A datagram of one of the protocols.
     ///
     /// # Errors
     /// When it cannot be written; the same for the other methods.
-    fn packet(&mut self, _packet: &Packet<'_, Self::Sink>) -> io::Result<()> {
-        Ok(())
+    fn packet(&mut self, packet: &Packet<'_, Self::Sink>) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.packet(packet))
     }
     /// A datagram that no protocol claims; only where the user wants to see such datagrams.
-    fn unclaimed(&mut self, _datagram: &Datagram<'_>) -> io::Result<()> {
-        Ok(())
+    fn unclaimed(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.unclaimed(datagram))
     }
     /// A datagram that no protocol claims, where the user does not want to see such datagrams. These come out of order, and
     /// only where the report [wants](Wants::foreign) them.
-    fn foreign(&mut self, _datagram: &Datagram<'_>) {}
+    fn foreign(&mut self, datagram: &Datagram<'_>) {
+        self.inner().into_iter().for_each(|inner| inner.foreign(datagram));
+    }
     /// A filter has left out the datagram of a frame that this report was told of.
-    fn left_out(&mut self, _frame: u64) {}
+    fn left_out(&mut self, frame: u64) {
+        self.inner().into_iter().for_each(|inner| inner.left_out(frame));
+    }
     /// A filter has left out this datagram of one of the protocols.
     fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
-        self.left_out(packet.datagram.frame);
+        match self.inner() {
+            Some(inner) => inner.hidden(packet),
+            None => self.left_out(packet.datagram.frame),
+        }
     }
     /// An exchange has closed.
-    fn exchange(&mut self, _exchange: &Exchange, _findings: &[Finding]) -> io::Result<()> {
-        Ok(())
+    fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.exchange(exchange, findings))
     }
     /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it: frames are
     /// numbered through all files, see [`Files`]. Datagrams that still wait may belong to earlier files.
-    fn file(&mut self, _name: &str, _facts: &capture::CaptureInfo, _before: u64) -> io::Result<()> {
-        Ok(())
+    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.file(name, facts, before))
     }
     /// The meaning of a [`Datagram::tunnel`], told before the first datagram that has this number: the tunnels that the
     /// datagram came through, the outermost first. Numbers count from 1.
-    fn tunnels(&mut self, _number: u16, _path: &[Tunnel]) {}
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.inner().into_iter().for_each(|inner| inner.tunnels(number, path));
+    }
     /// The datagram that will be reported with this frame was reassembled from all of `pieces`, or from as many as are
     /// remembered.
-    fn pieces(&mut self, _frame: u64, _pieces: &[u64]) {}
+    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+        self.inner().into_iter().for_each(|inner| inner.pieces(frame, pieces));
+    }
     /// Called before anything else: hands over the store in which the comments on frames will be found, by the number of
     /// the frame in the run, as soon as the frames have been read.
-    fn comments(&mut self, _comments: &Comments) {}
+    fn comments(&mut self, comments: &Comments) {
+        self.inner().into_iter().for_each(|inner| inner.comments(comments));
+    }
     /// The first frame of the file, with its time stamp.
-    fn first_frame(&mut self, _time: Time) {}
+    fn first_frame(&mut self, time: Time) {
+        self.inner().into_iter().for_each(|inner| inner.first_frame(time));
+    }
     /// A file has been read, to its end or as far as possible: the facts that it gives about itself are known now, and the
     /// totals of all files so far.
-    fn file_read(&mut self, _facts: &capture::CaptureInfo, _totals: &Totals) {}
+    fn file_read(&mut self, facts: &capture::CaptureInfo, totals: &Totals) {
+        self.inner().into_iter().for_each(|inner| inner.file_read(facts, totals));
+    }
     /// Only answers of these servers were seen, in a file that stands for itself or in all files together. Nothing else
     /// will be reported about these files.
-    fn one_sided(&mut self, _servers: &[(Endpoint, Id)]) -> io::Result<()> {
-        Ok(())
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.one_sided(servers))
     }
     /// No further file continues what has been read so far, in which these servers answered nothing; they come in the order
     /// of the last requests to them. Called only where the report [wants](Wants::silence) that, and there always.
-    fn silent(&mut self, _servers: &[Silent]) -> io::Result<()> {
-        Ok(())
+    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.silent(servers))
     }
     /// Gives the listener, at the end of every file, when nearly everything in it has been decoded.
-    fn listened(&mut self, _sink: &mut Self::Sink) {}
+    fn listened(&mut self, sink: &mut Self::Sink) {
+        self.inner().into_iter().for_each(|inner| inner.listened(sink));
+    }
     /// Everything has been read.
-    fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
-        Ok(())
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.finish(totals))
     }
 }
 

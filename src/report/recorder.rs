@@ -3,11 +3,11 @@
 
 use super::recent_frames::Joined;
 use super::{Files, Place, Report, Silent, Totals, Wants};
-use crate::capture::{CaptureInfo, Comments, Frame, Time};
+use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::Listener;
 use crate::exchange::Exchange;
-use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::net::{Datagram, Endpoint};
 use crate::packed::Bits;
 use crate::packet::Packet;
 use crate::protocols::Id;
@@ -179,20 +179,16 @@ impl<'r, S> Recorder<'r, S> {
 impl<S: Listener> Report for Recorder<'_, S> {
     type Sink = S;
 
+    fn inner(&mut self) -> Option<&mut dyn Report<Sink = S>> {
+        Some(self.report)
+    }
+
     fn wants(&self) -> Wants {
         self.report.wants()
     }
 
-    fn comments(&mut self, comments: &Comments) {
-        self.report.comments(comments);
-    }
-
     fn watches(&self) -> bool {
         self.report.watches()
-    }
-
-    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        self.report.frame(frame, parsed);
     }
 
     fn packet(&mut self, packet: &Packet<'_, S>) -> io::Result<()> {
@@ -206,10 +202,6 @@ impl<S: Listener> Report for Recorder<'_, S> {
         self.kept.mark_all(datagram);
         self.tell(|report| report.unclaimed(datagram));
         Ok(())
-    }
-
-    fn foreign(&mut self, datagram: &Datagram<'_>) {
-        self.report.foreign(datagram);
     }
 
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -228,25 +220,9 @@ impl<S: Listener> Report for Recorder<'_, S> {
         Ok(())
     }
 
-    fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
-        self.report.hidden(packet);
-    }
-
-    fn left_out(&mut self, frame: u64) {
-        self.report.left_out(frame);
-    }
-
-    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
-        self.report.tunnels(number, path);
-    }
-
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
         self.kept.joined.note(frame, pieces);
         self.report.pieces(frame, pieces);
-    }
-
-    fn first_frame(&mut self, time: Time) {
-        self.report.first_frame(time);
     }
 
     fn file_read(&mut self, facts: &CaptureInfo, totals: &Totals) {
@@ -266,10 +242,6 @@ impl<S: Listener> Report for Recorder<'_, S> {
         }
         self.tell(|report| report.silent(servers));
         Ok(())
-    }
-
-    fn listened(&mut self, sink: &mut S) {
-        self.report.listened(sink);
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
