@@ -82,8 +82,8 @@ impl DetailArgs {
 
 fn when(text: &str) -> Result<When, String> {
     When::parse(text, TimeZone::system).ok_or_else(|| {
-        let words: Vec<_> = WHENS.iter().map(|(word, _)| *word).collect();
-        let meanings: Vec<_> = WHENS.iter().map(|(word, what)| format!("{word} ({what})")).collect();
+        let words: Vec<_> = WHENS.iter().map(|(word, ..)| *word).collect();
+        let meanings: Vec<_> = WHENS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
         format!(
             "There is no form of times {}{} There are {}; each may have decimals behind a point, as in ad.3.",
             quoted(text),

@@ -136,6 +136,15 @@ struct Slot {
     waited: i64,
 }
 
+impl Slot {
+    fn add(&mut self, other: Slot) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.lost = self.lost.saturating_add(other.lost);
+        self.timed = self.timed.saturating_add(other.timed);
+        self.waited = self.waited.saturating_add(other.waited);
+    }
+}
+
 impl Default for Trace {
     fn default() -> Trace {
         Trace { length: SHORTEST, slots: [Slot::default(); MAX_SLOTS] }
@@ -150,13 +159,9 @@ impl Trace {
             self.fold();
         }
         let Some(slot) = self.slots.get_mut((after / self.length) as usize) else { return };
-        slot.requests = slot.requests.saturating_add(1);
-        slot.lost =
-            slot.lost.saturating_add(u32::from(matches!(e.outcome, Outcome::Unanswered | Outcome::Refused)));
-        if let Some(time) = e.response_time {
-            slot.timed = slot.timed.saturating_add(1);
-            slot.waited = slot.waited.saturating_add(time);
-        }
+        let lost = matches!(e.outcome, Outcome::Unanswered | Outcome::Refused);
+        let (timed, waited) = e.response_time.map_or((0, 0), |time| (1, time));
+        slot.add(Slot { requests: 1, lost: lost.into(), timed, waited });
     }
 
     /// Doubles the length of the slots.
@@ -164,12 +169,7 @@ impl Trace {
         let old = std::mem::take(self);
         self.length = old.length.saturating_mul(2);
         for (slot, pair) in self.slots.iter_mut().zip(old.slots.chunks(2)) {
-            for half in pair {
-                slot.requests = slot.requests.saturating_add(half.requests);
-                slot.lost = slot.lost.saturating_add(half.lost);
-                slot.timed = slot.timed.saturating_add(half.timed);
-                slot.waited = slot.waited.saturating_add(half.waited);
-            }
+            pair.iter().for_each(|half| slot.add(*half));
         }
     }
 

@@ -105,10 +105,8 @@ impl<W: Write> Details<W> {
 
     /// Appends a layer, with its details if they are wanted.
     fn layer(&self, out: &mut String, which: Shown, layer: Layer) {
-        push(out, 0, &layer.summary);
-        if self.detail.opens(which) {
-            layer.details.iter().for_each(|line| push(out, 1, line));
-        }
+        let lines = if self.detail.opens(which) { layer.len() } else { 1 };
+        layer.iter().take(lines).enumerate().for_each(|(at, line)| push(out, at.min(1), line));
     }
 
     /// Appends the layers from the frame to UDP.
@@ -118,7 +116,7 @@ impl<W: Write> Details<W> {
         let mut frame = layers::frame(head, d, here, first);
         let said = self.comments.of(d.frame);
         let said = said.iter().flat_map(|said| said.iter());
-        frame.details.extend(said.map(|text| format!("[Packet comment: {}]", shown(text))));
+        frame.extend(said.map(|text| format!("[Packet comment: {}]", shown(text))));
         self.layer(out, Shown::Frame, frame);
         let link = head.map(layers::link).unwrap_or_default();
         link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));
@@ -139,7 +137,7 @@ impl<W: Write> Details<W> {
         let pieces = self.joined.of(d);
         if !pieces.is_empty() {
             let frames: Vec<_> = pieces.iter().map(|&frame| self.lister.other(frame, here.file)).collect();
-            layer.details.push(format!("[Fragments: {}]", frames.join(", ")));
+            layer.push(format!("[Fragments: {}]", frames.join(", ")));
         }
         layer
     }

@@ -31,12 +31,11 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
         let _ = write!(line, "; {}", t.part("retransmission", |t| t.retransmissions));
     }
     writeln!(out, "{line}")?;
-    let counts = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
-    let counts = counts.map(|(severity, name)| {
+    let counts = Severity::ALL.iter().map(|&severity| {
         let style = if t.findings.of(severity) > 0 { style(severity) } else { Style::new() };
-        screen.paint(style, &t.part(name, |t| t.findings.of(severity)))
+        screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
-    writeln!(out, "findings: {}", counts.join(", "))?;
+    writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
     if let Some(remark) = dropped_remark(t) {
         writeln!(out, "{remark}")?;
     }

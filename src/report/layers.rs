@@ -22,23 +22,8 @@ const ETHERNET: u16 = 1;
 /// The indentation of a level of the tree.
 pub(super) const INDENT: &str = "    ";
 
-/// A summary line, with its details below.
-#[derive(Debug, Default)]
-pub(super) struct Layer {
-    pub summary: String,
-    pub details: Vec<String>,
-}
-
-impl Layer {
-    fn new(summary: String) -> Layer {
-        Layer { summary, details: vec![] }
-    }
-
-    fn with(mut self, details: impl IntoIterator<Item = String>) -> Layer {
-        self.details.extend(details);
-        self
-    }
-}
+/// The lines of a layer: its summary, then its details.
+pub(super) type Layer = Vec<String>;
 
 /// What is kept of a frame.
 #[derive(Debug)]
@@ -132,8 +117,8 @@ pub(super) fn frame(head: Option<&Head>, d: &Datagram<'_>, place: Place, first: 
     let number = place.frame;
     let Some(head) = head else {
         let forgotten = "[The headers of this frame are no longer remembered]".to_owned();
-        return Layer::new(format!("Frame {number}"))
-            .with([Some(time), since, Some(forgotten)].into_iter().flatten());
+        let lines = [Some(format!("Frame {number}")), Some(time), since, Some(forgotten)];
+        return lines.into_iter().flatten().collect();
     };
     let FrameFacts { wire_len, cap_len, interface, .. } = head.facts;
     let mut summary =
@@ -142,7 +127,7 @@ pub(super) fn frame(head: Option<&Head>, d: &Datagram<'_>, place: Place, first: 
         let _ = write!(summary, " ({name})");
     }
     let link = format!("Link type: {} ({})", link_name(head.link), head.link);
-    Layer::new(summary).with([Some(time), since, Some(link)].into_iter().flatten())
+    [Some(summary), Some(time), since, Some(link)].into_iter().flatten().collect()
 }
 
 /// The link header and its VLAN tags.
@@ -150,11 +135,12 @@ pub(super) fn link(head: &Head) -> Vec<Layer> {
     let mut out = vec![];
     if let Some(e) = head.facts.ethernet {
         let summary = format!("Ethernet, Src: {}, Dst: {}", mac(e.src), mac(e.dst));
-        out.push(Layer::new(summary).with(e.kind.map(|kind| format!("Type: {kind:#06x}"))));
+        let kind = e.kind.map(|kind| format!("Type: {kind:#06x}"));
+        out.push([Some(summary), kind].into_iter().flatten().collect());
     } else if head.link != ETHERNET {
-        out.push(Layer::new(format!("Link: {}", link_name(head.link))));
+        out.push(vec![format!("Link: {}", link_name(head.link))]);
     }
-    out.extend(head.facts.vlans.iter().map(|id| Layer::new(format!("802.1Q Virtual LAN, ID: {id}"))));
+    out.extend(head.facts.vlans.iter().map(|id| vec![format!("802.1Q Virtual LAN, ID: {id}")]));
     out
 }
 
@@ -166,28 +152,26 @@ fn mac(address: [u8; 6]) -> String {
 pub(super) fn ip(head: &Head) -> Option<Layer> {
     let (ip, outer) = (head.facts.ip?, head.outer.as_ref()?);
     let summary = format!("Internet Protocol Version {}, Src: {}, Dst: {}", ip.version, outer.src, outer.dst);
-    let layer = Layer::new(summary);
+    let mut layer = vec![summary];
     if ip.version == 6 {
-        return Some(layer.with([
+        layer.extend([
             format!("Payload Length: {}", ip.len),
             format!("Next Header: {}", protocol(ip.proto)),
             format!("Hop Limit: {}", ip.ttl),
-        ]));
+        ]);
+        return Some(layer);
     }
-    let sum = outer.sum.map(|(sum, holds)| {
+    layer.extend([
+        format!("Total Length: {}", ip.len),
+        format!("Identification: {:#06x} ({})", ip.id, ip.id),
+        format!("Time to Live: {}", ip.ttl),
+        format!("Protocol: {}", protocol(ip.proto)),
+    ]);
+    layer.extend(outer.sum.map(|(sum, holds)| {
         let verdict = if holds { "correct" } else { "incorrect" };
         format!("Header Checksum: {sum:#06x} [{verdict}]")
-    });
-    Some(
-        layer
-            .with([
-                format!("Total Length: {}", ip.len),
-                format!("Identification: {:#06x} ({})", ip.id, ip.id),
-                format!("Time to Live: {}", ip.ttl),
-                format!("Protocol: {}", protocol(ip.proto)),
-            ])
-            .with(sum),
-    )
+    }));
+    Some(layer)
 }
 
 /// Number of the protocol in an IP packet, with a name for protocols in which query traffic may lie.
@@ -210,7 +194,7 @@ fn protocol(number: u8) -> String {
 pub(super) fn inner_ip(d: &Datagram<'_>) -> Layer {
     let (src, dst) = (d.src.socket_addr().ip(), d.dst.socket_addr().ip());
     let version = if d.src.octets().is_some() { 4 } else { 6 };
-    Layer::new(format!("Internet Protocol Version {version}, Src: {src}, Dst: {dst}"))
+    vec![format!("Internet Protocol Version {version}, Src: {src}, Dst: {dst}")]
 }
 
 /// The UDP header.
@@ -227,7 +211,7 @@ pub(super) fn udp(d: &Datagram<'_>) -> Layer {
         0 => format!("UDP payload: {wire} bytes"),
         _ => format!("UDP payload: {wire} bytes, {} captured", d.payload.len()),
     };
-    Layer::new(summary).with([format!("Length: {}", wire.saturating_add(8)), sum, payload])
+    vec![summary, format!("Length: {}", wire.saturating_add(8)), sum, payload]
 }
 
 #[cfg(test)]

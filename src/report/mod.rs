@@ -18,8 +18,6 @@ mod line_buffer;
 mod output;
 #[cfg(feature = "page")]
 mod payload;
-#[cfg(feature = "page")]
-mod picked;
 mod prebuilt;
 mod recent_frames;
 mod recorder;
@@ -48,8 +46,6 @@ mod totals;
 mod totals_record;
 #[cfg(feature = "page")]
 mod unclaimed;
-#[cfg(all(test, feature = "page"))]
-mod width_tests;
 
 pub use crate::packet::Packet;
 pub use exchange_lines::Exchanges;
@@ -72,8 +68,7 @@ pub use {
     detail::{Detail, Details, Shown},
     explain::Explain,
     layers::MAX_HEADS,
-    payload::{Manner, fields, finding_line},
-    picked::Picked,
+    payload::{Manner, Picked, fields, finding_line},
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{Busy, Foreign, UnclaimedRecord},
 };

@@ -343,11 +343,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
 
 /// The worst severity among the counts.
 fn worst(c: Counts) -> Severity {
-    match c {
-        Counts { error: 1.., .. } => Severity::Error,
-        Counts { warning: 1.., .. } => Severity::Warning,
-        _ => Severity::Note,
-    }
+    Severity::ALL.iter().copied().find(|severity| c.of(*severity) > 0).unwrap_or(Severity::Note)
 }
 
 /// A time stamp to the second, with a blank for the T.

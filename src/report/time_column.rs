@@ -14,30 +14,34 @@ const MAX_BEFORE: usize = 16_384;
 const USUAL: u8 = 6;
 const SECOND: i64 = 1_000_000_000;
 
-/// The words of `-t`, each with its meaning.
-pub const WHENS: [(&str, &str); 10] = [
-    ("a", "time of day, local"),
-    ("ad", "the same with the date"),
-    ("adoy", "the same with the day of the year"),
-    ("d", "since the captured frame before"),
-    ("dd", "since the shown packet before"),
-    ("e", "seconds since 1970"),
-    ("r", "since the first frame"),
-    ("u", "time of day, UTC"),
-    ("ud", "the same with the date"),
-    ("udoy", "the same with the day of the year"),
-];
-
 /// The point from which a time is counted, or the format of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub enum Form {
     /// A `strftime` format up to the second; the fraction follows.
     Absolute(&'static str),
+    /// Since the captured frame before.
     Captured,
+    /// Since the shown packet before.
     Shown,
+    /// Since 1970.
     Epoch,
+    /// Since the first frame.
     Relative,
 }
+
+/// The words of `-t`, each with its meaning and its form.
+pub const WHENS: [(&str, &str, Form); 10] = [
+    ("a", "time of day, local", Form::Absolute("%H:%M:%S")),
+    ("ad", "the same with the date", Form::Absolute("%Y-%m-%d %H:%M:%S")),
+    ("adoy", "the same with the day of the year", Form::Absolute("%Y/%j %H:%M:%S")),
+    ("d", "since the captured frame before", Form::Captured),
+    ("dd", "since the shown packet before", Form::Shown),
+    ("e", "seconds since 1970", Form::Epoch),
+    ("r", "since the first frame", Form::Relative),
+    ("u", "time of day, UTC", Form::Absolute("%H:%M:%S")),
+    ("ud", "the same with the date", Form::Absolute("%Y-%m-%d %H:%M:%S")),
+    ("udoy", "the same with the day of the year", Form::Absolute("%Y/%j %H:%M:%S")),
+];
 
 /// A form of times.
 #[derive(Clone, Debug)]
@@ -66,16 +70,7 @@ impl When {
                 (word, Some(digit.parse().ok().filter(|_| one)?))
             }
         };
-        let form = match word {
-            "a" | "u" => Form::Absolute("%H:%M:%S"),
-            "ad" | "ud" => Form::Absolute("%Y-%m-%d %H:%M:%S"),
-            "adoy" | "udoy" => Form::Absolute("%Y/%j %H:%M:%S"),
-            "d" => Form::Captured,
-            "dd" => Form::Shown,
-            "e" => Form::Epoch,
-            "r" => Form::Relative,
-            _ => return None,
-        };
+        let (_, _, form) = *WHENS.iter().find(|(known, ..)| *known == word)?;
         let zone = if word.starts_with('a') { local() } else { TimeZone::UTC };
         Some(When { form, zone, decimals })
     }
@@ -234,7 +229,7 @@ mod tests {
         ] {
             assert_eq!(told(word), text, "{word}");
         }
-        assert!(WHENS.iter().all(|(word, _)| When::parse(word, eastern).is_some()));
+        assert!(WHENS.iter().all(|(word, ..)| When::parse(word, eastern).is_some()));
         for wrong in ["", ".", "x", "ud.10", "ud.x", "a.-1", "A", "r.+1", "ad.3.4"] {
             assert!(When::parse(wrong, eastern).is_none(), "{wrong}");
         }

@@ -40,7 +40,7 @@ enum Leaf {
 
 /// A frame whose datagram has not been reported.
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+pub struct Pending {
     number: u64,
     link: u16,
     bytes: u64,
@@ -115,12 +115,8 @@ impl Hierarchy {
         }
     }
 
-    /// Forgets a frame whose datagram will not be reported and is not to count.
-    pub fn leave_out(&mut self, frame: u64) {
-        self.take(frame);
-    }
-
-    fn take(&mut self, frame: u64) -> Option<Pending> {
+    /// Forgets a frame: its datagram is counted, or will not be reported and is not to count.
+    pub fn leave_out(&mut self, frame: u64) -> Option<Pending> {
         // This is nearly always the last frame; the datagrams of others have waited.
         let at = match self.pending.back() {
             Some(last) if last.number == frame => Some(self.pending.len() - 1),
@@ -131,7 +127,7 @@ impl Hierarchy {
 
     /// Counts a datagram that is reported: a message of a protocol, or a datagram that no protocol claims.
     pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
-        if let Some(Pending { link, bytes, .. }) = self.take(d.frame) {
+        if let Some(Pending { link, bytes, .. }) = self.leave_out(d.frame) {
             let (v6, unclaimed) = (d.src.octets().is_none(), message.is_none());
             self.count(link, Leaf::Udp { v6, unclaimed, message }, bytes);
         }

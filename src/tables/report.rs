@@ -131,7 +131,7 @@ impl<'t, S: Listener> Tables<'t, S> {
 
     fn message(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
         let d = p.datagram;
-        let (file, frame) = self.key(d.frame);
+        let key = self.key(d.frame);
         let exchange = self.exchange_key(p);
         let copy = match p.pairing {
             Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => Some(self.key(*of)),
@@ -144,15 +144,11 @@ impl<'t, S: Listener> Tables<'t, S> {
         let tunnels = self.tunnels.get(&d.tunnel).cloned().unwrap_or_default();
         let fields = self.fields.map(|object| String::from_utf8_lossy(object(p.sink)).into_owned());
         let Some(rows) = self.rows(Table::Messages) else { return Ok(()) };
-        rows.number(file);
-        rows.number(frame);
+        pair(rows, Some(key));
         rows.time(d.time);
         rows.endpoint(d.src);
         rows.endpoint(d.dst);
-        rows.word(p.id.info().name);
-        rows.word(p.message_name());
-        rows.word(p.direction.name());
-        rows.word(p.level.name());
+        words(rows, [p.id.info().name, p.message_name(), p.direction.name(), p.level.name()]);
         rows.count(d.wire_len() as u64);
         rows.count(d.payload.len() as u64);
         pair(rows, exchange);
@@ -165,16 +161,12 @@ impl<'t, S: Listener> Tables<'t, S> {
     }
 
     fn finding(&mut self, f: &Finding, about: &About) -> io::Result<()> {
-        let (file, frame) = self.key(about.frame);
+        let key = self.key(about.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
-        rows.number(file);
-        rows.number(frame);
+        pair(rows, Some(key));
         rows.time(about.time);
-        rows.word(f.rule.id);
-        rows.word(f.severity.name());
-        rows.word(f.fault.name());
-        rows.word(about.protocol.info().name);
+        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), about.protocol.info().name]);
         rows.endpoint(about.client);
         rows.endpoint(about.server);
         rows.text(f.path().as_deref());
@@ -196,8 +188,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
         pair(rows, Some(asked));
         rows.time(e.request_time);
-        rows.word(e.protocol.info().name);
-        rows.word(step.map_or("", |step| step.name));
+        words(rows, [e.protocol.info().name, step.map_or("", |step| step.name)]);
         rows.endpoint(e.client);
         rows.endpoint(e.server);
         match e.key {
@@ -285,9 +276,7 @@ impl Capture {
         rows.number(facts.snaplen.map(i64::from));
         rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low));
         rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high));
-        rows.count(self.packets);
-        rows.count(self.udp);
-        rows.count(self.recognised);
+        [self.packets, self.udp, self.recognised].into_iter().for_each(|n| rows.count(n));
         rows.number(facts.dropped().map(signed));
         rows.yes(error.is_none());
         rows.text(error);
@@ -374,6 +363,11 @@ impl<S: Listener> Report for Tables<'_, S> {
 fn pair(rows: &mut Rows, key: Option<(i64, i64)>) {
     rows.number(key.map(|(file, _)| file));
     rows.number(key.map(|(_, frame)| frame));
+}
+
+/// Appends words of the program.
+fn words<const N: usize>(rows: &mut Rows, words: [&'static str; N]) {
+    words.into_iter().for_each(|word| rows.word(word));
 }
 
 /// Appends what a message says about its server.

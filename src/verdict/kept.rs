@@ -1,17 +1,24 @@
 //! Keeps findings in bounded memory: the worst of them with all their details, and counts of them by server; and holds back
 //! findings about requests without an answer while their server has answered none, for at the end they may turn out to be
 //! symptoms of a silent server.
+//!
+//! Fingerprints identify a finding when the same conversation is recorded again: rule, protocol, message, field, and the
+//! number of the finding among findings of its kind. They hold no frame, time, token, address or port, so that a new capture
+//! of the same fault keeps its alert, its baseline and its suppression.
 
 use super::{Entry, MAX_FINDINGS};
 use crate::capture::CaptureInfo;
 use crate::check::{Cause, Counts};
 use crate::conversation::NONE;
+use crate::decode::Field;
 use crate::exchange::{Exchange, Outcome};
 use crate::general::{GEN_004, GEN_009};
 use crate::net::Endpoint;
 use crate::protocols::Id;
-use crate::rule::Severity;
+use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
+use sha2::{Digest, Sha256};
+use std::fmt;
 
 /// Which findings give way to worse ones where there is no more room, the first of these first: `None` stands for symptoms
 /// and excused findings.
@@ -169,10 +176,76 @@ impl Unheard {
     }
 }
 
+/// Most kinds of findings told apart; findings of further kinds all count as the first of their kind.
+const MAX_KINDS: usize = 16_384;
+
+/// The fingerprint of a finding: shown as sixteen hex digits, a colon, and its number among its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// Hash of what the findings of its kind have in common.
+    kind: [u8; 8],
+    /// Counted from 1.
+    number: u32,
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hash = Sha256::new();
+        hash.update(self.kind);
+        hash.update(self.number.to_be_bytes());
+        let digits = u64::from_be_bytes(first8(&hash.finalize()));
+        write!(f, "{digits:016x}:{}", self.number)
+    }
+}
+
+/// The key of a kind: addresses of declarations, for keys are compared at every finding.
+type Key = (*const Rule, u8, *const u8, Option<*const Field>);
+
+/// Counts kinds of findings, in the order found.
+#[derive(Debug, Default)]
+pub struct Fingerprints {
+    seen: HashMap<Key, Fingerprint>,
+}
+
+impl Fingerprints {
+    /// The fingerprint of the next finding.
+    pub fn of(&mut self, entry: &Entry) -> Fingerprint {
+        let message = entry.message.map_or(std::ptr::null(), str::as_ptr);
+        let field = entry.finding.field.map(std::ptr::from_ref);
+        let key = (std::ptr::from_ref(entry.rule()), entry.protocol as u8, message, field);
+        if let Some(last) = self.seen.get_mut(&key) {
+            last.number = last.number.saturating_add(1);
+            return *last;
+        }
+        let first = Fingerprint { kind: kind(entry), number: 1 };
+        if self.seen.len() < MAX_KINDS {
+            self.seen.insert(key, first);
+        }
+        first
+    }
+}
+
+/// Hash of what the findings of a kind have in common; of a field, the path without indices.
+fn kind(entry: &Entry) -> [u8; 8] {
+    let field = entry.finding.field.map_or("", |f| f.name);
+    let parts = [entry.rule().id, entry.protocol.info().name, entry.message.unwrap_or("exchange"), field];
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    first8(&hash.finalize())
+}
+
+fn first8(hash: &[u8]) -> [u8; 8] {
+    hash.first_chunk().copied().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::collect::tests::entry;
     use super::*;
+    use crate::decode::FieldKind;
 
     /// The n-th finding, about one of ten servers; without a severity it is a symptom.
     fn found(n: usize, rank: Option<Severity>) -> Entry {
@@ -244,5 +317,20 @@ mod tests {
         unheard.more = 1;
         unheard.take(&[], &[]);
         assert_eq!(unheard.hasty, 1, "nobody was silent");
+    }
+
+    #[test]
+    fn kinds_beyond_the_limit_count_as_the_first_each_time() {
+        let of = |prints: &mut Fingerprints, field: &'static Field| {
+            let mut entry = entry(1);
+            entry.finding.field = Some(field);
+            prints.of(&entry).number
+        };
+        let fields: Vec<Field> = (0..=MAX_KINDS).map(|_| Field::new("a", FieldKind::Uint, "")).collect();
+        let fields: &'static [Field] = fields.leak();
+        let mut prints = Fingerprints::default();
+        assert!(fields.iter().take(MAX_KINDS).all(|field| of(&mut prints, field) == 1));
+        assert_eq!([&fields[0], &fields[MAX_KINDS - 1]].map(|field| of(&mut prints, field)), [2, 2]);
+        assert_eq!([(); 3].map(|()| of(&mut prints, &fields[MAX_KINDS])), [1, 1, 1]);
     }
 }

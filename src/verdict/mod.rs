@@ -12,7 +12,6 @@
 mod annotations;
 mod collect;
 mod coverage;
-mod fingerprint;
 mod json;
 mod junit;
 mod kept;
@@ -25,10 +24,9 @@ mod table;
 pub use annotations::{github, gitlab, step_summary};
 pub use collect::Check;
 pub use coverage::{Coverage, Evidence, Marks};
-pub use fingerprint::{Fingerprint, Fingerprints};
 pub use json::{FindingRecord, ResultRecord, csv, json, ndjson};
 pub use junit::{JunitStyle, junit};
-pub use kept::ServerCounts;
+pub use kept::{Fingerprint, Fingerprints, ServerCounts};
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
