@@ -56,6 +56,38 @@ impl CaptureInfo {
         };
         *place = place.take().or_else(|| text(value, MAX_TEXT));
     }
+
+    pub(super) fn note_interface(&mut self, interface: Interface) {
+        if self.links.is_empty() {
+            self.snaplen = interface.snaplen;
+        }
+        if self.links.len() < MAX_LINKS && !self.links.contains(&interface.link) {
+            self.links.push(interface.link);
+        }
+        if self.interfaces.len() < MAX_TOLD {
+            self.interfaces.push(interface);
+        }
+    }
+
+    /// Stores the statistics of an interface; `number` counts over all sections.
+    pub(super) fn note_statistics(&mut self, number: u32, statistics: Statistics) {
+        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
+        interface.received = statistics.received.or(interface.received);
+        interface.counted = statistics.lost().or(interface.counted);
+    }
+
+    /// Adds `packets` that were lost before a packet of the interface.
+    pub(super) fn note_lost(&mut self, number: u32, packets: u64) {
+        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
+        interface.between = Some(interface.between.unwrap_or(0).saturating_add(packets));
+    }
+
+    /// Packets that the capture lost, as far as it has been read; `None` where no interface says. In most files the
+    /// statistics are at the end.
+    pub fn dropped(&self) -> Option<u64> {
+        let told = self.interfaces.iter().filter_map(Interface::dropped);
+        told.reduce(u64::saturating_add)
+    }
 }
 
 /// At most `most` bytes of the text of an option, up to its first zero byte, because some writers count a
@@ -159,40 +191,6 @@ impl Statistics {
         let [interface, system] = self.dropped;
         let sum = interface.unwrap_or(0).saturating_add(system.unwrap_or(0));
         interface.or(system).map(|_| sum)
-    }
-}
-
-impl CaptureInfo {
-    pub(super) fn note_interface(&mut self, interface: Interface) {
-        if self.links.is_empty() {
-            self.snaplen = interface.snaplen;
-        }
-        if self.links.len() < MAX_LINKS && !self.links.contains(&interface.link) {
-            self.links.push(interface.link);
-        }
-        if self.interfaces.len() < MAX_TOLD {
-            self.interfaces.push(interface);
-        }
-    }
-
-    /// Stores the statistics of an interface; `number` counts over all sections.
-    pub(super) fn note_statistics(&mut self, number: u32, statistics: Statistics) {
-        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
-        interface.received = statistics.received.or(interface.received);
-        interface.counted = statistics.lost().or(interface.counted);
-    }
-
-    /// Adds `packets` that were lost before a packet of the interface.
-    pub(super) fn note_lost(&mut self, number: u32, packets: u64) {
-        let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
-        interface.between = Some(interface.between.unwrap_or(0).saturating_add(packets));
-    }
-
-    /// Packets that the capture lost, as far as it has been read; `None` where no interface says. In most files the
-    /// statistics are at the end.
-    pub fn dropped(&self) -> Option<u64> {
-        let told = self.interfaces.iter().filter_map(Interface::dropped);
-        told.reduce(u64::saturating_add)
     }
 }
 

@@ -108,7 +108,8 @@ fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     for (index, server) in (0..).zip(&g.summary.servers) {
         let Some(s) = server else { continue };
         let found = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
-        let mut record = json!(ServerRecord::new(s).with_findings(found));
+        let mut record = json!(ServerRecord::new(s));
+        record["finding_counts"] = json!(found);
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
         record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);

@@ -112,7 +112,7 @@ impl<W: Write> Details<W> {
     /// Appends the layers from the frame to UDP.
     fn layers(&self, out: &mut String, d: &Datagram<'_>, here: Place) {
         let head = self.heads.find(d.frame);
-        let first = self.lister.first(here.file);
+        let first = self.lister.lines.named.get(here.file).map_or(Time::UNKNOWN, |file| file.first);
         let mut frame = layers::frame(head, d, here, first);
         let said = self.comments.of(d.frame);
         let said = said.iter().flat_map(|said| said.iter());
@@ -123,7 +123,7 @@ impl<W: Write> Details<W> {
         let outer = head.and_then(layers::ip);
         if d.tunnel != 0 || outer.is_none() {
             outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, layer));
-            let tunnel = self.lister.tunnel(d.tunnel).map(|names| format!("[Encapsulation: {names}]"));
+            let tunnel = self.lister.tunnels.get(&d.tunnel).map(|names| format!("[Encapsulation: {names}]"));
             tunnel.into_iter().for_each(|line| push(out, 0, &line));
             self.layer(out, Shown::Ip, self.joined(layers::inner_ip(d), d, here));
         } else {
@@ -136,7 +136,8 @@ impl<W: Write> Details<W> {
     fn joined(&self, mut layer: Layer, d: &Datagram<'_>, here: Place) -> Layer {
         let pieces = self.joined.of(d);
         if !pieces.is_empty() {
-            let frames: Vec<_> = pieces.iter().map(|&frame| self.lister.other(frame, here.file)).collect();
+            let frames: Vec<_> =
+                pieces.iter().map(|&frame| self.lister.lines.other(frame, here.file)).collect();
             layer.push(format!("[Fragments: {}]", frames.join(", ")));
         }
         layer
@@ -155,7 +156,7 @@ impl<W: Write> Details<W> {
             return;
         }
         let (tree, bytes) = (&p.sink.tree, p.bytes);
-        let name = |frame| self.lister.other(frame, here.file);
+        let name = |frame| self.lister.lines.other(frame, here.file);
         let lines = payload::fields(tree, bytes, p.findings, self.detail.manner(), &name);
         lines.iter().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
@@ -241,7 +242,7 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let here = self.lister.place(p.datagram.frame)?;
+        let here = self.lister.lines.place(p.datagram.frame)?;
         let mut out = String::new();
         if self.detail.tree {
             self.layers(&mut out, p.datagram, here);
@@ -253,7 +254,7 @@ impl<W: Write> Report for Details<W> {
             teller.see(p);
         }
         if let Some(teller) = &self.teller {
-            let name = |frame| self.lister.other(frame, here.file);
+            let name = |frame| self.lister.lines.other(frame, here.file);
             self.explained(&mut out, &teller.packet(p, &name));
         }
         self.bytes(&mut out, p.datagram, Some(p));
@@ -264,7 +265,7 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let here = self.lister.place(d.frame)?;
+        let here = self.lister.lines.place(d.frame)?;
         let mut out = String::new();
         if self.detail.tree {
             self.layers(&mut out, d, here);
@@ -282,8 +283,8 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet || self.teller.is_none() && (findings.is_empty() || !self.detail.tree) {
             return Ok(());
         }
-        let here = self.lister.place(e.response_frame.unwrap_or(e.request_frame))?;
-        let name = |frame| self.lister.other(frame, here.file);
+        let here = self.lister.lines.place(e.response_frame.unwrap_or(e.request_frame))?;
+        let name = |frame| self.lister.lines.other(frame, here.file);
         let mut out = String::new();
         match &self.teller {
             Some(teller) => push(&mut out, 0, &teller.exchange(e, &name)),

@@ -4,7 +4,7 @@ use crate::classify::beginning;
 use crate::decode::{Heard, Span, Tree};
 use crate::net::Datagram;
 use crate::packet::Packet;
-use crate::protocols::{Context, Direction, Id, Known, Level, Probe};
+use crate::protocols::{Context, Direction, Known, Level, Probe};
 
 /// Passwords that a decoder found and masked.
 pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
@@ -40,16 +40,12 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
             let known = Known { open: true, pinned: true, ..Known::of(direction, Level::High) };
             let probe = id.probe(d.payload, len, ports).or_else(|| id.probe_known(d.payload, len, known));
             let Some(Probe { message, .. }) = probe else { continue };
-            let missing = d.cut as usize;
-            out.extend(of(id, d, Context { missing, ..Context::of(message, direction) }));
+            let context = Context { missing: d.cut as usize, ..Context::of(message, direction) };
+            let mut heard = Heard::default();
+            // An error is a fault of the datagram; the fields read before it count.
+            let _ = id.dissect(d.payload, &context, &mut heard);
+            out.extend(in_tree(&heard.tree));
         }
     }
     out
-}
-
-fn of(id: Id, d: &Datagram<'_>, cx: Context) -> Vec<Span> {
-    let mut heard = Heard::default();
-    // An error is a fault of the datagram; the fields read before it count.
-    let _ = id.dissect(d.payload, &cx, &mut heard);
-    in_tree(&heard.tree)
 }

@@ -133,11 +133,6 @@ impl ServerRecord {
             version_hex: damaged(&said.version),
         }
     }
-
-    /// The record with these counts of findings.
-    pub(crate) fn with_findings(self, finding_counts: Counts) -> ServerRecord {
-        ServerRecord { finding_counts, ..self }
-    }
 }
 
 fn text(text: &Option<Said>) -> Option<String> {

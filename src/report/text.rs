@@ -25,9 +25,9 @@ const MAX_TEXT: usize = 40;
 /// Packets, one line each, with columns like tshark's: number, time (see [`When`]), source, destination, protocol, length,
 /// and what the message says.
 pub struct Lister<W: Write> {
-    lines: Lines<W>,
+    pub(super) lines: Lines<W>,
     /// Tunnels of datagrams, by their number.
-    tunnels: HashMap<u16, String>,
+    pub(super) tunnels: HashMap<u16, String>,
     times: Times,
 }
 
@@ -71,30 +71,6 @@ impl<W: Write> Lister<W> {
     pub fn line(&mut self, text: &str) -> io::Result<()> {
         self.lines.text.extend_from_slice(text.as_bytes());
         self.lines.end()
-    }
-
-    /// The place of a frame; the next line is about its file.
-    #[cfg(feature = "page")]
-    pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
-        self.lines.place(frame)
-    }
-
-    /// The first time stamp of a file.
-    #[cfg(feature = "page")]
-    pub(super) fn first(&self, file: usize) -> Time {
-        self.lines.named.get(file).map_or(Time::UNKNOWN, |file| file.first)
-    }
-
-    /// The number of a frame, with its file where that is another one than `here`.
-    #[cfg(feature = "page")]
-    pub(super) fn other(&self, frame: u64, here: usize) -> String {
-        self.lines.other(frame, here)
-    }
-
-    /// The tunnels of a datagram, the outermost first.
-    #[cfg(feature = "page")]
-    pub(super) fn tunnel(&self, number: u16) -> Option<&str> {
-        self.tunnels.get(&number).map(String::as_str)
     }
 
     fn head(&mut self, d: &Datagram<'_>, protocol: &str) -> io::Result<Place> {

@@ -88,9 +88,10 @@ fn all() -> Map<String, Value> {
     add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
     add("packet.claimed", packets::claimed());
     add("packet.unclaimed", packets::unclaimed());
-    add("packet.finding", packets::packet_finding());
+    add("packet.finding", packets::finding(term("length"), "A rule that the packet breaks."));
     add("exchange.any", packets::any_exchange());
-    add("exchange.finding", packets::exchange_finding());
+    let null = json!({ "type": "null" });
+    add("exchange.finding", packets::finding(null, "A rule that the exchange breaks."));
     add("rule.broken", record::<BrokenRecord<'_>>("rule", own));
     add("rule.judged", record::<verdict::ResultRecord>("rule", own));
     add("rule.declared", record::<declared::RuleRecord>("rule", own));

@@ -95,17 +95,8 @@ pub fn claimed() -> Value {
         .end("A message of a protocol.")
 }
 
-/// A broken rule in the record of a packet.
-pub fn packet_finding() -> Value {
-    finding(term("length"), "A rule that the packet breaks.")
-}
-
-/// A broken rule in the record of an exchange, which has no bytes.
-pub fn exchange_finding() -> Value {
-    finding(json!({ "type": "null" }), "A rule that the exchange breaks.")
-}
-
-fn finding(bytes: Value, about: &str) -> Value {
+/// A broken rule in a record; `bytes` is the schema of the ends of its bytes.
+pub fn finding(bytes: Value, about: &str) -> Value {
     Object::default()
         .key("rule", term("rule_id"))
         .key("severity", term("severity"))

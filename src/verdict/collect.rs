@@ -208,9 +208,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         };
         RuleResult { rule, severity, outcome, count }
     }
-}
 
-impl<F> Check<F> {
     /// Index among the files kept; the last index stands for all files that are not kept.
     fn kept(&self, file: usize) -> usize {
         file.min(self.files.len().saturating_sub(1))

@@ -290,12 +290,11 @@ impl Verdict {
 
     /// The symptoms that are listed, by their cause.
     pub fn symptoms(&self) -> HashMap<Key, Vec<&Entry>> {
-        let mut all = HashMap::new();
+        let mut all = HashMap::<_, Vec<_>>::new();
         for e in self.listed() {
             if let Some(cause) = e.finding.caused_by {
                 let file = e.cause_file.as_ref().map_or(e.file, |(file, _)| *file);
-                let symptoms: &mut Vec<_> = all.entry((file, cause.frame, cause.rule.id)).or_default();
-                symptoms.push(e);
+                all.entry((file, cause.frame, cause.rule.id)).or_default().push(e);
             }
         }
         all

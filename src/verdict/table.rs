@@ -8,7 +8,6 @@ use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;
 use hashbrown::HashMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -181,17 +180,12 @@ fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&En
 /// The marked bytes, as many as fit on a line.
 fn hex(e: &Entry, width: usize) -> Option<String> {
     let span = e.finding.span.filter(|_| !e.marked.is_empty())?;
-    let mut line = String::new();
-    let fits = width.saturating_sub(BESIDE) / 3;
-    let shown = e.marked.get(..fits).unwrap_or(&e.marked);
-    for byte in shown {
-        let _ = write!(line, "{byte:02x} ");
+    let shown = e.marked.get(..width.saturating_sub(BESIDE) / 3).unwrap_or(&e.marked);
+    let mut words: Vec<_> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
+    if let more @ 1.. = usize::from(span.end.saturating_sub(span.start)).saturating_sub(shown.len()) {
+        words.push(format!("… and {more} more"));
     }
-    let more = usize::from(span.end.saturating_sub(span.start)).saturating_sub(shown.len());
-    if more > 0 {
-        let _ = write!(line, "… and {more} more");
-    }
-    Some(line.trim_end().to_owned())
+    Some(words.join(" "))
 }
 
 /// Writes a line for each server with findings that count and are listed, the worst first.
