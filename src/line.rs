@@ -84,16 +84,13 @@ impl Line {
         }
     }
 
-    /// Appends once more what stands there in the buffer: `N` bytes at most.
-    #[inline]
+    /// Appends once more the bytes that stand there in the buffer, `N` at most.
     pub fn add_again<const N: usize>(&mut self, there: Range<usize>) {
-        let len = there.len();
-        match self.room.get(there.start..).and_then(|from| from.first_chunk::<N>()) {
-            Some(&bytes) => self.push_first(&bytes, len),
-            None => {
-                let bytes = self.get(there).unwrap_or_default().to_vec();
-                self.extend_from_slice(&bytes);
-            }
+        let mut bytes = [0; N];
+        if let (Some(place), Some(there)) = (bytes.get_mut(..there.len()), self.get(there)) {
+            place.copy_from_slice(there);
+            let len = there.len();
+            self.push_first(&bytes, len);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::report::Totals;
 use crate::rule::{Rule, Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
-use hashbrown::{DefaultHashBuilder, HashMap};
+use hashbrown::{DefaultHashBuilder, HashSet};
 use std::hash::BuildHasher;
 
 /// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
@@ -33,15 +33,8 @@ pub struct Attribution {
     /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
     answers: Bounded<u64, Cause>,
     hasher: DefaultHashBuilder,
-    /// The rules that may be a cause or a symptom, by their address.
-    roles: HashMap<usize, Roles>,
-}
-
-/// Whether breaking a rule may be a cause, and whether it may be a symptom.
-#[derive(Clone, Copy, Debug, Default)]
-struct Roles {
-    cause: bool,
-    symptom: bool,
+    /// Addresses of the rules that may be a cause or a symptom: most rules are neither.
+    related: HashSet<usize>,
 }
 
 /// A cause, and its relation to the symptoms that it may have in its exchange.
@@ -57,7 +50,7 @@ impl From<Budget> for Attribution {
             exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
             answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
-            roles: roles(),
+            related: related(),
         }
     }
 }
@@ -108,13 +101,8 @@ impl Attribution {
             f.severity = if minor { Severity::Note } else { severity };
             true
         });
-        let any =
-            |is: fn(&Roles) -> bool| out.iter().filter_map(|f| self.roles.get(&address(f.rule))).any(is);
-        let (causes, symptoms) = (any(|roles| roles.cause), any(|roles| roles.symptom));
-        if symptoms {
+        if out.iter().any(|f| self.related.contains(&address(f.rule))) {
             self.link(id, out, d, told);
-        }
-        if causes {
             self.remember(id, out, d, told, awaited);
         }
         // Filter these last, because a finding that is not reported must not count as reported. A finding that was
@@ -135,11 +123,8 @@ impl Attribution {
         let Some(exchange) = told.pairing.exchange() else { return };
         let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
         let Some(silence) = silence_of(id, told.verdict.probe.step) else { return };
-        for rule in rules {
-            let cause = self.roles.get(&address(rule)).is_some_and(|roles| roles.cause);
-            if cause && id.info().causes(rule, silence, Relation::Request) {
-                self.note(exchange, Cause { rule, frame }, Relation::Request);
-            }
+        for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
+            self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
     }
 
@@ -290,21 +275,12 @@ impl Attribution {
     }
 }
 
-/// The roles of all rules that have one.
-fn roles() -> HashMap<usize, Roles> {
-    let mut roles = HashMap::<usize, Roles>::new();
-    for rule in crate::protocols::rules().filter(|rule| rule.severity == Severity::Error) {
-        roles.entry(address(rule)).or_default().cause = true; // of a request without an answer
-    }
-    for (relation, causes, symptoms) in Id::ALL.iter().flat_map(|id| id.info().causes) {
-        for rule in *causes {
-            let its = roles.entry(address(rule)).or_default();
-            its.cause = true;
-            its.symptom |= [Relation::Asked, Relation::Earlier].contains(relation); // of itself
-        }
-        symptoms.iter().for_each(|rule| roles.entry(address(rule)).or_default().symptom = true);
-    }
-    roles
+/// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows: any error may cause a missing answer.
+fn related() -> HashSet<usize> {
+    let errors = crate::protocols::rules().filter(|rule| rule.severity == Severity::Error);
+    let declared = Id::ALL.iter().flat_map(|id| id.info().causes);
+    let declared = declared.flat_map(|(_, causes, symptoms)| causes.iter().chain(*symptoms).copied());
+    errors.chain(declared).map(address).collect()
 }
 
 fn address(rule: &'static Rule) -> usize {
@@ -382,6 +358,26 @@ mod tests {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let e = Exchange::unanswered(id, Id::Sqp, [end; 2]);
         attribution.silence(&e, &Policy::default()).expect("the rule is on").caused_by
+    }
+
+    #[test]
+    fn rules_that_are_not_related_neither_cause_anything_nor_are_caused() {
+        use Relation::*;
+        let related = related();
+        for info in Id::ALL.iter().map(|id| id.info()) {
+            let all = || info.rules.iter().copied().flatten().chain(info.exchange_rules);
+            for (cause, symptom) in all().flat_map(|cause| all().map(move |symptom| (cause, symptom))) {
+                if [Same, Request, Instead, Asked, Earlier].iter().any(|&at| info.causes(cause, symptom, at))
+                {
+                    assert!(related.contains(&address(cause)), "{}", cause.id);
+                    assert!(
+                        related.contains(&address(symptom)) || info.is_silence(symptom),
+                        "{}",
+                        symptom.id
+                    );
+                }
+            }
+        }
     }
 
     #[test]

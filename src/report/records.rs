@@ -51,8 +51,8 @@ pub struct Records<W: Write> {
 
 /// Most bytes shown of a datagram that no protocol claims.
 const MAX_PAYLOAD: usize = 64;
-/// Most characters of an IP address.
-const MAX_ADDRESS: usize = 39;
+/// Characters of the longest IP address.
+const ADDRESS: usize = 39;
 
 impl<W: Write> Records<W> {
     /// Writes records to `out`, with or without a record for each packet; when quiet, only records of captures and the
@@ -318,7 +318,7 @@ impl<W: Write> Report for Records<W> {
             (b",\"server_ip\":\"", server, b"\",\"server_port\":", e.server),
         ] {
             line.add(ip);
-            line.add_again::<MAX_ADDRESS>(address);
+            line.add_again::<ADDRESS>(address);
             line.add(port);
             push_u64(line, end.port().into());
         }

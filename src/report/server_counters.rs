@@ -177,13 +177,14 @@ fn hash_text(before: u64, text: &Option<Value<'_>>) -> u64 {
 #[cold]
 #[inline(never)]
 fn hash_other(before: u64, text: Value<'_>) -> u64 {
-    match text {
-        Value::Utf16(bytes) => hash_bytes(before.rotate_left(2), bytes),
-        Value::Latin1(bytes) => hash_bytes(before.rotate_left(3), bytes),
-        Value::Coloured(bytes, _) => hash_bytes(before.rotate_left(6), bytes),
-        Value::Dotted(ref bytes) => hash_bytes(before.rotate_left(4), bytes),
-        _ => before.rotate_left(5),
-    }
+    let (kind, bytes) = match text {
+        Value::Utf16(bytes) => (2, bytes),
+        Value::Latin1(bytes) => (3, bytes),
+        Value::Coloured(bytes, _) => (6, bytes),
+        Value::Dotted(ref bytes) => (4, &bytes[..]),
+        _ => (5, &[][..]),
+    };
+    hash_bytes(before.rotate_left(kind), bytes)
 }
 
 #[inline(always)]
@@ -198,4 +199,61 @@ fn hash_bytes(before: u64, bytes: &[u8]) -> u64 {
 fn mix(hash: u64, word: u64) -> u64 {
     let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
     product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Endpoint;
+    use crate::protocols::Id;
+
+    const END: Endpoint = Endpoint::v4([192, 0, 2, 1], 7777);
+
+    /// The counters of one server, and the server.
+    fn one() -> (Hot, Vec<Option<Server>>) {
+        let mut hot = Hot::default();
+        hot.begin(0);
+        (hot, vec![Some(Server::new(END, Id::Sqp))])
+    }
+
+    #[test]
+    fn counters_that_are_full_are_moved_to_the_server_first() {
+        let (mut hot, mut servers) = one();
+        let mut e = Exchange::unanswered(1, Id::Sqp, [END; 2]);
+        (e.server_index, e.outcome) = (0, Outcome::Answered);
+        for time in [i64::MAX, i64::MAX, 1] {
+            e.response_time = Some(time);
+            assert!(hot.count(&e, &mut servers));
+        }
+        hot.lines[0].requests = u32::MAX;
+        assert!(hot.count(&e, &mut servers));
+        e.server_index = 1;
+        assert!(!hot.count(&e, &mut servers), "it has no place");
+        hot.settle(0, &mut servers);
+        let server = servers[0].as_ref().expect("it is there");
+        assert_eq!((server.requests, server.answered), (2 + u64::from(u32::MAX) + 1, 4));
+        assert_eq!((server.times.count(), server.times.ends()), (4, Some((1, i64::MAX))));
+        assert_eq!(server.times.mean(), Some(i64::MAX / 2 + 1));
+        assert_eq!(server.times.quantile(0.5), Some(1), "those that waited are in their buckets");
+    }
+
+    #[test]
+    fn only_other_texts_are_news_and_players_are_kept() {
+        let (mut hot, mut servers) = one();
+        let mut facts = Facts { players: Some(1), max_players: Some(8), ..Facts::default() };
+        let mut news = |facts: &Facts<'_>| hot.hear(0, facts);
+        for name in ["", "a", "abc", "abcd", "abcdefg", "abcdefgh", "abcdefghi", "a name of 24 letters ...."]
+        {
+            for value in [Value::Text, Value::Latin1, Value::Utf16] {
+                facts.server_name = Some(value(name.as_bytes()));
+                facts.players = Some(name.len() as u32);
+                assert!(news(&facts) && !news(&Facts { players: Some(2), ..facts }), "{value:?}");
+            }
+        }
+        let game = Facts { game: facts.server_name, server_name: None, ..facts };
+        assert!(news(&game) && news(&Facts { state: Some("idle"), ..game }) && news(&facts));
+        assert!(!news(&Facts { players: None, ..facts }), "the last number is kept");
+        hot.settle(0, &mut servers);
+        assert_eq!(servers[0].as_ref().and_then(|server| server.said.players), Some((25, 8)));
+    }
 }

@@ -4,8 +4,8 @@ use crate::samples::{Heard, heard};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::capture::CaptureInfo as Capture;
-use qdissect::contract::Raised;
-use qdissect::decode::{Facts, Json};
+use qdissect::contract::{Decoded, Raised};
+use qdissect::decode::Json;
 use qdissect::report::{Form, Output, Packet, Records, Report};
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ const BUFFER: usize = 64 * 1024;
 fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
     let mut records = Records::new(Output::new(out, Form::Ndjson, false), true, false);
     records.file("sample", &Capture::default(), 0)?;
-    let (raised, decoded) = (Raised::default(), Ok(Facts::default()));
+    let (raised, decoded) = (Raised::default(), Decoded::default());
     for (heard, sink) in heard {
         records.packet(&Packet {
             datagram: &heard.datagram,
