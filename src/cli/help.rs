@@ -64,7 +64,7 @@ fn with_examples(command: Command, path: &[&str], section: String) -> Command {
     match path {
         [] => command.after_long_help(section),
         [name, rest @ ..] if command.find_subcommand(name).is_some() => {
-            command.mut_subcommand(name.to_owned(), |sub| with_examples(sub, rest, section))
+            command.mut_subcommand(name, |sub| with_examples(sub, rest, section))
         }
         _ => command, // not available on this system
     }

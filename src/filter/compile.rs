@@ -1,10 +1,10 @@
 //! Looks up names and gives values their types: turns operands into the terms and values of a plan.
 
-use super::error::Place;
+use super::error::{Place, Result};
 use super::kinds::{Kind, UINT};
 use super::literal::{constant, number};
 use super::names::{self, Named, lookup};
-use super::operand::{Atom, Operand, Operator, spelling};
+use super::operand::{Atom, Element, Operand, Operator, spelling};
 use super::pick::Wanted;
 use super::plan::{Member, Plan, Quantifier, Relation, Side, Source, Step, Term};
 use super::value::{Constant, Cut, Until};
@@ -25,40 +25,64 @@ pub(super) struct Compiler {
 }
 
 /// A term, its type, and its name in the expression.
-pub(super) struct Typed {
-    pub term: Term,
+struct Typed {
+    term: Term,
     kind: Kind,
     name: String,
 }
 
 impl Compiler {
     /// A test of presence. `at` is the place of the whole test.
-    pub fn exists(
-        &mut self,
-        quantifier: Option<Quantifier>,
-        left: &Operand<'_>,
-        at: Place,
-    ) -> Result<Plan, FilterError> {
+    pub fn exists(&mut self, quantifier: Option<Quantifier>, left: &Operand<'_>, at: Place) -> Result<Plan> {
         if quantifier.is_some() {
-            let what =
-                "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.";
-            return Err(FilterError::new(at, what));
+            return at.refuse(
+                "\"any\" and \"all\" need a comparison; write one after the field, or leave the word out.",
+            );
         }
         if let Atom::Call(name, _) = &left.atom {
-            let what = format!("{}() by itself is no test; compare it with a value.", shown(name));
-            return Err(FilterError::new(at, what));
+            return at.refuse(format!("{}() by itself is no test; compare it with a value.", shown(name)));
         }
         Ok(Plan::Exists(self.term(left)?.term))
     }
 
+    /// A comparison, or a chain of them.
+    pub fn chain<'o, 't>(
+        &mut self,
+        quantifier: Option<Quantifier>,
+        mut left: &'o Operand<'t>,
+        chain: &'o [(Operator, Operand<'t>)],
+    ) -> Result<Plan> {
+        let mut plans = vec![];
+        for (operator, right) in chain {
+            plans.push(self.compare(quantifier, left, *operator, right)?);
+            left = right;
+        }
+        Ok(Plan::one_or(plans, Plan::All))
+    }
+
+    /// Whether the operand is in a set, or not.
+    pub fn is_in(
+        &mut self,
+        quantifier: Option<Quantifier>,
+        left: &Operand<'_>,
+        set: &[Element<'_>],
+        not: bool,
+    ) -> Result<Plan> {
+        let left = self.term(left)?;
+        let set =
+            set.iter().map(|(from, to)| self.member(&left, from, to.as_ref())).collect::<Result<_>>()?;
+        let plan = Plan::In(quantifier.unwrap_or(Quantifier::Any), left.term, set);
+        Ok(if not { Plan::Not(Box::new(plan)) } else { plan })
+    }
+
     /// A comparison of two operands.
-    pub fn compare(
+    fn compare(
         &mut self,
         quantifier: Option<Quantifier>,
         left: &Operand<'_>,
         operator: Operator,
         right: &Operand<'_>,
-    ) -> Result<Plan, FilterError> {
+    ) -> Result<Plan> {
         let (usual, relation) = operator;
         let typed = self.term(left)?;
         suits(&typed, left, operator)?;
@@ -70,7 +94,7 @@ impl Compiler {
     }
 
     /// The right side of a comparison: a field if it is the name of one, else a value.
-    fn side(&mut self, left: &Typed, right: &Operand<'_>, part: bool) -> Result<Side, FilterError> {
+    fn side(&mut self, left: &Typed, right: &Operand<'_>, part: bool) -> Result<Side> {
         // Words of a list need no quotes, and some are also names of fields: a field never means itself there.
         let listed = matches!(left.kind, Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding);
         let field = match &right.atom {
@@ -83,25 +107,19 @@ impl Compiler {
         }
         let other = self.term(right)?;
         if !left.kind.compares(other.kind) || part && !other.kind.has_parts() {
-            let what = format!(
+            return right.at.refuse(format!(
                 "{} is {} and {} is {}, which cannot be compared; compare fields of one type.",
                 left.name,
                 left.kind.name(),
                 other.name,
                 other.kind.name()
-            );
-            return Err(FilterError::new(right.at, what));
+            ));
         }
         Ok(Side::Term(other.term))
     }
 
     /// A member of a set: a value, or a range up to the value `to`.
-    pub fn member(
-        &mut self,
-        left: &Typed,
-        from: &Operand<'_>,
-        to: Option<&Operand<'_>>,
-    ) -> Result<Member, FilterError> {
+    fn member(&mut self, left: &Typed, from: &Operand<'_>, to: Option<&Operand<'_>>) -> Result<Member> {
         suits(left, from, (Quantifier::Any, Relation::Eq))?;
         let Some(to) = to else { return self.side(left, from, false).map(Member::One) };
         let at = from.at.to(to.at);
@@ -114,19 +132,22 @@ impl Compiler {
                 (Constant::Number(_), Constant::Bytes(_)) | (Constant::Bytes(_), Constant::Number(_))
             )
         {
-            let what =
-                format!("{} is {}, which has no ranges; list the values.", left.name, left.kind.name());
-            return Err(FilterError::new(at, what));
+            return at.refuse(format!(
+                "{} is {}, which has no ranges; list the values.",
+                left.name,
+                left.kind.name()
+            ));
         }
         if first.is_above(&last) {
-            let what = "The range holds nothing, for it begins above its end; write the lesser value first.";
-            return Err(FilterError::new(at, what));
+            return at.refuse(
+                "The range holds nothing, for it begins above its end; write the lesser value first.",
+            );
         }
         Ok(Member::Range(first, last))
     }
 
     /// A field with its slices, or a function of one.
-    pub fn term(&mut self, operand: &Operand<'_>) -> Result<Typed, FilterError> {
+    fn term(&mut self, operand: &Operand<'_>) -> Result<Typed> {
         let (mut typed, slices) = match &operand.atom {
             Atom::Word(word) => self.field(word, operand)?,
             Atom::Call(name, arguments) => (self.call(name, arguments, operand)?, operand.slices.as_slice()),
@@ -134,24 +155,22 @@ impl Compiler {
         };
         for slice in slices {
             if !typed.kind.has_bytes() {
-                let what = format!(
+                return operand.at.refuse(format!(
                     "{} is {}, of which no part can be cut; leave the slice out.",
                     typed.name,
                     typed.kind.name()
-                );
-                return Err(FilterError::new(operand.at, what));
+                ));
             }
             typed.term.steps.push(Step::Slice(slice.clone()));
             typed.kind = Kind::Bytes;
         }
         if let Some(mask) = &operand.mask {
             if !matches!(typed.kind, Kind::Int(..)) {
-                let what = format!(
+                return operand.at.refuse(format!(
                     "{} is {}; only whole numbers take a mask with \"&\".",
                     typed.name,
                     typed.kind.name()
-                );
-                return Err(FilterError::new(operand.at, what));
+                ));
             }
             if let Constant::Number(mask) = constant(mask, typed.kind, &typed.name, false)? {
                 typed.term.steps.push(Step::Mask(mask.int.unwrap_or_default()));
@@ -161,11 +180,7 @@ impl Compiler {
     }
 
     /// A field by its name. A number in brackets after the name of a list is an index, not a slice.
-    fn field<'o>(
-        &mut self,
-        word: &str,
-        operand: &'o Operand<'_>,
-    ) -> Result<(Typed, &'o [Vec<Cut>]), FilterError> {
+    fn field<'o>(&mut self, word: &str, operand: &'o Operand<'_>) -> Result<(Typed, &'o [Vec<Cut>])> {
         let (mut name, mut slices) = (word.to_owned(), operand.slices.as_slice());
         let mut found = lookup(&name).ok_or_else(|| unknown(word, operand))?;
         while let Some((first, rest)) = slices.split_first()
@@ -181,23 +196,18 @@ impl Compiler {
         Ok((Typed { term: Term { source, steps: vec![] }, kind, name }, slices))
     }
 
-    fn call(
-        &mut self,
-        name: &str,
-        arguments: &[Operand<'_>],
-        operand: &Operand<'_>,
-    ) -> Result<Typed, FilterError> {
+    fn call(&mut self, name: &str, arguments: &[Operand<'_>], operand: &Operand<'_>) -> Result<Typed> {
         let known = matches!(name, "len" | "count" | "upper" | "lower" | "string");
         if !known {
-            let what = format!(
+            return operand.at.refuse(format!(
                 "There is no function {}; known are len, count, upper, lower and string.",
                 quoted(name)
-            );
-            return Err(FilterError::new(operand.at, what));
+            ));
         }
         let [argument] = arguments else {
-            let what = format!("{name}() takes one field and got {} arguments.", arguments.len());
-            return Err(FilterError::new(operand.at, what));
+            return operand
+                .at
+                .refuse(format!("{name}() takes one field and got {} arguments.", arguments.len()));
         };
         let inner = self.term(argument)?;
         let words = match inner.kind {
@@ -213,33 +223,32 @@ impl Compiler {
             _ => (Step::String(words), Kind::Text, inner.kind.has_string()),
         };
         if !sound {
-            let what = match step {
+            return argument.at.refuse(match step {
                 Step::Count => {
                     "count() counts occurrences of a field; name one, without slices and functions.".into()
                 }
                 _ => format!("{} is {}, and {name}() makes nothing of that.", inner.name, inner.kind.name()),
-            };
-            return Err(FilterError::new(argument.at, what));
+            });
         }
         let mut term = inner.term;
         term.steps.push(step);
         Ok(Typed { term, kind, name: format!("{name}({})", inner.name) })
     }
 
-    fn pattern(&mut self, right: &Operand<'_>, left: Kind) -> Result<Constant, FilterError> {
+    fn pattern(&mut self, right: &Operand<'_>, left: Kind) -> Result<Constant> {
         let Atom::Text(pattern) = &right.atom else {
-            let what = "A regular expression stands in double quotes, best raw: matches r\"^eu-\\d+\".";
-            return Err(FilterError::new(right.at, what));
+            return right
+                .at
+                .refuse("A regular expression stands in double quotes, best raw: matches r\"^eu-\\d+\".");
         };
         self.patterns = self.patterns.saturating_add(1);
         if self.patterns > MAX_PATTERNS {
-            let what =
-                format!("The filter has more than {MAX_PATTERNS} regular expressions; join some with \"|\".");
-            return Err(FilterError::new(right.at, what));
+            return right.at.refuse(format!(
+                "The filter has more than {MAX_PATTERNS} regular expressions; join some with \"|\"."
+            ));
         }
         let Ok(pattern) = std::str::from_utf8(pattern) else {
-            let what = "The regular expression is not UTF-8; write \\\\xff for a byte.";
-            return Err(FilterError::new(right.at, what));
+            return right.at.refuse("The regular expression is not UTF-8; write \\\\xff for a byte.");
         };
         compile_pattern(pattern, left != Kind::Bytes)
             .map(Constant::Pattern)
@@ -266,7 +275,7 @@ fn compile_pattern(pattern: &str, unicode: bool) -> Result<Regex, String> {
 }
 
 /// Checks that a field can be the left side of an operator.
-fn suits(left: &Typed, operand: &Operand<'_>, operator: Operator) -> Result<(), FilterError> {
+fn suits(left: &Typed, operand: &Operand<'_>, operator: Operator) -> Result<()> {
     let fits = match operator.1 {
         Relation::Contains | Relation::Matches => left.kind.has_parts(),
         Relation::Eq | Relation::Ne => left.kind != Kind::Presence,
@@ -285,7 +294,7 @@ fn suits(left: &Typed, operand: &Operand<'_>, operator: Operator) -> Result<(), 
         ),
         _ => format!("{name} is {what}, which \"{operator}\" says nothing about; compare string({name})."),
     };
-    Err(FilterError::new(operand.at, said))
+    operand.at.refuse(said)
 }
 
 fn unknown(word: &str, operand: &Operand<'_>) -> FilterError {

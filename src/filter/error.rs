@@ -10,6 +10,8 @@ const BEFORE: usize = 60;
 /// Columns shown from the first byte of the marked place on.
 const BEHIND: usize = 40;
 
+pub(super) type Result<T, E = FilterError> = std::result::Result<T, E>;
+
 /// The place of a part in the expression, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
@@ -23,6 +25,11 @@ impl Place {
     /// From the start of this one to the end of the other.
     pub fn to(self, other: Place) -> Place {
         Place { start: self.start, end: other.end }
+    }
+
+    /// The error about this place.
+    pub fn refuse<T>(self, what: impl Into<String>) -> Result<T> {
+        Err(FilterError::new(self, what))
     }
 }
 

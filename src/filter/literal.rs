@@ -22,17 +22,15 @@ pub(super) fn constant(
     kind: Kind,
     field: &str,
     part: bool,
-) -> Result<Constant, FilterError> {
+) -> super::error::Result<Constant> {
     if let Some(slice) = operand.slices.first() {
         let shown = slice.first().map(ToString::to_string).unwrap_or_default();
-        let what = format!("Only fields have slices, so [{shown}] means nothing here; leave it out.");
-        return Err(FilterError::new(operand.at, what));
+        return operand
+            .at
+            .refuse(format!("Only fields have slices, so [{shown}] means nothing here; leave it out."));
     }
     if operand.mask.is_some() {
-        return Err(FilterError::new(
-            operand.at,
-            "Only fields take a mask with \"&\"; write the value itself.",
-        ));
+        return operand.at.refuse("Only fields take a mask with \"&\"; write the value itself.");
     }
     let found = match &operand.atom {
         Atom::Word(word) => of_word(word, kind, part),

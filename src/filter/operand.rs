@@ -32,6 +32,9 @@ pub(super) enum Atom<'t> {
     Call(&'t str, Vec<Operand<'t>>),
 }
 
+/// An element of a set: a value, or the first and the last value of a range.
+pub(super) type Element<'t> = (Operand<'t>, Option<Operand<'t>>);
+
 /// An operator between two operands: how it compares, and which occurrences must fulfil it unless the expression says so.
 pub(super) type Operator = (Quantifier, Relation);
 

@@ -9,11 +9,11 @@
 //! operand = (word | text | char | word "(" operand { "," operand } ")") { slice } [ "&" operand ]
 //! ```
 
-use super::compile::{Compiler, Typed};
-use super::error::Place;
+use super::compile::Compiler;
+use super::error::{Place, Result};
 use super::lexer::Token;
-use super::operand::{Atom, Operand, Operator, operator};
-use super::plan::{Member, Plan, Quantifier};
+use super::operand::{Atom, Element, Operand, Operator, operator};
+use super::plan::{Plan, Quantifier};
 use super::value::{Cut, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
 use crate::escape::quoted;
@@ -23,14 +23,13 @@ use crate::escape::quoted;
 /// # Errors
 /// At the first token that is not allowed at its place, for unknown names and types that do not fit together, and beyond
 /// [`MAX_DEPTH`] and [`MAX_NODES`].
-pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Compiler), FilterError> {
-    let mut parser = Parser { text, tokens, depth: 0, nodes: 0, compiler: Compiler::default() };
+pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Compiler)> {
+    let mut parser =
+        Parser { text, tokens, depth: 0, nodes: 0, refused: None, compiler: Compiler::default() };
     let plan = parser.or()?;
     match parser.tokens.first() {
-        None => Ok((plan, parser.compiler)),
-        Some((Token::Symbol(")"), at)) => {
-            Err(FilterError::new(*at, "This bracket closes none; open one before it."))
-        }
+        None => parser.refused.map_or(Ok((plan, parser.compiler)), Err),
+        Some((Token::Symbol(")"), at)) => at.refuse("This bracket closes none; open one before it."),
         Some(_) => Err(parser.unexpected("\"and\", \"or\" or the end")),
     }
 }
@@ -40,28 +39,30 @@ struct Parser<'p, 't> {
     tokens: &'p [(Token<'t>, Place)],
     depth: usize,
     nodes: usize,
-    /// Gives operands their types as soon as they have been read.
+    /// The first error about names and types; those about the grammar go before.
+    refused: Option<FilterError>,
+    /// Gives the operands of a test their types as soon as they have been read.
     compiler: Compiler,
 }
 
 impl<'t> Parser<'_, 't> {
-    fn or(&mut self) -> Result<Plan, FilterError> {
+    fn or(&mut self) -> Result<Plan> {
         let mut parts = vec![self.and()?];
         while self.took("||") || self.took("or") {
             parts.push(self.and()?);
         }
-        Ok(one_or(parts, Plan::Any))
+        Ok(Plan::one_or(parts, Plan::Any))
     }
 
-    fn and(&mut self) -> Result<Plan, FilterError> {
+    fn and(&mut self) -> Result<Plan> {
         let mut parts = vec![self.not()?];
         while self.took("&&") || self.took("and") {
             parts.push(self.not()?);
         }
-        Ok(one_or(parts, Plan::All))
+        Ok(Plan::one_or(parts, Plan::All))
     }
 
-    fn not(&mut self) -> Result<Plan, FilterError> {
+    fn not(&mut self) -> Result<Plan> {
         let here = self.here();
         if self.took("!") || self.took("not") {
             return self.deeper(here, |p| Ok(Plan::Not(Box::new(p.not()?))));
@@ -76,30 +77,31 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Reads a test. In a chain, each left side must be a field: `1 < a < 5` is none, but `a > b > 1` is.
-    fn test(&mut self) -> Result<Plan, FilterError> {
+    fn test(&mut self) -> Result<Plan> {
         let start = self.here();
         let quantifier = self.quantifier();
-        let mut left = self.operand()?;
+        let left = self.operand()?;
         let not = self.peek_word("not") && self.second_is("in");
         if not {
             self.skip();
         }
-        if self.took("in") {
-            let left = self.compiler.term(&left)?;
-            let set = self.set(&left)?;
-            let plan = Plan::In(quantifier.unwrap_or(Quantifier::Any), left.term, set);
-            return Ok(if not { Plan::Not(Box::new(plan)) } else { plan });
-        }
-        let mut chain = vec![];
-        while let Some(operator) = self.operator() {
-            let right = self.operand()?;
-            chain.push(self.compiler.compare(quantifier, &left, operator, &right)?);
-            left = right;
-        }
-        match chain.is_empty() {
-            true => self.compiler.exists(quantifier, &left, start.to(left.at)),
-            false => Ok(one_or(chain, Plan::All)),
-        }
+        let plan = if self.took("in") {
+            let set = self.set()?;
+            self.compiler.is_in(quantifier, &left, &set, not)
+        } else {
+            let mut chain = vec![];
+            while let Some(operator) = self.operator() {
+                chain.push((operator, self.operand()?));
+            }
+            match chain.is_empty() {
+                true => self.compiler.exists(quantifier, &left, start.to(left.at)),
+                false => self.compiler.chain(quantifier, &left, &chain),
+            }
+        };
+        Ok(plan.unwrap_or_else(|e| {
+            self.refused.get_or_insert(e);
+            Plan::All(vec![])
+        }))
     }
 
     /// Reads `any` or `all`. They are ordinary words, unless an operand follows.
@@ -130,8 +132,8 @@ impl<'t> Parser<'_, 't> {
         operator
     }
 
-    /// Reads the values and ranges that `left` may have.
-    fn set(&mut self, left: &Typed) -> Result<Vec<Member>, FilterError> {
+    /// Reads the values and ranges of a set.
+    fn set(&mut self) -> Result<Vec<Element<'t>>> {
         let open = self.here();
         if !self.took("{") {
             return Err(self.unexpected("a set such as {1, 5..9}"));
@@ -140,7 +142,7 @@ impl<'t> Parser<'_, 't> {
         loop {
             let from = self.operand()?;
             let to = if self.took("..") { Some(self.operand()?) } else { None };
-            set.push(self.compiler.member(left, &from, to.as_ref())?);
+            set.push((from, to));
             if !self.took(",") {
                 break;
             }
@@ -148,24 +150,20 @@ impl<'t> Parser<'_, 't> {
         if self.took("}") { Ok(set) } else { Err(self.unclosed(open)) }
     }
 
-    fn operand(&mut self) -> Result<Operand<'t>, FilterError> {
+    fn operand(&mut self) -> Result<Operand<'t>> {
         let start = self.here();
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > MAX_NODES {
-            let what = format!(
+            return start.refuse(format!(
                 "The filter has more than {MAX_NODES} operands; use ranges such as {{1..9}}, or several filters."
-            );
-            return Err(FilterError::new(start, what));
+            ));
         }
         let Some((token, at)) = self.tokens.first() else {
             return Err(self.unexpected("a field or a value"));
         };
         let atom = match token {
             Token::Word(word @ ("and" | "or" | "not" | "in")) => {
-                return Err(FilterError::new(
-                    *at,
-                    format!("Before \"{word}\" a field or a value is missing."),
-                ));
+                return at.refuse(format!("Before \"{word}\" a field or a value is missing."));
             }
             Token::Word(word) => Atom::Word(word),
             Token::Text(bytes) => Atom::Text(bytes.clone()),
@@ -190,7 +188,7 @@ impl<'t> Parser<'_, 't> {
     }
 
     /// Turns a word into a function call where a bracket follows.
-    fn arguments(&mut self, operand: &mut Operand<'t>) -> Result<(), FilterError> {
+    fn arguments(&mut self, operand: &mut Operand<'t>) -> Result<()> {
         let Atom::Word(name) = operand.atom else { return Ok(()) };
         let open = self.here();
         if !self.took("(") {
@@ -212,15 +210,11 @@ impl<'t> Parser<'_, 't> {
         Ok(())
     }
 
-    fn deeper<T>(
-        &mut self,
-        at: Place,
-        inner: impl FnOnce(&mut Self) -> Result<T, FilterError>,
-    ) -> Result<T, FilterError> {
+    fn deeper<T>(&mut self, at: Place, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth = self.depth.saturating_add(1);
         if self.depth > MAX_DEPTH {
-            let what = format!("The filter is nested deeper than {MAX_DEPTH} levels; leave out brackets.");
-            return Err(FilterError::new(at, what));
+            return at
+                .refuse(format!("The filter is nested deeper than {MAX_DEPTH} levels; leave out brackets."));
         }
         let out = inner(self);
         self.depth = self.depth.saturating_sub(1);
@@ -276,19 +270,8 @@ impl<'t> Parser<'_, 't> {
     }
 }
 
-fn one_or(mut parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
-    match (parts.pop(), parts.is_empty()) {
-        (Some(one), true) => one,
-        (Some(last), false) => {
-            parts.push(last);
-            several(parts)
-        }
-        (None, _) => several(parts),
-    }
-}
-
 /// Checks that no part of a slice ends before it begins.
-fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>, FilterError> {
+fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>> {
     for cut in cuts {
         let backwards = match cut.until {
             Until::Length(length) => length <= 0,
@@ -296,8 +279,10 @@ fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>, FilterError> {
             Until::End => false,
         };
         if backwards {
-            let what = format!("The slice [{cut}] ends before it begins; write [{}] for one byte.", cut.from);
-            return Err(FilterError::new(at, what));
+            return at.refuse(format!(
+                "The slice [{cut}] ends before it begins; write [{}] for one byte.",
+                cut.from
+            ));
         }
     }
     Ok(cuts.to_vec())

@@ -85,3 +85,16 @@ pub(super) enum Step {
     String(Option<Words>),
     Mask(i128),
 }
+
+impl Plan {
+    /// The only part, or all parts as one plan.
+    pub fn one_or(mut parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
+        match (parts.pop(), parts.is_empty()) {
+            (Some(one), true) => one,
+            (last, _) => {
+                parts.extend(last);
+                several(parts)
+            }
+        }
+    }
+}
