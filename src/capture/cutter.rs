@@ -30,7 +30,7 @@ enum Form {
     Pcap {
         big: bool,
         /// Bytes of a record header.
-        head: u32,
+        head: u8,
     },
     Pcapng {
         big: bool,
@@ -105,12 +105,12 @@ impl Cutter {
 }
 
 /// A pcap record.
-fn record(big: bool, head: u32, bytes: &[u8]) -> Cut {
-    if bytes.len() < head as usize {
+fn record(big: bool, head: u8, bytes: &[u8]) -> Cut {
+    if bytes.len() < usize::from(head) {
         return Cut::Part;
     }
     let captured = word_in(big, bytes, 8);
-    let total = head.saturating_add(captured) as usize;
+    let total = usize::from(head).saturating_add(captured as usize);
     match captured {
         captured if captured > MAX_FRAME => Cut::Damaged,
         _ if bytes.len() < total => Cut::Part,

@@ -36,11 +36,17 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The frame with that number. Its record begins at offset `at` of the file and at the start of `rest`.
+    /// The same, with the captured bytes and what follows the record, which is at the start of `rest`.
     #[inline(always)]
-    pub(super) fn frame<'a>(&self, number: u64, at: u64, rest: &'a [u8]) -> Frame<'a> {
-        let (from, to) = (self.skip as usize, (self.skip as usize).wrapping_add(self.len as usize));
-        let bytes = rest.get(from..to).unwrap_or_default();
+    pub(super) fn split(self, rest: &[u8]) -> (Found, &[u8], &[u8]) {
+        let (record, behind) = rest.split_at_checked(self.total as usize).unwrap_or((rest, &[]));
+        let bytes = record.get(self.skip as usize..).and_then(|rest| rest.get(..self.len as usize));
+        (self, bytes.unwrap_or_default(), behind)
+    }
+
+    /// The frame with that number. Its record begins at offset `at` of the file.
+    #[inline(always)]
+    pub(super) fn frame<'a>(&self, number: u64, at: u64, bytes: &'a [u8]) -> Frame<'a> {
         let Found { time, link, interface, wire_len, skip, .. } = *self;
         Frame { number, time, link, interface, at: at.wrapping_add(skip.into()), wire_len, bytes }
     }
@@ -53,14 +59,14 @@ pub(super) struct Layout {
     pub(super) link: u16,
     pub(super) snaplen: u32,
     /// Bytes of a record header.
-    pub(super) head: u32,
+    pub(super) head: u8,
     /// Nanoseconds in the unit of the fraction.
     pub(super) unit: u16,
 }
 
 /// Whether the file is big-endian, nanoseconds per unit of the fraction, and bytes of a record header; `None` where
 /// the magic number is not one of pcap.
-pub(super) fn magic(head: &[u8]) -> Option<(bool, u16, u32)> {
+pub(super) fn magic(head: &[u8]) -> Option<(bool, u16, u8)> {
     match word::<false>(head, 0) {
         0xa1b2_c3d4 => Some((false, 1000, 16)),
         0xd4c3_b2a1 => Some((true, 1000, 16)),
@@ -96,7 +102,7 @@ impl Layout {
     pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<16>()?;
         let captured = word::<BIG>(head, 8);
-        let total = captured.wrapping_add(self.head);
+        let total = captured.wrapping_add(self.head.into());
         if captured > MAX_FRAME || rest.len() < total as usize {
             return None;
         }
@@ -108,7 +114,7 @@ impl Layout {
             link: self.link,
             interface: 0,
             wire_len: word::<BIG>(head, 12).max(captured),
-            skip: self.head,
+            skip: self.head.into(),
             len: captured,
             total,
         })
@@ -118,7 +124,7 @@ impl Layout {
     #[cold]
     pub(super) fn read_on<const BIG: bool>(&self, buffer: &mut Buffer) -> Result<Option<Found>, Error> {
         let at = buffer.offset();
-        if !buffer.fill(self.head as usize)? {
+        if !buffer.fill(self.head.into())? {
             return match buffer.rest().len() {
                 0 => Ok(None),
                 present => Err(Error::cut_head("record", at, present as u64, self.head.into())),
@@ -129,7 +135,7 @@ impl Layout {
             let wrong = format!("announces {captured} bytes, and a frame has at most {MAX_FRAME}");
             return Err(Error::damaged("record", at, wrong));
         }
-        let total = self.head.saturating_add(captured) as usize;
+        let total = usize::from(self.head).saturating_add(captured as usize);
         if !buffer.fill(total)? {
             let missing = total.saturating_sub(buffer.rest().len());
             return Err(Error::cut("record", at, captured.into(), missing as u64));

@@ -188,23 +188,36 @@ impl Source {
     pub(crate) fn go_on<E>(
         &mut self,
         found: Found,
+        take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
+    ) -> Result<bool, E> {
+        // A loop for each, so that it is compiled for one kind of record.
+        match self.walk {
+            Walk::PcapLittle => self.walk_on(found, |source, rest| source.layout.look::<false>(rest), take),
+            Walk::PcapBig => self.walk_on(found, |source, rest| source.layout.look::<true>(rest), take),
+            Walk::NgLittle => self.walk_on(found, |source, rest| source.section.look::<false>(rest), take),
+            Walk::NgBig => self.walk_on(found, |source, rest| source.section.look::<true>(rest), take),
+            Walk::NgCare | Walk::Over => self.walk_on(found, |_, _| None, take),
+        }
+    }
+
+    #[inline(always)]
+    fn walk_on<E>(
+        &mut self,
+        found: Found,
+        look: impl Fn(&Source, &[u8]) -> Option<Found>,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        let (walk, window, mut at) = (self.walk, self.buffer.rest(), self.buffer.offset());
-        let (mut rest, mut number, mut done, mut next) = (window, self.frames, Ok(true), Some(found));
-        while let Some(found) = next {
+        let (window, mut at, mut number) = (self.buffer.rest(), self.buffer.offset(), self.frames);
+        let (mut rest, mut done, mut next) = (window, Ok(true), Some(found.split(window)));
+        while let Some((found, bytes, behind)) = next {
             number = number.wrapping_add(1);
-            let (record, behind) = rest.split_at_checked(found.total as usize).unwrap_or((rest, &[]));
-            let frame = found.frame(number, at, record);
+            let frame = found.frame(number, at, bytes);
             (rest, at) = (behind, at.wrapping_add(found.total.into()));
             match take(&frame) {
-                Ok(true) => next = look(walk, &self.layout, &self.section, rest),
-                Ok(false) => {
-                    done = Ok(false);
-                    break;
-                }
-                Err(error) => {
-                    done = Err(error);
+                // The record is split where it has just been found to be complete.
+                Ok(true) => next = look(self, rest).map(|found| found.split(rest)),
+                over => {
+                    done = over;
                     break;
                 }
             }
@@ -235,7 +248,8 @@ impl Source {
     fn hand_out(&mut self, found: Found) -> Frame<'_> {
         self.frames = self.frames.wrapping_add(1);
         let (number, at) = (self.frames, self.buffer.offset());
-        found.frame(number, at, self.buffer.take(found.total))
+        let (found, bytes, _) = found.split(self.buffer.take(found.total));
+        found.frame(number, at, bytes)
     }
 
     /// Continues the frame numbers after `before`, the number of frames in the files before this one. To be called
