@@ -92,31 +92,25 @@ impl Choice {
 /// is registered first.
 #[inline(always)]
 pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
-    let (wire_len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
-    let mut bits = candidates(d.payload, wire_len) & protocols;
-    if bits == 0 {
-        return None;
-    }
-    let mut id = Id::ALL[bits.trailing_zeros() as usize];
-    let mut best = id.probe(d.payload, wire_len, ports);
-    bits &= bits - 1;
-    // No level is above high.
-    while bits != 0 && best.as_ref().is_none_or(|b| b.level != Level::High) {
-        let next = Id::ALL[bits.trailing_zeros() as usize];
-        bits &= bits - 1;
-        let other = probe_apart(d, next);
-        if other.as_ref().is_some_and(|o| best.as_ref().is_none_or(|b| o.level > b.level)) {
-            (id, best) = (next, other);
+    let bits = candidates(d.payload, d.wire_len()) & protocols;
+    let (mut id, mut others) = (*Id::ALL.get(bits.trailing_zeros() as usize)?, bits & (bits - 1));
+    loop {
+        let probe = id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]);
+        // No level is above high.
+        if others == 0 || probe.as_ref().is_some_and(|probe| probe.level == Level::High) {
+            return probe.map(|probe| (id, probe));
         }
+        (id, others) = (surest(d, bits), 0);
     }
-    best.map(|g| (id, g))
 }
 
-/// The probe of one protocol, not inlined: otherwise the loop would prepare what all probes need in order to call
-/// one of them.
+/// The protocol whose probe is the surest, in a tie the first. Nearly always the tables leave one to be asked.
+#[cold]
 #[inline(never)]
-fn probe_apart(d: &Datagram<'_>, id: Id) -> Option<Probe> {
-    id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])
+fn surest(d: &Datagram<'_>, bits: u32) -> Id {
+    let level = |id: &Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
+    let ids = Id::ALL.iter().copied().filter(|id| bits >> *id as u32 & 1 == 1);
+    ids.rev().max_by_key(level).unwrap_or(Id::ALL[0])
 }
 
 /// The classification of a datagram by its bytes and by what came before it.
@@ -285,17 +279,15 @@ impl Memory {
     fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
         let (role, level) = (v.probe.role, v.probe.level);
-        let declared = v.id.info().messages.get(usize::from(v.probe.message)).and_then(|m| m.direction);
-        v.direction = match role {
-            Role::Response | Role::ResponsePart => Direction::S2c,
-            Role::Stray => declared.unwrap_or(Direction::C2s),
-            _ => Direction::C2s,
+        let declared = || v.id.info().messages.get(usize::from(v.probe.message))?.direction;
+        let shown = match role {
+            Role::Request | Role::RequestPart => Some(Direction::C2s),
+            Role::Response | Role::ResponsePart => Some(Direction::S2c),
+            Role::MaybeRequest | Role::MaybeResponse => None,
+            Role::Stray => declared(),
         };
-        let sure = match role {
-            Role::MaybeRequest | Role::MaybeResponse => false,
-            Role::Stray => declared.is_some(),
-            _ => true,
-        };
+        let sure = shown.is_some();
+        v.direction = shown.unwrap_or(Direction::C2s);
         v.decided = sure && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
         let asks = |direction: Direction, proof: Level| {
