@@ -301,8 +301,9 @@ pub trait Protocol {
     const INFO: Info;
     /// Marks of colours in what its messages say about their server.
     const COLOURS: Option<Colours> = None;
-    /// The messages that may begin with each byte; derived, not to be written by hand.
-    const BEGINS: &'static Begins = &Self::INFO.begins();
+    /// The messages that may be recognised by their bytes alone, and those where something is known; derived, not to be
+    /// written by hand.
+    const BEGINS: &'static [Begins; 2] = &[Self::INFO.begins(false), Self::INFO.begins(true)];
 
     /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).

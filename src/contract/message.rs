@@ -227,9 +227,9 @@ impl Form {
         matches!(self.needs, Needs::Nothing)
     }
 
-    /// Marks the bytes that it may have at that offset with a bit, unless it needs further knowledge or ends before.
-    const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
-        if !self.is_alone() || at >= self.length.1 {
+    /// Marks the bytes that it may have at that offset with a bit, unless it ends before.
+    const fn mark(&self, at: usize, bit: u32, table: &mut Bytes) {
+        if at >= self.length.1 {
             return;
         }
         let mut i = 0;
@@ -319,16 +319,19 @@ impl Form {
     }
 }
 
-/// Marks the bytes that any of the forms may have at that offset with a bit.
-const fn mark_forms(forms: &[Form], at: usize, bit: u32, table: &mut Begins) {
+/// Marks the bytes that any of the forms may have at that offset with a bit; forms that need further knowledge count
+/// only where something is `known`.
+const fn mark_forms(forms: &[Form], at: usize, bit: u32, table: &mut Bytes, known: bool) {
     let mut i = 0;
     while i < forms.len() {
-        forms[i].mark(at, bit, table);
+        if known || forms[i].is_alone() {
+            forms[i].mark(at, bit, table);
+        }
         i += 1;
     }
 }
 
-const fn mark(table: &mut Begins, byte: u8, bit: u32) {
+const fn mark(table: &mut Bytes, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
 
@@ -342,10 +345,10 @@ const fn mark_all(table: &mut [u32], bit: u32) {
 
 impl Info {
     /// Marks the byte values that payloads which a probe may recognise can have at that offset.
-    pub const fn mark(&self, at: usize, bit: u32, table: &mut Begins) {
+    pub const fn mark(&self, at: usize, bit: u32, table: &mut Bytes) {
         let mut i = 0;
         while let Some(forms) = self.forms(i) {
-            mark_forms(forms, at, bit, table);
+            mark_forms(forms, at, bit, table, false);
             i += 1;
         }
     }
@@ -379,16 +382,17 @@ impl Info {
         (0..=u8::MAX).filter(move |byte| table[usize::from(*byte)] != 0)
     }
 
-    /// For every first byte, the messages that a probe may recognise.
-    pub(super) const fn begins(&self) -> Begins {
+    /// The messages that a probe may recognise, or that may be read where something is `known`.
+    pub(super) const fn begins(&self, known: bool) -> Begins {
         assert!(self.messages.len() <= 32, "a bit for each message");
-        let mut table = [0; 256];
+        let mut tables = [[0; 256]; 2];
         let mut at = 0;
         while at < self.messages.len() {
-            mark_forms(self.messages[at].forms, 0, 1 << at, &mut table);
+            mark_forms(self.messages[at].forms, 0, 1 << at, &mut tables[0], known);
+            mark_forms(self.messages[at].forms, 4, 1 << at, &mut tables[1], known);
             at += 1;
         }
-        table
+        tables
     }
 
     /// The stray probe of a payload that looks like this message; `None` unless the conversation or server has
@@ -410,7 +414,7 @@ impl Info {
     /// that direction count.
     fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Probe> {
         let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
-        while let at = left.trailing_zeros() as usize
+        'messages: while let at = left.trailing_zeros() as usize
             && let Some(message) = self.messages.get(at)
         {
             left &= left.wrapping_sub(1);
@@ -418,13 +422,18 @@ impl Info {
             if way.is_some() && message.direction.is_some() && message.direction != way {
                 continue;
             }
-            let levels = message.forms.iter().filter_map(|form| form.fits(p, wire_len, known, message.step));
-            let level = levels.max();
-            if level > best.map(|(_, sure)| sure) {
-                best = level.map(|level| (at, level));
-            }
-            if level == Some(Level::High) {
-                break;
+            for form in message.forms {
+                let sure = best.map(|(_, sure)| sure);
+                if form.level.is_some_and(|level| Some(level) <= sure) {
+                    continue;
+                }
+                let level = form.fits(p, wire_len, known, message.step);
+                if level > sure {
+                    best = level.map(|level| (at, level));
+                }
+                if level == Some(Level::High) {
+                    break 'messages;
+                }
             }
         }
         let (at, level) = best?;
@@ -433,8 +442,10 @@ impl Info {
     }
 }
 
-/// For every first byte, the messages that may begin with it, one bit each.
-pub type Begins = [u32; 256];
+/// For every value of a byte at some offset, what may have it there, one bit each.
+pub type Bytes = [u32; 256];
+/// The messages of a protocol by their first byte and by their fifth, which tells apart those behind four equal bytes.
+pub type Begins = [Bytes; 2];
 
 /// Entries for lengths on the wire in bytes; the last one stands for all longer payloads.
 pub const LONG: usize = 64;
@@ -442,11 +453,17 @@ pub const LONG: usize = 64;
 /// payloads of one protocol and long ones of another differ in these bits.
 pub type Lengths = [[u32; LONG]; 4];
 
+/// The messages that a payload may be, one bit each; all of them if it is empty.
+#[inline(always)]
+fn possible([first, fifth]: &Begins, payload: &[u8]) -> u32 {
+    let of = |table: &Bytes, at: usize| payload.get(at).map_or(u32::MAX, |byte| table[usize::from(*byte)]);
+    of(first, 0) & of(fifth, 4)
+}
+
 /// Recognises a payload by its own bytes alone: the surest message, in a tie the first.
 #[inline]
 pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Probe> {
-    // Nearly always the first byte rules out all messages.
-    let bits = P::BEGINS[usize::from(*payload.first()?)];
+    let bits = possible(&P::BEGINS[0], payload);
     if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
 }
 
@@ -454,7 +471,7 @@ pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Optio
 /// one.
 pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
     let info = const { &P::INFO };
-    if let Some(g) = info.surest(payload, wire_len, Some(known), u32::MAX) {
+    if let Some(g) = info.surest(payload, wire_len, Some(known), possible(&P::BEGINS[1], payload)) {
         return Some(Probe { level: g.level.max(known.level.min(Level::Medium)), ..g });
     }
     recognise::<P>(payload, wire_len).map(Probe::astray)
@@ -470,6 +487,7 @@ pub fn hashed(bytes: &[u8]) -> u64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::protocols::Id;
 
     fn level(form: Form, payload: &[u8]) -> Option<Level> {
         form.fits(payload, payload.len(), None, 0)
@@ -514,7 +532,6 @@ mod tests {
         assert_eq!([bytes(form, 4).len(), bytes(form.and(4, b"x"), 4).len()], [256, 1]);
         assert_eq!(bytes(Form::of(b"n").caseless(), 0), b"Nn");
         assert_eq!(bytes(Form::of(b"n").long(1, 1), 1), b"", "it ends before");
-        assert_eq!(bytes(Form::of(b"n").known(), 0), b"", "its bytes alone prove nothing");
     }
 
     #[test]
@@ -524,7 +541,7 @@ mod tests {
             form.mark_lengths(1, &mut table);
             table.map(|class| {
                 let marked = || (0..LONG).filter(|&length| class[length] != 0);
-                Some((marked().next()?, marked().last()?, marked().count()))
+                Some((marked().next()?, marked().next_back()?, marked().count()))
             })
         };
         let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
@@ -536,6 +553,27 @@ mod tests {
         );
         assert_eq!(lengths(Form::of(b"").long(2, 2)), [Some((2, 2, 1)); 4], "it may begin with any byte");
         assert_eq!(lengths(short.known()), [None; 4]);
+    }
+
+    #[test]
+    fn tables_leave_the_messages_that_have_the_bytes() {
+        for info in Id::ALL.iter().map(|id| id.info()) {
+            let tables = [false, true].map(|known| info.begins(known));
+            for (at, form) in
+                info.messages.iter().enumerate().flat_map(|(at, m)| m.forms.iter().map(move |f| (at, f)))
+            {
+                for head in form.heads {
+                    let (mut p, (then_at, then)) = ([*head, form.begins].concat(), form.then);
+                    p.resize(p.len().max(form.length.0).max(then_at + then.len()), b'x');
+                    p[then_at..then_at + then.len()].copy_from_slice(then);
+                    let left = [0, 1].map(|known| possible(&tables[known], &p) >> at & 1 == 1);
+                    assert!(left[1] && (left[0] || !form.is_alone()), "{} {at} {form:?}", info.name);
+                }
+            }
+        }
+        let a2s = Id::A2s.info().begins(false);
+        let left = [&b"\xff\xff\xff\xffTSource"[..], b"\xff\xff\xff\xff\0", b"\xff\xff", b""];
+        assert_eq!(left.map(|p| possible(&a2s, p).count_ones().min(2)), [1, 0, 2, 2]);
     }
 
     #[test]
