@@ -216,8 +216,13 @@ impl Source {
             match take(&frame) {
                 // The record is split where it has just been found to be complete.
                 Ok(true) => next = look(self, rest).map(|found| found.split(rest)),
-                over => {
-                    done = over;
+                // Apart, because together they cost six instructions a frame.
+                Ok(false) => {
+                    done = Ok(false);
+                    break;
+                }
+                Err(error) => {
+                    done = Err(error);
                     break;
                 }
             }
