@@ -732,7 +732,9 @@ fn part(p: &[u8]) -> Option<Part> {
 fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let rest = c.rest();
     let digits = rest.split(|b| *b == 0).next().unwrap_or_default();
-    let value = Str(digits).decimal();
+    // Where the capture ends with a digit, more may be cut off.
+    let whole = !c.is_cut() || digits.len() < rest.len();
+    let value = Str(digits).decimal().filter(|_| whole);
     match value {
         Some(value) => drop(c.field_as(&CHALLENGE, text(digits.len()), |_| Value::Int(value))?),
         None => drop(c.words(&CHALLENGE_TEXT, text(digits.len()))?),

@@ -3,7 +3,7 @@
 use crate::kit::feed::samples;
 use crate::kit::play::{Collected, END, MS, S, START, Shot, c, foreign, play, s, shots};
 use qdissect::contract::Context;
-use qdissect::decode::{Heard, Value};
+use qdissect::decode::{Heard, Tree, Value};
 use qdissect::protocols::{Direction, Id};
 use qdissect::rule::{Severity, hex};
 use std::collections::BTreeSet;
@@ -229,6 +229,15 @@ fn keys_of_gamespy_3_may_go_on_in_another_part() {
     // What was asked twice may be answered twice.
     let again = [c(0, KEYS), c(S / 2, KEYS), s(S, LIST), s(S + MS, &LIST.replace("'1'", "'2'"))];
     assert_eq!(rules(&hear(&again)), ["GEN-007"]);
+}
+
+#[test]
+fn digits_that_may_go_on_are_no_challenge() {
+    let (bytes, mut heard) = (hex("09 01020304 '95'"), Tree::default());
+    let message = Id::Gamespy3.info().messages.iter().position(|m| m.name == "challenge_response");
+    let cx = Context::of(message.expect("it is declared") as u8, Direction::S2c);
+    Id::Gamespy3.dissect(&bytes, &Context { missing: 6, ..cx }, &mut heard).expect("it is sound");
+    assert!(heard.render(&bytes).contains("challenge_text"), "{}", heard.render(&bytes));
 }
 
 #[test]
