@@ -5,6 +5,7 @@ mod deferred;
 #[cfg(feature = "page")]
 mod detail;
 mod exchange_lines;
+mod exchange_rows;
 #[cfg(feature = "page")]
 mod explain;
 mod files;
@@ -49,6 +50,7 @@ mod unclaimed;
 
 pub use crate::packet::Packet;
 pub use exchange_lines::Exchanges;
+pub use exchange_rows::ExchangeRows;
 pub use files::{CaptureRecord, Captures, Files, Place};
 pub use filtered::Filtered;
 pub use format::duration;
@@ -58,7 +60,7 @@ pub use output::{Form, Output};
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
-pub use rows::{ExchangeRows, Fields, Layout, Occurrence, Style};
+pub use rows::{Fields, Layout, Occurrence, Style};
 pub use text::Lister;
 pub use time_column::{WHENS, When};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};

@@ -2,12 +2,10 @@
 //! records, the values of some keys.
 
 use super::recent_frames::{Missed, Recent};
-use super::{Form, Output, Records, Report, Totals, Wants, secrets};
+use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
-use crate::check::Finding;
 use crate::decode::{Notes, Span};
 use crate::escape::{guarded, quoted_cell, shown};
-use crate::exchange::Exchange;
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
@@ -139,89 +137,6 @@ impl Layout {
             cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
         }
         cell
-    }
-}
-
-/// The columns of exchanges, named by the keys of the records where these have them.
-const EXCHANGE: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
-                        request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
-                        response_file,response_frames,reason,rule";
-
-/// Writes a row for each exchange.
-pub struct ExchangeRows<W: Write>(Records<Exchanges<W>>);
-
-/// Makes rows of the records of exchanges, which are written to it as NDJSON.
-struct Exchanges<W: Write> {
-    out: W,
-    layout: Layout,
-    /// The names of the columns are not written yet. They are with the first capture: without one, they would suggest that
-    /// there had been one.
-    untitled: bool,
-}
-
-impl<W: Write> ExchangeRows<W> {
-    /// Rows to `out`, each at once or in large pieces; none at all when quiet.
-    pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
-        let rows = Exchanges { out, layout, untitled: layout.header && !quiet };
-        ExchangeRows(Records::new(Output::new(rows, Form::Ndjson, flush), false, quiet))
-    }
-}
-
-impl<W: Write> Write for Exchanges<W> {
-    /// Takes whole records.
-    fn write(&mut self, records: &[u8]) -> io::Result<usize> {
-        let mut text = String::new();
-        for line in records.split(|byte| *byte == b'\n') {
-            let Ok(mut record) = serde_json::from_slice::<Value>(line) else { continue };
-            match record["type"].as_str() {
-                Some("capture") if std::mem::take(&mut self.untitled) => {
-                    self.layout.head(&mut text, EXCHANGE.split(','));
-                }
-                Some("exchange") => {
-                    complete(&mut record);
-                    self.layout.record(&mut text, EXCHANGE, &record);
-                }
-                _ => {}
-            }
-        }
-        self.out.write_all(text.as_bytes())?;
-        Ok(records.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-/// Adds the columns that the record of an exchange does not have, or not always.
-fn complete(record: &mut Value) {
-    let file = record["file"].clone();
-    if record["request_file"].is_null() {
-        record["request_file"] = file.clone();
-    }
-    if record["response_frames"][0].is_u64() {
-        record["response_file"] = file;
-    }
-    if record["retransmissions"].is_null() {
-        record["retransmissions"] = 0.into();
-    }
-    let findings = record["findings"].as_array().into_iter().flatten();
-    record["rule"] = findings.map(|finding| finding["rule"].clone()).collect();
-}
-
-impl<W: Write> Report for ExchangeRows<W> {
-    type Sink = Notes;
-
-    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.0.exchange(e, findings)
-    }
-
-    fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.0.file(name, facts, before)
-    }
-
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.0.finish(totals)
     }
 }
 

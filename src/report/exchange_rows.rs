@@ -1,0 +1,115 @@
+//! Exchanges as rows of CSV and TSV.
+
+use super::format::push_seconds;
+use super::rows::Layout;
+use super::{Files, Report, Totals};
+use crate::capture;
+use crate::check::Finding;
+use crate::decode::Notes;
+use crate::escape::shown;
+use crate::exchange::Exchange;
+use crate::line::Line;
+use crate::timestamps::stamp;
+use std::io::{self, Write};
+
+/// How much is gathered before it is written, in bytes.
+const BUFFER: usize = 64 * 1024;
+
+/// The columns, named by the keys of the records where these have them.
+const COLUMNS: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
+                       request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
+                       response_file,response_frames,reason,rule";
+
+/// Writes a row for each exchange.
+pub struct ExchangeRows<W: Write> {
+    out: W,
+    text: String,
+    flush: bool,
+    quiet: bool,
+    layout: Layout,
+    files: Files,
+    names: Vec<Box<str>>,
+}
+
+impl<W: Write> ExchangeRows<W> {
+    /// Rows to `out`, each at once or in large pieces; none at all when quiet.
+    pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
+        let (mut text, files, names) = (String::new(), Files::default(), vec![]);
+        if layout.header && !quiet {
+            layout.head(&mut text, COLUMNS.split(','));
+        }
+        ExchangeRows { out, text, flush, quiet, layout, files, names }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        self.out.flush()
+    }
+
+    /// The name of a frame's file, and the frame's number there.
+    fn place(&self, frame: u64) -> (String, String) {
+        let place = self.files.place(frame);
+        let name = self.names.get(place.file).map_or("", |name| name);
+        (self.layout.text(name), place.frame.to_string())
+    }
+}
+
+impl<W: Write> Report for ExchangeRows<W> {
+    type Sink = Notes;
+
+    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        let info = e.protocol.info();
+        let (step, digits) = info.steps.get(usize::from(e.step)).map_or(("", 0), |s| (s.name, s.key_digits));
+        let (request_file, request_frame) = self.place(e.request_frame);
+        let answers: Vec<_> = e.response_frames().iter().map(|&frame| self.place(frame)).collect();
+        let response_file = answers.first().map_or(String::new(), |(name, _)| name.clone());
+        let frames: Vec<_> = answers.into_iter().map(|(_, frame)| frame).collect();
+        let rules: Vec<_> = findings.iter().map(|f| f.rule.id).collect();
+        let file = if response_file.is_empty() { request_file.clone() } else { response_file.clone() };
+        let ends =
+            [e.client, e.server].map(|end| (end.socket_addr().ip().to_string(), end.port().to_string()));
+        let [(client_ip, client_port), (server_ip, server_port)] = ends;
+        let cells = [
+            file,
+            e.id.to_string(),
+            e.client.to_string(),
+            e.server.to_string(),
+            client_ip,
+            client_port,
+            server_ip,
+            server_port,
+            info.name.to_owned(),
+            step.to_owned(),
+            e.key.map_or(String::new(), |key| format!("0x{key:0digits$x}")),
+            request_file,
+            request_frame,
+            stamp(e.request_time),
+            e.outcome.name().to_owned(),
+            e.response_time.map_or(String::new(), |time| Line::text(|out| push_seconds(out, Some(time)))),
+            e.request_bytes.to_string(),
+            e.response_bytes.to_string(),
+            e.retransmissions.to_string(),
+            response_file,
+            frames.join(" "),
+            shown(e.reason.unwrap_or_default()).into_owned(),
+            rules.join(" "),
+        ];
+        self.layout.push(&mut self.text, cells.into_iter());
+        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn file(&mut self, name: &str, _: &capture::CaptureInfo, before: u64) -> io::Result<()> {
+        self.files.begin(before);
+        self.names.push(name.into());
+        Ok(())
+    }
+
+    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        // The header alone would suggest that a capture had been read.
+        if totals.files == 0 { Ok(()) } else { self.write() }
+    }
+}
