@@ -83,6 +83,13 @@ pub struct Common {
     pub allow_truncated: bool,
 }
 
+impl Common {
+    /// Whether each line is written at once.
+    pub fn flushes(&self) -> bool {
+        self.line_buffered || self.follow
+    }
+}
+
 /// What the user makes of the rules.
 #[derive(Clone, Debug, Args)]
 pub struct RuleArgs {

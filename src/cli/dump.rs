@@ -44,7 +44,7 @@ pub fn dump(
         return detail(to, args, options, inputs);
     }
     let common = &args.common;
-    let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
+    let (quiet, flush) = (common.quiet, common.flushes());
     match (chosen, args.format.form()) {
         (Some(chosen), _) => {
             let mut rows = columns::fields(to, chosen, common, flush);
@@ -73,8 +73,8 @@ fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) ->
     }
     let common = &args.common;
     let detail = args.detail.detail(args.format, common, &options);
-    let many = inputs.list.len() > 1;
-    read_to_end(common, options, inputs, &mut Details::new(to, common.line_buffered, many, detail))
+    let many = inputs.list.len() > 1 || common.follow;
+    read_to_end(common, options, inputs, &mut Details::new(to, common.flushes(), many, detail))
 }
 
 /// `qdissect exchanges`
@@ -98,7 +98,7 @@ pub fn exchanges(
     inputs: Inputs,
 ) -> io::Result<Done> {
     let common = &args.common;
-    let (quiet, flush) = (common.quiet, common.line_buffered || common.follow);
+    let (quiet, flush) = (common.quiet, common.flushes());
     match args.format {
         Format::Rows(style) => {
             let layout = Layout::of(style);

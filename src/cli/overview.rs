@@ -57,7 +57,9 @@ pub fn write_summary(
     match format {
         Format::Records(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been reported
-        Format::Rows(style) => server_rows(to, layout.unwrap_or(Layout::of(style)), summary.files.only(), summary.servers()),
+        Format::Rows(style) => {
+            server_rows(to, layout.unwrap_or(Layout::of(style)), summary.files.only(), summary.servers())
+        }
         Format::Text | Format::Tree => {
             screen::write(&mut terminal::wrap(to, common), screen, summary, totals)
         }

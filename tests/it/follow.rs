@@ -51,6 +51,16 @@ fn what_is_appended_is_shown_and_half_a_record_waits_for_its_rest() {
 }
 
 #[test]
+fn packets_in_detail_are_shown_as_they_come() {
+    let mut command = qdissect();
+    command.args(["dump", "--no-config", "--follow", "-V"]).arg(BASE);
+    let mut run = Running::new(command);
+    run.await_line("Frame 16");
+    run.signal("INT");
+    assert_eq!(run.end().code, INTERRUPTED);
+}
+
+#[test]
 fn a_file_that_is_replaced_is_read_to_its_end_and_then_the_new_one() {
     let folder = tempdir().unwrap();
     let (path, old) = (folder.path().join("a.pcap"), folder.path().join("a.pcap.old"));
