@@ -238,7 +238,9 @@ impl<S: Listener> Pipeline<'_, S> {
             match what {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
-                    if let Some(Found { datagram, probe: Some((id, _)), .. }) = datagrams.as_slice().get(AHEAD) {
+                    if let Some(Found { datagram, probe: Some((id, _)), .. }) =
+                        datagrams.as_slice().get(AHEAD)
+                    {
                         self.table.conversations.prefetch_ends(datagram.src, datagram.dst, *id);
                     }
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);
