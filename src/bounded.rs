@@ -102,11 +102,11 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
 
     /// Adds a new key, and returns its place.
     fn add(&mut self, hash: u64, key: K, value: V) -> usize {
-        if self.index.is_full() && self.entries.len() < self.most {
-            let hashed = |(at, (key, _)): (usize, &(K, V))| (self.hasher.hash_one(key), at as u32);
-            self.index.grow(self.entries.iter().enumerate().map(hashed));
-        }
         let at = if self.entries.len() < self.most {
+            if self.index.is_full() {
+                let hashed = |(at, (key, _)): (usize, &(K, V))| (self.hasher.hash_one(key), at as u32);
+                self.index.grow(self.entries.iter().enumerate().map(hashed));
+            }
             self.entries.push((key, value));
             self.entries.len() - 1
         } else {
@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         // Entries are replaced in a row.
         prefetch_index(&self.entries, at + 2 * AHEAD);
         let next = self.entries.get(at + AHEAD);
-        next.into_iter().for_each(|(key, _)| self.index.prefetch(self.hasher.hash_one(key)));
+        next.into_iter().for_each(|(key, _)| self.prefetch(key));
         let (gone, _) = std::mem::replace(&mut self.entries[at], (key, value));
         self.index.remove(self.hasher.hash_one(gone), at as u32);
         self.oldest = (at + 1) % self.most;

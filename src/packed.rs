@@ -51,6 +51,16 @@ impl Marks {
     }
 }
 
+/// The numbers of the bits that are set, in rising order.
+#[inline(always)]
+pub(crate) fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let one = (bits != 0).then(|| bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        one
+    })
+}
+
 /// A flag for each of many numbers, one bit each; not set for numbers beyond the capacity.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits(Vec<u64>);

@@ -12,7 +12,7 @@
 //! same time.
 
 use crate::capture::Time;
-use crate::packed::Count;
+use crate::packed::{Count, ones};
 use crate::protocols::Id;
 use std::collections::VecDeque;
 
@@ -108,16 +108,8 @@ impl Idle {
     }
 
     fn find_oldest(&mut self) {
-        let (mut filled, mut oldest) = (self.filled, None);
-        while filled != 0 {
-            let list = filled.trailing_zeros() as usize;
-            filled &= filled - 1;
-            let last = self.lists[list].front().map_or(u64::MAX, |entry| entry.last.get());
-            if oldest.is_none_or(|(_, oldest)| last < oldest) {
-                oldest = Some((list, last));
-            }
-        }
-        self.oldest = oldest;
+        let first = |list: usize| Some((list, self.lists[list].front()?.last.get()));
+        self.oldest = ones(self.filled).filter_map(first).min_by_key(|&(_, last)| last);
     }
 }
 

@@ -350,8 +350,7 @@ impl Conversations {
         // They have not been used for long, and are dropped in a row.
         self.idle.ahead(2 * AHEAD).into_iter().for_each(|at| self.prefetch(at));
         let next = self.idle.ahead(AHEAD).and_then(|at| self.slots.get(at as usize));
-        next.into_iter()
-            .for_each(|c| self.index.prefetch(hash_of(&self.hasher, c.client(), c.server(), c.id)));
+        next.into_iter().for_each(|c| self.prefetch_ends(c.client(), c.server(), c.id));
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let unasked = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || unasked(c);

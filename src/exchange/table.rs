@@ -10,6 +10,7 @@ use crate::classify::Verdict;
 use crate::contract::{Budget, Piece};
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
+use crate::packed::ones;
 use crate::protocols::{Id, Level, Role};
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
@@ -193,12 +194,7 @@ impl Table {
     }
 
     fn used(&self) -> impl Iterator<Item = (usize, &Queue)> {
-        let mut bits = self.used;
-        std::iter::from_fn(move || {
-            let at = bits.trailing_zeros() as usize;
-            bits &= bits.wrapping_sub(1);
-            Some((at, self.queues.get(at)?))
-        })
+        ones(self.used).filter_map(|at| Some((at, self.queues.get(at)?)))
     }
 
     #[inline(never)]
