@@ -299,6 +299,7 @@ impl Pairing {
         }
     }
     /// Whether an earlier datagram began the message.
+    #[inline]
     pub fn continues(&self) -> bool {
         match *self {
             Pairing::Retransmission { part, .. } => part,
@@ -307,6 +308,7 @@ impl Pairing {
         }
     }
     /// What the request asked that it answers or seems to answer; see [`Context::asked`].
+    #[inline]
     pub fn asked(&self) -> Option<u32> {
         match *self {
             Pairing::Answered(answer) => Some(answer.asked),

@@ -7,7 +7,7 @@ use super::pending::Claimed;
 use super::silence::Silences;
 use crate::conversation::Slot;
 use crate::decode::Listener;
-use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::exchange::{Exchange, Outcome};
 use crate::general::GEN_003;
 use crate::net::Datagram;
 use crate::packet::Packet;
@@ -59,11 +59,7 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.by_servers += u64::from(direction == Direction::S2c);
         self.sink.begin();
         let secrets = self.options.secrets;
-        let (asked, continues) = match told.pairing {
-            Pairing::Asked { .. } => (None, false),
-            Pairing::Answered(answer) => (Some(answer.asked), answer.part),
-            other => (other.asked(), other.continues()),
-        };
+        let (asked, continues) = (told.pairing.asked(), told.pairing.continues());
         let (bytes, missing, layout) =
             (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
         let cx = Context { message, direction, asked, missing, continues, layout, secrets };
@@ -135,12 +131,18 @@ impl<S: Listener> Pipeline<'_, S> {
 
     #[inline(always)]
     pub(super) fn deliver_closed(&mut self) -> io::Result<()> {
-        while let Some(e) = self.table.front_closed() {
-            let judges = (&self.attribution, &mut self.silences, self.wants.silence);
-            deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
-            self.table.drop_closed();
-        }
+        while self.deliver_front()? {}
         Ok(())
+    }
+
+    /// Reports the exchange that closed first; `false` where there is none.
+    #[inline(always)]
+    pub(super) fn deliver_front(&mut self) -> io::Result<bool> {
+        let Some(e) = self.table.front_closed() else { return Ok(false) };
+        let judges = (&self.attribution, &mut self.silences, self.wants.silence);
+        deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
+        self.table.drop_closed();
+        Ok(true)
     }
 }
 

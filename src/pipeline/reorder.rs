@@ -179,10 +179,8 @@ impl<S: Listener> Pipeline<'_, S> {
                 e.refresh(&self.table.conversations);
                 self.make_room(0)?;
                 self.pending.wait_exchange(e, waits);
-            } else if let Some(e) = self.table.front_closed() {
-                let judges = (&self.attribution, &mut self.silences, self.wants.silence);
-                deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
-                self.table.drop_closed();
+            } else {
+                self.deliver_front()?;
             }
         }
         Ok(())
