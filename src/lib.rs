@@ -58,6 +58,7 @@ pub mod escape;
 pub mod example;
 pub mod exchange;
 pub mod filter;
+mod fold;
 pub mod general;
 pub mod line;
 pub mod looks_like;

@@ -28,6 +28,7 @@
 //! a datagram within a millisecond, the second one is taken for a copy.
 
 use crate::capture::Time;
+use crate::fold::folded;
 use crate::net::Datagram;
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
@@ -134,13 +135,6 @@ fn ends(payload: &[u8]) -> [u64; 2] {
         (Some(first), Some(last)) => [u64::from_ne_bytes(*first), u64::from_ne_bytes(*last)],
         _ => [payload.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0],
     }
-}
-
-/// The XOR of both halves of the product.
-#[inline]
-fn folded(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::server::{Server, UNIT};
 use super::times::Times;
 use crate::decode::{Facts, Str, Value, Version};
 use crate::exchange::{Exchange, Outcome};
+use crate::fold::folded;
 use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
@@ -197,8 +198,7 @@ fn hash_bytes(before: u64, bytes: &[u8]) -> u64 {
 /// Mixes a word into a hash.
 #[inline(always)]
 fn mix(hash: u64, word: u64) -> u64 {
-    let product = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
-    product as u64 ^ (product >> 64) as u64
+    folded(hash ^ word, 0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]
