@@ -57,7 +57,11 @@ pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
 
 /// The protocols whose payloads may begin with that byte.
 pub fn beginning(byte: Option<&u8>) -> impl Iterator<Item = Id> {
-    let bits = byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]);
+    protocols_of(byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]))
+}
+
+/// The protocols whose bits are set, in registry order.
+fn protocols_of(bits: u32) -> impl DoubleEndedIterator<Item = Id> {
     Id::ALL.iter().copied().filter(move |id| bits >> *id as u32 & 1 == 1)
 }
 
@@ -109,8 +113,7 @@ pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
 #[inline(never)]
 fn surest(d: &Datagram<'_>, bits: u32) -> Id {
     let level = |id: &Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
-    let ids = Id::ALL.iter().copied().filter(|id| bits >> *id as u32 & 1 == 1);
-    ids.rev().max_by_key(level).unwrap_or(Id::ALL[0])
+    protocols_of(bits).rev().max_by_key(level).unwrap_or(Id::ALL[0])
 }
 
 /// The classification of a datagram by its bytes and by what came before it.

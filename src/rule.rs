@@ -106,6 +106,11 @@ pub struct Cite {
 }
 
 impl Rule {
+    /// Its address, which no other rule has: a key that is hashed and compared at once, where its id is a text.
+    #[inline(always)]
+    pub(crate) fn address(&'static self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
     /// Whether it belongs to no protocol.
     pub fn is_shared(&self) -> bool {
         self.id.starts_with("GEN-")

@@ -18,6 +18,7 @@ use crate::servers::Servers;
 use arrayvec::ArrayVec;
 use hashbrown::{DefaultHashBuilder, HashSet};
 use std::hash::BuildHasher;
+use std::sync::LazyLock;
 
 /// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
 const MAX_EXCHANGES: usize = 8_192;
@@ -33,9 +34,16 @@ pub struct Attribution {
     /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
     answers: Bounded<u64, Cause>,
     hasher: DefaultHashBuilder,
-    /// Addresses of the rules that may be a cause or a symptom: most rules are neither.
-    related: HashSet<usize>,
 }
+
+/// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows, for any error may cause a missing
+/// answer: most other rules are neither cause nor symptom.
+static RELATED: LazyLock<HashSet<usize>> = LazyLock::new(|| {
+    let errors = crate::protocols::rules().filter(|rule| rule.severity == Severity::Error);
+    let declared = Id::ALL.iter().flat_map(|id| id.info().causes);
+    let declared = declared.flat_map(|(_, causes, symptoms)| causes.iter().chain(*symptoms).copied());
+    errors.chain(declared).map(|rule| rule.address()).collect()
+});
 
 /// A cause, and its relation to the symptoms that it may have in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +58,6 @@ impl From<Budget> for Attribution {
             exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
             answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
-            related: related(),
         }
     }
 }
@@ -101,7 +108,7 @@ impl Attribution {
             f.severity = if minor { Severity::Note } else { severity };
             true
         });
-        if out.iter().any(|f| self.related.contains(&address(f.rule))) {
+        if out.iter().any(|f| RELATED.contains(&f.rule.address())) {
             self.link(id, out, d, told);
             self.remember(id, out, d, told, awaited);
         }
@@ -275,18 +282,6 @@ impl Attribution {
     }
 }
 
-/// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows: any error may cause a missing answer.
-fn related() -> HashSet<usize> {
-    let errors = crate::protocols::rules().filter(|rule| rule.severity == Severity::Error);
-    let declared = Id::ALL.iter().flat_map(|id| id.info().causes);
-    let declared = declared.flat_map(|(_, causes, symptoms)| causes.iter().chain(*symptoms).copied());
-    errors.chain(declared).map(address).collect()
-}
-
-fn address(rule: &'static Rule) -> usize {
-    std::ptr::from_ref(rule) as usize
-}
-
 /// Whether a fault may be the cause of another one in its datagram: what is wrong with one element of a list explains nothing
 /// about another element, which a finding names by its field, or by its bytes.
 fn may_concern(cause: &Finding, symptom: &Finding) -> bool {
@@ -363,15 +358,14 @@ mod tests {
     #[test]
     fn rules_that_are_not_related_neither_cause_anything_nor_are_caused() {
         use Relation::*;
-        let related = related();
         for info in Id::ALL.iter().map(|id| id.info()) {
             let all = || info.rules.iter().copied().flatten().chain(info.exchange_rules);
             for (cause, symptom) in all().flat_map(|cause| all().map(move |symptom| (cause, symptom))) {
                 if [Same, Request, Instead, Asked, Earlier].iter().any(|&at| info.causes(cause, symptom, at))
                 {
-                    assert!(related.contains(&address(cause)), "{}", cause.id);
+                    assert!(RELATED.contains(&cause.address()), "{}", cause.id);
                     assert!(
-                        related.contains(&address(symptom)) || info.is_silence(symptom),
+                        RELATED.contains(&symptom.address()) || info.is_silence(symptom),
                         "{}",
                         symptom.id
                     );

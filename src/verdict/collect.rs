@@ -91,7 +91,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// Keeps a remark, which is reported once for each server, after everything else, with its count.
     fn remark(&mut self, entry: Entry) {
         if self.remarks.len() < MAX_REMARKS {
-            let rule = std::ptr::from_ref(entry.rule()) as usize;
+            let rule = entry.rule().address();
             self.known.insert((entry.server, entry.protocol, rule), self.remarks.len());
             self.remarks.push(entry);
         } else {
@@ -104,7 +104,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if !(finding.rule.per_server && finding.counts()) {
             return false;
         }
-        let at = self.known.get(&(server, id, std::ptr::from_ref(finding.rule) as usize));
+        let at = self.known.get(&(server, id, finding.rule.address()));
         let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) else { return false };
         first.count += 1;
         true

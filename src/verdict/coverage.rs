@@ -32,7 +32,7 @@ impl Marks {
     /// Remembers a rule.
     #[inline(always)]
     pub fn mark(&mut self, rule: &'static Rule) {
-        if self.is_new(std::ptr::from_ref(rule) as usize) {
+        if self.is_new(rule.address()) {
             self.add(rule);
         }
     }
