@@ -176,7 +176,7 @@ fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, Wrong> {
 
 /// An error at a place in the file.
 #[derive(Debug)]
-pub struct Wrong {
+struct Wrong {
     /// Offset in bytes.
     pub at: usize,
     /// The message, as a sentence.
@@ -184,25 +184,25 @@ pub struct Wrong {
 }
 
 /// A value or a key with its place.
-pub type Value<'a> = Spanned<DeValue<'a>>;
+type Value<'a> = Spanned<DeValue<'a>>;
 
 /// An error at the place of a value or key.
-pub fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
+fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
     Wrong { at: place.span().start, what }
 }
 
 /// An error that says what the value should have been.
-pub fn unfit(value: &Value<'_>, wanted: &str) -> Wrong {
+fn unfit(value: &Value<'_>, wanted: &str) -> Wrong {
     wrong(value, format!("This must be {wanted}; it is of type {}.", value.get_ref().type_str()))
 }
 
 /// Expects a string.
-pub fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
+fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
     value.get_ref().as_str().ok_or_else(|| unfit(value, &format!("a string such as \"{example}\"")))
 }
 
 /// Expects the id of a rule or the beginning of several ids.
-pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
+fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
     if crate::protocols::rules().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
     }
@@ -210,12 +210,12 @@ pub fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
 }
 
 /// Expects a table.
-pub fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, Wrong> {
+fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, Wrong> {
     value.get_ref().as_table().ok_or_else(|| unfit(value, &format!("a table with keys such as {example}")))
 }
 
 /// Expects one of the values that a command-line option accepts.
-pub fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, Wrong> {
+fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, Wrong> {
     let known: Vec<_> = choices.names().collect();
     let name = string(value, known.first().copied().unwrap_or_default())?;
     choices.find(name).ok_or_else(|| wrong(value, absent(thing, name, &known)))
