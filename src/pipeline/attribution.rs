@@ -32,7 +32,7 @@ const MAX_CONVERSATIONS: usize = 4_096;
 pub struct Attribution {
     exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>>,
     /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
-    answers: Bounded<u64, Cause>,
+    answers: Bounded<u64, Option<Cause>>,
     hasher: DefaultHashBuilder,
 }
 
@@ -158,12 +158,13 @@ impl Attribution {
     #[inline(never)]
     pub fn asked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>) {
         let info = told.verdict.id.info();
-        let Some(cause) = self.answers.get_mut(&self.hasher.hash_one((d.src, d.dst))) else { return };
+        let Some(answer) = self.answers.get_mut(&self.hasher.hash_one((d.src, d.dst))) else { return };
+        let Some(cause) = *answer else { return };
         let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
         let concerns = causes(cause.rule) && told.verdict.probe.key.is_some() && cause.frame < d.frame;
         let asks = matches!(told.pairing, Pairing::Asked { .. });
         if concerns && asks && !told.raised.rules().any(causes) {
-            cause.frame = u64::MAX;
+            *answer = None;
         }
     }
 
@@ -171,7 +172,9 @@ impl Attribution {
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
-            Direction::C2s => self.answers.get(&self.hasher.hash_one((d.src, d.dst))),
+            Direction::C2s => {
+                self.answers.get(&self.hasher.hash_one((d.src, d.dst))).and_then(Option::as_ref)
+            }
             Direction::S2c => None,
         };
         for i in 0..out.len() {
@@ -227,7 +230,7 @@ impl Attribution {
                     if id.info().causes(f.rule, f.rule, Relation::Earlier)
                         && !std::mem::replace(&mut broken, true)
                     {
-                        self.answers.insert(self.hasher.hash_one((d.dst, d.src)), cause);
+                        self.answers.insert(self.hasher.hash_one((d.dst, d.src)), Some(cause));
                     }
                 }
             }

@@ -117,6 +117,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
         c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
         return Err(c.short(&ENV_001));
     }
+    // A closure that holds the cursor, as `map_err` takes, would keep the cursor out of registers.
     match if kind == 1 { state(c) } else { poll(c) } {
         Ok(()) => Ok(()),
         Err(fault) => Err(c.apart(|c| cut_short(c, fault))),
