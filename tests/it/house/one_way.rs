@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 /// The modules of the library from the ground up. A module may import those of the floors below its own.
 const FLOORS: [&[&str]; 15] = [
-    &["buckets", "budget", "by_frame", "escape", "hash_index", "line", "packed", "rule", "similar"],
+    &["buckets", "budget", "by_frame", "escape", "fold", "line", "packed", "rule", "similar"],
     &["capture", "general"],
     &["decode", "net"],
     &["bounded", "contract", "timestamps"],
