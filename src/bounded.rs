@@ -3,10 +3,11 @@
 use crate::buckets::Buckets;
 use crate::budget::Budget;
 use crate::capture::Time;
+use crate::fold::hash_one;
 use crate::net::Endpoint;
 use hashbrown::DefaultHashBuilder;
 use prefetch_index::prefetch_index;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::ops::{Deref, DerefMut};
 
 /// How many entries before it is replaced the memory of an entry is asked for.
@@ -46,19 +47,19 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// Asks for the memory by which `key` is found.
     #[inline(always)]
     pub fn prefetch(&self, key: &K) {
-        self.index.prefetch(self.hasher.hash_one(key));
+        self.index.prefetch(hash_one(&self.hasher, key));
     }
 
     /// The value of `key`.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
-        self.place(self.hasher.hash_one(key), key).map(|at| &self.entries[at].1)
+        self.place(hash_one(&self.hasher, key), key).map(|at| &self.entries[at].1)
     }
 
     /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        self.place(self.hasher.hash_one(key), key).map(|at| &mut self.entries[at].1)
+        self.place(hash_one(&self.hasher, key), key).map(|at| &mut self.entries[at].1)
     }
 
     /// The key of the newest value for which `is` holds; all values may be examined.
@@ -82,7 +83,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// Remembers a value; a known key keeps its age, and its old value is returned.
     #[inline]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        let hash = self.hasher.hash_one(key);
+        let hash = hash_one(&self.hasher, key);
         match self.place(hash, &key) {
             Some(at) => Some(std::mem::replace(&mut self.entries[at].1, value)),
             None => {
@@ -95,7 +96,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// The value of `key`, which is set to `new` if there is none.
     #[inline]
     pub fn get_or_insert(&mut self, key: K, new: V) -> &mut V {
-        let hash = self.hasher.hash_one(key);
+        let hash = hash_one(&self.hasher, key);
         let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new));
         &mut self.entries[at].1
     }
@@ -104,7 +105,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     fn add(&mut self, hash: u64, key: K, value: V) -> usize {
         let at = if self.entries.len() < self.most {
             if self.index.is_full() {
-                let hashed = |(at, (key, _)): (usize, &(K, V))| (self.hasher.hash_one(key), at as u32);
+                let hashed = |(at, (key, _)): (usize, &(K, V))| (hash_one(&self.hasher, key), at as u32);
                 self.index.grow(self.entries.iter().enumerate().map(hashed));
             }
             self.entries.push((key, value));
@@ -124,7 +125,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         let next = self.entries.get(at + AHEAD);
         next.into_iter().for_each(|(key, _)| self.prefetch(key));
         let (gone, _) = std::mem::replace(&mut self.entries[at], (key, value));
-        self.index.remove(self.hasher.hash_one(gone), at as u32);
+        self.index.remove(hash_one(&self.hasher, gone), at as u32);
         self.oldest = (at + 1) % self.most;
         self.forgotten += 1;
         at

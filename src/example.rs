@@ -4,7 +4,7 @@
 use super::packet::Packet;
 use crate::capture::Time;
 use crate::check::Finding;
-use crate::decode::{Heard, Listener, Tree};
+use crate::decode::{AnyListener, Heard, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
@@ -122,11 +122,7 @@ fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
 ///
 /// # Errors
 /// When the report cannot be written.
-pub fn play<S: Listener>(
-    example: &Example,
-    options: Options,
-    report: &mut dyn Report<Sink = S>,
-) -> io::Result<()> {
+pub fn play(example: &Example, options: Options, report: &mut dyn Report) -> io::Result<()> {
     let mut pipeline = Pipeline::new(options, report);
     for (number, shot) in shots(example) {
         pipeline.frame(&shot.frame(number)).map_err(|e| match e {
@@ -251,15 +247,17 @@ impl Stage {
 }
 
 impl Report for Stage {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, silence: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let mut tree = Tree::default();
-        p.sink.tree.replay(p.bytes, &mut tree);
+        p.tree().into_iter().for_each(|heard| heard.replay(p.bytes, &mut tree));
         let said = Dissection {
             protocol: p.id,
             message: p.message_name(),

@@ -46,8 +46,6 @@ mod by_frame;
 pub mod capture;
 pub mod check;
 pub mod classify;
-#[cfg(feature = "cli")]
-mod cli;
 pub mod contract;
 pub mod conversation;
 #[cfg(feature = "page")]
@@ -83,10 +81,5 @@ pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
 pub mod terms;
-mod timestamps;
+pub mod timestamps;
 pub mod verdict;
-
-/// The program `qdissect`: arguments in, its own name first, and the exit code out. It reads standard input, and writes to standard
-/// output and error.
-#[cfg(feature = "cli")]
-pub use cli::main as program;

@@ -2,13 +2,13 @@
 
 use crate::check::Finding;
 use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
-use crate::decode::{Facts, Heard, Listener};
+use crate::decode::{AnyListener, Coverage, Facts, Heard, Listener, Tree};
 use crate::net::Datagram;
 use crate::protocols::Id;
 
 /// A datagram of one of the protocols, with everything that is known of it.
 #[derive(Debug)]
-pub struct Packet<'a, S> {
+pub struct Packet<'a> {
     /// The datagram.
     pub datagram: &'a Datagram<'a>,
     /// The bytes that its fields and findings refer to: its payload, or the message that it completes together with
@@ -33,7 +33,7 @@ pub struct Packet<'a, S> {
     /// What decoding it has found out.
     pub decoded: &'a Decoded<'a>,
     /// What the report's own listener has recorded.
-    pub sink: &'a S,
+    pub listener: &'a AnyListener,
     /// Rules that it breaks in view of earlier datagrams, whatever their severity for the user.
     pub raised: &'a Raised,
     /// The rules it breaks.
@@ -42,7 +42,7 @@ pub struct Packet<'a, S> {
     pub more_findings: u32,
 }
 
-impl<S> Packet<'_, S> {
+impl Packet<'_> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().message_name(self.message)
@@ -53,28 +53,19 @@ impl<S> Packet<'_, S> {
         self.decoded.facts().filter(|facts| !facts.is_empty())
     }
 
-    /// The same for a report with another listener.
-    #[cfg(feature = "page")]
-    pub(crate) fn heard_by<'b, T>(&'b self, sink: &'b T) -> Packet<'b, T> {
-        let Packet { datagram, id, message, step, direction, level, server_index, pairing, .. } = *self;
-        let Packet { raised, decoded, findings, more_findings, bytes, piece, .. } = *self;
-        Packet {
-            datagram,
-            id,
-            message,
-            step,
-            direction,
-            level,
-            server_index,
-            pairing,
-            raised,
-            decoded,
-            sink,
-            findings,
-            more_findings,
-            bytes,
-            piece,
-        }
+    /// The tree of its fields, if the report has chosen [`AnyListener::Heard`].
+    pub fn tree(&self) -> Option<&Tree> {
+        if let AnyListener::Heard(heard) = self.listener { Some(&heard.tree) } else { None }
+    }
+
+    /// Its fields as an object in JSON, if the report has chosen [`AnyListener::Json`].
+    pub fn object(&self) -> Option<&[u8]> {
+        if let AnyListener::Json(json) = self.listener { Some(json.object()) } else { None }
+    }
+
+    /// What was checked, if the report has chosen [`AnyListener::Coverage`].
+    pub fn coverage(&self) -> Option<&Coverage> {
+        if let AnyListener::Coverage(coverage) = self.listener { Some(coverage) } else { None }
     }
 
     /// The context for decoding it once more. `secrets` says whether passwords may be shown.

@@ -1,13 +1,13 @@
 //! The table of servers: endpoints whose protocol has been confirmed.
 
 use crate::contract::Budget;
+use crate::fold::hash_one;
 use crate::general::RULES;
 use crate::net::Endpoint;
 use crate::packed::Bits;
 use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use std::hash::BuildHasher;
 
 /// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the
 /// table.
@@ -87,7 +87,7 @@ impl Servers {
         if !self.watches(endpoint.port()) {
             return None;
         }
-        let hash = self.hasher.hash_one(endpoint);
+        let hash = hash_one(&self.hasher, endpoint);
         self.by_endpoint.find(hash, |&at| self.is(at, endpoint, id)).copied()
     }
 
@@ -114,7 +114,7 @@ impl Servers {
             self.list.len() as u32 - 1
         });
         let (list, hasher) = (&self.list, &self.hasher);
-        let hash = |at: &u32| hasher.hash_one(list[*at as usize].endpoint);
+        let hash = |at: &u32| hash_one(hasher, list[*at as usize].endpoint);
         self.by_endpoint.insert_unique(hash(&index), index, hash);
         Some(index)
     }

@@ -19,7 +19,6 @@
 use super::packet::Packet;
 use crate::bounded::Numbered;
 use crate::capture::{CaptureInfo, Frame, Source, Time};
-use crate::decode::{Listener, Notes};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::Level;
@@ -80,8 +79,6 @@ impl Scan {
 }
 
 impl Report for Scan {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { frames: true, ..Wants::default() }
     }
@@ -92,7 +89,7 @@ impl Report for Scan {
         }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
         let [client, server] = p.direction.order([d.src, d.dst]).map(host);
         self.pair(false, [server, client]);
@@ -216,11 +213,11 @@ impl Groups {
 }
 
 /// A run over the frames of one shard.
-pub struct Judge<'r, S: Listener>(Pipeline<'r, S>);
+pub struct Judge<'r>(Pipeline<'r>);
 
-impl<'r, S: Listener> Judge<'r, S> {
+impl<'r> Judge<'r> {
     /// A run that reports to `report`, which must not count packets: time is told with empty frames.
-    pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
+    pub fn new(options: Options, report: &'r mut dyn Report) -> Self {
         Judge(Pipeline::new(options, report))
     }
 

@@ -9,7 +9,6 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 use qdissect::capture::{CaptureInfo, Error, Source, Time};
 use qdissect::classify::Choice;
-use qdissect::decode::{Json, Listener, Notes};
 use qdissect::filter::Filter;
 use qdissect::net::{Datagram, Endpoint};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
@@ -64,7 +63,7 @@ impl Reading {
     }
 
     /// Reads the captures, and what is wrong with some of them unless that is to end it.
-    fn run<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+    fn run(&self, report: &mut dyn Report) -> Result<(), String> {
         let mut pipeline = Pipeline::new(self.options.clone(), report);
         let mut unread = vec![];
         for path in &self.paths {
@@ -82,7 +81,7 @@ impl Reading {
     }
 
     /// The same through the filter, if there is one.
-    fn filtered<S: Listener>(&self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+    fn filtered(&self, report: &mut dyn Report) -> Result<(), String> {
         match &self.filter {
             None => self.run(report),
             Some(filter) => self.run(&mut Filtered::new(filter.clone(), self.options.secrets, report)),
@@ -90,7 +89,7 @@ impl Reading {
     }
 }
 
-fn read_one<S: Listener>(pipeline: &mut Pipeline<'_, S>, path: &Path, file: &str) -> Result<(), Stopped> {
+fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> Result<(), Stopped> {
     let mut source: Source = Source::open(path).map_err(|e: Error| Stopped::Capture(e))?;
     pipeline.read(&mut source, file)
 }
@@ -106,21 +105,11 @@ struct Asked {
 impl Asked {
     /// Hands on the batches of the table.
     fn run(self, take: Box<Take<'_>>) -> Result<(), String> {
-        fn tables<'t, S: Listener>(
-            of: &Asked,
-            fields: Option<fn(&S) -> &[u8]>,
-            take: Box<Take<'t>>,
-        ) -> Tables<'t, S> {
-            let tables = Tables::new(&[of.table], fields, "{}", take);
-            match &of.sensor {
-                Some(sensor) => tables.made_by(sensor),
-                None => tables,
-            }
+        let mut tables = Tables::new(&[self.table], self.fields, "{}", take);
+        if let Some(sensor) = &self.sensor {
+            tables = tables.made_by(sensor);
         }
-        match self.fields {
-            true => self.reading.filtered(&mut tables::<Json>(&self, Some(Json::object), take)),
-            false => self.reading.filtered(&mut tables::<Notes>(&self, None, take)),
-        }
+        self.reading.filtered(&mut tables)
     }
 }
 

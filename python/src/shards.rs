@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 use qdissect::capture::Source;
-use qdissect::decode::{Json, Listener, Notes};
 use qdissect::filter::Filter;
 use qdissect::pipeline::{Options, Stopped};
 use qdissect::report::{Filtered, Report};
@@ -124,10 +123,7 @@ pub fn judge(
         return Err(wrong("A shard has frames of captures, and cannot tell of these: read them one by one."));
     }
     let judging = Judging { options: options(protocols)?, filter: filter_of(display_filter)?, frames };
-    let run = |take: Box<Take<'_>>| match fields {
-        true => judging.run(&mut Tables::new(&[table], Some(Json::object), "{}", take)),
-        false => judging.run(&mut Tables::<Notes>::new(&[table], None, "{}", take)),
-    };
+    let run = |take: Box<Take<'_>>| judging.run(&mut Tables::new(&[table], fields, "{}", take));
     let batches = py.detach(|| gathered(run)).map_err(PyOSError::new_err)?;
     PyTable::try_new(batches, table.schema())
 }
@@ -139,7 +135,7 @@ struct Judging {
 }
 
 impl Judging {
-    fn run<S: Listener>(self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+    fn run(self, report: &mut dyn Report) -> Result<(), String> {
         match self.filter.clone() {
             None => self.told(report),
             Some(filter) => {
@@ -149,7 +145,7 @@ impl Judging {
         }
     }
 
-    fn told<S: Listener>(self, report: &mut dyn Report<Sink = S>) -> Result<(), String> {
+    fn told(self, report: &mut dyn Report) -> Result<(), String> {
         let mut judge = Judge::new(self.options, report);
         for batch in self.frames.into_reader().map_err(|e| e.to_string())? {
             let batch = batch.map_err(|e| e.to_string())?;

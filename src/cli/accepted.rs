@@ -4,9 +4,9 @@ use super::baseline::Baseline;
 use super::config::Config;
 use super::diagnostics::why;
 use super::output;
-use crate::check::matches;
-use crate::escape::shown;
-use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
+use qdissect::check::matches;
+use qdissect::escape::shown;
+use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::path::{Path, PathBuf};
 
 /// The excused rules and the baseline of a run.

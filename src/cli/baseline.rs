@@ -4,8 +4,8 @@
 //! sorted, so that a diff shows which findings were added and removed.
 
 use super::text::Text;
-use crate::escape::{harmless, shown};
-use crate::verdict::{Entry, Excuse};
+use qdissect::escape::{harmless, shown};
+use qdissect::verdict::{Entry, Excuse};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::collections::BTreeMap;
@@ -160,8 +160,8 @@ fn block(values: [&str; 5]) -> String {
 mod tests {
     use super::super::tests_recordings::{HERE, THERE, example};
     use super::*;
-    use crate::rule::Step;
-    use crate::verdict::Verdict;
+    use qdissect::rule::Step;
+    use qdissect::verdict::Verdict;
 
     /// Every rule was looked for.
     const EVERY: fn(&str) -> bool = |_| true;
@@ -183,7 +183,7 @@ mod tests {
     fn the_same_conversation_has_the_same_fingerprints_wherever_it_is_recorded() {
         let whole = |step: &Step| matches!(step, Step::Frame(..));
         let mut compared = 0;
-        for rule in crate::protocols::rules() {
+        for rule in qdissect::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
                 // A server whose messages contain its own address reports a second finding elsewhere: the address does not
@@ -258,7 +258,7 @@ mod tests {
     fn symptoms_and_what_the_user_suppressed_are_left_out() {
         let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
         let mut symptom = findings[0].clone();
-        symptom.finding.caused_by = Some(crate::check::Cause { rule: symptom.rule(), frame: 1 });
+        symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
         let mut baseline = read(&Baseline::default().update(&findings, &EVERY));
         assert_eq!((baseline.excuse(&symptom), baseline.missing(&EVERY).0), (None, 1));
         assert_eq!((baseline.excuse(&findings[0]), baseline.missing(&EVERY).0), (Some(Excuse::Baseline), 0));

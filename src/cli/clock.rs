@@ -1,6 +1,6 @@
 //! The current time.
 
-use crate::capture::Time;
+use qdissect::capture::Time;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The current time.

@@ -4,11 +4,11 @@ use super::choices::Format;
 use super::common_args::Common;
 use super::read;
 use super::text::perhaps;
-use crate::escape::quoted;
-use crate::filter::Columns;
-use crate::report::{Fields, Layout, Occurrence, Style};
-use crate::similar::similar;
 use clap::Args;
+use qdissect::escape::quoted;
+use qdissect::filter::Columns;
+use qdissect::report::{Fields, Layout, Occurrence, Style};
+use qdissect::similar::similar;
 use std::io::Write;
 
 /// The columns of CSV and TSV if the user names none.

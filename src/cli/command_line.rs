@@ -2,11 +2,11 @@
 
 use super::args::{Cli, Reading};
 use super::help;
-use crate::similar::similar;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+use qdissect::similar::similar;
 use std::ffi::OsString;
 use std::path::Path;
 

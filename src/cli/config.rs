@@ -4,10 +4,10 @@ use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
 use super::text::{Text, absent};
 use super::value_parsers::{self, no_rule};
-use crate::check::{Profile, matches, within};
-use crate::escape::{quoted, shown};
-use crate::protocols::{Id, Level};
-use crate::rule::Severity;
+use qdissect::check::{Profile, matches, within};
+use qdissect::escape::{quoted, shown};
+use qdissect::protocols::{Id, Level};
+use qdissect::rule::Severity;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -203,7 +203,7 @@ fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
 
 /// Expects the id of a rule or the beginning of several ids.
 fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    if crate::protocols::rules().any(|rule| matches(name, rule)) {
+    if qdissect::protocols::rules().any(|rule| matches(name, rule)) {
         return Ok(name.to_owned());
     }
     Err(wrong(place, no_rule(name)))
@@ -225,8 +225,8 @@ fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Resul
 mod tests {
     use super::super::args::{Cli, Command, Reading};
     use super::*;
-    use crate::check::Policy;
     use clap::{CommandFactory, FromArgMatches, parser::ValueSource};
+    use qdissect::check::Policy;
 
     fn read(config: &str) -> Result<Config, String> {
         Config::read(&Text::new("q.toml", config))
@@ -394,7 +394,7 @@ mod tests {
         rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity)).unwrap();
         policy.select(&rules.select).unwrap();
         rules.ignore.iter().try_for_each(|name| policy.level(name, None)).unwrap();
-        policy.severity(crate::protocols::rules().find(|rule| rule.id == id).unwrap())
+        policy.severity(qdissect::protocols::rules().find(|rule| rule.id == id).unwrap())
     }
 
     #[test]

@@ -4,13 +4,13 @@ use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::terminal::screen;
 use super::text::{absent, perhaps};
-use crate::escape::quoted;
-use crate::exchange::Windows;
-use crate::pipeline::Options;
-use crate::protocols::Id;
-use crate::report::{Detail, Explain, Shown, WHENS, When};
 use clap::Args;
 use jiff::tz::TimeZone;
+use qdissect::escape::quoted;
+use qdissect::exchange::Windows;
+use qdissect::pipeline::Options;
+use qdissect::protocols::Id;
+use qdissect::report::{Detail, Explain, Shown, WHENS, When};
 
 /// What `dump` and `live` tell of each packet beyond its line.
 #[derive(Debug, Args)]

@@ -9,10 +9,10 @@ use super::inputs::Inputs;
 use super::output::Target;
 use super::save::read_to_end;
 use super::terminal;
-use crate::filter::Columns;
-use crate::pipeline::Options;
-use crate::report::{Details, ExchangeRows, Exchanges, Layout, Lister, Output, Records};
 use clap::Args;
+use qdissect::filter::Columns;
+use qdissect::pipeline::Options;
+use qdissect::report::{Details, ExchangeRows, Exchanges, Layout, Lister, Output, Records};
 use std::io;
 
 /// `qdissect dump`

@@ -4,8 +4,8 @@ use super::choices::TABLES;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
-use crate::pipeline::Options;
 use clap::Args;
+use qdissect::pipeline::Options;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -79,9 +79,6 @@ mod written {
     use crate::cli::output::Target;
     use crate::cli::save::read_all;
     use crate::cli::value_parsers::Expression;
-    use crate::decode::{Json, Listener, Notes};
-    use crate::report::Totals;
-    use crate::tables::{SCHEMA, Table, Tables};
     use arrow_array::RecordBatch;
     use arrow_schema::{DataType, Field};
     use parquet::arrow::ArrowWriter;
@@ -89,6 +86,7 @@ mod written {
     use parquet::file::metadata::KeyValue;
     use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
     use parquet::schema::types::ColumnPath;
+    use qdissect::tables::{SCHEMA, Table, Tables};
     use serde_json::json;
 
     /// Rows per row group.
@@ -197,20 +195,10 @@ mod written {
             Some(part) => part.write(&batch),
             None => Ok(()),
         };
-        let job = (&args.common, options, inputs);
-        let (_, code) = if args.fields {
-            read(job, Tables::new(&wanted, Some(Json::object), &told, Box::new(take)))?
-        } else {
-            read(job, Tables::<Notes>::new(&wanted, None, &told, Box::new(take)))?
-        };
+        let mut tables = Tables::new(&wanted, args.fields, &told, Box::new(take));
+        let (_, code) = read_all(&args.common, options, inputs, &mut tables)?;
+        drop(tables);
         parts.into_iter().try_for_each(|part| part.complete(out, args.common.quiet))?;
         Ok((code, 1))
-    }
-
-    fn read<S: Listener>(
-        (common, options, inputs): (&Common, Options, Inputs),
-        mut tables: Tables<'_, S>,
-    ) -> io::Result<(Totals, u8)> {
-        read_all(common, options, inputs, &mut tables)
     }
 }

@@ -8,8 +8,8 @@
 
 use super::common_args::Common;
 use super::terminal::name;
-use crate::escape::short;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use qdissect::escape::short;
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;

@@ -8,11 +8,10 @@ use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
 use super::terminal::name;
 use super::value_parsers::Expression;
-use crate::capture::{self, ErrorKind, Source};
-use crate::decode::Listener;
-use crate::filter::Filter;
-use crate::pipeline::{Options, Pipeline, Stopped};
-use crate::report::{Filtered, MAX_UNREAD, Missed, Report, Totals, Unread, count};
+use qdissect::capture::{self, ErrorKind, Source};
+use qdissect::filter::Filter;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::{Filtered, MAX_UNREAD, Missed, Report, Totals, Unread, count};
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -47,11 +46,11 @@ const SUBCOMMANDS: &[&str] = &[
 ];
 
 /// Reads every input into one report, through the display filter if there is one. `open` opens the inputs.
-pub fn read_with<S: Listener>(
+pub fn read_with(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
     open: Open<'_>,
 ) -> io::Result<(Totals, u8)> {
     let secrets = options.secrets;
@@ -59,11 +58,11 @@ pub fn read_with<S: Listener>(
 }
 
 /// Reads every input into one report, without a filter.
-fn read_into<S: Listener>(
+fn read_into(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
     open: Open<'_>,
 ) -> io::Result<(Totals, u8)> {
     let mut pipeline = Pipeline::new(options, report);
@@ -120,8 +119,8 @@ enum End {
 type Unfinished = (End, String);
 
 /// Reads one input, and prints an error if it could not be read to its end.
-fn read_one<S: Listener>(
-    pipeline: &mut Pipeline<'_, S>,
+fn read_one(
+    pipeline: &mut Pipeline<'_>,
     mut input: Input,
     open: Open<'_>,
     follow: Option<(&mut Follow, bool)>,
@@ -217,11 +216,11 @@ fn wanted(common: &Common) -> Option<&Filter> {
 
 /// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that it could
 /// not take into account. The totals count only what passes the filter.
-pub fn through<S: Listener>(
+pub fn through(
     common: &Common,
     secrets: bool,
-    report: &mut dyn Report<Sink = S>,
-    read: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<(Totals, u8)>,
+    report: &mut dyn Report,
+    read: impl FnOnce(&mut dyn Report) -> io::Result<(Totals, u8)>,
 ) -> io::Result<(Totals, u8)> {
     let Some(filter) = wanted(common) else { return read(report) };
     let mut filtered = Filtered::new(filter.clone(), secrets, report);

@@ -15,11 +15,10 @@ use super::interrupt;
 use super::output::{Mark, Target, folder, to_stdout};
 use super::read::read_with;
 use super::terminal::name;
-use crate::capture::{self, Comments, Source, Writer};
-use crate::decode::Listener;
-use crate::escape::quoted;
-use crate::pipeline::Options;
-use crate::report::{Kept, Recorder, Report, Totals, count};
+use qdissect::capture::{self, Comments, Source, Writer};
+use qdissect::escape::quoted;
+use qdissect::pipeline::Options;
+use qdissect::report::{Kept, Recorder, Report, Totals, count};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -122,11 +121,11 @@ impl From<io::Error> for Wrong {
 
 /// Reads every input into one report, through the display filter if there is one, and with `-w` writes a capture of what was
 /// found.
-pub fn read_all<S: Listener>(
+pub fn read_all(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
 ) -> io::Result<(Totals, u8)> {
     match &common.save.write {
         Some(path) => read_and_save(path, common, options, inputs, report),
@@ -135,22 +134,22 @@ pub fn read_all<S: Listener>(
 }
 
 /// Reads every input into a report that needs no further processing.
-pub fn read_to_end<S: Listener>(
+pub fn read_to_end(
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
 ) -> io::Result<Done> {
     read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
 }
 
 /// Reads every input into one report, and writes the packets that reached the report to `path`.
-fn read_and_save<S: Listener>(
+fn read_and_save(
     path: &Path,
     common: &Common,
     options: Options,
     inputs: Inputs,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
 ) -> io::Result<(Totals, u8)> {
     let to = Some(path).filter(|path| !to_stdout(path));
     let mut target = match Target::open(to) {

@@ -2,8 +2,8 @@
 
 use super::choices::Colour;
 use super::common_args::Common;
-use crate::escape::shown;
-use crate::report::screen::{Screen, Sort};
+use qdissect::escape::shown;
+use qdissect::report::screen::{Screen, Sort};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthChar;

@@ -1,7 +1,7 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
-use crate::escape::{quoted, shown};
-use crate::similar::similar;
+use qdissect::escape::{quoted, shown};
+use qdissect::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

@@ -2,15 +2,15 @@
 
 use super::choices::CheckFormat;
 use super::text::absent;
-use crate::escape::quoted;
-use crate::filter::{Filter, FilterError};
-use crate::protocols::Id;
-use crate::rule::Severity;
-use crate::similar::similar;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command, ValueEnum};
 use jiff::SignedDuration;
+use qdissect::escape::quoted;
+use qdissect::filter::{Filter, FilterError};
+use qdissect::protocols::Id;
+use qdissect::rule::Severity;
+use qdissect::similar::similar;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -163,12 +163,12 @@ fn protocols() -> Vec<&'static str> {
 }
 
 fn groups() -> Vec<&'static str> {
-    let whole = |name: &str| crate::protocols::rules().any(|rule| rule.id == name);
+    let whole = |name: &str| qdissect::protocols::rules().any(|rule| rule.id == name);
     every().into_iter().filter(|name| !whole(name)).collect()
 }
 
 fn every() -> Vec<&'static str> {
-    let mut names: Vec<_> = crate::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
+    let mut names: Vec<_> = qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -184,7 +184,7 @@ pub fn no_rule(name: &str) -> String {
         }
         _ => name.to_owned(),
     };
-    match similar(&full, crate::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
+    match similar(&full, qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
         Some(similar) => format!("{said}; did you mean {similar}?"),
         None => format!("{said}; `qdissect rule list` shows them all."),
     }
@@ -219,7 +219,7 @@ mod tests {
     fn groups_of_rules_are_offered_once_and_every_rule_where_one_is_meant() {
         assert!(groups().contains(&"SQP") && groups().contains(&"SQP-TXN"));
         assert!(!groups().contains(&"SQP-TXN-004") && every().contains(&"SQP-TXN-004"));
-        assert_eq!(every().len(), groups().len() + crate::protocols::rules().count());
+        assert_eq!(every().len(), groups().len() + qdissect::protocols::rules().count());
     }
 
     #[test]

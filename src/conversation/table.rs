@@ -9,12 +9,12 @@ use crate::bounded::Bounded;
 use crate::buckets::Buckets;
 use crate::capture::Time;
 use crate::contract::Budget;
+use crate::fold::hash_one;
 use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::protocols::{Id, Level};
 use hashbrown::DefaultHashBuilder;
 use prefetch_index::prefetch_index;
-use std::hash::BuildHasher;
 
 /// Most conversations remembered with 64 MiB.
 pub const MAX_CONVERSATIONS: usize = 262_144;
@@ -31,7 +31,7 @@ const AHEAD: usize = 16;
 #[inline(always)]
 fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64 {
     let ends = if a.order() <= b.order() { (a, b) } else { (b, a) };
-    hasher.hash_one(ends) ^ id as u64
+    hash_one(hasher, ends) ^ id as u64
 }
 
 /// The table of conversations, see the module documentation.
@@ -213,7 +213,7 @@ impl Conversations {
     /// The hash of a conversation that depends on its direction: the same two endpoints may also be client and
     /// server the other way round.
     fn hash_of_ways(&self, c: &Conversation) -> u64 {
-        self.hasher.hash_one((c.client(), c.server(), c.id))
+        hash_one(&self.hasher, (c.client(), c.server(), c.id))
     }
 
     /// Forgets the values issued in conversations that have ended.

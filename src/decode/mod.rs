@@ -3,15 +3,17 @@
 //! A decoder is generic over its listener, and is compiled once for each of them:
 //!
 //! ```text
-//!                        ┌ Skip    nothing                      (where only the message counts)
-//! decode::<S: FieldSink> ┼ Notes   broken rules                 (summary, text)
-//!                        ┼ Heard   a tree, and broken rules     (to show, pick or mask fields)
-//!                        ┼ Json    the record's `fields` object (json, ndjson)
-//!                        └ Fit     whether a layout fits        (trials inside a decoder)
+//!                        ┌ Skip      nothing                      (where only the message counts)
+//! decode::<S: FieldSink> ┼ Notes     broken rules                 (summary, text)
+//!                        ┼ Coverage  broken and checked rules     (check)
+//!                        ┼ Heard     a tree, and broken rules     (to show, pick or mask fields)
+//!                        ┼ Json      the record's `fields` object (json, ndjson)
+//!                        └ Fit       whether a layout fits        (trials inside a decoder)
 //! ```
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod compact;
+mod coverage;
 mod cursor;
 mod facts;
 mod field;
@@ -20,6 +22,7 @@ mod json_text;
 mod key;
 mod labels;
 mod lines;
+mod listener;
 mod repeats;
 mod scopes;
 mod sinks;
@@ -28,6 +31,7 @@ mod tree;
 pub mod wire;
 
 pub use compact::{Counted, compact_index, counted};
+pub use coverage::{Coverage, Marks};
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;
@@ -37,8 +41,9 @@ pub use json_text::push_text;
 pub(crate) use json_text::{decimal, hex_digits, nine, push, push_u64};
 pub use labels::Labels;
 pub use lines::{behind, remaining, until, zero_ended};
+pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;
-pub use sinks::{FieldSink, Fit, Listener, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+pub use sinks::{FieldSink, Fit, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
 #[cfg(feature = "page")]
 pub(crate) use tree::display;

@@ -1,6 +1,6 @@
 //! Listeners: they receive fields and broken rules while a datagram is decoded.
 
-use super::{Ends, Field, Index, Span, Value};
+use super::{Ends, Field, Index, Listener, Span, Value};
 use crate::rule::{Rule, Severity};
 
 /// The shape of nested fields.
@@ -147,16 +147,6 @@ impl FieldSink for Notes {
             self.crowded(v);
         }
     }
-}
-
-/// A listener that is reused for one datagram after the other and collects broken rules.
-pub trait Listener: FieldSink + Default {
-    /// A new datagram begins.
-    fn begin(&mut self);
-    /// The datagram ends.
-    fn end(&mut self) {}
-    /// The broken rules.
-    fn notes(&self) -> &Notes;
 }
 
 impl Listener for Notes {

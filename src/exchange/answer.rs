@@ -7,9 +7,9 @@ use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
+use crate::fold::hash_one;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
-use std::hash::BuildHasher;
 
 /// Most incomplete answers at once; of a further answer, the first part is taken for all of it.
 const MAX_ANSWERING: usize = 64;
@@ -198,7 +198,7 @@ impl Table {
 
     /// The same answer, with a hash that differs from those of equal answers of other hosts.
     fn of_host<'a>(&self, reply: &Reply<'a>) -> Reply<'a> {
-        Reply { hash: reply.hash ^ self.hasher.hash_one(reply.d.src) as u32, ..*reply }
+        Reply { hash: reply.hash ^ hash_one(&self.hasher, reply.d.src) as u32, ..*reply }
     }
 
     /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of

@@ -9,12 +9,12 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::{Budget, Piece};
 use crate::conversation::{Conversation, Conversations, Slot};
+use crate::fold::hash_one;
 use crate::net::Datagram;
 use crate::packed::ones;
 use crate::protocols::{Id, Level, Role};
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
-use std::hash::BuildHasher;
 
 /// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
 const MAX_SECONDS: usize = 1_024;
@@ -98,7 +98,7 @@ impl Table {
     /// ones except by chance, once in 2^32. Never 0.
     #[inline(always)]
     pub(super) fn fingerprint(&self, d: &Datagram<'_>) -> u32 {
-        (self.hasher.hash_one(d.payload) as u32).max(1)
+        (hash_one(&self.hasher, d.payload) as u32).max(1)
     }
 
     /// Number of open requests and conversations dropped before their time.

@@ -66,7 +66,7 @@ impl Pick {
 
     /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may be
     /// looked at, as in the options of the pipeline.
-    pub fn packet<S>(&mut self, packet: &Packet<'_, S>, secrets: bool) {
+    pub fn packet(&mut self, packet: &Packet<'_>, secrets: bool) {
         self.begin();
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
             return;

@@ -60,7 +60,7 @@ impl<'a> View<'a> {
     }
 
     /// The view of a packet as it is reported, without facts, bytes and declared fields.
-    pub fn of_packet<S>(packet: &Packet<'a, S>) -> View<'a> {
+    pub fn of_packet(packet: &Packet<'a>) -> View<'a> {
         let answer = match packet.pairing {
             Pairing::Answered(answer) => Some(answer),
             _ => None,

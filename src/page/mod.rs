@@ -18,7 +18,7 @@ use super::packet::Packet;
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Finding;
 use crate::conversation::NONE;
-use crate::decode::Listener;
+use crate::decode::AnyListener;
 use crate::escape::harmless;
 use crate::exchange::Exchange;
 use crate::net::Datagram;
@@ -26,7 +26,7 @@ use crate::pipeline::Options;
 use crate::report::summary::Summary;
 use crate::report::{MORE_MEMORY, Report, Silent, Totals, Wants, count, dropped_remark};
 use crate::stats::Stats;
-use crate::verdict::{Check, Coverage, Entry, Verdict};
+use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use data::Data;
@@ -77,9 +77,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
-    type Sink = Coverage;
+    fn listener(&self) -> AnyListener {
+        self.check.listener()
+    }
 
-    fn inner(&mut self) -> Option<&mut dyn Report<Sink = Coverage>> {
+    fn inner(&mut self) -> Option<&mut dyn Report> {
         Some(&mut self.check)
     }
 
@@ -89,15 +91,14 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         Wants { foreign: true, ..self.check.wants() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let g = &mut self.gathered;
         if !p.findings.is_empty() {
             let place = g.summary.files.places.place(p.datagram.frame);
             g.frames.packet(place, p, self.secrets);
         }
-        let heard = p.heard_by(p.sink.notes());
-        g.summary.packet(&heard)?;
-        g.stats.packet(&heard)?;
+        g.summary.packet(p)?;
+        g.stats.packet(p)?;
         self.check.packet(p)
     }
 

@@ -81,7 +81,7 @@ impl Frames {
     }
 
     /// Remembers a datagram with findings; `secrets` says whether passwords may be shown.
-    pub fn packet<S>(&mut self, place: Place, p: &Packet<'_, S>, secrets: bool) {
+    pub fn packet(&mut self, place: Place, p: &Packet<'_>, secrets: bool) {
         self.time(place, p.datagram.time);
         let Some(kept) = self.frames.get_mut(&place).filter(|kept| kept.bytes.is_none()) else { return };
         let of_rule = &mut self.of_rule;

@@ -7,8 +7,9 @@ use super::pending::Claimed;
 use crate::bounded::{Bounded, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::contract::Budget;
-use crate::decode::Listener;
+use crate::decode::Violation;
 use crate::exchange::{Exchange, Lack, Outcome, Pairing};
+use crate::fold::hash_one;
 use crate::general::{GEN_001, GEN_004, GEN_005};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id, Relation};
@@ -17,7 +18,6 @@ use crate::rule::{Rule, Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
 use hashbrown::{DefaultHashBuilder, HashSet};
-use std::hash::BuildHasher;
 use std::sync::LazyLock;
 
 /// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
@@ -68,16 +68,16 @@ impl Attribution {
     /// findings each time.
     #[cold]
     #[inline(never)]
-    pub fn judge<S: Listener>(
+    pub fn judge(
         &mut self,
         out: &mut Vec<Finding>,
         d: &Datagram<'_>,
         told: &Claimed<'_>,
-        sink: &S,
+        heard: &[Violation],
         (policy, servers, every): (&Policy, &mut Servers, bool),
         awaited: Option<u64>,
     ) {
-        let heard = if told.is_copy() { &[] } else { sink.notes().heard() };
+        let heard = if told.is_copy() { &[] } else { heard };
         let len = told.bytes(d).len();
         // Missing fragments and the end of a long joined message are not the fault of the snap length.
         let whole = d.partial || told.whole().is_some();
@@ -125,10 +125,10 @@ impl Attribution {
     /// why it gets no answer.
     #[cold]
     #[inline(never)]
-    pub fn remarked<S: Listener>(&mut self, d: &Datagram<'_>, told: &Claimed<'_>, sink: &S) {
+    pub fn remarked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>, heard: &[Violation]) {
         let (id, frame) = (told.verdict.id, d.frame);
         let Some(exchange) = told.pairing.exchange() else { return };
-        let rules = sink.notes().heard().iter().map(|violation| violation.rule).chain(told.raised.rules());
+        let rules = heard.iter().map(|violation| violation.rule).chain(told.raised.rules());
         let Some(silence) = silence_of(id, told.verdict.probe.step) else { return };
         for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
             self.note(exchange, Cause { rule, frame }, Relation::Request);
@@ -158,7 +158,7 @@ impl Attribution {
     #[inline(never)]
     pub fn asked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>) {
         let info = told.verdict.id.info();
-        let Some(answer) = self.answers.get_mut(&self.hasher.hash_one((d.src, d.dst))) else { return };
+        let Some(answer) = self.answers.get_mut(&hash_one(&self.hasher, (d.src, d.dst))) else { return };
         let Some(cause) = *answer else { return };
         let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
         let concerns = causes(cause.rule) && told.verdict.probe.key.is_some() && cause.frame < d.frame;
@@ -173,7 +173,7 @@ impl Attribution {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
             Direction::C2s => {
-                self.answers.get(&self.hasher.hash_one((d.src, d.dst))).and_then(Option::as_ref)
+                self.answers.get(&hash_one(&self.hasher, (d.src, d.dst))).and_then(Option::as_ref)
             }
             Direction::S2c => None,
         };
@@ -230,7 +230,7 @@ impl Attribution {
                     if id.info().causes(f.rule, f.rule, Relation::Earlier)
                         && !std::mem::replace(&mut broken, true)
                     {
-                        self.answers.insert(self.hasher.hash_one((d.dst, d.src)), Some(cause));
+                        self.answers.insert(hash_one(&self.hasher, (d.dst, d.src)), Some(cause));
                     }
                 }
             }

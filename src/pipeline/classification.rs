@@ -1,7 +1,4 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
-//!
-//! These are free functions rather than methods of the pipeline, because the pipeline is compiled once for each
-//! report.
 
 use crate::classify::{Memory, Verdict};
 use crate::conversation::NONE;

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::pending::Claimed;
 use super::silence::Silences;
 use crate::conversation::Slot;
-use crate::decode::Listener;
+use crate::decode::{AnyListener, Listener, Violation};
 use crate::exchange::{Exchange, Outcome};
 use crate::general::GEN_003;
 use crate::net::Datagram;
@@ -15,7 +15,7 @@ use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
 use std::io;
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     pub(super) fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if self.wants.ordered && self.options.all && !self.pending.is_empty() {
             return self.wait(d, None);
@@ -57,32 +57,33 @@ impl<S: Listener> Pipeline<'_, S> {
         self.totals.recognised += 1;
         let (message, direction) = (v.probe.message, v.direction);
         self.totals.by_servers += u64::from(direction == Direction::S2c);
-        self.sink.begin();
         let secrets = self.options.secrets;
         let (asked, continues) = (told.pairing.asked(), told.pairing.continues());
         let (bytes, missing, layout) =
             (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
         let cx = Context { message, direction, asked, missing, continues, layout, secrets };
-        if let Some(piece) = told.piece {
-            piece.tell(v.id.info(), &mut self.sink);
-        }
         let mut decoded = Decoded::default();
-        v.id.dissect_to(bytes, &cx, &mut self.sink, &mut decoded);
-        self.sink.end();
+        let breaks = match &mut self.listener {
+            AnyListener::Notes(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+            AnyListener::Coverage(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+            AnyListener::Heard(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+            AnyListener::Json(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+        };
         let (mut findings, mut more_findings) = (&[][..], 0);
-        if !(self.sink.notes().heard().is_empty() && told.raised.is_empty()) {
+        if breaks || !told.raised.is_empty() {
             self.findings.clear();
-            more_findings = self.sink.notes().more();
+            let notes = self.listener.notes();
+            more_findings = notes.more();
             if more_findings > 0 && told.is_copy() {
                 more_findings = 0;
             }
-            if self.has_news(&told) {
+            if self.has_news(&told, notes.heard()) {
                 let awaited = self.table.awaited(told.slot, d, v, told.pairing);
                 let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
-                self.attribution.judge(&mut self.findings, d, &told, &self.sink, rules, awaited);
+                self.attribution.judge(&mut self.findings, d, &told, notes.heard(), rules, awaited);
                 self.count_findings(&told);
             } else if direction == Direction::C2s {
-                self.attribution.remarked(d, &told, &self.sink);
+                self.attribution.remarked(d, &told, notes.heard());
             }
             findings = &self.findings;
         }
@@ -102,7 +103,7 @@ impl<S: Listener> Pipeline<'_, S> {
             pairing: told.pairing,
             raised: told.raised,
             decoded: &decoded,
-            sink: &self.sink,
+            listener: &self.listener,
             findings,
             more_findings,
         })
@@ -122,11 +123,10 @@ impl<S: Listener> Pipeline<'_, S> {
 
     /// Whether any of the broken rules still has to be reported for this server.
     #[inline]
-    fn has_news(&self, told: &Claimed<'_>) -> bool {
+    fn has_news(&self, told: &Claimed<'_>, heard: &[Violation]) -> bool {
         let servers = &self.memory.servers;
         let news = |rule| self.wants.every || !servers.knows(told.server_index, told.verdict.id, rule);
-        let mut heard = self.sink.notes().heard().iter().map(|violation| violation.rule);
-        heard.any(news) || told.raised.rules().any(news)
+        heard.iter().any(|violation| news(violation.rule)) || told.raised.rules().any(news)
     }
 
     #[inline(always)]
@@ -146,13 +146,32 @@ impl<S: Listener> Pipeline<'_, S> {
     }
 }
 
+/// Decodes a message and reports it to the listener; returns whether it breaks a rule.
+#[inline(always)]
+fn decode<'a>(
+    told: &Claimed<'_>,
+    bytes: &'a [u8],
+    cx: &Context,
+    listener: &mut impl Listener,
+    decoded: &mut Decoded<'a>,
+) -> bool {
+    let id = told.verdict.id;
+    listener.begin();
+    if let Some(piece) = told.piece {
+        piece.tell(id.info(), listener);
+    }
+    id.dissect_to(bytes, cx, listener, decoded);
+    listener.end();
+    !listener.notes().heard().is_empty()
+}
+
 #[inline]
-pub(super) fn deliver_exchange<S: Listener>(
+pub(super) fn deliver_exchange(
     e: &Exchange,
     options: &Options,
     (attribution, silences, silence_wanted): (&Attribution, &mut Silences, bool),
     totals: &mut Totals,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
 ) -> io::Result<()> {
     if e.assumed {
         return Ok(());

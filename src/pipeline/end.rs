@@ -1,11 +1,10 @@
 //! Ends the input, or a series of files that the next one does not continue.
 
 use super::Pipeline;
-use crate::decode::Listener;
 use crate::report::{Totals, Unread};
 use std::io;
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// Records for the totals which inputs could not be read, or not to their end.
     pub fn miss(&mut self, unread: Vec<Unread>) {
         self.totals.unread = unread;
@@ -37,7 +36,7 @@ impl<S: Listener> Pipeline<'_, S> {
         let servers = &self.memory.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
         self.tell_one_sided()?;
-        self.report.listened(&mut self.sink);
+        self.report.listened(&mut self.listener);
         self.report.finish(&self.totals)?;
         Ok(self.totals)
     }

@@ -3,11 +3,10 @@
 use super::pending::MAX_WAIT;
 use super::{Pipeline, Stopped};
 use crate::capture::{Refill, Source, Time};
-use crate::decode::Listener;
 use std::io;
 use std::time::{Duration, Instant};
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
     /// When nothing has come for `quiet`, pending datagrams are released as if more than the usual wait of one

@@ -23,7 +23,7 @@ use crate::check::Finding;
 use crate::classify::{self, Memory, Verdict};
 use crate::contract::{Issued, Piece, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::decode::{Listener, Span};
+use crate::decode::{AnyListener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
@@ -65,7 +65,7 @@ impl From<io::Error> for Stopped {
 }
 
 /// Takes captures through all stages, and gives the results to a report.
-pub struct Pipeline<'r, S: Listener> {
+pub struct Pipeline<'r> {
     options: Options,
     memory: Memory,
     table: Table,
@@ -81,10 +81,10 @@ pub struct Pipeline<'r, S: Listener> {
     /// The highest number of a tunnel path that the report has been given.
     told: u16,
     totals: Totals,
-    report: &'r mut dyn Report<Sink = S>,
+    report: &'r mut dyn Report,
     wants: Wants,
     comments: Comments,
-    sink: S,
+    listener: AnyListener,
     findings: Vec<Finding>,
     payload: Vec<u8>,
     frame: u64,
@@ -99,9 +99,9 @@ pub struct Pipeline<'r, S: Listener> {
     fresh: bool,
 }
 
-impl<'r, S: Listener> Pipeline<'r, S> {
+impl<'r> Pipeline<'r> {
     /// A pipeline that reports to `report`.
-    pub fn new(options: Options, report: &'r mut dyn Report<Sink = S>) -> Self {
+    pub fn new(options: Options, report: &'r mut dyn Report) -> Self {
         let comments = Comments::default();
         report.comments(&comments);
         let windows = Windows::new(options.timeout);
@@ -119,9 +119,9 @@ impl<'r, S: Listener> Pipeline<'r, S> {
             told: 0,
             totals: Totals::default(),
             wants: report.wants(),
+            listener: report.listener(),
             report,
             comments,
-            sink: S::default(),
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,

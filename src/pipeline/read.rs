@@ -3,7 +3,6 @@
 use super::checksums::Checksums;
 use super::{Pipeline, Stopped};
 use crate::capture::{self, Frame, Source, Time};
-use crate::decode::Listener;
 use crate::net;
 use std::io;
 
@@ -15,7 +14,7 @@ const MAX_BACK: i64 = 100_000_000;
 /// beginning of the next file may be older than that file.
 const MAX_GAP: i64 = 30_000_000_000;
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// Reads a capture to its end, or to the frame count asked for. Frames read before an error count.
     ///
     /// It continues the conversations of the file before if it begins where that ended, as rotated files do;
@@ -90,7 +89,7 @@ impl<S: Listener> Pipeline<'_, S> {
     pub fn end_file(&mut self, facts: &capture::CaptureInfo) {
         self.totals.see(facts);
         self.report.file_read(facts, &self.totals);
-        self.report.listened(&mut self.sink);
+        self.report.listened(&mut self.listener);
     }
 
     /// Why no frame of the capture read last could be read, if that is so: a clause without the file name. `facts`
@@ -122,7 +121,7 @@ impl<S: Listener> Pipeline<'_, S> {
         let goes_on = gap.is_some_and(is_behind) && !self.options.per_file;
         if !goes_on {
             self.close()?;
-            self.report.listened(&mut self.sink);
+            self.report.listened(&mut self.listener);
             self.checksums = Checksums::default();
             self.dedup.clear();
             // Captures of the same time are of different places, or the same capture again: what one shows does not

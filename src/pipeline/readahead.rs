@@ -18,7 +18,6 @@
 use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
 use crate::classify;
-use crate::decode::Listener;
 use crate::net::{self, Datagram, DropReason};
 use crate::protocols::{Id, Probe};
 use std::convert::Infallible;
@@ -173,7 +172,7 @@ fn fill(
     }
 }
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// Takes all frames, read by another thread where that pays and one can be started.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
         match self.ahead(source).transpose()? {

@@ -7,14 +7,13 @@ use crate::capture::Time;
 use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::decode::Listener;
 use crate::exchange::{Answer, Exchange, Observation, Pairing, Table};
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
 use std::io;
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// A pending answer has found its request, which comes after it in the file: it is judged as its answer now.
     #[cold]
     #[inline(never)]

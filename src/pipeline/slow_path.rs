@@ -2,12 +2,11 @@
 
 use super::Pipeline;
 use crate::capture::{Frame, Time};
-use crate::decode::Listener;
 use crate::net::{Content, Datagram, Decapsulated, DropReason, Quote};
 use crate::protocols::Id;
 use std::io;
 
-impl<S: Listener> Pipeline<'_, S> {
+impl Pipeline<'_> {
     /// Takes a frame whose packet contains another one.
     #[cold]
     #[inline(never)]

@@ -8,7 +8,7 @@ use super::recent_frames::Joined;
 use super::{Lister, Place, Report, Totals, Wants, When, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
-use crate::decode::Heard;
+use crate::decode::{AnyListener, Heard};
 use crate::escape::shown;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Tunnel};
@@ -144,7 +144,7 @@ impl<W: Write> Details<W> {
     }
 
     /// Appends the message: its line, fields, findings, and what follows from other packets.
-    fn message(&self, out: &mut String, p: &Packet<'_, Heard>, here: Place) {
+    fn message(&self, out: &mut String, p: &Packet<'_>, here: Place) {
         let info = p.id.info();
         let way = match p.direction {
             Direction::C2s => "client to server",
@@ -155,10 +155,10 @@ impl<W: Write> Details<W> {
         if !self.detail.opens(Shown::Query(p.id)) {
             return;
         }
-        let (tree, bytes) = (&p.sink.tree, p.bytes);
         let name = |frame| self.lister.lines.other(frame, here.file);
-        let lines = payload::fields(tree, bytes, p.findings, self.detail.manner(), &name);
-        lines.iter().for_each(|line| push(out, 1, line));
+        let manner = self.detail.manner();
+        let lines = p.tree().map(|tree| payload::fields(tree, p.bytes, p.findings, manner, &name));
+        lines.iter().flatten().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
         }
@@ -166,7 +166,7 @@ impl<W: Write> Details<W> {
     }
 
     /// Appends the bytes of a payload, passwords masked.
-    fn bytes(&self, out: &mut String, d: &Datagram<'_>, told: Option<&Packet<'_, Heard>>) {
+    fn bytes(&self, out: &mut String, d: &Datagram<'_>, told: Option<&Packet<'_>>) {
         if !self.detail.hex {
             return;
         }
@@ -174,7 +174,7 @@ impl<W: Write> Details<W> {
         match told {
             Some(p) => {
                 bytes.mark(p.findings);
-                bytes.hide(&secrets::in_tree(&p.sink.tree));
+                bytes.hide(&p.tree().map_or_else(|| secrets::in_packet(p), secrets::in_tree));
             }
             None if !self.detail.secrets => bytes.hide(&secrets::in_unclaimed(d)),
             None => {}
@@ -213,7 +213,9 @@ impl<W: Write> Details<W> {
 }
 
 impl<W: Write> Report for Details<W> {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, frames: true, ..Wants::default() }
@@ -232,13 +234,13 @@ impl<W: Write> Report for Details<W> {
     }
 
     /// A packet that a filter left out may still explain exchanges that follow.
-    fn hidden(&mut self, p: &Packet<'_, Self::Sink>) {
+    fn hidden(&mut self, p: &Packet<'_>) {
         if let Some(teller) = &mut self.teller {
             teller.see(p);
         }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if self.detail.quiet {
             return Ok(());
         }

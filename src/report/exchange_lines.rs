@@ -7,7 +7,7 @@ use super::terminal::{Fitted, GiveWay, Screen};
 use super::{Place, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::decode::{Notes, push, push_u64};
+use crate::decode::{push, push_u64};
 use crate::exchange::Exchange;
 use crate::line::Line;
 use std::io::{self, Write};
@@ -131,8 +131,6 @@ impl<W: Write> Exchanges<W> {
 }
 
 impl<W: Write> Report for Exchanges<W> {
-    type Sink = Notes;
-
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
         if self.lines.quiet {
             return Ok(());

@@ -5,7 +5,6 @@ use super::rows::Layout;
 use super::{Files, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::decode::Notes;
 use crate::escape::shown;
 use crate::exchange::Exchange;
 use crate::line::Line;
@@ -56,8 +55,6 @@ impl<W: Write> ExchangeRows<W> {
 }
 
 impl<W: Write> Report for ExchangeRows<W> {
-    type Sink = Notes;
-
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         if self.quiet {
             return Ok(());

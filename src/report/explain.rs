@@ -39,7 +39,7 @@ impl Teller {
     }
 
     /// Remembers a value that is issued, for the exchanges that follow from it.
-    pub fn see<S>(&mut self, p: &Packet<'_, S>) {
+    pub fn see(&mut self, p: &Packet<'_>) {
         let issues = p.id.info().steps.get(usize::from(p.step)).is_some_and(|step| step.issues);
         if issues
             && matches!(p.pairing, Pairing::Answered(_))
@@ -51,7 +51,7 @@ impl Teller {
     }
 
     /// Why a packet was recognised as its protocol, and not as another one.
-    pub fn packet<S>(&self, p: &Packet<'_, S>, name: Name<'_>) -> Vec<String> {
+    pub fn packet(&self, p: &Packet<'_>, name: Name<'_>) -> Vec<String> {
         let own = p.id.info();
         let mut out = vec![self.recognised(p)];
         let others: Vec<_> = Id::ALL.iter().filter(|id| **id != p.id).collect();
@@ -77,7 +77,7 @@ impl Teller {
         out
     }
 
-    fn recognised<S>(&self, p: &Packet<'_, S>) -> String {
+    fn recognised(&self, p: &Packet<'_>) -> String {
         let (own, d) = (p.id.info().name, p.datagram);
         let pin = self.explain.choice.pins.iter().find(|(port, id)| *id == p.id && ports(d).contains(port));
         let by = match pin {

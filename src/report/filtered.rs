@@ -6,7 +6,7 @@ use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
-use crate::decode::Listener;
+use crate::decode::AnyListener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, DropReason, Endpoint};
@@ -116,7 +116,7 @@ impl Gate {
         Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
     }
 
-    fn packet<S>(&mut self, p: &Packet<'_, S>) -> bool {
+    fn packet(&mut self, p: &Packet<'_>) -> bool {
         if self.needs.fields {
             self.pick.packet(p, self.secrets);
         }
@@ -147,17 +147,17 @@ impl Gate {
 
 /// A report that passes on to another report what passes a filter: packets, datagrams that no protocol claims, and
 /// exchanges that pass themselves or have a packet that does.
-pub struct Filtered<'r, S> {
-    report: &'r mut dyn Report<Sink = S>,
+pub struct Filtered<'r> {
+    report: &'r mut dyn Report,
     gate: Gate,
     passed: Passed,
     wants: Wants,
 }
 
-impl<'r, S: Listener> Filtered<'r, S> {
+impl<'r> Filtered<'r> {
     /// A filter in front of `report`. `secrets` says whether the filter may look at passwords, as in the options of the
     /// pipeline.
-    pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report<Sink = S>) -> Self {
+    pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report) -> Self {
         let wants = report.wants();
         Filtered { report, gate: Gate::new(filter, secrets), passed: Passed::default(), wants }
     }
@@ -175,10 +175,12 @@ impl<'r, S: Listener> Filtered<'r, S> {
     }
 }
 
-impl<S: Listener> Report for Filtered<'_, S> {
-    type Sink = S;
+impl Report for Filtered<'_> {
+    fn listener(&self) -> AnyListener {
+        self.report.listener()
+    }
 
-    fn inner(&mut self) -> Option<&mut dyn Report<Sink = S>> {
+    fn inner(&mut self) -> Option<&mut dyn Report> {
         Some(self.report)
     }
 
@@ -204,7 +206,7 @@ impl<S: Listener> Report for Filtered<'_, S> {
         }
     }
 
-    fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if self.gate.packet(p) {
             self.passed.datagram(p.datagram);
             self.passed.totals.recognised += 1;

@@ -87,7 +87,7 @@ fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
 }
 
 /// Writes what the limits of memory have cost, and what a capture of one side lacks.
-pub(crate) fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
+pub fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),

@@ -11,7 +11,7 @@ mod explain;
 mod files;
 mod filtered;
 #[cfg(feature = "page")]
-pub(crate) mod footer;
+mod footer;
 mod format;
 #[cfg(feature = "page")]
 mod layers;
@@ -69,6 +69,7 @@ pub use totals_record::TotalsRecord;
 pub use {
     detail::{Detail, Details, Shown},
     explain::Explain,
+    footer::limits,
     layers::MAX_HEADS,
     payload::{Manner, Picked, fields, finding_line},
     server_record::{BrokenRecord, ServerRecord, server_rows},
@@ -77,7 +78,7 @@ pub use {
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
-use crate::decode::Listener;
+use crate::decode::{AnyListener, Notes};
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
@@ -115,8 +116,11 @@ pub struct Silent {
 /// Takes what the pipeline finds. What a report does not take itself it passes on to the report that it stands before, if
 /// there is one.
 pub trait Report {
-    /// The listener that it has the decoders call.
-    type Sink: Listener;
+    /// A new listener, which the decoders call; asked once, before anything else.
+    fn listener(&self) -> AnyListener {
+        AnyListener::Notes(Notes::default())
+    }
+
     /// What it needs of the pipeline; asked once, before anything else.
     fn wants(&self) -> Wants {
         Wants::default()
@@ -129,7 +133,7 @@ pub trait Report {
     }
 
     /// The report that this one stands before.
-    fn inner(&mut self) -> Option<&mut dyn Report<Sink = Self::Sink>> {
+    fn inner(&mut self) -> Option<&mut dyn Report> {
         None
     }
 
@@ -142,7 +146,7 @@ pub trait Report {
     ///
     /// # Errors
     /// When it cannot be written; the same for the other methods.
-    fn packet(&mut self, packet: &Packet<'_, Self::Sink>) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.packet(packet))
     }
     /// A datagram that no protocol claims; only where the user wants to see such datagrams.
@@ -159,7 +163,7 @@ pub trait Report {
         self.inner().into_iter().for_each(|inner| inner.left_out(frame));
     }
     /// A filter has left out this datagram of one of the protocols.
-    fn hidden(&mut self, packet: &Packet<'_, Self::Sink>) {
+    fn hidden(&mut self, packet: &Packet<'_>) {
         match self.inner() {
             Some(inner) => inner.hidden(packet),
             None => self.left_out(packet.datagram.frame),
@@ -209,8 +213,8 @@ pub trait Report {
         self.inner().map_or(Ok(()), |inner| inner.silent(servers))
     }
     /// Gives the listener, at the end of every file, when nearly everything in it has been decoded.
-    fn listened(&mut self, sink: &mut Self::Sink) {
-        self.inner().into_iter().for_each(|inner| inner.listened(sink));
+    fn listened(&mut self, listener: &mut AnyListener) {
+        self.inner().into_iter().for_each(|inner| inner.listened(listener));
     }
     /// Everything has been read.
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

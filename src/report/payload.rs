@@ -18,7 +18,7 @@ use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
-use crate::decode::{self, Heard, Node, Span, Tree, Value, display};
+use crate::decode::{Heard, Node, Span, Tree, Value, display};
 use crate::escape::harmless;
 use crate::filter::masked;
 use crate::net::Datagram;
@@ -228,9 +228,6 @@ impl Picked {
 }
 
 impl Report for Picked {
-    /// The listener of records, for which the decoders are compiled anyway: the one packet is decoded once more.
-    type Sink = decode::Json;
-
     /// The same as for records, so that the packet is reported in the same way.
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
@@ -241,7 +238,7 @@ impl Report for Picked {
         Ok(())
     }
 
-    fn packet(&mut self, p: &Packet<'_, decode::Json>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if p.datagram.frame != self.frame {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::recent_frames::Joined;
 use super::{Files, Place, Report, Silent, Totals, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
-use crate::decode::Listener;
+use crate::decode::AnyListener;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, Endpoint};
 use crate::packed::Bits;
@@ -146,17 +146,17 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
 /// A report that remembers what it is told, and passes it on to another report.
 ///
 /// Where the other report cannot write any more, nothing is passed on, but everything is still remembered.
-pub struct Recorder<'r, S> {
-    report: &'r mut dyn Report<Sink = S>,
+pub struct Recorder<'r> {
+    report: &'r mut dyn Report,
     kept: Kept,
     closed: bool,
     /// Why nothing is passed on any more; not set where a reader went away.
     lost: Option<io::Error>,
 }
 
-impl<'r, S> Recorder<'r, S> {
+impl<'r> Recorder<'r> {
     /// A recorder in front of `report`, which also keeps findings if asked to.
-    pub fn new(report: &'r mut dyn Report<Sink = S>, annotate: bool) -> Self {
+    pub fn new(report: &'r mut dyn Report, annotate: bool) -> Self {
         Recorder { report, kept: Kept { annotate, ..Kept::default() }, closed: false, lost: None }
     }
 
@@ -166,7 +166,7 @@ impl<'r, S> Recorder<'r, S> {
         (self.kept, self.lost)
     }
 
-    fn tell(&mut self, tell: impl FnOnce(&mut dyn Report<Sink = S>) -> io::Result<()>) {
+    fn tell(&mut self, tell: impl FnOnce(&mut dyn Report) -> io::Result<()>) {
         if !self.closed
             && let Err(e) = tell(self.report)
         {
@@ -176,10 +176,12 @@ impl<'r, S> Recorder<'r, S> {
     }
 }
 
-impl<S: Listener> Report for Recorder<'_, S> {
-    type Sink = S;
+impl Report for Recorder<'_> {
+    fn listener(&self) -> AnyListener {
+        self.report.listener()
+    }
 
-    fn inner(&mut self) -> Option<&mut dyn Report<Sink = S>> {
+    fn inner(&mut self) -> Option<&mut dyn Report> {
         Some(self.report)
     }
 
@@ -191,7 +193,7 @@ impl<S: Listener> Report for Recorder<'_, S> {
         self.report.watches()
     }
 
-    fn packet(&mut self, packet: &Packet<'_, S>) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         self.kept.mark_all(packet.datagram);
         self.kept.comment(packet.datagram.frame, packet.findings, packet.more_findings);
         self.tell(|report| report.packet(packet));

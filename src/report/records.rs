@@ -8,7 +8,7 @@ use super::secrets::{harmless_part, in_payload, in_unclaimed};
 use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding};
-use crate::decode::{Json, push, push_text, push_u64};
+use crate::decode::{AnyListener, Json, push, push_text, push_u64};
 use crate::escape::harmless;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
@@ -227,7 +227,9 @@ impl<W: Write> Records<W> {
 }
 
 impl<W: Write> Report for Records<W> {
-    type Sink = Json;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Json(Json::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
@@ -237,7 +239,7 @@ impl<W: Write> Report for Records<W> {
         self.comments = comments.clone();
     }
 
-    fn packet(&mut self, p: &Packet<'_, Json>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if !self.wants_packet() {
             return Ok(());
         }
@@ -250,7 +252,7 @@ impl<W: Write> Report for Records<W> {
             push(line, format_args!(",\"payload\":\"{}\"", masked(p.datagram.payload, &secrets, 0)));
         }
         line.add(b",\"fields\":");
-        line.extend_from_slice(p.sink.object());
+        line.extend_from_slice(p.object().unwrap_or(b"{}"));
         self.pairing(p.datagram, p.pairing, here);
         self.findings(p.findings, here);
         if p.more_findings > 0 {

@@ -4,7 +4,7 @@
 use super::recent_frames::{Missed, Recent};
 use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
-use crate::decode::{Notes, Span};
+use crate::decode::Span;
 use crate::escape::{guarded, quoted_cell, shown};
 use crate::filter::{Columns, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
@@ -195,8 +195,6 @@ impl<W: Write> Fields<W> {
 }
 
 impl<W: Write> Report for Fields<W> {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { ordered: true, frames: true, ..Wants::default() }
     }
@@ -213,7 +211,7 @@ impl<W: Write> Report for Fields<W> {
         self.recent.see(frame, parsed);
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if self.quiet {
             return Ok(());
         }

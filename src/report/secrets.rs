@@ -12,14 +12,14 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 }
 
 /// Passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
-pub(crate) fn in_packet<S>(packet: &Packet<'_, S>) -> Vec<Span> {
+pub(crate) fn in_packet(packet: &Packet<'_>) -> Vec<Span> {
     let mut heard = Heard::default();
     packet.hear(false, &mut heard);
     in_tree(&heard.tree)
 }
 
 /// Passwords in the payload of a packet's datagram. A datagram that completes a message is read as a part of it.
-pub(super) fn in_payload<S>(packet: &Packet<'_, S>) -> Vec<Span> {
+pub(super) fn in_payload(packet: &Packet<'_>) -> Vec<Span> {
     if packet.whole().is_some() { in_unclaimed(packet.datagram) } else { in_packet(packet) }
 }
 

@@ -7,7 +7,6 @@ use super::{CaptureRecord, Captures, Foreign, Output, Report, Silent, Totals, Wa
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
-use crate::decode::Notes;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
@@ -65,7 +64,7 @@ impl Summary {
 
     /// Takes in what a datagram says, and its findings.
     #[inline(never)]
-    fn take(&mut self, p: &Packet<'_, Notes>) {
+    fn take(&mut self, p: &Packet<'_>) {
         let by_server = p.direction == Direction::S2c;
         self.begin(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
         if !p.findings.is_empty() {
@@ -132,14 +131,12 @@ impl Summary {
 }
 
 impl Report for Summary {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { silence: true, foreign: true, ..Wants::default() }
     }
 
     #[inline]
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         // Nearly all requests have nothing to say.
         if p.direction == Direction::S2c || !p.findings.is_empty() || !self.hot.has(p.server_index) {
             self.take(p);

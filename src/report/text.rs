@@ -8,7 +8,7 @@ use super::time_column::{Origin, Times, When};
 use super::{Place, Report, Totals, Wants};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Version};
-use crate::decode::{Notes, Value, push, push_u64};
+use crate::decode::{Value, push, push_u64};
 use crate::escape::{quoted, short};
 use crate::exchange::Pairing;
 use crate::line::Line;
@@ -115,7 +115,7 @@ impl<W: Write> Lister<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn show<S>(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+    pub fn show(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if self.lines.quiet {
             return Ok(());
         }
@@ -160,13 +160,11 @@ impl<W: Write> Lister<W> {
 }
 
 impl<W: Write> Report for Lister<W> {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.show(p)
     }
 

@@ -18,7 +18,6 @@ pub(crate) use sheet::{Holds, TABLES, Table};
 use super::packet::Packet;
 use crate::capture::{self, Frame};
 use crate::check::Finding;
-use crate::decode::Notes;
 use crate::exchange::Exchange;
 use crate::general::GEN_008;
 use crate::net::{Datagram, DropReason, Endpoint};
@@ -115,8 +114,6 @@ impl Stats {
 }
 
 impl Report for Stats {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { frames: true, ..Wants::default() }
     }
@@ -125,7 +122,7 @@ impl Report for Stats {
         self.hierarchy.frame(frame, parsed);
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.hierarchy.datagram(p.datagram, Some((p.id, p.message)));
         if p.raised.has(&GEN_008) {
             return Ok(()); // the datagram was on the wire once

@@ -4,7 +4,7 @@ use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
 use crate::escape::{short, shown};
-use crate::report::footer::limits;
+use crate::report::limits;
 use crate::report::screen::{BOLD, MAX_CELL, Screen, head};
 use crate::report::{Totals, count};
 use crate::timestamps::stamp;

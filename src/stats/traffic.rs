@@ -257,7 +257,7 @@ impl Served {
     }
 
     /// Counts a datagram to the server or from it.
-    pub fn hear<S>(&mut self, p: &Packet<'_, S>) {
+    pub fn hear(&mut self, p: &Packet<'_>) {
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
         match p.pairing {
@@ -301,7 +301,7 @@ impl Served {
 }
 
 /// The server's endpoint of a datagram, and the client's.
-pub fn ends<S>(p: &Packet<'_, S>) -> [Endpoint; 2] {
+pub fn ends(p: &Packet<'_>) -> [Endpoint; 2] {
     let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
     [server, client]
 }

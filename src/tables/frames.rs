@@ -3,7 +3,6 @@
 use super::rows::Rows;
 use super::{Column, Kind, column};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
-use crate::decode::Listener;
 use crate::pipeline::Stopped;
 use crate::shards::{Judge, Shards};
 use arrow_array::cast::AsArray;
@@ -134,7 +133,7 @@ pub fn frames(
 ///
 /// # Errors
 /// When the report cannot be written, or a batch has other columns than [`schema`].
-pub fn judge<S: Listener>(judge: &mut Judge<'_, S>, batch: &RecordBatch) -> Result<(), Stopped> {
+pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> Result<(), Stopped> {
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "These rows are not those of frames.");
     let column = |name| batch.column_by_name(name).ok_or_else(strange);
     let longs = |name| column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(strange);

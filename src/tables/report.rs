@@ -4,7 +4,7 @@ use super::Table;
 use super::rows::{Rows, signed};
 use crate::capture::{CaptureInfo, Frame, Time, link_name};
 use crate::check::Finding;
-use crate::decode::{self, Listener, Notes, Version, push};
+use crate::decode::{self, AnyListener, Json, Notes, Version, push};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::packet::Packet;
@@ -47,11 +47,11 @@ struct Capture {
 ///
 /// The findings are those in the records of packets and exchanges; findings that are judged at the end of the input are not
 /// among them.
-pub struct Tables<'t, S> {
+pub struct Tables<'t> {
     take: Box<Take<'t>>,
     rows: Vec<(Table, Rows)>,
-    /// Gives the object of all fields, as JSON.
-    fields: Option<fn(&S) -> &[u8]>,
+    /// Whether there is a column with all fields of a message.
+    fields: bool,
     options: String,
     sensor: Option<String>,
     files: Files,
@@ -59,22 +59,15 @@ pub struct Tables<'t, S> {
     /// Packets and UDP datagrams of the files read before.
     before: (u64, u64),
     summary: Summary,
-    /// The listener of the summary, which hears nothing.
-    none: Notes,
     tunnels: HashMap<u16, Vec<String>>,
     /// A buffer for the numbers of a cell.
     numbers: Vec<i64>,
 }
 
-impl<'t, S: Listener> Tables<'t, S> {
-    /// Fills these tables. `fields` gives the object of all fields where that is wanted, and `options` names the options of
-    /// the run that change what is found.
-    pub fn new(
-        tables: &[Table],
-        fields: Option<fn(&S) -> &[u8]>,
-        options: &str,
-        take: Box<Take<'t>>,
-    ) -> Tables<'t, S> {
+impl<'t> Tables<'t> {
+    /// Fills these tables. `fields` asks for all fields of each message, and `options` names the options of the run that change
+    /// what is found.
+    pub fn new(tables: &[Table], fields: bool, options: &str, take: Box<Take<'t>>) -> Tables<'t> {
         let rows = Table::ALL.into_iter().filter(|table| tables.contains(table));
         let rows = rows.map(|table| (table, Rows::new(table.columns(), table.schema())));
         Tables {
@@ -87,7 +80,6 @@ impl<'t, S: Listener> Tables<'t, S> {
             captures: vec![],
             before: (0, 0),
             summary: Summary::default(),
-            none: Notes::default(),
             tunnels: HashMap::new(),
             numbers: vec![],
         }
@@ -116,7 +108,7 @@ impl<'t, S: Listener> Tables<'t, S> {
     }
 
     /// The key of the exchange that a packet belongs to.
-    fn exchange_key(&self, p: &Packet<'_, S>) -> Option<(i64, i64)> {
+    fn exchange_key(&self, p: &Packet<'_>) -> Option<(i64, i64)> {
         p.pairing.request_frame(p.datagram.frame).map(|frame| self.key(frame))
     }
 
@@ -129,7 +121,7 @@ impl<'t, S: Listener> Tables<'t, S> {
         }
     }
 
-    fn message(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+    fn message(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
         let key = self.key(d.frame);
         let exchange = self.exchange_key(p);
@@ -142,7 +134,7 @@ impl<'t, S: Listener> Tables<'t, S> {
             _ => None,
         };
         let tunnels = self.tunnels.get(&d.tunnel).cloned().unwrap_or_default();
-        let fields = self.fields.map(|object| String::from_utf8_lossy(object(p.sink)).into_owned());
+        let fields = p.object().map(|object| String::from_utf8_lossy(object).into_owned());
         let Some(rows) = self.rows(Table::Messages) else { return Ok(()) };
         pair(rows, Some(key));
         rows.time(d.time);
@@ -285,8 +277,10 @@ impl Capture {
     }
 }
 
-impl<S: Listener> Report for Tables<'_, S> {
-    type Sink = S;
+impl Report for Tables<'_> {
+    fn listener(&self) -> AnyListener {
+        if self.fields { AnyListener::Json(Json::default()) } else { AnyListener::Notes(Notes::default()) }
+    }
 
     fn wants(&self) -> Wants {
         // In the order of the records, so that a remark made once for each server is made about the same packet.
@@ -317,7 +311,7 @@ impl<S: Listener> Report for Tables<'_, S> {
         }
     }
 
-    fn packet(&mut self, p: &Packet<'_, S>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
         let place = self.files.place(d.frame);
         if let Some(capture) = self.captures.get_mut(place.file) {
@@ -332,7 +326,7 @@ impl<S: Listener> Report for Tables<'_, S> {
             let about = About { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
             p.findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
         }
-        if self.wants_table(Table::Servers) { self.summary.packet(&p.heard_by(&self.none)) } else { Ok(()) }
+        if self.wants_table(Table::Servers) { self.summary.packet(p) } else { Ok(()) }
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {

@@ -1,12 +1,11 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::coverage::Scope;
+use super::evidence::Scope;
 use super::kept::{Kept, MAX_REMARKS, Unheard};
-use super::{
-    Coverage, Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict,
-};
+use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
 use crate::check::{Counts, Finding, Policy};
+use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
 use crate::general::GEN_009;
 use crate::net::Endpoint;
@@ -112,7 +111,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     /// Takes the findings of a datagram.
     #[inline(never)]
-    fn found(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
+    fn found(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
         let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
@@ -120,7 +119,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
                 continue;
             }
             let span = finding.span.unwrap_or_default();
-            let marked = if p.sink.secret { &[][..] } else { span.of(p.bytes) };
+            let marked = if p.coverage().is_some_and(|c| c.secret) { &[][..] } else { span.of(p.bytes) };
             let mut finding = *finding;
             let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
             self.add(Entry {
@@ -268,13 +267,15 @@ fn see(list: &mut Vec<Id>, id: Id) {
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
-    type Sink = Coverage;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Coverage(Coverage::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, every: true, silence: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Coverage>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let file = self.places.place(p.datagram.frame).file;
         if self.latest[0] != Some((file, p.id)) {
             self.latest[0] = Some((file, p.id));
@@ -284,8 +285,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         if p.findings.is_empty() { Ok(()) } else { self.found(p) }
     }
 
-    fn hidden(&mut self, p: &Packet<'_, Coverage>) {
-        p.sink.hide();
+    fn hidden(&mut self, p: &Packet<'_>) {
+        p.coverage().into_iter().for_each(Coverage::hide);
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -335,9 +336,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         Ok(())
     }
 
-    fn listened(&mut self, sink: &mut Coverage) {
-        let (marks, last) = (sink.take(), self.places.len().saturating_sub(1));
-        self.seen(last).marks.extend(marks);
+    fn listened(&mut self, listener: &mut AnyListener) {
+        let AnyListener::Coverage(coverage) = listener else { return };
+        let last = self.places.len().saturating_sub(1);
+        self.seen(last).marks.extend(coverage.take());
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {

@@ -116,7 +116,7 @@ impl Verdict {
     }
 
     /// The records of the findings that are listed.
-    pub(crate) fn finding_records(&self) -> impl Iterator<Item = FindingRecord<'_>> {
+    pub fn finding_records(&self) -> impl Iterator<Item = FindingRecord<'_>> {
         self.listed().map(|e| FindingRecord::new(self.file(e), e))
     }
 }

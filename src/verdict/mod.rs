@@ -11,7 +11,7 @@
 
 mod annotations;
 mod collect;
-mod coverage;
+mod evidence;
 mod json;
 mod junit;
 mod kept;
@@ -23,7 +23,7 @@ mod table;
 
 pub use annotations::{github, gitlab, step_summary};
 pub use collect::Check;
-pub use coverage::{Coverage, Evidence, Marks};
+pub use evidence::Evidence;
 pub use json::{FindingRecord, ResultRecord, csv, json, ndjson};
 pub use junit::{JunitStyle, junit};
 pub use kept::{Fingerprint, Fingerprints, ServerCounts};

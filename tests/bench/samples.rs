@@ -5,7 +5,7 @@
 use crate::generate::{Kind, Plan, generate};
 use qdissect::capture::{Frame, Source};
 use qdissect::conversation::NONE;
-use qdissect::decode::{Json, Listener, Notes};
+use qdissect::decode::{Json, Listener};
 use qdissect::exchange::Pairing;
 use qdissect::net::{Datagram, parse};
 use qdissect::pipeline::{Options, Pipeline};
@@ -91,13 +91,11 @@ pub struct Heard {
 struct Keep(Vec<Heard>);
 
 impl Report for Keep {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, packet: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let Packet { datagram, id, message, step, direction, level, pairing, .. } = *packet;
         let payload = datagram.payload.to_vec().leak();
         let context = Context {

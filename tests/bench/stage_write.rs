@@ -5,7 +5,7 @@ use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::capture::CaptureInfo as Capture;
 use qdissect::contract::{Decoded, Raised};
-use qdissect::decode::Json;
+use qdissect::decode::AnyListener;
 use qdissect::report::{Form, Output, Packet, Records, Report};
 use std::io::{self, Write};
 
@@ -13,11 +13,11 @@ use std::io::{self, Write};
 const BUFFER: usize = 64 * 1024;
 
 /// Writes the record of every datagram.
-fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
+fn write<W: Write>(out: W, heard: &[(Heard, AnyListener)]) -> io::Result<()> {
     let mut records = Records::new(Output::new(out, Form::Ndjson, false), true, false);
     records.file("sample", &Capture::default(), 0)?;
     let (raised, decoded) = (Raised::default(), Decoded::default());
-    for (heard, sink) in heard {
+    for (heard, listener) in heard {
         records.packet(&Packet {
             datagram: &heard.datagram,
             bytes: heard.datagram.payload,
@@ -30,7 +30,7 @@ fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
             server_index: Heard::SERVER,
             pairing: &heard.pairing,
             decoded: &decoded,
-            sink,
+            listener,
             raised: &raised,
             findings: &[],
             more_findings: 0,
@@ -39,18 +39,18 @@ fn write<W: Write>(out: W, heard: &[(Heard, Json)]) -> io::Result<()> {
     records.finish(&Default::default())
 }
 
-fn decoded() -> Vec<(Heard, Json)> {
+fn decoded() -> Vec<(Heard, AnyListener)> {
     heard()
         .into_iter()
         .map(|heard| {
             let json = heard.decoded();
-            (heard, json)
+            (heard, AnyListener::Json(json))
         })
         .collect()
 }
 
 /// What is written of them.
-fn lines(heard: &[(Heard, Json)]) -> Vec<u8> {
+fn lines(heard: &[(Heard, AnyListener)]) -> Vec<u8> {
     let mut lines = Vec::new();
     // Writing to memory does not fail.
     let _ = write(&mut lines, heard);

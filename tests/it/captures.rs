@@ -1,7 +1,7 @@
 //! Every capture in three views: field trees, records, findings. A reviewer can check the trees
 //! against a specification with a finger: they show bytes and ranges.
 
-use crate::kit::play::{Heard, everything};
+use crate::kit::play::{AnyListener, Heard, everything};
 use insta::{assert_snapshot, glob};
 use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::check::{Counts, Finding};
@@ -122,7 +122,9 @@ struct Views {
 }
 
 impl Report for Views {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
@@ -133,8 +135,8 @@ impl Report for Views {
         Ok(())
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
-        let (d, tree) = (p.datagram, &p.sink.tree);
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        let (d, tree) = (p.datagram, p.tree().expect("trees were asked for"));
         let since = d.time.since(*self.first.get_or_insert(d.time)).map_or("?".into(), duration);
         let cut = if d.cut > 0 { format!(", {} of them captured", d.payload.len()) } else { String::new() };
         let mut text = format!(

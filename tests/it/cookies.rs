@@ -1,7 +1,7 @@
 //! Satisfactory: several clients with one cookie, as those have that never change it.
 
 use crate::kit::play::{
-    Collected, END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot,
+    AnyListener, Collected, END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot,
 };
 use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
@@ -31,13 +31,15 @@ fn told(ms: i64, number: u8) -> Shot {
 struct Told(Vec<(u64, Vec<&'static str>)>);
 
 impl Report for Told {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, every: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.0.push((p.datagram.frame, p.findings.iter().map(|f| f.rule.id).collect()));
         Ok(())
     }

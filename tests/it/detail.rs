@@ -3,7 +3,7 @@
 use qdissect::capture::{self, Frame, Source, Time};
 use qdissect::check::Finding;
 use qdissect::classify::Choice;
-use qdissect::decode::{Heard, Tree};
+use qdissect::decode::{AnyListener, Heard, Tree};
 use qdissect::escape::is_hostile;
 use qdissect::example;
 use qdissect::exchange::{Exchange, Windows};
@@ -99,7 +99,9 @@ fn assert_fields(text: &str, tree: &Tree) {
 }
 
 impl Report for Held {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
@@ -108,10 +110,10 @@ impl Report for Held {
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         self.details.frame(frame, parsed);
     }
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.details.packet(p)?;
         let text = self.text(p.datagram.frame);
-        let tree = &p.sink.tree;
+        let tree = p.tree().expect("trees were asked for");
         let secret = |i: usize| {
             tree.nodes().iter().any(|n| n.is_secret() && (n.at.start.into()..n.at.end.into()).contains(&i))
         };

@@ -17,13 +17,12 @@ use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::check::Finding;
 use qdissect::contract::Whole;
-use qdissect::decode::{Field, FieldKind, Listener, Notes, Tree};
+use qdissect::decode::{AnyListener, Coverage, Field, FieldKind, Notes, Tree};
 use qdissect::exchange::Outcome;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Context, Id, Level};
 use qdissect::report::{Packet, Report, Totals};
 use qdissect::rule::{Severity, Step, hex};
-use qdissect::verdict::Coverage;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -150,9 +149,11 @@ fn field_names_are_unique_and_so_are_the_keys_of_an_object() {
 struct Turned;
 
 impl Report for Turned {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
         let (message, direction, asked, continues) =
             (p.message, p.direction, p.pairing.asked(), p.pairing.continues());
         let layout = p.piece.map(|piece| piece.split.layout);
@@ -171,10 +172,12 @@ fn no_bit_of_a_sample_can_be_turned_unheard() {
 struct Declared;
 
 impl Report for Declared {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
-        declared::check(p.id, p.message, p.bytes, &p.sink.tree);
+    fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
+        declared::check(p.id, p.message, p.bytes, p.tree().expect("trees were asked for"));
         Ok(())
     }
 }
@@ -201,9 +204,11 @@ struct Broken {
 }
 
 impl Report for Broken {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> std::io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
         let Packet { message, direction, .. } = *p;
         let cx = Context {
             message,
@@ -217,7 +222,7 @@ impl Report for Broken {
         let mut notes = Notes::default();
         let _ = p.id.dissect(p.bytes, &cx, &mut notes);
         self.alone.extend(notes.heard().iter().map(|violation| violation.rule.id));
-        self.decoding.extend(p.sink.notes().heard().iter().map(|violation| violation.rule.id));
+        self.decoding.extend(p.listener.notes().heard().iter().map(|violation| violation.rule.id));
         Ok(())
     }
 }
@@ -247,16 +252,19 @@ struct Kept {
 }
 
 impl Report for Kept {
-    type Sink = Coverage;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Coverage(Coverage::default())
+    }
 
-    fn packet(&mut self, p: &Packet<'_, Coverage>) -> std::io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
         self.broken.extend(p.findings.iter().map(|finding| finding.rule.id));
         Ok(())
     }
 
-    fn listened(&mut self, sink: &mut Coverage) {
+    fn listened(&mut self, listener: &mut AnyListener) {
+        let AnyListener::Coverage(coverage) = listener else { return };
         let broken = std::mem::take(&mut self.broken);
-        self.kept.extend(sink.marks.take().into_iter().filter(|id| !broken.contains(id)));
+        self.kept.extend(coverage.marks.take().into_iter().filter(|id| !broken.contains(id)));
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::kit::captures::own;
 use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::check::Finding;
-use qdissect::decode::Notes;
 use qdissect::exchange::{Exchange, Outcome};
 use qdissect::net::{Datagram, Endpoint};
 use qdissect::pipeline::{Options, Pipeline};
@@ -13,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 
 /// The records of a capture, its frames taken in by `feed`.
-fn records(feed: impl FnOnce(&mut Pipeline<'_, qdissect::decode::Json>)) -> String {
+fn records(feed: impl FnOnce(&mut Pipeline<'_>)) -> String {
     let mut out = vec![];
     let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
     let mut pipeline = Pipeline::new(Options::default(), &mut records);
@@ -88,8 +87,6 @@ fn records_of_some_packets_are_those_among_all() {
 struct Outcomes(Vec<Outcome>);
 
 impl Report for Outcomes {
-    type Sink = Notes;
-
     fn exchange(&mut self, exchange: &Exchange, _: &[Finding]) -> io::Result<()> {
         self.0.push(exchange.outcome);
         Ok(())

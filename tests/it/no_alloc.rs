@@ -5,7 +5,6 @@ use crate::kit::play;
 use crate::kit::play::{Shot, shots};
 use qdissect::check::Finding;
 use qdissect::check::Policy;
-use qdissect::decode::{Listener, Notes};
 use qdissect::exchange::Exchange;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Budget;
@@ -56,9 +55,7 @@ struct Counts {
 }
 
 impl Report for Counts {
-    type Sink = Notes;
-
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.packets += 1;
         black_box(p.findings);
         Ok(())
@@ -92,8 +89,8 @@ fn readdress(shots: &mut [Shot], round: u32) {
 }
 
 /// Heap calls of some rounds.
-fn rounds<S: Listener>(
-    pipeline: &mut Pipeline<'_, S>,
+fn rounds(
+    pipeline: &mut Pipeline<'_>,
     conversations: &mut [Vec<Shot>],
     numbers: std::ops::Range<u32>,
 ) -> u64 {

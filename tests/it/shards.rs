@@ -8,7 +8,6 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int32Array, RecordBatch};
 use arrow_schema::DataType;
 use qdissect::capture::{Frame, Source, Time};
-use qdissect::decode::Json;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::rule::hex;
@@ -77,13 +76,13 @@ fn add(rows: &mut Rows, sign: i64, table: Table, batch: &RecordBatch) {
 }
 
 /// The tables of whatever `feed` does, counted with that sign.
-fn tables(rows: &mut Rows, sign: i64, feed: impl FnOnce(&mut Tables<'_, Json>)) {
+fn tables(rows: &mut Rows, sign: i64, feed: impl FnOnce(&mut Tables<'_>)) {
     let four = [Table::Messages, Table::Exchanges, Table::Findings, Table::Servers];
     let take = Box::new(|table, batch: RecordBatch| {
         add(rows, sign, table, &batch);
         Ok(())
     });
-    feed(&mut Tables::<Json>::new(&four, Some(Json::object), "{}", take));
+    feed(&mut Tables::new(&four, true, "{}", take));
 }
 
 fn one_run(rows: &mut Rows, inputs: &Inputs) {

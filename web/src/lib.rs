@@ -11,7 +11,6 @@
 
 use js_sys::Uint8Array;
 use qdissect::capture::{self, Source, capture_format};
-use qdissect::decode::Listener;
 use qdissect::net::OwnedFrame;
 use qdissect::page::{self, Page};
 use qdissect::pasted::{self, EXPECTED, Ends};
@@ -175,11 +174,7 @@ impl Engine {
     }
 
     /// Reads everything into a report; what is wrong with a capture stands in the totals.
-    async fn read<S: Listener>(
-        &self,
-        options: Options,
-        report: &mut dyn Report<Sink = S>,
-    ) -> Result<Totals, JsError> {
+    async fn read(&self, options: Options, report: &mut dyn Report) -> Result<Totals, JsError> {
         let mut pipeline = Pipeline::new(options, report);
         let why = match &self.frames {
             Some(frames) => {
@@ -203,8 +198,8 @@ impl Engine {
 }
 
 /// Reads a capture, and lets the browser have its turn every now and then.
-async fn in_turns<S: Listener>(
-    pipeline: &mut Pipeline<'_, S>,
+async fn in_turns(
+    pipeline: &mut Pipeline<'_>,
     source: &mut Source,
     name: &str,
     next: &AtomicU64,

@@ -1,11 +1,11 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
 use super::AskArgs;
-use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::interrupt;
-use crate::net::{Endpoint, OwnedFrame};
-use crate::protocols::Ask;
+use qdissect::capture::Time;
+use qdissect::net::{Endpoint, OwnedFrame};
+use qdissect::protocols::Ask;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};

@@ -8,11 +8,11 @@ mod tests;
 use super::choices::SHELLS;
 use super::command_line::command;
 use super::diagnostics::{OK, printed, why};
-use crate::escape::quoted;
-use crate::schema;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
+use qdissect::escape::quoted;
+use qdissect::schema;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

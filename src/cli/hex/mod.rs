@@ -9,16 +9,15 @@ use super::diagnostics::{FAILED, OK, error, not_writable, note};
 use super::output::{Target, overwritten};
 use super::value_parsers::{self, decode_as, timeout};
 use super::{run, terminal};
-use crate::capture::capture_format;
-use crate::classify::Choice;
-use crate::decode::Listener;
-use crate::escape::quoted;
-use crate::net::OwnedFrame;
-use crate::pasted::{self, EXPECTED, Ends, Pasted};
-use crate::pipeline::{Options, Pipeline, Stopped};
-use crate::protocols::{Id, Level};
-use crate::report::{Output, Records, Report};
 use clap::{Args, ValueEnum};
+use qdissect::capture::capture_format;
+use qdissect::classify::Choice;
+use qdissect::escape::quoted;
+use qdissect::net::OwnedFrame;
+use qdissect::pasted::{self, EXPECTED, Ends, Pasted};
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::protocols::{Id, Level};
+use qdissect::report::{Output, Records, Report};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -187,10 +186,10 @@ fn ends(args: &HexArgs, options: &Options) -> Ends {
 }
 
 /// Plays frames into a report. `complete` says whether all of the text could be read.
-fn play<S: Listener>(
+fn play(
     (name, frames, complete): (&str, &[OwnedFrame], bool),
     options: Options,
-    report: &mut dyn Report<Sink = S>,
+    report: &mut dyn Report,
 ) -> io::Result<()> {
     let facts = pasted::facts(frames);
     let mut pipeline = Pipeline::new(options, report);

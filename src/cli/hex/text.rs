@@ -1,16 +1,16 @@
 //! Text output of `hex`: for each datagram a line, its fields and its findings.
 
-use crate::capture::Time;
-use crate::check::Finding;
 use crate::cli::show::page::{DIM, Page};
-use crate::decode::Heard;
-use crate::escape::to_hex_head;
-use crate::exchange::Exchange;
-use crate::looks_like::looks_like;
-use crate::net::{Datagram, DropReason, OwnedFrame, parse};
-use crate::packet::Packet;
-use crate::report::screen::Screen;
-use crate::report::{Lister, Manner, Report, Totals, Wants, fields, finding_line};
+use qdissect::capture::Time;
+use qdissect::check::Finding;
+use qdissect::decode::{AnyListener, Heard};
+use qdissect::escape::to_hex_head;
+use qdissect::exchange::Exchange;
+use qdissect::looks_like::looks_like;
+use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
+use qdissect::report::Packet;
+use qdissect::report::screen::Screen;
+use qdissect::report::{Lister, Manner, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -61,18 +61,20 @@ fn number(frame: u64) -> String {
 }
 
 impl<W: Write> Report for Text<W> {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.until(p.datagram.frame)?;
         self.lister.show(p)?;
         let manner = Manner { bytes: true, colour: self.screen.colour };
-        let lines = fields(&p.sink.tree, p.bytes, p.findings, manner, &number);
-        lines.iter().try_for_each(|line| self.indented(line))
+        let lines = p.tree().map(|tree| fields(tree, p.bytes, p.findings, manner, &number));
+        lines.iter().flatten().try_for_each(|line| self.indented(line))
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {

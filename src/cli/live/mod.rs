@@ -16,17 +16,16 @@ use super::overview::write_summary;
 use super::read::QUIET;
 use super::terminal;
 use super::{columns, interrupt, read};
-use crate::capture::{ErrorKind, Source};
-use crate::decode::Listener;
-use crate::escape::shown;
-use crate::filter::Columns;
-use crate::pipeline::{Options, Pipeline, Stopped};
-use crate::report::summary::Summary;
-use crate::report::{self, Details, Layout, Lister, Output, Report, Totals};
 use args::LiveArgs;
 #[cfg(target_os = "linux")]
 use confine::Confinement;
 use program::{Program, named};
+use qdissect::capture::{ErrorKind, Source};
+use qdissect::escape::shown;
+use qdissect::filter::Columns;
+use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::report::summary::Summary;
+use qdissect::report::{self, Details, Layout, Lister, Output, Report, Totals};
 use records::Records;
 use session::{Ended, Session, Shared};
 use std::io::{self, Write};
@@ -144,25 +143,17 @@ impl Capture<'_> {
         }
     }
 
-    fn report<S: Listener>(&self, options: Options, report: &mut dyn Report<Sink = S>) -> io::Result<Done> {
+    fn report(&self, options: Options, report: &mut dyn Report) -> io::Result<Done> {
         self.run(options, report).map(|(totals, code)| (code, totals.files))
     }
 
     /// Reads the whole capture into one report, through the display filter if there is one.
-    fn run<S: Listener>(
-        &self,
-        options: Options,
-        report: &mut dyn Report<Sink = S>,
-    ) -> io::Result<(Totals, u8)> {
+    fn run(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
         let secrets = options.secrets;
         read::through(&self.args.common, secrets, report, |report| self.read(options, report))
     }
 
-    fn read<S: Listener>(
-        &self,
-        options: Options,
-        report: &mut dyn Report<Sink = S>,
-    ) -> io::Result<(Totals, u8)> {
+    fn read(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
         // The session itself stops after `count` packets. The pipeline must not, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = named(&self.args.interface);

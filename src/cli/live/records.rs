@@ -5,10 +5,10 @@
 //!         0                          whole
 //! ```
 
-use crate::capture::{Cut, Cutter};
 use crate::cli::diagnostics::why;
 use crate::cli::output::folder;
-use crate::escape::shown;
+use qdissect::capture::{Cut, Cutter};
+use qdissect::escape::shown;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -8,13 +8,13 @@ use super::choices::{Colour, Format, TABLE_FORMATS};
 use super::diagnostics::printed;
 use super::terminal::{coloured, width};
 use super::value_parsers::{self, no_rule};
-use crate::check::{Policy, Unknown, matches};
-use crate::declared::{ProtocolRecord, RuleRecord};
-use crate::protocols::Id;
-use crate::report::{Form, Output};
-use crate::rule::Rule;
 use clap::{Args, Subcommand};
 use page::Page;
+use qdissect::check::{Policy, Unknown, matches};
+use qdissect::declared::{ProtocolRecord, RuleRecord};
+use qdissect::protocols::Id;
+use qdissect::report::{Form, Output};
+use qdissect::rule::Rule;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -25,7 +25,7 @@ use std::io::{self, IsTerminal, Write};
 pub fn rule(command: &RuleCommand) -> Result<u8, String> {
     Ok(match command {
         RuleCommand::List(a) => {
-            let chosen: Vec<_> = crate::protocols::rules().filter(|r| belongs(r, &a.protocol)).collect();
+            let chosen: Vec<_> = qdissect::protocols::rules().filter(|r| belongs(r, &a.protocol)).collect();
             let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
             write(&a.how, |page| rule::list(page, &chosen), records)
         }
@@ -60,7 +60,7 @@ fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
     // The policy checks whether each name exists.
     names.iter().try_for_each(|name| Policy::default().level(name, None))?;
-    Ok(crate::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
+    Ok(qdissect::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }
 
 /// Writes the page, or the records, to standard output; returns the exit code.
@@ -169,16 +169,16 @@ mod tests {
 
     #[test]
     fn every_rule_has_one_owner_or_none() {
-        let of_none = crate::protocols::rules().filter(|r| Id::of_rule(r).is_none()).count();
+        let of_none = qdissect::protocols::rules().filter(|r| Id::of_rule(r).is_none()).count();
         let owned: usize = Id::ALL.iter().map(|id| id.rules().count()).sum();
         assert!(of_none > 0);
-        assert_eq!(of_none + owned, crate::protocols::rules().count());
+        assert_eq!(of_none + owned, qdissect::protocols::rules().count());
         assert_eq!(
-            crate::protocols::rules().filter(|r| belongs(r, &[])).count(),
-            crate::protocols::rules().count()
+            qdissect::protocols::rules().filter(|r| belongs(r, &[])).count(),
+            qdissect::protocols::rules().count()
         );
         assert_eq!(
-            crate::protocols::rules().filter(|r| belongs(r, &[Id::Gqp])).count(),
+            qdissect::protocols::rules().filter(|r| belongs(r, &[Id::Gqp])).count(),
             Id::Gqp.rules().count()
         );
     }

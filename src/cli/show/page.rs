@@ -1,10 +1,10 @@
 //! Text pages, wrapped to the width of the terminal and coloured if that is wanted.
 
-use crate::check::Finding;
-use crate::decode::Tree;
-use crate::escape::short;
-pub use crate::report::screen::style;
 use anstyle::Style;
+use qdissect::check::Finding;
+use qdissect::decode::Tree;
+use qdissect::escape::short;
+pub use qdissect::report::screen::style;
 use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 

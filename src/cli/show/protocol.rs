@@ -1,14 +1,14 @@
 //! Text output of protocols: one line each, or a page.
 
 use super::page::{BOLD, Page};
-use crate::check::Counts;
-use crate::declared::messages;
-use crate::decode::{Field, SHARED_FIELDS};
-use crate::docs;
-use crate::exchange::Windows;
-use crate::protocols::{Id, Info, StepInfo};
-use crate::report::count;
-use crate::timestamps::seconds;
+use qdissect::check::Counts;
+use qdissect::declared::messages;
+use qdissect::decode::{Field, SHARED_FIELDS};
+use qdissect::docs;
+use qdissect::exchange::Windows;
+use qdissect::protocols::{Id, Info, StepInfo};
+use qdissect::report::count;
+use qdissect::timestamps::seconds;
 
 /// Writes one line per protocol below a header line.
 pub fn list(page: &mut Page) {

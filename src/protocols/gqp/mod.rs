@@ -16,11 +16,12 @@ mod message;
 use super::other::is_other_query;
 use super::prelude::*;
 use crate::bounded::Numbered;
+use crate::fold::hash_one;
 use crate::net::Endpoint;
 use grammar::*;
 use hashbrown::DefaultHashBuilder;
 use message::*;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 /// Minimum length of a cut message that is recognised as the beginning of a required command.
 const SHORTEST_PART: usize = 4;
@@ -456,7 +457,7 @@ impl Memory {
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
-        self.hasher.hash_one(what)
+        hash_one(&self.hasher, what)
     }
 
     /// A hash of several texts, independent of the separators between them.

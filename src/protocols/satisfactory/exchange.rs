@@ -1,11 +1,12 @@
 //! Rules across datagrams: cookies, copies, time. Also contains the datagrams that all examples share.
 
 use crate::capture::Time;
+use crate::fold::hash_one;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 /// The messages, by their places in [`Info::messages`].
 pub(super) const POLL: u8 = 0;
@@ -250,7 +251,7 @@ impl Memory {
     }
 
     fn hash(&self, what: impl Hash) -> u64 {
-        self.hasher.hash_one(what)
+        hash_one(&self.hasher, what)
     }
 
     /// Returns whether the polling client has received an answer with this cookie before, and whether another client has an

@@ -2,10 +2,10 @@
 //!
 //! Also contains the datagrams that all examples share.
 
+use crate::fold::hash_one;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
 use hashbrown::DefaultHashBuilder;
-use std::hash::BuildHasher;
 
 /// The published document.
 pub(super) const SPEC: &str = "https://docs.unity.com/en-us/multiplay-hosting/concepts/sqp";
@@ -234,7 +234,7 @@ impl From<Budget> for Memory {
 
 impl Memory {
     fn key(&self, server: Endpoint, token: u32) -> u64 {
-        self.hasher.hash_one((server, token))
+        hash_one(&self.hasher, (server, token))
     }
     /// Number of tokens that were forgotten because the table was full, or not searched because that takes too long.
     pub fn forgotten(&self) -> u64 {
@@ -249,7 +249,7 @@ impl Memory {
         }
     }
     fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
-        self.hasher.hash_one((server, client))
+        hash_one(&self.hasher, (server, client))
     }
     /// The token that the server issued last to a client, as a key. It is remembered longer than a conversation. The search is
     /// skipped after [`MAX_SEARCHES`], because a flood of unknown tokens must not take long.

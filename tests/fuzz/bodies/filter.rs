@@ -2,7 +2,6 @@
 
 use crate::kit::play::{everything, report, shots};
 use qdissect::check::Finding;
-use qdissect::decode::Notes;
 use qdissect::escape::is_hostile;
 use qdissect::exchange::Exchange;
 use qdissect::filter::{Columns, Filter, FilterError, Pick, View};
@@ -32,9 +31,7 @@ impl Asked<'_> {
 }
 
 impl Report for Asked<'_> {
-    type Sink = Notes;
-
-    fn packet(&mut self, packet: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let holds = |filter: &Filter| {
             let mut pick = Pick::new(filter);
             pick.packet(packet, false);

@@ -1,5 +1,9 @@
 #![no_main]
 
+// The command line is no part of the library.
+#[path = "../../../src/cli/mod.rs"]
+mod cli;
+
 use qdissect_fuzz::bodies::settings::config;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| config(bytes, &qdissect::program));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| config(bytes, &cli::main));

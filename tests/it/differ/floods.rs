@@ -5,7 +5,6 @@ use super::flood::{FILE_HEAD, Flood, Line};
 use crate::bench::measure::peak;
 use crate::kit::captures::own;
 use qdissect::capture::Source;
-use qdissect::decode::Notes;
 use qdissect::example::Act;
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
@@ -42,13 +41,11 @@ struct Heard {
 }
 
 impl Report for Heard {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if p.id == self.id {
             let ends = p.direction.order([p.datagram.src, p.datagram.dst]);
             let line = (p.direction == Direction::S2c, p.datagram.payload.to_vec());

@@ -1,6 +1,6 @@
 //! What a filter picks while decoding, against the tree of the same datagram.
 
-use qdissect::decode::{Heard, Tree, Value};
+use qdissect::decode::{AnyListener, Heard, Tree, Value};
 use qdissect::filter::{Filter, Pick, View, names};
 use qdissect::protocols::Id;
 use qdissect::report::{Packet, Report};
@@ -32,7 +32,7 @@ fn parsed(text: &str) -> Filter {
     Filter::parse(text).unwrap_or_else(|e| panic!("{e}\n{}", e.caret(text)))
 }
 
-fn holds(filter: &Filter, packet: &Packet<'_, Heard>) -> bool {
+fn holds(filter: &Filter, packet: &Packet<'_>) -> bool {
     let mut pick = Pick::new(filter);
     pick.packet(packet, false);
     filter.matches(&View { picked: Some(&pick), ..View::of_packet(packet) })
@@ -74,16 +74,19 @@ fn values<'a>(tree: &Tree, payload: &'a [u8], protocol: &str, name: &str) -> (Ve
 }
 
 impl Report for Against {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
-    fn packet(&mut self, packet: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         let protocol = packet.id.info().name;
         for (name, filter) in &self.names {
             if name.split_once('.').is_none_or(|(of, _)| of != protocol) {
                 assert!(!holds(filter, packet), "{name} is of another protocol");
                 continue;
             }
-            let (values, there) = values(&packet.sink.tree, packet.bytes, protocol, name);
+            let (values, there) =
+                values(packet.tree().expect("trees were asked for"), packet.bytes, protocol, name);
             assert_eq!(holds(filter, packet), there, "{name} in frame {}", packet.datagram.frame);
             if there && !self.seen.contains(name) {
                 self.seen.push(name.clone());

@@ -1,7 +1,6 @@
 //! Runs filters over captures with the real pipeline, all of them in one reading.
 
 use qdissect::capture::Source;
-use qdissect::decode::Notes;
 use qdissect::exchange::Exchange;
 use qdissect::filter::{Filter, FrameFacts, Pick, View};
 use qdissect::net::Datagram;
@@ -45,13 +44,11 @@ impl Judge {
 }
 
 impl Report for Judge {
-    type Sink = Notes;
-
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Notes>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let Some((facts, bytes)) = self.known(p.datagram) else { return Ok(()) };
         for passed in &mut self.passed {
             passed.pick.packet(p, false);

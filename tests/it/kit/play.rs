@@ -5,7 +5,7 @@
 
 use qdissect::capture::{Frame, Time};
 use qdissect::check::Finding;
-pub use qdissect::decode::Heard;
+pub use qdissect::decode::{AnyListener, Heard};
 use qdissect::example::Act;
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
@@ -190,13 +190,15 @@ impl<const ORDERED: bool> Collected<ORDERED> {
 }
 
 impl<const ORDERED: bool> Report for Collected<ORDERED> {
-    type Sink = Heard;
+    fn listener(&self) -> AnyListener {
+        AnyListener::Heard(Heard::default())
+    }
 
     fn wants(&self) -> Wants {
         Wants { ordered: ORDERED, silence: true, ..Wants::default() }
     }
 
-    fn packet(&mut self, p: &Packet<'_, Heard>) -> io::Result<()> {
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.packets.push(Seen {
             frame: p.datagram.frame,
             id: p.id,

@@ -5,7 +5,6 @@ use crate::kit::frames::{self, Kept};
 use crate::kit::play::{CLIENTS, Collected, End, H1, H2, OK, QI, START, Shot, everything, foreign, shot};
 use qdissect::capture::Source;
 use qdissect::check::Policy;
-use qdissect::decode::Notes;
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::{Report, Totals};
@@ -149,8 +148,6 @@ struct Waits {
 }
 
 impl Report for Waits {
-    type Sink = Notes;
-
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if !std::mem::replace(&mut self.waited, true) {
             let began = Instant::now();

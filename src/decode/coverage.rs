@@ -1,7 +1,6 @@
 //! Records which rules were checked, whether broken or not.
 
-use crate::decode::{Ends, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
-use crate::protocols::Id;
+use super::{Ends, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::rule::Rule;
 use hashbrown::HashSet;
 use std::cell::Cell;
@@ -82,50 +81,6 @@ impl Marks {
     }
 }
 
-/// The evidence that a capture gives about rules.
-#[derive(Clone, Debug, Default)]
-pub struct Evidence {
-    /// Protocols of its datagrams.
-    pub protocols: Vec<Id>,
-    /// Protocols of its exchanges.
-    pub(super) exchanges: Vec<Id>,
-    /// Packets that were lost on the way into it; 0 where it does not say.
-    pub(super) dropped: u64,
-    /// Rules of datagrams that were checked.
-    pub(super) marks: HashSet<&'static str>,
-}
-
-/// What a rule applies to: found once for all captures, of which there may be thousands.
-pub struct Scope {
-    rule: &'static str,
-    /// `None` for a shared rule.
-    protocol: Option<Id>,
-    /// Whether the rule takes more than one datagram.
-    across: bool,
-}
-
-impl Scope {
-    /// The scope of a rule.
-    pub fn of(rule: &Rule) -> Scope {
-        let protocol = Id::of_rule(rule);
-        let across = protocol.is_some_and(|id| id.info().exchange_rules.contains(&rule));
-        Scope { rule: rule.id, protocol, across }
-    }
-}
-
-impl Evidence {
-    /// Whether the capture held traffic that the rule applies to: of its protocol, or of any protocol for a shared rule.
-    pub fn concerns(&self, scope: &Scope) -> bool {
-        scope.protocol.map_or(!self.protocols.is_empty(), |id| self.protocols.contains(&id))
-    }
-
-    /// Whether the capture held something that the rule is about.
-    pub fn exercised(&self, scope: &Scope) -> bool {
-        let Some(id) = scope.protocol else { return !self.protocols.is_empty() };
-        self.marks.contains(scope.rule) || (scope.across && self.exchanges.contains(&id))
-    }
-}
-
 /// Listens for rules that are checked or broken.
 #[derive(Debug, Default)]
 pub struct Coverage {
@@ -140,12 +95,12 @@ pub struct Coverage {
 
 impl Coverage {
     /// A filter has left out the datagram that was decoded last: it checks no rule.
-    pub(super) fn hide(&self) {
+    pub(crate) fn hide(&self) {
         self.hidden.set(true);
     }
 
     /// Ids of the rules that datagrams have checked; the set is empty afterwards.
-    pub(super) fn take(&mut self) -> HashSet<&'static str> {
+    pub(crate) fn take(&mut self) -> HashSet<&'static str> {
         self.marks.begin(self.hidden.take());
         self.marks.take()
     }
