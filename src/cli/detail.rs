@@ -3,7 +3,7 @@
 use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::terminal::screen;
-use super::text::{absent, perhaps};
+use super::text::absent;
 use clap::Args;
 use jiff::tz::TimeZone;
 use qdissect::escape::quoted;
@@ -27,8 +27,8 @@ pub struct DetailArgs {
     /// Why each datagram was classified so, and what happened in each exchange
     #[arg(long)]
     pub explain: bool,
-    /// Times in the lines, in tshark's words: a, ad, adoy local time; u, ud, udoy UTC; d, dd since the captured or the
-    /// shown packet before; e since 1970; r since the first frame. A point and a digit behind it set the decimals
+    /// Times in the lines, in tshark's words: r since the first frame; ad date and local time; u, ud UTC; d since the
+    /// captured frame before; e since 1970. A point and a digit behind it set the decimals
     #[arg(short = 't', value_name = "FORMAT", default_value = "r.6", value_parser = when)]
     pub when: When,
     /// When to use colours
@@ -80,14 +80,18 @@ impl DetailArgs {
     }
 }
 
+/// Forms of times that there were once, and what is to be used instead.
+const FORMER: [(&str, &str); 4] = [("a", "ad"), ("adoy", "ad"), ("dd", "d"), ("udoy", "ud")];
+
 fn when(text: &str) -> Result<When, String> {
+    if let Some((former, instead)) = FORMER.iter().find(|(word, _)| text.split('.').next() == Some(word)) {
+        return Err(format!("-t {former} is not known any more; use -t {instead}."));
+    }
     When::parse(text, TimeZone::system).ok_or_else(|| {
-        let words: Vec<_> = WHENS.iter().map(|(word, ..)| *word).collect();
         let meanings: Vec<_> = WHENS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
         format!(
-            "There is no form of times {}{} There are {}; each may have decimals behind a point, as in ad.3.",
+            "There is no form of times {}. There are {}; each may have decimals behind a point, as in ad.3.",
             quoted(text),
-            perhaps(text, &words),
             meanings.join(", ")
         )
     })

@@ -79,7 +79,7 @@ impl<W: Write> Lister<W> {
         self.lines.mark(None);
         let file = self.lines.named.get(place.file);
         let (first, interfaces) = file.map_or((Time::UNKNOWN, &[][..]), |f| (f.first, &f.decimals));
-        let origin = Origin { file: place.file, first, interfaces };
+        let origin = Origin { first, interfaces };
         let text = &mut self.lines.text;
         text.push(b' ');
         let from = text.len();

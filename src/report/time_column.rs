@@ -21,8 +21,6 @@ pub enum Form {
     Absolute(&'static str),
     /// Since the captured frame before.
     Captured,
-    /// Since the shown packet before.
-    Shown,
     /// Since 1970.
     Epoch,
     /// Since the first frame.
@@ -30,17 +28,13 @@ pub enum Form {
 }
 
 /// The words of `-t`, each with its meaning and its form.
-pub const WHENS: [(&str, &str, Form); 10] = [
-    ("a", "time of day, local", Form::Absolute("%H:%M:%S")),
-    ("ad", "the same with the date", Form::Absolute("%Y-%m-%d %H:%M:%S")),
-    ("adoy", "the same with the day of the year", Form::Absolute("%Y/%j %H:%M:%S")),
-    ("d", "since the captured frame before", Form::Captured),
-    ("dd", "since the shown packet before", Form::Shown),
-    ("e", "seconds since 1970", Form::Epoch),
+pub const WHENS: [(&str, &str, Form); 6] = [
     ("r", "since the first frame", Form::Relative),
+    ("ad", "date and time of day, local", Form::Absolute("%Y-%m-%d %H:%M:%S")),
+    ("d", "since the captured frame before", Form::Captured),
+    ("e", "seconds since 1970", Form::Epoch),
     ("u", "time of day, UTC", Form::Absolute("%H:%M:%S")),
     ("ud", "the same with the date", Form::Absolute("%Y-%m-%d %H:%M:%S")),
-    ("udoy", "the same with the day of the year", Form::Absolute("%Y/%j %H:%M:%S")),
 ];
 
 /// A form of times.
@@ -84,8 +78,6 @@ impl When {
 /// What times need of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin<'a> {
-    /// Number of the file.
-    pub file: usize,
     /// Its first time stamp.
     pub first: Time,
     /// Decimals of the interfaces described at its beginning.
@@ -101,8 +93,6 @@ pub(super) fn decimals(interfaces: &[Interface]) -> Vec<u8> {
 #[derive(Debug)]
 pub(super) struct Times {
     when: When,
-    /// File and time of the packet shown last.
-    shown: Option<(usize, Time)>,
     /// Time of the frame read last.
     captured: Time,
     /// For each frame, the time of the frame before it.
@@ -113,7 +103,7 @@ pub(super) struct Times {
 
 impl Times {
     pub fn new(when: When) -> Times {
-        Times { when, shown: None, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
+        Times { when, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
     }
 
     /// A file begins.
@@ -152,7 +142,6 @@ impl Times {
     ) -> Option<()> {
         let own = || origin.interfaces.get(interface as usize).copied().unwrap_or(USUAL);
         let decimals = usize::from(self.when.decimals.unwrap_or_else(own));
-        let shown = self.shown.replace((origin.file, time)).filter(|(file, _)| *file == origin.file);
         let nanos = time.nanos()?;
         let from = match self.when.form {
             Form::Absolute(format) => {
@@ -161,7 +150,6 @@ impl Times {
             }
             Form::Epoch => Time::from_nanos(0),
             Form::Relative => origin.first,
-            Form::Shown => shown.map_or(time, |(_, before)| before),
             Form::Captured => *self.before.get(frame)?,
         };
         push_decimals(line, time.since(from)?, decimals);
@@ -207,22 +195,18 @@ mod tests {
 
     fn told(word: &str) -> String {
         let first = Time::from_nanos(STAMP - 1_500_000_000);
-        let origin = Origin { file: 0, first, interfaces: &[6, 9] };
+        let origin = Origin { first, interfaces: &[6, 9] };
         times(word).text(7, Time::from_nanos(STAMP), 1, origin).unwrap_or_default()
     }
 
     #[test]
     fn every_word_has_its_form() {
         for (word, text) in [
-            ("a", "05:38:42.380967123"),
             ("ad", "2026-11-20 05:38:42.380967123"),
-            ("adoy", "2026/324 05:38:42.380967123"),
-            ("dd", "0.000000000"),
             ("e", "1795171122.380967123"),
             ("r", "1.500000000"),
             ("u", "10:38:42.380967123"),
             ("ud", "2026-11-20 10:38:42.380967123"),
-            ("udoy", "2026/324 10:38:42.380967123"),
             ("u.3", "10:38:42.380"),
             ("ud.0", "2026-11-20 10:38:42"),
             ("r.", "1.500000000"),
@@ -230,14 +214,14 @@ mod tests {
             assert_eq!(told(word), text, "{word}");
         }
         assert!(WHENS.iter().all(|(word, ..)| When::parse(word, eastern).is_some()));
-        for wrong in ["", ".", "x", "ud.10", "ud.x", "a.-1", "A", "r.+1", "ad.3.4"] {
+        for wrong in ["", ".", "x", "ud.10", "ud.x", "e.-1", "E", "r.+1", "ad.3.4"] {
             assert!(When::parse(wrong, eastern).is_none(), "{wrong}");
         }
     }
 
     #[test]
     fn the_captures_own_precision_is_kept() {
-        let origin = Origin { file: 0, first: Time::from_nanos(0), interfaces: &[6, 9, 0] };
+        let origin = Origin { first: Time::from_nanos(0), interfaces: &[6, 9, 0] };
         let mut times = times("r");
         let mut text =
             |interface| times.text(1, Time::from_nanos(-1_234_567_891), interface, origin).unwrap();
@@ -245,23 +229,18 @@ mod tests {
     }
 
     #[test]
-    fn deltas_go_by_what_stands_before_in_the_same_file() {
+    fn deltas_go_by_the_frame_before() {
         let at = |ms: i64| Time::from_nanos(ms * 1_000_000);
         let mut d = times("d.3");
         d.file();
         d.see(1, at(1000), &Ok(()));
         d.see(2, at(1010), &Err::<(), _>(DropReason::Tcp));
         d.see(3, at(1015), &Ok(()));
-        let origin = Origin { file: 0, first: at(1000), interfaces: &[] };
+        let origin = Origin { first: at(1000), interfaces: &[] };
         // Datagrams are reported later, and not in order.
         assert_eq!(d.text(3, at(1015), 0, origin).as_deref(), Some("0.005"));
         assert_eq!(d.text(1, at(1000), 0, origin).as_deref(), Some("0.000"));
         assert_eq!(d.text(2, at(1010), 0, origin), None, "there is no datagram in it");
-        let mut dd = times("dd.3");
-        assert_eq!(dd.text(1, at(1000), 0, origin).as_deref(), Some("0.000"));
-        assert_eq!(dd.text(3, at(1015), 0, origin).as_deref(), Some("0.015"));
-        assert_eq!(dd.text(4, at(9000), 0, Origin { file: 1, ..origin }).as_deref(), Some("0.000"));
-        assert_eq!(dd.text(5, Time::UNKNOWN, 0, Origin { file: 1, ..origin }), None);
     }
 
     #[test]
@@ -270,7 +249,7 @@ mod tests {
         for frame in 1..=MAX_BEFORE as u64 + 1 {
             d.see(frame, Time::from_nanos(0), &Ok(()));
         }
-        let origin = Origin { file: 0, first: Time::UNKNOWN, interfaces: &[] };
+        let origin = Origin { first: Time::UNKNOWN, interfaces: &[] };
         assert_eq!(d.text(1, Time::from_nanos(0), 0, origin), None);
         assert!(d.text(2, Time::from_nanos(0), 0, origin).is_some());
     }
