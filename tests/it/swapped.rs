@@ -5,6 +5,8 @@ use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
     play, report, s, shot,
 };
+use qdissect::pipeline::Options;
+use qdissect::protocols::Level;
 use qdissect::rule::hex;
 
 /// The rules broken in every frame, with foreign datagrams far before and behind.
@@ -72,6 +74,20 @@ fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
     let turned = [summed(s(S + MS, &state), 1), c(S, &poll)];
     let told = broken(&[right, turned].concat());
     assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
+}
+
+/// Whether the request was reported before its answer came must not matter; here it waits behind another client's.
+#[test]
+fn an_exchange_is_as_sure_as_its_answer_in_any_order() {
+    let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
+    let waits = summed(shot(START + S - MS, CLIENTS[1], END, &hex(H1)), 0);
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let doubtful = [waits, summed(c(S, &poll), 1), summed(s(S + MS, &state), 0)];
+    let all = [&[foreign(START - 30 * S)], &right[..], &doubtful].concat();
+    let sure = || Options { min_confidence: Level::High, ..everything() };
+    let (_, ordered) = report(sure(), Collected::<true>::default(), &all);
+    let (_, unordered) = report(sure(), Collected::<false>::default(), &all);
+    assert_eq!((ordered.exchanges, unordered.exchanges), (2, 2));
 }
 
 #[test]
