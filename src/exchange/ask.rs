@@ -1,7 +1,7 @@
 //! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
-use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
+use super::queue::{ALONE, GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
 use super::table::Table;
 use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
@@ -26,6 +26,8 @@ enum Earlier {
         alone: bool,
         /// A request with the same key was answered.
         reused: bool,
+        /// See [`Pairing::Asked`].
+        unheard: bool,
     },
 }
 
@@ -35,7 +37,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
-        let (mut alone, mut reused) = (true, false);
+        let (mut alone, mut reused, mut unheard) = (true, false, false);
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
@@ -44,7 +46,9 @@ impl Table {
                     }
                 }
                 Earlier::Same(seq) => return self.renew(id, seq, slot, now),
-                Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
+                Earlier::Others { alone: none_open, reused: before, unheard: waits } => {
+                    (alone, reused, unheard) = (none_open, before, waits);
+                }
             }
         }
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
@@ -68,7 +72,7 @@ impl Table {
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused, unheard }
     }
 
     /// Closes the exchange of the request that has just come, and whose answer came before it.
@@ -218,11 +222,21 @@ impl Table {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
         let key = v.probe.key;
-        let (mut alone, mut reused) = (true, false);
+        let (steps, window) = (v.id.info().steps, self.windows.answer(v.id));
+        let (mut alone, mut reused, mut unheard) = (true, false, None);
+        let others = |alone, reused, unheard: Option<bool>| {
+            let unheard = unheard.unwrap_or(false);
+            Earlier::Others { alone, reused, unheard }
+        };
         for _ in 0..MAX_STEPS_BACK {
-            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
+            let Some((seq, r)) = queue.back_to(next) else { return others(alone, reused, unheard) };
             next = r.previous(seq);
             let same_key = key.is_some() && r.key() == key;
+            if r.step != v.probe.step && steps[usize::from(r.step)].issues {
+                // Only the latest counts, and none that the client has repeated.
+                let waits = r.state == State::Open && r.is(ALONE);
+                unheard.get_or_insert(waits && now.since(r.time).is_none_or(|t| t <= window));
+            }
             if r.step != v.probe.step || r.state != State::Open {
                 reused |= r.step == v.probe.step && r.state == State::Answered && same_key;
                 continue;
@@ -239,7 +253,7 @@ impl Table {
             }
             alone = false;
         }
-        Earlier::Others { alone: false, reused }
+        others(false, reused, unheard)
     }
 
     /// Removes and returns the answer that came before this request, if there is one.

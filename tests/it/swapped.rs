@@ -148,6 +148,60 @@ fn a_copy_of_a_token_that_was_used_leaves_it_used() {
     assert_eq!(remarks(&[&twice[..], &again].concat()), [(6, vec!["SQP-TXN-013"]), (7, vec!["SQP-TXN-006"])]);
 }
 
+/// The answer to a challenge stands behind the query that uses it, as where two interfaces saw the two directions.
+#[test]
+fn a_token_issued_behind_its_query_in_the_file_is_the_clients_and_used() {
+    let first = [c(0, H1), c(20 * MS, QI), s(19 * MS, H2), s(30 * MS, OK)];
+    assert_eq!(remarks(&first), []);
+    let again =
+        [c(S, H1), c(S + 20 * MS, &other(QI)), s(S + 19 * MS, &other(H2)), s(S + 30 * MS, &other(OK))];
+    assert_eq!(remarks(&[&first[..], &again, &[c(2 * S, H1)]].concat()), [], "nor is a token left unused");
+    let used = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&first[..], &used].concat()), [(6, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn what_answered_the_challenge_just_before_a_query_may_be_missing_from_the_capture() {
+    let asked = [c(0, H1), c(20 * MS, QI)];
+    assert_eq!(remarks(&asked), [], "as where it holds one direction");
+    let lost = [&asked[..], &[s(30 * MS, OK)]].concat();
+    assert_eq!(remarks(&lost), []);
+    let before = [c(-2 * S, H1), s(-2 * S + MS, &other(H2)), c(-S, &other(QI)), s(-S + MS, &other(OK))];
+    assert_eq!(remarks(&[&before[..], &lost].concat()), []);
+    let used = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&lost[..], &used].concat()), [(5, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn who_waited_for_an_answer_in_vain_got_no_token() {
+    let unknown = ["SQP-TXN-002", "SQP-SEC-001"].map(|rule| vec![rule]);
+    let asked = |time| [c(time, QI), s(time + MS, OK)];
+    // USQP answers no second challenge until a query comes, and that it answers whatever its token is.
+    let repeated = [&[c(0, H1), c(900 * MS, H1)][..], &asked(950 * MS)].concat();
+    let told = remarks(&repeated);
+    assert_eq!(told[1..], [(4, unknown[0].clone()), (5, unknown[1].clone())], "{told:?}");
+    let late = [&[c(0, H1)][..], &asked(1_100 * MS)].concat();
+    assert_eq!(remarks(&late), [(3, unknown[0].clone()), (4, unknown[1].clone())]);
+    // It has a token, and asks for another one that it does not get.
+    let unused = [&[c(0, H1), s(MS, &other(H2)), c(500 * MS, H1)][..], &asked(600 * MS)].concat();
+    let rules: Vec<_> = remarks(&unused).into_iter().flat_map(|(_, rules)| rules).collect();
+    assert_eq!(rules, ["SQP-TXN-008", "SQP-TXN-001", "SQP-SEC-001"]);
+}
+
+/// A server that keeps its tokens, and a client that polls with one from before the capture.
+#[test]
+fn a_token_older_than_the_capture_is_used_again_and_not_unknown() {
+    for pause in [S, 10 * S, 90 * S] {
+        let polls = (0..3).flat_map(|n| [c(S + n * pause, QI), s(S + n * pause + MS, OK)]);
+        let shots: Vec<_> = std::iter::once(foreign(START)).chain(polls).collect();
+        let (heard, totals) = play(&shots);
+        assert_eq!(totals.findings.error, 0, "{:#?}", heard.packets);
+        for frame in [4, 6] {
+            assert_eq!(heard.frame(frame).rules(), ["SQP-TXN-006"], "every {pause} ns");
+        }
+    }
+}
+
 #[test]
 fn a_token_whose_request_the_capture_lacks_was_issued_all_the_same() {
     assert_eq!(
