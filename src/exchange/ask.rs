@@ -1,7 +1,7 @@
 //! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
-use super::queue::{ALONE, GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
+use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
 use super::table::Table;
 use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
@@ -26,8 +26,6 @@ enum Earlier {
         alone: bool,
         /// A request with the same key was answered.
         reused: bool,
-        /// See [`Pairing::Asked`].
-        unheard: bool,
     },
 }
 
@@ -37,7 +35,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
-        let (mut alone, mut reused, mut unheard) = (true, false, false);
+        let (mut alone, mut reused) = (true, false);
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
@@ -46,11 +44,11 @@ impl Table {
                     }
                 }
                 Earlier::Same(seq) => return self.renew(id, seq, slot, now),
-                Earlier::Others { alone: none_open, reused: before, unheard: waits } => {
-                    (alone, reused, unheard) = (none_open, before, waits);
-                }
+                Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
             }
         }
+        let unheard =
+            g.key.is_some() && id.info().steps.iter().any(|s| s.issues) && self.unheard(slot, id, now);
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
@@ -222,21 +220,11 @@ impl Table {
         let mut next = latest;
         let queue = &mut self.queues[v.id as usize];
         let key = v.probe.key;
-        let (steps, window) = (v.id.info().steps, self.windows.answer(v.id));
-        let (mut alone, mut reused, mut unheard) = (true, false, None);
-        let others = |alone, reused, unheard: Option<bool>| {
-            let unheard = unheard.unwrap_or(false);
-            Earlier::Others { alone, reused, unheard }
-        };
+        let (mut alone, mut reused) = (true, false);
         for _ in 0..MAX_STEPS_BACK {
-            let Some((seq, r)) = queue.back_to(next) else { return others(alone, reused, unheard) };
+            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
             next = r.previous(seq);
             let same_key = key.is_some() && r.key() == key;
-            if r.step != v.probe.step && steps[usize::from(r.step)].issues {
-                // Only the latest counts, and none that the client has repeated.
-                let waits = r.state == State::Open && r.is(ALONE);
-                unheard.get_or_insert(waits && now.since(r.time).is_none_or(|t| t <= window));
-            }
             if r.step != v.probe.step || r.state != State::Open {
                 reused |= r.step == v.probe.step && r.state == State::Answered && same_key;
                 continue;
@@ -253,7 +241,17 @@ impl Table {
             }
             alone = false;
         }
-        others(false, reused, unheard)
+        Earlier::Others { alone: false, reused }
+    }
+
+    /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain.
+    fn unheard(&self, slot: Slot, id: Id, now: Time) -> bool {
+        let issues = |r: &Request| id.info().steps[usize::from(r.step)].issues;
+        let mut earlier = self.chain(slot).map(|(_, r)| r);
+        let Some(latest) = earlier.find(|r| issues(r)) else { return false };
+        let in_window = |r: &Request| now.since(r.time).is_none_or(|t| t <= self.windows.answer(id));
+        let open = |r: &Request| issues(r) && r.state == State::Open;
+        open(latest) && in_window(latest) && !earlier.next().is_some_and(open)
     }
 
     /// Removes and returns the answer that came before this request, if there is one.

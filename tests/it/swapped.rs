@@ -163,7 +163,12 @@ fn a_token_issued_behind_its_query_in_the_file_is_the_clients_and_used() {
 #[test]
 fn what_answered_the_challenge_just_before_a_query_may_be_missing_from_the_capture() {
     let asked = [c(0, H1), c(20 * MS, QI)];
-    assert_eq!(remarks(&asked), [], "as where it holds one direction");
+    assert_eq!(remarks(&asked), []);
+    let requests =
+        (0..5).flat_map(|n| [c(n * S, H1), c(n * S + 20 * MS, &QI.replace("8090", &format!("809{n}")))]);
+    let rules: Vec<_> =
+        remarks(&requests.collect::<Vec<_>>()).into_iter().flat_map(|(_, rules)| rules).collect();
+    assert_eq!(rules, ["SQP-TXN-008"; 4], "where it holds one direction");
     let lost = [&asked[..], &[s(30 * MS, OK)]].concat();
     assert_eq!(remarks(&lost), []);
     let before = [c(-2 * S, H1), s(-2 * S + MS, &other(H2)), c(-S, &other(QI)), s(-S + MS, &other(OK))];
