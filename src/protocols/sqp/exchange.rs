@@ -326,7 +326,7 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     let before = memory.issued.insert(key, owner);
     let now = seen.datagram.time;
     let translated = before.is_some_and(|before| before != owner) && memory.has_just_issued(key, now);
-    memory.recent[memory.next % RECENT] = (key, now);
+    memory.recent.get_mut(memory.next % RECENT).into_iter().for_each(|oldest| *oldest = (key, now));
     memory.next = memory.next.wrapping_add(1);
     if token != 0 && before.is_some() && !translated {
         raised.add_at(&TXN_015, TOKEN_AT);
