@@ -184,6 +184,8 @@ pub enum Pairing {
         alone: bool,
         /// A request with its key was answered before.
         reused: bool,
+        /// Just before it, the client asked the server to issue a value, which it has not done as far as is known.
+        unheard: bool,
     },
     /// It repeats an open request, or is a further part of one.
     Retransmission {

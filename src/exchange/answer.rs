@@ -36,6 +36,7 @@ impl Table {
         // error.
         if found.copy.is_none() || found.open {
             self.issue(slot, step, g.request_state);
+            self.used_before(slot);
         }
         if let Some((seq, foreign_key)) = found.request {
             return self.answered_apart(slot, seq, reply, foreign_key);
@@ -82,6 +83,14 @@ impl Table {
             && let Some(c) = self.conversations.get_mut(slot)
         {
             c.issue(value);
+        }
+    }
+
+    /// Notes that the value just issued is used, if the request that carries it stands before it in the file.
+    fn used_before(&mut self, slot: Slot) {
+        let carried = self.whole_chain(slot).next().and_then(|(_, r)| r.key());
+        if let (Some(value), Some(c)) = (carried, self.conversations.get_mut(slot)) {
+            c.carry(value);
         }
     }
 

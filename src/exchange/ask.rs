@@ -47,6 +47,8 @@ impl Table {
                 Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
             }
         }
+        let unheard =
+            g.key.is_some() && id.info().steps.iter().any(|s| s.issues) && self.unheard(slot, id, now);
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
@@ -68,7 +70,7 @@ impl Table {
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused }
+        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused, unheard }
     }
 
     /// Closes the exchange of the request that has just come, and whose answer came before it.
@@ -240,6 +242,16 @@ impl Table {
             alone = false;
         }
         Earlier::Others { alone: false, reused }
+    }
+
+    /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain.
+    fn unheard(&self, slot: Slot, id: Id, now: Time) -> bool {
+        let issues = |r: &Request| id.info().steps[usize::from(r.step)].issues;
+        let mut earlier = self.chain(slot).map(|(_, r)| r);
+        let Some(latest) = earlier.find(|r| issues(r)) else { return false };
+        let in_window = |r: &Request| now.since(r.time).is_none_or(|t| t <= self.windows.answer(id));
+        let open = |r: &Request| issues(r) && r.state == State::Open;
+        open(latest) && in_window(latest) && !earlier.next().is_some_and(open)
     }
 
     /// Removes and returns the answer that came before this request, if there is one.

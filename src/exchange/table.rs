@@ -2,7 +2,7 @@
 
 use super::incomplete::{Answering, Orphan, record};
 use super::join::Joins;
-use super::queue::{Closed, MAX_REQUESTS, NEVER, Queue, Request, State};
+use super::queue::{Closed, GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
@@ -12,7 +12,7 @@ use crate::conversation::{Conversation, Conversations, Slot};
 use crate::fold::hash_one;
 use crate::net::Datagram;
 use crate::packed::ones;
-use crate::protocols::{Id, Level, Role};
+use crate::protocols::{Id, Level, Probe, Role};
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 
@@ -137,14 +137,21 @@ impl Table {
         self.closed.drop_front();
     }
 
-    /// Closes a request for which an ICMP error has come back: the open one with that key, or the oldest open one that has
-    /// none; without a key, the oldest open one.
+    /// Closes a request for which an ICMP error has come back: among the open ones of the step that it quotes, or of any
+    /// step if the quotation does not show it, the one with that key, or the oldest that has none; without a key, the oldest.
+    /// One that was given up is only meant if there is no other.
     #[cold]
-    pub fn refuse(&mut self, slot: Slot, key: Option<u64>, reason: &'static str) {
-        let open = || self.whole_chain(slot).take(self.far_back).filter(|(_, r)| r.state == State::Open);
+    pub fn refuse(&mut self, slot: Slot, quoted: Option<&Probe>, reason: &'static str) {
+        let key = quoted.and_then(|probe| probe.key);
+        let open = || {
+            let latest = self.whole_chain(slot).take(self.far_back);
+            latest.filter(|(_, r)| r.state == State::Open && quoted.is_none_or(|probe| r.step == probe.step))
+        };
         let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
-        let alike = || open().filter(|(_, r)| key.is_none() || r.key().is_none()).last();
-        let Some((seq, _)) = same.or_else(alike) else { return };
+        let alike = || open().filter(|(_, r)| key.is_none() || r.key().is_none());
+        // The last of several is the oldest.
+        let oldest = || alike().max_by_key(|(_, r)| !r.is(GIVEN_UP));
+        let Some((seq, _)) = same.or_else(oldest) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         self.changes += 1;

@@ -184,11 +184,11 @@ pub(super) fn deliver_exchange(
             return Ok(());
         }
     }
-    if e.level < options.min_confidence || e.hidden {
+    let answered = matches!(e.outcome, Outcome::Answered | Outcome::Late);
+    if e.level < options.min_confidence || e.hidden && !answered {
         return Ok(());
     }
     totals.exchange(e);
-    let answered = matches!(e.outcome, Outcome::Answered | Outcome::Late);
     if answered && silence_wanted {
         silences.answered(e);
     }

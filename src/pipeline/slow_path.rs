@@ -84,7 +84,7 @@ impl Pipeline<'_> {
             let asked = self.table.conversations.get(slot).is_some_and(|c| c.client() == src);
             let quoted = probe(id);
             if asked && quoted.is_some() == told {
-                self.table.refuse(slot, quoted.and_then(|probe| probe.key), quote.reason);
+                self.table.refuse(slot, quoted.as_ref(), quote.reason);
             }
         }
     }

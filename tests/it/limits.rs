@@ -447,6 +447,14 @@ fn queries_without_a_token_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn tokens_that_nobody_saw_issued_and_that_are_forgotten_are_counted() {
+    let (most, more) = (least(131_072), 25);
+    let query = |n: u32| [&[1][..], &(n + 1).to_be_bytes(), &hex("0001 01")].concat();
+    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &query(n))).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
 fn broken_rules_beyond_those_kept_are_counted() {
     let rule = qdissect::protocols::rules().next().unwrap();
     let at = Span { start: 0, end: 1 };

@@ -1,9 +1,13 @@
 //! Datagrams that the capture holds twice, as mirrored ports show them: a copy says what the first one says, and breaks
 //! nothing by itself.
 
-use crate::kit::play::{Collected, H1, H2, MS, S, START, Shot, c, everything, foreign, lines, play, s};
+use crate::kit::play::{
+    CLIENTS, Collected, END, End, H1, H2, MS, OK, QI, S, START, Shot, c, everything, foreign, lines, play, s,
+    shot,
+};
 use qdissect::exchange::Pairing;
 use qdissect::general::GEN_008;
+use qdissect::rule::hex;
 use serde_json::Value;
 
 /// Each datagram twice, a tenth of a millisecond apart, with an IP identification of its own; foreign ones far before
@@ -89,4 +93,26 @@ fn a_conversation_may_end_between_a_datagram_and_its_copy() {
     let late = s(10 * S, "3130 6563686f 1e 11 6f6e65 04");
     let heard = hear(&[request, late]);
     assert_eq!(heard.exchanges.len(), 1);
+}
+
+/// A capture on the host that translates addresses has each datagram with both of them.
+#[test]
+fn a_token_that_passes_an_address_translation_was_issued_once() {
+    let round = |behind: i64| {
+        let both = |time: i64, text: &str, sends: bool| {
+            let ends = |client: End| if sends { (client, END) } else { (END, client) };
+            let seen = |time, client| {
+                let (from, to) = ends(client);
+                shot(START + time, from, to, &hex(text))
+            };
+            [seen(time, CLIENTS[0]), seen(time + behind, CLIENTS[1])]
+        };
+        let steps = [(0, H1, true), (10 * MS, H2, false), (20 * MS, QI, true), (30 * MS, OK, false)];
+        let shots: Vec<_> =
+            steps.into_iter().flat_map(|(time, text, sends)| both(time, text, sends)).collect();
+        let (heard, _) = play(&[&[foreign(START - 60 * S)], &shots[..], &[foreign(START + 60 * S)]].concat());
+        heard.packets.iter().flat_map(|p| p.rules()).collect::<Vec<_>>()
+    };
+    assert!(round(MS / 10).is_empty());
+    assert_eq!(round(2 * MS), ["SQP-TXN-015"]);
 }

@@ -70,6 +70,17 @@ fn an_icmp_error_refuses_only_what_it_quotes() {
     );
 }
 
+#[test]
+fn an_icmp_error_refuses_no_request_that_was_given_up_nor_one_of_another_step() {
+    let sky = [c(0, "feffffff"), c(10 * S, "feffffff")];
+    let refused = [(1, None, Outcome::Unanswered), (2, None, Outcome::Refused)];
+    assert_eq!(outcomes(&[sky[0].clone(), sky[1].clone(), refusal(&sky[1], 4), clock(60 * S)]), refused);
+    let again = c(2 * S, H1);
+    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), again.clone(), refusal(&again, 5), clock(60 * S)];
+    let told = outcomes(&sqp);
+    assert_eq!(told[1..], [(3, None, Outcome::Unanswered), (4, None, Outcome::Refused)]);
+}
+
 /// The packet and exchange records.
 fn records(options: Options, shots: &[Shot]) -> Vec<serde_json::Value> {
     lines(options, shots).lines().map(|l| l.parse().expect("a record is JSON")).collect()

@@ -5,6 +5,8 @@ use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
     play, report, s, shot,
 };
+use qdissect::pipeline::Options;
+use qdissect::protocols::Level;
 use qdissect::rule::hex;
 
 /// The rules broken in every frame, with foreign datagrams far before and behind.
@@ -74,6 +76,20 @@ fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
     assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
 }
 
+/// Whether the request was reported before its answer came must not matter; here it waits behind another client's.
+#[test]
+fn an_exchange_is_as_sure_as_its_answer_in_any_order() {
+    let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
+    let waits = summed(shot(START + S - MS, CLIENTS[1], END, &hex(H1)), 0);
+    let (poll, state) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee"));
+    let doubtful = [waits, summed(c(S, &poll), 1), summed(s(S + MS, &state), 0)];
+    let all = [&[foreign(START - 30 * S)], &right[..], &doubtful].concat();
+    let sure = || Options { min_confidence: Level::High, ..everything() };
+    let (_, ordered) = report(sure(), Collected::<true>::default(), &all);
+    let (_, unordered) = report(sure(), Collected::<false>::default(), &all);
+    assert_eq!((ordered.exchanges, unordered.exchanges), (2, 2));
+}
+
 #[test]
 fn at_the_start_of_a_capture_what_was_asked_may_stand_before_it() {
     let (heard, totals) = play(&[s(0, H2), s(MS, OK), foreign(START + 60 * S)]);
@@ -130,6 +146,51 @@ fn a_copy_of_a_token_that_was_used_leaves_it_used() {
     assert_eq!(remarks(&[&twice[..], &next].concat()), [(6, vec!["SQP-TXN-013"])]);
     let again = [c(500 * MS, QI), s(510 * MS, OK)];
     assert_eq!(remarks(&[&twice[..], &again].concat()), [(6, vec!["SQP-TXN-013"]), (7, vec!["SQP-TXN-006"])]);
+}
+
+/// The answer to a challenge stands behind the query that uses it, as where two interfaces saw the two directions.
+#[test]
+fn a_token_issued_behind_its_query_in_the_file_is_the_clients_and_used() {
+    let first = [c(0, H1), c(20 * MS, QI), s(19 * MS, H2), s(30 * MS, OK)];
+    assert_eq!(remarks(&first), []);
+    let again =
+        [c(S, H1), c(S + 20 * MS, &other(QI)), s(S + 19 * MS, &other(H2)), s(S + 30 * MS, &other(OK))];
+    assert_eq!(remarks(&[&first[..], &again, &[c(2 * S, H1)]].concat()), [], "nor is a token left unused");
+    let used = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&first[..], &used].concat()), [(6, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn what_answered_the_challenge_just_before_a_query_may_be_missing_from_the_capture() {
+    let asked = [c(0, H1), c(20 * MS, QI)];
+    assert_eq!(remarks(&asked), []);
+    let requests =
+        (0..5).flat_map(|n| [c(n * S, H1), c(n * S + 20 * MS, &QI.replace("8090", &format!("809{n}")))]);
+    let rules: Vec<_> =
+        remarks(&requests.collect::<Vec<_>>()).into_iter().flat_map(|(_, rules)| rules).collect();
+    assert_eq!(rules, ["SQP-TXN-008"; 4], "where it holds one direction");
+    let lost = [&asked[..], &[s(30 * MS, OK)]].concat();
+    assert_eq!(remarks(&lost), []);
+    let before = [c(-2 * S, H1), s(-2 * S + MS, &other(H2)), c(-S, &other(QI)), s(-S + MS, &other(OK))];
+    assert_eq!(remarks(&[&before[..], &lost].concat()), []);
+    let used = [c(500 * MS, QI), s(510 * MS, OK)];
+    assert_eq!(remarks(&[&lost[..], &used].concat()), [(5, vec!["SQP-TXN-006"])]);
+}
+
+#[test]
+fn who_waited_for_an_answer_in_vain_got_no_token() {
+    let unknown = ["SQP-TXN-002", "SQP-SEC-001"].map(|rule| vec![rule]);
+    let asked = |time| [c(time, QI), s(time + MS, OK)];
+    // USQP answers no second challenge until a query comes, and that it answers whatever its token is.
+    let repeated = [&[c(0, H1), c(900 * MS, H1)][..], &asked(950 * MS)].concat();
+    let told = remarks(&repeated);
+    assert_eq!(told[1..], [(4, unknown[0].clone()), (5, unknown[1].clone())], "{told:?}");
+    let late = [&[c(0, H1)][..], &asked(1_100 * MS)].concat();
+    assert_eq!(remarks(&late), [(3, unknown[0].clone()), (4, unknown[1].clone())]);
+    // It has a token, and asks for another one that it does not get.
+    let unused = [&[c(0, H1), s(MS, &other(H2)), c(500 * MS, H1)][..], &asked(600 * MS)].concat();
+    let rules: Vec<_> = remarks(&unused).into_iter().flat_map(|(_, rules)| rules).collect();
+    assert_eq!(rules, ["SQP-TXN-008", "SQP-TXN-001", "SQP-SEC-001"]);
 }
 
 #[test]

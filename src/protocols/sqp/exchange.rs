@@ -2,6 +2,7 @@
 //!
 //! Also contains the datagrams that all examples share.
 
+use crate::capture::Time;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
@@ -67,6 +68,10 @@ pub(super) const QUERY: u8 = 1;
 const MAX_TOKENS: usize = 131_072;
 /// Maximum number of suspect queries remembered until their answers come, with 64 MiB; the oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
+/// An answer takes less than this to pass an address translation, in nanoseconds; a capture of both sides shows it twice.
+const TRANSLATED: i64 = 1_000_000;
+/// How many of the latest tokens may have been issued in that time.
+const RECENT: usize = 64;
 /// How often all tokens are searched at most for the latest one of a client.
 const MAX_SEARCHES: u32 = 16_384;
 /// Position of the token in every packet.
@@ -160,7 +165,8 @@ rules! {
         examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
     }
     /// The number is to be random. A value that comes twice in one capture hints at a weak generator; among n
-    /// random ones that happens n²/2³³ times by chance, which is once among 93,000.
+    /// random ones that happens n²/2³³ times by chance, which is once among 93,000. If two clients get it within
+    /// a millisecond, it was issued once, and the capture shows both sides of an address translation.
     TXN_015 = "SQP-TXN-015" Warning "token was issued before" {
         cite: unity("Challenge numbers"),
         per_server: true,
@@ -217,6 +223,11 @@ pub struct Memory {
     issued: Bounded<u64, u64>,
     /// Queries whose token was missing, wrong or issued to another client.
     suspect: Bounded<u64, ()>,
+    /// Tokens that clients used, and that were issued where the capture may not show it.
+    trusted: Bounded<u64, ()>,
+    /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
+    recent: [(u64, Time); RECENT],
+    next: usize,
     searches: u32,
     hasher: DefaultHashBuilder,
 }
@@ -226,6 +237,9 @@ impl From<Budget> for Memory {
         Memory {
             issued: Bounded::new(budget.of(MAX_TOKENS)),
             suspect: Bounded::new(budget.of(MAX_SUSPECT)),
+            trusted: Bounded::new(budget.of(MAX_TOKENS)),
+            recent: [(0, Time::UNKNOWN); RECENT],
+            next: 0,
             searches: 0,
             hasher: DefaultHashBuilder::default(),
         }
@@ -239,7 +253,23 @@ impl Memory {
     /// Number of tokens that were forgotten because the table was full, or not searched because that takes too long.
     pub fn forgotten(&self) -> u64 {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
-        self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
+        let doubtful = self.suspect.forgotten().saturating_add(self.trusted.forgotten());
+        self.issued.forgotten().saturating_add(doubtful).saturating_add(unsearched)
+    }
+    /// Takes a token, given as a key, for the client's; returns whether it was taken for that before.
+    fn trust(&mut self, key: u64, client: u64) -> bool {
+        self.trusted.insert(hash_one(&self.hasher, (key, client)), ()).is_some()
+    }
+    /// Whether the token, given as a key, was issued so shortly before that it is the same answer.
+    #[cold]
+    fn has_just_issued(&self, key: u64, now: Time) -> bool {
+        let same = |&(other, time): &(u64, Time)| {
+            other == key && now.since(time).is_some_and(|t| t.abs() <= TRANSLATED)
+        };
+        self.recent.iter().any(same)
+    }
+    fn trusts(&self, key: u64, client: u64) -> bool {
+        self.trusted.get(&hash_one(&self.hasher, (key, client))).is_some()
     }
     /// Asks for the place of the token that an answer issues.
     #[inline(always)]
@@ -263,7 +293,9 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let query = seen.probe.step == QUERY;
     match *seen.pairing {
-        Pairing::Asked { exchange, .. } if query => token_rules(memory, seen, exchange, raised),
+        Pairing::Asked { exchange, unheard, .. } if query => {
+            token_rules(memory, seen, (exchange, unheard), raised);
+        }
         Pairing::Asked { alone, answered_by, .. } => {
             // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
@@ -292,13 +324,23 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     let token = seen.probe.request_state;
     let (key, owner) = (memory.key(seen.server, token), memory.owner(seen.server, seen.client));
     let before = memory.issued.insert(key, owner);
-    if token != 0 && before.is_some() {
+    let now = seen.datagram.time;
+    let translated = before.is_some_and(|before| before != owner) && memory.has_just_issued(key, now);
+    memory.recent.get_mut(memory.next % RECENT).into_iter().for_each(|oldest| *oldest = (key, now));
+    memory.next = memory.next.wrapping_add(1);
+    if token != 0 && before.is_some() && !translated {
         raised.add_at(&TXN_015, TOKEN_AT);
     }
 }
 
-/// Checks whether the token of a query was issued to this client and is fresh.
-fn token_rules(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
+/// Checks whether the token of a query was issued to this client and is fresh. If the client has just asked for one, and
+/// the answer stands behind the query in the file or is missing from it, nobody knows.
+fn token_rules(
+    memory: &mut Memory,
+    seen: &Observation<'_>,
+    (exchange, unheard): (u64, bool),
+    raised: &mut Raised,
+) {
     let token = seen.probe.key.unwrap_or_default();
     if let Some(own) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
         if own.used {
@@ -309,10 +351,16 @@ fn token_rules(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raise
     let (key, client) = (memory.key(seen.server, token as u32), memory.owner(seen.server, seen.client));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
+        _ if unheard && seen.issued.is_none_or(|own| own.used) => {
+            if memory.trust(key, client) {
+                raised.add_at(&TXN_006, TOKEN_AT);
+            }
+            return;
+        }
         _ if seen.issued.is_some() => &TXN_001,
         known => match memory.latest(client) {
             Some(latest) if latest != key => &TXN_001,
-            None if known.is_none() => &TXN_002,
+            None if known.is_none() && !memory.trusts(key, client) => &TXN_002,
             // The client's latest token stays known to its next conversation with the server until it is used, so this one was
             // used.
             _ => return raised.add_at(&TXN_006, TOKEN_AT),
