@@ -105,6 +105,23 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
     }
 }
 
+#[test]
+fn players_that_come_with_the_old_form_of_info_are_no_copy_of_those_before() {
+    let (info, old) = (
+        "ffffffff 'TSource Engine Query' 00",
+        "ffffffff 'm10.0.0.1:27015' 00 'A' 00 'b' 00 'c' 00 'd' 00 01 08 2f 'dl' 00 01 00 00",
+    );
+    let new = "ffffffff 49 30 'A' 00 'b' 00 'c' 00 'd' 00 0a00 01 08 00 'dl' 00 01 '1' 00 80 8769";
+    let (players, list) = ("ffffffff 55 c3192a4b", "ffffffff 44 01 00 'n' 00 01000000 00007042");
+    let shots =
+        [c(0, players), s(MS, list), c(S, info), s(S + MS, old), s(S + 2 * MS, list), s(S + 3 * MS, new)];
+    let heard = hear(&shots);
+    assert!(!rules(&heard).contains(&"A2S-TXN-005"), "{:?}", rules(&heard));
+    // What comes again after its own request is a copy.
+    let shots = [c(0, info), s(MS, old), c(S, players), s(S + MS, list), s(S + 2 * MS, list)];
+    assert!(rules(&hear(&shots)).contains(&"A2S-TXN-005"));
+}
+
 /// The same frames as a capture with that snap length holds them.
 fn snapped(shots: &[Shot], length: usize) -> Vec<Shot> {
     let cut =
