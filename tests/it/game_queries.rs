@@ -106,6 +106,21 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
 }
 
 #[test]
+fn who_asks_again_after_the_window_has_not_sent_the_same_request_twice() {
+    let polls = [("fefd00 01020304 ffffff01", FR, "GS3-TXN-002"), (KEYS, LIST, "GS2-TXN-002")];
+    for (ask, answer, rule) in polls {
+        let heard = hear(&[c(0, ask), c(5 * S, ask), s(5 * S + 20 * MS, answer)]);
+        assert!(rules(&heard).contains(&rule), "{ask}");
+        let answered: Vec<_> =
+            heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_time)).collect();
+        assert_eq!(answered, [(3, Some(20 * MS)), (2, None)], "{ask}");
+        // Inside the window it is the same request.
+        let heard = hear(&[c(0, ask), c(S, ask), s(S + 20 * MS, answer)]);
+        assert_eq!(heard.exchanges.len(), 1, "{ask}");
+    }
+}
+
+#[test]
 fn players_that_come_with_the_old_form_of_info_are_no_copy_of_those_before() {
     let (info, old) = (
         "ffffffff 'TSource Engine Query' 00",
