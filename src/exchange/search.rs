@@ -175,7 +175,9 @@ impl<'v> Search<'v> {
         }
         // A complete request is preferred to a partial one.
         let rank = (place, [r.key().is_some(), false, r.is(PARTIAL)]);
-        if better(self.any, rank) {
+        // What may continue the answer to a later request does not answer one that was given up.
+        let passed_over = self.step.open_ended && self.answered.is_some();
+        if !passed_over && better(self.any, rank) {
             self.any = Some((rank, seq));
         }
         if !given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {

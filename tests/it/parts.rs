@@ -156,6 +156,17 @@ fn an_answer_without_end_goes_on_until_another_request_is_open() {
 }
 
 #[test]
+fn what_continues_an_answer_does_not_answer_a_request_given_up_before() {
+    const RULES: &str = "79000000 01";
+    let part = |ms, key: &str| s(ms, &format!("80000000 01 02 '{key}' 00 00"));
+    let shots = [c(0, RULES), c(5_000, RULES), part(5_001, "a"), part(5_002, "b"), part(5_003, "c")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![]), (2, vec![3, 4, 5])]);
+    // Of two requests at once, each has an answer.
+    let shots = [c(0, RULES), c(100, RULES), part(101, "a"), part(102, "b"), part(103, "c")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![3]), (2, vec![4, 5])]);
+}
+
+#[test]
 fn one_request_may_ask_for_two_answers_without_end() {
     let shots = [
         c(0, "79000000 03"),
