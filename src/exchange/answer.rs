@@ -112,6 +112,9 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
+        if self.answering.len() >= MAX_ANSWERING {
+            self.end_oldest();
+        }
         let queue = &mut self.queues[v.id as usize];
         let Some(kept) = queue.get_mut(seq) else { return Pairing::Nothing };
         let request = *kept;
@@ -135,6 +138,7 @@ impl Table {
         if !whole {
             self.answering.push_back(Answering {
                 exchange: answer.exchange,
+                open_ended: open_ended.then_some((v.id, seq)),
                 outcome,
                 response_time: answer.response_time,
                 message: Some(v.probe.message),
@@ -158,6 +162,14 @@ impl Table {
             self.closed.push(Exchange { answer: Some(v.probe.message), ..done });
         }
         Pairing::Answered(answer)
+    }
+
+    /// Ends the open-ended answer that began first, to make room: most likely all of its datagrams have come.
+    #[cold]
+    fn end_oldest(&mut self) {
+        if let Some((id, seq)) = self.answering.iter().find_map(|a| a.open_ended) {
+            self.close_waiting(id as usize, seq);
+        }
     }
 
     /// Adds a further datagram to an open-ended answer.
@@ -223,6 +235,7 @@ impl Table {
             self.queues[v.id as usize].set(seq, State::Answering);
             self.answering.push_back(Answering {
                 exchange: request.id,
+                open_ended: None,
                 outcome: if late { Outcome::Late } else { Outcome::Answered },
                 response_time: answer.response_time,
                 message: None,
