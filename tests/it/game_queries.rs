@@ -93,7 +93,10 @@ fn what_looks_only_vaguely_like_an_answer_is_one_where_a_request_is_open() {
 fn a_copy_of_an_answer_is_known_by_its_bytes() {
     let plain = FR.replace("'splitnum' 00 80 00", "").replace("01 'player_' 00 00 'Ann' 00 00 00 02 00", "");
     let whole = "fefd00 01020304 0091295b ffffff00";
+    let (sections, three) =
+        ("fefd00 'CORX' ffffff", format!("{} {}", LIST.replace("CORY", "CORX"), &TWO[9..]));
     let copied = [
+        (sections, three.as_str(), "GS2-TXN-004"),
         (BS, BR, "GS3-TXN-004"),
         (whole, &plain, "GS3-TXN-004"),
         (TABLES, TWO, "GS2-TXN-004"),
@@ -102,6 +105,39 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
     for (ask, answer, copy) in copied {
         let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
         assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
+    }
+}
+
+#[test]
+fn game_traffic_is_no_damaged_answer_while_a_request_is_open() {
+    // RakNet's connected ping, a frame, and bytes that begin like text or a number.
+    let traffic =
+        ["00 62092e014a42e64b", "00 8d53f1c2 91b4e3f0", "09 cee37f9f 700178421e19704d", "5c 7ccd9bbe4e1e95"];
+    let asks = [
+        ["fefd09 01020304", HR],
+        ["fefd00 'CORY' ff0000", LIST],
+        [r"'\status\'", r"'\numplayers\1\queryid\7.1\final\'"],
+    ];
+    for [ask, answer] in asks {
+        for packet in traffic {
+            let heard = hear(&[c(0, ask), s(MS, answer), c(S, ask), s(S + MS, packet)]);
+            let its: Vec<_> = rules(&heard).into_iter().filter(|rule| !rule.starts_with("GEN")).collect();
+            assert!(its.len() == 1 && its[0].ends_with("TXN-002"), "{ask} {packet}: {its:?}");
+            let heard = hear(&[c(0, ask), s(MS, answer), c(S, packet), c(2 * S, ask), s(2 * S + MS, answer)]);
+            assert_eq!(
+                (heard.frame(4).message, heard.frame(4).rules()),
+                ("unknown", vec![]),
+                "{ask} {packet}"
+            );
+        }
+    }
+    // With the id of the request, or with a number at the end, it is an answer.
+    let damaged =
+        [("00 01020304 9d53f1c2", "GS3-SPL-001"), ("09 81efbfbd 020304 '9513307' 00", "GS3-TXN-007")];
+    for (answer, rule) in damaged {
+        let ask = if answer.starts_with("00") { FS } else { "fefd09 81020304" };
+        let heard = hear(&[c(0, HS), s(MS, HR), c(S, ask), s(S + MS, answer)]);
+        assert!(rules(&heard).contains(&rule), "{answer}: {:?}", rules(&heard));
     }
 }
 
