@@ -46,9 +46,8 @@ impl Table {
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
         }
-        if step.many
-            && let reply = &self.of_host(reply)
-            && let Some(answer) = self.asked_of_many(slot, reply)
+        if let reply = &self.of_host(reply)
+            && let Some(answer) = self.asked_of_many(slot, reply, step)
         {
             return self.second(answer, reply);
         }
@@ -216,11 +215,14 @@ impl Table {
     /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of
     /// that ends.
     #[cold]
-    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Answer> {
+    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
-        let key = v.probe.key?;
         let also = answers_of(v).also;
-        let is = |r: &Request| r.key() == Some(key) && (r.step == v.probe.step || also.contains(&r.step));
+        // Every host answers for itself, so that no order can be wrong.
+        let by_order = step.key_digits == 0 || step.keyless && v.probe.key.is_none();
+        let is = |r: &Request| {
+            (by_order || r.key() == v.probe.key) && (r.step == v.probe.step || also.contains(&r.step))
+        };
         let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
             let waits = matches!(r.state, State::Open | State::Answering) && is(r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
