@@ -178,6 +178,8 @@ pub struct Waiting {
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each.
     pub steps: u32,
+    /// Key of the latest request, open or not.
+    pub key: Option<u64>,
 }
 
 /// What was learnt from the capture so far, and the user's choice.
@@ -403,12 +405,11 @@ impl Memory {
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let mut stray = None;
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
-            let Some((slot, c, Waiting { open, issued, steps })) = conversation(id) else { continue };
+            let Some((slot, c, Waiting { open, issued, steps, key })) = conversation(id) else { continue };
             let way = c.direction(d.src);
             let reads = |direction| {
-                let known =
-                    Known { issued, awaited: steps, ..self.known_in(d, id, direction, (c.level, open)) };
-                Some((direction, read(id, known)?))
+                let known = self.known_in(d, id, direction, (c.level, open));
+                Some((direction, read(id, Known { issued, awaited: steps, key, ..known })?))
             };
             // The datagram that looked like a request may have been an answer: then this one is the request.
             let asks = !c.decided() && c.doubtful() && way == Direction::S2c;

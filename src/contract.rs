@@ -156,6 +156,8 @@ pub struct Known {
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each, where the bytes of the datagram do not tell what it is.
     pub awaited: u32,
+    /// Key of the latest request, where the bytes of the datagram do not tell what it is.
+    pub key: Option<u64>,
     /// The user says that the port speaks the protocol, or asks how the datagram reads in that protocol.
     pub pinned: bool,
 }
@@ -163,7 +165,16 @@ pub struct Known {
 impl Known {
     /// Only that the two ends have exchanged datagrams before, with that confidence.
     pub const fn of(direction: Direction, level: Level) -> Known {
-        Known { direction, level, conversation: true, open: false, issued: None, awaited: 0, pinned: false }
+        Known {
+            direction,
+            level,
+            conversation: true,
+            open: false,
+            issued: None,
+            awaited: 0,
+            key: None,
+            pinned: false,
+        }
     }
 }
 

@@ -21,9 +21,6 @@ pub struct StepInfo {
     /// Clients send the same key again and again: as without a key, a request is given up when another one follows
     /// 250 ms later or more, and of the open requests with the key one that was not given up is preferred.
     pub reuses_keys: bool,
-    /// A request to a broadcast or multicast address may be answered by any hosts from their own addresses, or by
-    /// none; the key matches the answers.
-    pub many: bool,
     /// A step whose keys its answers may repeat: an answer may carry the key of an earlier request of that step
     /// instead of its own request's, if only one request of its own step is open.
     pub key_of: Option<u8>,
@@ -147,7 +144,6 @@ impl StepInfo {
             key_digits,
             keyless: false,
             reuses_keys: false,
-            many: false,
             key_of: None,
             issues: false,
             retransmits: false,

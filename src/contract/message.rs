@@ -111,6 +111,10 @@ impl Message {
         self.answering(Answers { also, ..Answers::OWN })
     }
 
+    fn key_in(&self, payload: &[u8]) -> Option<u64> {
+        self.key.and_then(|key| key(payload))
+    }
+
     /// The probe of a payload that is this message, at that level.
     pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
@@ -119,7 +123,7 @@ impl Message {
             message: at,
             role: if alone { self.role } else { Role::ResponsePart },
             step: self.step,
-            key: self.key.and_then(|key| key(payload)),
+            key: self.key_in(payload),
             request_state: self.request_state.map_or(0, |request_state| request_state(payload)),
             level,
             paired: self.paired,
@@ -160,6 +164,8 @@ enum Needs {
     Known,
     /// The conversation, with a request that is open or whose answer has not come in all its parts.
     Awaited,
+    /// The same, and the latest request has its key.
+    Asked,
     /// The conversation, with an open request of its step.
     Due,
 }
@@ -222,6 +228,11 @@ impl Form {
         Form { needs: Needs::Due, ..self }
     }
 
+    /// The same as awaited, but only if the latest request has its key.
+    pub const fn asked(self) -> Form {
+        Form { needs: Needs::Asked, ..self }
+    }
+
     /// Whether its bytes are evidence without further knowledge.
     const fn is_alone(&self) -> bool {
         matches!(self.needs, Needs::Nothing)
@@ -274,14 +285,15 @@ impl Form {
         }
     }
 
-    /// The confidence that the payload has this form, in a message of that step; `None` where it has not.
-    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, step: u8) -> Option<Level> {
+    /// The confidence that the payload has this form of that message; `None` where it has not.
+    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, message: &Message) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {
             Needs::Nothing => true,
             Needs::Known => known.is_some(),
             Needs::Awaited => known.is_some_and(|known| known.open),
-            Needs::Due => known.is_some_and(|known| known.awaited >> step & 1 == 1),
+            Needs::Due => known.is_some_and(|known| known.awaited >> message.step & 1 == 1),
+            Needs::Asked => known.is_some_and(|k| k.open && k.key.is_some() && k.key == message.key_in(p)),
         };
         if !enough || !(least..=most).contains(&wire_len) {
             return None;
@@ -427,7 +439,7 @@ impl Info {
                 if form.level.is_some_and(|level| Some(level) <= sure) {
                     continue;
                 }
-                let level = form.fits(p, wire_len, known, message.step);
+                let level = form.fits(p, wire_len, known, message);
                 if level > sure {
                     best = level.map(|level| (at, level));
                 }
@@ -489,8 +501,11 @@ mod tests {
     use super::*;
     use crate::protocols::Id;
 
+    /// Its key is its length.
+    const M: Message = Message::request("m", 2, &[]).keyed(|p| Some(p.len() as u64));
+
     fn level(form: Form, payload: &[u8]) -> Option<Level> {
-        form.fits(payload, payload.len(), None, 0)
+        form.fits(payload, payload.len(), None, &M)
     }
 
     #[test]
@@ -509,8 +524,8 @@ mod tests {
             [&b"getinfo"[..], b"getinfo x", b"getinfos", b"getinf", b"GetInfo"].map(|p| level(word, p));
         assert_eq!(levels, [Some(Level::High), Some(Level::High), None, None, None]);
         assert_eq!(level(word.caseless(), b"GetInfo"), Some(Level::Medium));
-        assert_eq!(word.fits(b"getinfo", 20, None, 0), Some(Level::Low), "the rest of it may be cut off");
-        assert_eq!(word.fits(b"getinfo ", 20, None, 0), Some(Level::High));
+        assert_eq!(word.fits(b"getinfo", 20, None, &M), Some(Level::Low), "the rest of it may be cut off");
+        assert_eq!(word.fits(b"getinfo ", 20, None, &M), Some(Level::High));
     }
 
     #[test]
@@ -581,15 +596,18 @@ mod tests {
         let known = |open| Known { open, ..Known::of(Direction::C2s, Level::High) };
         let form = Form::of(b"x").known().long(1, 2);
         let among = |form: Form, bytes: &[u8]| {
-            [None, Some(known(false)), Some(known(true))].map(|known| form.fits(bytes, bytes.len(), known, 2))
+            [None, Some(known(false)), Some(known(true))]
+                .map(|known| form.fits(bytes, bytes.len(), known, &M))
         };
         assert_eq!(among(form, b"xy"), [None, Some(Level::Hint), Some(Level::Hint)]);
         assert_eq!(among(form.awaited(), b"xy"), [None, None, Some(Level::Hint)]);
-        let due = |awaited| form.due().fits(b"xy", 2, Some(Known { awaited, ..known(true) }), 2);
+        let due = |awaited| form.due().fits(b"xy", 2, Some(Known { awaited, ..known(true) }), &M);
         assert_eq!([0b0100, 0b1011].map(due), [Some(Level::Hint), None]);
+        let asked = |key| form.asked().fits(b"xy", 2, Some(Known { key, ..known(true) }), &M);
+        assert_eq!([Some(2), Some(3), None].map(asked), [Some(Level::Hint), None, None]);
         assert_eq!(among(form, b"xyz"), [None; 3]);
         let six = Form::of(b"abcdef").known();
-        let at = |level| six.fits(b"abcdef", 6, Some(Known::of(Direction::C2s, level)), 2);
+        let at = |level| six.fits(b"abcdef", 6, Some(Known::of(Direction::C2s, level)), &M);
         assert_eq!([Level::Low, Level::High].map(at), [Some(Level::Low), Some(Level::High)]);
     }
 }

@@ -47,9 +47,8 @@ impl Table {
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
         }
-        if step.many
-            && let reply = &self.of_host(reply)
-            && let Some(answer) = self.asked_of_many(slot, reply)
+        if let reply = &self.of_host(reply)
+            && let Some(answer) = self.asked_of_many(slot, reply, step)
         {
             return self.second(answer, reply);
         }
@@ -121,6 +120,9 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
+        if self.answering.len() >= MAX_ANSWERING {
+            self.end_oldest();
+        }
         let queue = &mut self.queues[v.id as usize];
         let Some(kept) = queue.get_mut(seq) else { return Pairing::Nothing };
         let request = *kept;
@@ -144,6 +146,7 @@ impl Table {
         if !whole {
             self.answering.push_back(Answering {
                 exchange: answer.exchange,
+                open_ended: open_ended.then_some((v.id, seq)),
                 outcome,
                 response_time: answer.response_time,
                 message: Some(v.probe.message),
@@ -167,6 +170,14 @@ impl Table {
             self.closed.push(Exchange { answer: Some(v.probe.message), ..done });
         }
         Pairing::Answered(answer)
+    }
+
+    /// Ends the open-ended answer that began first, to make room: most likely all of its datagrams have come.
+    #[cold]
+    fn end_oldest(&mut self) {
+        if let Some((id, seq)) = self.answering.iter().find_map(|a| a.open_ended) {
+            self.close_waiting(id as usize, seq);
+        }
     }
 
     /// Adds a further datagram to an open-ended answer.
@@ -213,11 +224,14 @@ impl Table {
     /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of
     /// that ends.
     #[cold]
-    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>) -> Option<Answer> {
+    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
-        let key = v.probe.key?;
         let also = answers_of(v).also;
-        let is = |r: &Request| r.key() == Some(key) && (r.step == v.probe.step || also.contains(&r.step));
+        // Every host answers for itself, so that no order can be wrong.
+        let by_order = step.key_digits == 0 || step.keyless && v.probe.key.is_none();
+        let is = |r: &Request| {
+            (by_order || r.key() == v.probe.key) && (r.step == v.probe.step || also.contains(&r.step))
+        };
         let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
             let waits = matches!(r.state, State::Open | State::Answering) && is(r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
@@ -232,6 +246,7 @@ impl Table {
             self.queues[v.id as usize].set(seq, State::Answering);
             self.answering.push_back(Answering {
                 exchange: request.id,
+                open_ended: None,
                 outcome: if late { Outcome::Late } else { Outcome::Answered },
                 response_time: answer.response_time,
                 message: None,

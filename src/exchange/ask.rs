@@ -218,6 +218,7 @@ impl Table {
     /// step that reuses keys, may be given up by that.
     fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
+        let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
         let key = v.probe.key;
         let (mut alone, mut reused) = (true, false);
@@ -233,7 +234,9 @@ impl Table {
             if r.is(PARTIAL) && !v.probe.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            if step.retransmits && same_key && r.request_state == v.probe.request_state {
+            // Where keys stay the same, a client that waited in vain does not repeat its request, but asks anew.
+            let anew = || step.reuses_keys && now.since(queue.sent(seq, r).stamp).is_some_and(|t| t > window);
+            if step.retransmits && same_key && r.request_state == v.probe.request_state && !anew() {
                 return Earlier::Same(seq);
             }
             if (r.key().is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {

@@ -7,7 +7,7 @@ use crate::classify::Verdict;
 use crate::contract::Part;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::Level;
+use crate::protocols::{Id, Level};
 
 /// Which parts of an answer have come.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,8 @@ impl Numbered {
 pub(super) struct Answering {
     /// Number of its exchange.
     pub(super) exchange: u64,
+    /// Its protocol and the number of its request, where nothing tells which part is the last.
+    pub(super) open_ended: Option<(Id, u64)>,
     pub(super) outcome: Outcome,
     pub(super) response_time: Option<i64>,
     /// The message, or that of its first part; `None` where many hosts answer.

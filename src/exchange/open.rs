@@ -51,7 +51,8 @@ impl Table {
             issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
         }
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        Waiting { open, issued, steps }
+        let key = self.chain(slot).next().and_then(|(_, r)| r.key());
+        Waiting { open, issued, steps, key }
     }
 
     /// The oldest open exchange of a conversation.

@@ -66,6 +66,8 @@ pub(super) struct Search<'v> {
     /// Whether the answer that it copies has the same bytes.
     same: bool,
     answered: Option<Answer>,
+    /// That request was sent after the one whose answer it copies, and other messages may follow its answer.
+    accompanies: bool,
     /// When the latest request was sent that the answer may belong to.
     latest: Option<Time>,
     /// An earlier request of another step has the key, see [`StepInfo::key_of`].
@@ -93,6 +95,7 @@ impl<'v> Search<'v> {
             copy: None,
             same: false,
             answered: None,
+            accompanies: false,
             latest: None,
             earlier: false,
             ended_early: false,
@@ -172,7 +175,9 @@ impl<'v> Search<'v> {
         }
         // A complete request is preferred to a partial one.
         let rank = (place, [r.key().is_some(), false, r.is(PARTIAL)]);
-        if better(self.any, rank) {
+        // What may continue the answer to a later request does not answer one that was given up.
+        let passed_over = self.step.open_ended && self.answered.is_some();
+        if !passed_over && better(self.any, rank) {
             self.any = Some((rank, seq));
         }
         if !given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
@@ -208,6 +213,7 @@ impl<'v> Search<'v> {
         let in_time = self.now.since(sent).is_none_or(|t| t <= self.window);
         if follows && in_time && self.answered.is_none() {
             let alike = r.answer_message == self.message;
+            self.accompanies = !alike && self.copy.is_none();
             self.answered = Some(Answer { second: true, alike, ..r.answered(self.now) });
         }
     }
@@ -228,7 +234,7 @@ impl<'v> Search<'v> {
         if let Some(seq) = request {
             return Found { request: Some((seq, false)), ..found };
         }
-        if self.copy.is_some() {
+        if self.copy.is_some() && !self.accompanies {
             return Found { copy: self.copy, ..found };
         }
         if self.answered.is_some() {

@@ -253,7 +253,7 @@ impl Table {
 
     /// Closes a request that has no answer, or not all of it.
     #[inline(never)]
-    fn close_waiting(&mut self, at: usize, seq: u64) {
+    pub(super) fn close_waiting(&mut self, at: usize, seq: u64) {
         let Some(&request) = self.queues[at].get(seq) else { return };
         let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
         if request.state == State::Answering {

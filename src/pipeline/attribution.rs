@@ -270,7 +270,7 @@ impl Attribution {
 
     /// The finding about an unanswered exchange; `None` where it breaks no rule or the rule is switched off.
     fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
-        let rule = silence_of(e.protocol, e.step).filter(|_| !asks_many(e))?;
+        let rule = silence_of(e.protocol, e.step).filter(|_| !e.server.is_group())?;
         let mut finding = Finding::of_exchange(rule);
         finding.severity = policy.severity(rule)?;
         if e.protocol.info().steps[usize::from(e.step)].may_be_silent {
@@ -324,11 +324,6 @@ fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
 fn contradicted(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
     let rule = id.info().steps[usize::from(step)].rules.contradicting?;
     Some(Cause { rule, frame: frame? })
-}
-
-/// Whether a request went to a broadcast or multicast group, in which no host needs to answer.
-pub fn asks_many(e: &Exchange) -> bool {
-    e.protocol.info().steps[usize::from(e.step)].many && e.server.is_group()
 }
 
 /// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.

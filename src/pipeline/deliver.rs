@@ -1,7 +1,7 @@
 //! The last stage: decodes, judges and reports datagrams and exchanges.
 
 use super::Pipeline;
-use super::attribution::{self, Attribution};
+use super::attribution::Attribution;
 use super::options::Options;
 use super::pending::Claimed;
 use super::silence::Silences;
@@ -196,7 +196,7 @@ pub(super) fn deliver_exchange(
         return report.exchange(e, &[]);
     }
     let finding = attribution.finding(e, &options.policy, totals);
-    if !answered && silence_wanted && !attribution::asks_many(e) {
+    if !answered && silence_wanted && !e.server.is_group() {
         silences.unanswered(e, finding.as_ref());
     }
     report.exchange(e, finding.as_slice())

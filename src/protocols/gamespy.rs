@@ -106,10 +106,21 @@ impl<'a> Told<'a> {
 
 /// Whether an answer is a list of pairs that begins with a lower-case key and ends with an empty one.
 pub(super) fn is_list(p: &[u8]) -> bool {
-    let key = || p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
-    let named =
-        || key().len() > 2 && key().iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
-    p.ends_with(&[0, 0]) && named() && key() != b"splitnum"
+    p.ends_with(&[0, 0]) && begins_with_key(p)
+}
+/// Whether a lower-case key stands first in an answer.
+pub(super) fn begins_with_key(p: &[u8]) -> bool {
+    let key = p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
+    let named = key.len() > 2 && key.iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
+    named && key != b"splitnum"
+}
+
+/// Whether what follows the id is nearly all text. Without the id of a request, other traffic of the two ends is no
+/// damaged answer.
+pub(super) fn is_legible(p: &[u8]) -> bool {
+    let body = || p.iter().skip(5).filter(|b| **b != 0);
+    let words = body().filter(|b| matches!(b, b' '..=b'~')).count();
+    words > 0 && words.saturating_mul(8) >= body().count().saturating_mul(7)
 }
 
 /// Reads a big-endian 32-bit number at an offset.

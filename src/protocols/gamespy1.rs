@@ -167,7 +167,7 @@ static MESSAGES: [Message; 3] = [
         &[
             TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
             TEXT.long(3, LONGEST_REQUEST).when(|p| command(p) == Some(false)).level(Level::Low),
-            TEXT.known(),
+            TEXT.when(begins_plainly).known(),
             Form::of(b"").when(|p| command(p).is_some()).known(),
         ],
     ),
@@ -177,7 +177,7 @@ static MESSAGES: [Message; 3] = [
         &[
             TEXT.when(|p| query_id(p).is_some()).level(Level::High),
             TEXT.when(is_final).level(Level::Medium),
-            TEXT.known(),
+            TEXT.when(begins_plainly).known(),
         ],
     )
     .keyed(query_id)
@@ -318,6 +318,10 @@ fn command(p: &[u8]) -> Option<bool> {
     let text = p.strip_prefix(b"\\").unwrap_or(p);
     let command = text.split(|b| *b == b'\\').next()?;
     COMMANDS.contains(&command).then_some(text.len() > command.len())
+}
+/// Whether its first word is text; other traffic of a server may begin with a backslash, too.
+fn begins_plainly(p: &[u8]) -> bool {
+    p.split(|b| *b == b'\\').nth(1).is_some_and(|word| Str(word).is_plain())
 }
 fn asks(p: &[u8]) -> bool {
     let answers = query_id(p).is_some() || is_final(p);

@@ -10,7 +10,7 @@
 //! Oddities: sections that were not requested are missing, so only the request shows how to read the answer. Data that does not
 //! fit into 1,400 bytes is dropped without a sign.
 
-use super::gamespy::{Keys, answered_id, asked_id, is_list, keys};
+use super::gamespy::{Keys, answered_id, asked_id, begins_with_key, is_legible, is_list, keys};
 use super::other::unknown;
 use super::prelude::*;
 
@@ -227,8 +227,9 @@ static MESSAGES: [Message; 3] = [
         0,
         &[
             Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
-            Form::of(b"\x00").when(is_table).known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).awaited(),
+            Form::of(b"\x00").when(|p| is_table(p) || begins_with_key(p) && p.ends_with(&[0])).known(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
+            Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p)).awaited(),
         ],
     )
     .keyed(answered_id),

@@ -12,7 +12,7 @@
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
-use super::gamespy::{Keys, answered_id, asked_id, is_list, keys, word_at};
+use super::gamespy::{Keys, answered_id, asked_id, is_legible, is_list, keys, word_at};
 use super::other::unknown;
 use super::prelude::*;
 use crate::capture::Time;
@@ -347,7 +347,8 @@ static MESSAGES: [Message; 7] = [
         SHAKE,
         &[
             Form::of(b"\x09").long(7, usize::MAX).when(is_challenge).level(Level::Low),
-            Form::of(b"\x09").long(5, usize::MAX).awaited(),
+            Form::of(b"\x09").long(5, usize::MAX).asked(),
+            Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
         ],
     )
     .keyed(answered_id),
@@ -381,7 +382,8 @@ static MESSAGES: [Message; 7] = [
         &[
             Form::of(b"\x00").and(5, b"splitnum\x00"),
             Form::of(b"\x00").when(is_list).known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_full).awaited(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_full).asked(),
+            Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
         ],
     )
     .keyed(answered_id)
@@ -391,7 +393,8 @@ static MESSAGES: [Message; 7] = [
         STAT,
         &[
             Form::of(b"\x00").when(is_whole_basic).known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_basic).awaited(),
+            Form::of(b"\x00").long(5, usize::MAX).when(is_basic).asked(),
+            Form::of(b"\x00").when(|p| is_basic(p) && is_legible(p)).awaited(),
         ],
     )
     .keyed(answered_id),
@@ -675,6 +678,10 @@ fn is_challenge(p: &[u8]) -> bool {
     let digits = digits.strip_prefix(b"-").unwrap_or(digits);
     let ended = text.get(text.len().saturating_sub(1)..) == Some(&[0]);
     ended && (1..=10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+}
+/// Whether a number stands at the end, as in an answer whose id Minecraft has made longer.
+fn ends_in_digits(p: &[u8]) -> bool {
+    p.iter().rev().find(|b| **b != 0).is_some_and(u8::is_ascii_digit)
 }
 /// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {

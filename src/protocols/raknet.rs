@@ -269,12 +269,8 @@ impl Protocol for Raknet {
         fragment: None,
         joining: None,
         steps: &[
-            StepInfo { many: true, once: true, ..StepInfo::keyed("ping", 16, PINGED) },
-            StepInfo {
-                many: true,
-                once: true,
-                ..StepInfo::keyed("ping", 16, StepRules { unanswered: None, ..PINGED })
-            },
+            StepInfo { once: true, ..StepInfo::keyed("ping", 16, PINGED) },
+            StepInfo { once: true, ..StepInfo::keyed("ping", 16, StepRules { unanswered: None, ..PINGED }) },
         ],
         window_ms: 2000,
         ends: &PING_ENDS,

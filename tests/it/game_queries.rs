@@ -93,7 +93,10 @@ fn what_looks_only_vaguely_like_an_answer_is_one_where_a_request_is_open() {
 fn a_copy_of_an_answer_is_known_by_its_bytes() {
     let plain = FR.replace("'splitnum' 00 80 00", "").replace("01 'player_' 00 00 'Ann' 00 00 00 02 00", "");
     let whole = "fefd00 01020304 0091295b ffffff00";
+    let (sections, three) =
+        ("fefd00 'CORX' ffffff", format!("{} {}", LIST.replace("CORY", "CORX"), &TWO[9..]));
     let copied = [
+        (sections, three.as_str(), "GS2-TXN-004"),
         (BS, BR, "GS3-TXN-004"),
         (whole, &plain, "GS3-TXN-004"),
         (TABLES, TWO, "GS2-TXN-004"),
@@ -103,6 +106,71 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
         let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
         assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
     }
+}
+
+#[test]
+fn game_traffic_is_no_damaged_answer_while_a_request_is_open() {
+    // RakNet's connected ping, a frame, and bytes that begin like text or a number.
+    let traffic =
+        ["00 62092e014a42e64b", "00 8d53f1c2 91b4e3f0", "09 cee37f9f 700178421e19704d", "5c 7ccd9bbe4e1e95"];
+    let asks = [
+        ["fefd09 01020304", HR],
+        ["fefd00 'CORY' ff0000", LIST],
+        [r"'\status\'", r"'\numplayers\1\queryid\7.1\final\'"],
+    ];
+    for [ask, answer] in asks {
+        for packet in traffic {
+            let heard = hear(&[c(0, ask), s(MS, answer), c(S, ask), s(S + MS, packet)]);
+            let its: Vec<_> = rules(&heard).into_iter().filter(|rule| !rule.starts_with("GEN")).collect();
+            assert!(its.len() == 1 && its[0].ends_with("TXN-002"), "{ask} {packet}: {its:?}");
+            let heard = hear(&[c(0, ask), s(MS, answer), c(S, packet), c(2 * S, ask), s(2 * S + MS, answer)]);
+            assert_eq!(
+                (heard.frame(4).message, heard.frame(4).rules()),
+                ("unknown", vec![]),
+                "{ask} {packet}"
+            );
+        }
+    }
+    // With the id of the request, or with a number at the end, it is an answer.
+    let damaged =
+        [("00 01020304 9d53f1c2", "GS3-SPL-001"), ("09 81efbfbd 020304 '9513307' 00", "GS3-TXN-007")];
+    for (answer, rule) in damaged {
+        let ask = if answer.starts_with("00") { FS } else { "fefd09 81020304" };
+        let heard = hear(&[c(0, HS), s(MS, HR), c(S, ask), s(S + MS, answer)]);
+        assert!(rules(&heard).contains(&rule), "{answer}: {:?}", rules(&heard));
+    }
+}
+
+#[test]
+fn who_asks_again_after_the_window_has_not_sent_the_same_request_twice() {
+    let polls = [("fefd00 01020304 ffffff01", FR, "GS3-TXN-002"), (KEYS, LIST, "GS2-TXN-002")];
+    for (ask, answer, rule) in polls {
+        let heard = hear(&[c(0, ask), c(5 * S, ask), s(5 * S + 20 * MS, answer)]);
+        assert!(rules(&heard).contains(&rule), "{ask}");
+        let answered: Vec<_> =
+            heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_time)).collect();
+        assert_eq!(answered, [(3, Some(20 * MS)), (2, None)], "{ask}");
+        // Inside the window it is the same request.
+        let heard = hear(&[c(0, ask), c(S, ask), s(S + 20 * MS, answer)]);
+        assert_eq!(heard.exchanges.len(), 1, "{ask}");
+    }
+}
+
+#[test]
+fn players_that_come_with_the_old_form_of_info_are_no_copy_of_those_before() {
+    let (info, old) = (
+        "ffffffff 'TSource Engine Query' 00",
+        "ffffffff 'm10.0.0.1:27015' 00 'A' 00 'b' 00 'c' 00 'd' 00 01 08 2f 'dl' 00 01 00 00",
+    );
+    let new = "ffffffff 49 30 'A' 00 'b' 00 'c' 00 'd' 00 0a00 01 08 00 'dl' 00 01 '1' 00 80 8769";
+    let (players, list) = ("ffffffff 55 c3192a4b", "ffffffff 44 01 00 'n' 00 01000000 00007042");
+    let shots =
+        [c(0, players), s(MS, list), c(S, info), s(S + MS, old), s(S + 2 * MS, list), s(S + 3 * MS, new)];
+    let heard = hear(&shots);
+    assert!(!rules(&heard).contains(&"A2S-TXN-005"), "{:?}", rules(&heard));
+    // What comes again after its own request is a copy.
+    let shots = [c(0, info), s(MS, old), c(S, players), s(S + MS, list), s(S + 2 * MS, list)];
+    assert!(rules(&hear(&shots)).contains(&"A2S-TXN-005"));
 }
 
 /// The same frames as a capture with that snap length holds them.

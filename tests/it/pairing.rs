@@ -10,7 +10,7 @@ use qdissect::exchange::{Exchange, Lack, Outcome, Pairing};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::Totals;
-use qdissect::rule::hex;
+use qdissect::rule::{Severity, hex};
 
 /// The answer to another poll of Satisfactory.
 const OTHER: &str =
@@ -229,6 +229,33 @@ fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
     let unicast = shot(START, client, host(20), &hex(&format!("01 {:016x} {magic} 0000000000000002", 1)));
     let (heard, _) = play(&[unicast, pong(MS, 21, 1), clock(60 * S)]);
     assert!(heard.findings().any(|f| f.rule.id == "GEN-006"), "{heard:#?}");
+}
+
+#[test]
+fn what_is_asked_of_a_whole_network_is_answered_by_its_hosts_in_every_protocol() {
+    let (info, plain) = ("ffffffff 'TSource Engine Query' 00", "ffffffff 'getinfo'");
+    let a2s = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
+    let quake = |challenge: &str| {
+        format!(r"ffffffff 'infoResponse' 0a '{challenge}\hostname\Lab\mapname\m\sv_maxclients\8'")
+    };
+    let status = r"'\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'";
+    let polls = [
+        (info, a2s.to_owned()),
+        (plain, quake("")),
+        ("ffffffff 'getinfo abc'", quake(r"\challenge\abc")),
+        (r"'\status\'", status.to_owned()),
+    ];
+    for (ask, answer) in polls {
+        let asks = |at| shot(START + at, CLIENTS[0], ([255; 4], 27960), &hex(ask));
+        let answers = |at, n| shot(START + at, ([192, 0, 2, n], 27960), CLIENTS[0], &hex(&answer));
+        let polls = (0..4).flat_map(|n| [asks(n * S), answers(n * S + MS, 21), answers(n * S + 2 * MS, 22)]);
+        let silence = [asks(60 * S), asks(62 * S), asks(64 * S), clock(120 * S)];
+        let (heard, totals) = play(&polls.chain(silence).collect::<Vec<_>>());
+        let wrong: Vec<_> =
+            heard.findings().filter(|f| f.severity > Severity::Note).map(|f| f.rule.id).collect();
+        assert_eq!((wrong, totals.answered), (vec![], 4), "{ask}");
+        assert!(heard.exchanges[..4].iter().all(|(e, _)| e.response_frames().len() == 2), "{ask}");
+    }
 }
 
 #[test]

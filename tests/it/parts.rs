@@ -156,6 +156,36 @@ fn an_answer_without_end_goes_on_until_another_request_is_open() {
 }
 
 #[test]
+fn what_continues_an_answer_does_not_answer_a_request_given_up_before() {
+    const RULES: &str = "79000000 01";
+    let part = |ms, key: &str| s(ms, &format!("80000000 01 02 '{key}' 00 00"));
+    let shots = [c(0, RULES), c(5_000, RULES), part(5_001, "a"), part(5_002, "b"), part(5_003, "c")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![]), (2, vec![3, 4, 5])]);
+    // Of two requests at once, each has an answer.
+    let shots = [c(0, RULES), c(100, RULES), part(101, "a"), part(102, "b"), part(103, "c")];
+    assert_eq!(listed(&hear(&shots)), [(1, vec![3]), (2, vec![4, 5])]);
+}
+
+#[test]
+fn answers_without_end_leave_room_for_the_parts_of_others() {
+    let of = |port: u16, mut shot: Shot, at: usize| {
+        shot.bytes[at..at + 2].copy_from_slice(&port.to_be_bytes());
+        shot
+    };
+    let part = |ms, text: &str| s(ms, &format!(r"'\a\b\queryid\{text}'"));
+    let many = (0..100).flat_map(|n| {
+        let answer = |after, key: &str| s(20 * n + after, &format!("80000000 01 02 '{key}' 00 00"));
+        let port = 20_000 + n as u16;
+        [of(port, c(20 * n, "79000000 01"), 34), of(port, answer(1, "a"), 36), of(port, answer(2, "b"), 36)]
+    });
+    let last = [c(2_000, r"'\status\'"), part(2_001, "7.1"), part(2_002, r"7.2\final\")];
+    let heard = hear(&many.chain(last).collect::<Vec<_>>());
+    let listed = listed(&heard);
+    assert!(listed.iter().all(|(_, frames)| frames.len() == 2), "{listed:?}");
+    assert_eq!(listed.len(), 101);
+}
+
+#[test]
 fn one_request_may_ask_for_two_answers_without_end() {
     let shots = [
         c(0, "79000000 03"),
