@@ -141,6 +141,30 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     }
 }
 
+/// What is bounded by a budget, and counts what it forgets.
+pub trait Forgets: From<Budget> {
+    /// Number of entries forgotten so far for lack of room.
+    fn forgotten(&self) -> u64;
+}
+
+impl Forgets for () {
+    fn forgotten(&self) -> u64 {
+        0
+    }
+}
+
+impl<A: Forgets, B: Forgets> Forgets for (A, B) {
+    fn forgotten(&self) -> u64 {
+        self.0.forgotten().saturating_add(self.1.forgotten())
+    }
+}
+
+impl<A: Forgets, B: Forgets> From<Budget> for (A, B) {
+    fn from(budget: Budget) -> Self {
+        (budget.into(), budget.into())
+    }
+}
+
 /// The same, with its bound for 64 MiB in its type.
 #[derive(Debug)]
 pub struct Limited<K, V, const MOST: usize>(Bounded<K, V>);
@@ -148,6 +172,12 @@ pub struct Limited<K, V, const MOST: usize>(Bounded<K, V>);
 impl<K: Copy + Eq + Hash, V, const MOST: usize> From<Budget> for Limited<K, V, MOST> {
     fn from(budget: Budget) -> Self {
         Limited(Bounded::new(budget.of(MOST)))
+    }
+}
+
+impl<K: Copy + Eq + Hash, V, const MOST: usize> Forgets for Limited<K, V, MOST> {
+    fn forgotten(&self) -> u64 {
+        self.0.forgotten()
     }
 }
 
@@ -187,9 +217,10 @@ impl<const N: usize> Asking<N> {
         let oldest = times.last_mut().and_then(|latest| latest.replace(now));
         oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
     }
+}
 
-    /// Addresses forgotten so far.
-    pub fn forgotten(&self) -> u64 {
+impl<const N: usize> Forgets for Asking<N> {
+    fn forgotten(&self) -> u64 {
         self.0.forgotten()
     }
 }

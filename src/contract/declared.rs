@@ -2,7 +2,8 @@
 //! functions.
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
-use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
+use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
+use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};
@@ -296,7 +297,7 @@ pub struct Ask<'a> {
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
     /// The state of its cross-packet rules, which is bounded.
-    type Memory: From<Budget>;
+    type Memory: Forgets;
     /// Everything static.
     const INFO: Info;
     /// Marks of colours in what its messages say about their server.
@@ -321,11 +322,6 @@ pub trait Protocol {
 
     /// Decodes a datagram into a sink, and writes what it says about its server into [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
-
-    /// Number of entries that the memory has forgotten for lack of room.
-    fn forgotten(_memory: &Self::Memory) -> u64 {
-        0
-    }
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
     fn ask(_: &Ask<'_>) -> Option<Vec<u8>> {

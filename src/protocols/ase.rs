@@ -385,10 +385,6 @@ impl Protocol for Ase {
         }
     }
 
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
-    }
-
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asked = matches!(seen.pairing, Pairing::Asked { .. });
         if asked && memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) {

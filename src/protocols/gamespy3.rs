@@ -414,7 +414,8 @@ const ANSWERED: StepRules = StepRules {
 pub struct Gamespy3;
 
 impl Protocol for Gamespy3 {
-    type Memory = Memory;
+    /// The challenges that servers issued to clients, and stat requests, by exchange.
+    type Memory = (Limited<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Limited<u64, Stat, MAX_STATS>);
 
     const COLOURS: Option<Colours> = Some(Colours::Sections);
 
@@ -524,11 +525,7 @@ impl Protocol for Gamespy3 {
         }
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.handshakes.forgotten().saturating_add(memory.stats.forgotten())
-    }
-
-    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
@@ -540,15 +537,15 @@ impl Protocol for Gamespy3 {
                 let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
                 if value.is_some() || cut {
-                    let before = memory.handshakes.get(&ends).and_then(|shaken| shaken.value);
+                    let before = handshakes.get(&ends).and_then(|shaken| shaken.value);
                     let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
-                    memory.handshakes.insert(ends, shaken);
+                    handshakes.insert(ends, shaken);
                 }
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
                 let cut_off = seen.datagram.cut > 0 && word_at(request, 7).is_none();
-                let proof = match memory.handshakes.get_mut(&ends) {
+                let proof = match handshakes.get_mut(&ends) {
                     _ if cut_off => Proof::Right,
                     Some(Handshake { value: None, .. }) => Proof::Right,
                     Some(shaken) if shaken.value != Some(0) => shaken.judge(request, now, raised),
@@ -556,17 +553,17 @@ impl Protocol for Gamespy3 {
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
                 };
-                memory.stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
+                stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
                 let again = answer.second && answer.alike && seen.datagram.cut == 0;
-                let part = seen.probe.part.zip(memory.stats.get_mut(&answer.exchange));
+                let part = seen.probe.part.zip(stats.get_mut(&answer.exchange));
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
                 if again && contradicts != Some(false) {
                     raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
-                match memory.stats.get(&answer.exchange).map(|stat| stat.proof) {
+                match stats.get(&answer.exchange).map(|stat| stat.proof) {
                     Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
                     Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}
@@ -577,16 +574,9 @@ impl Protocol for Gamespy3 {
     }
 }
 
-/// The challenges that servers issued to clients, and stat requests, by exchange.
-#[derive(Debug)]
-pub struct Memory {
-    handshakes: Bounded<(Endpoint, Endpoint), Handshake>,
-    stats: Bounded<u64, Stat>,
-}
-
 /// A stat request, and the parts of its answer that have come.
 #[derive(Clone, Copy, Debug)]
-struct Stat {
+pub struct Stat {
     proof: Proof,
     /// Numbers of the parts, one bit each.
     numbers: u32,
@@ -605,15 +595,6 @@ impl Stat {
     }
 }
 
-impl From<Budget> for Memory {
-    fn from(budget: Budget) -> Memory {
-        Memory {
-            handshakes: Bounded::new(budget.of(MAX_HANDSHAKES)),
-            stats: Bounded::new(budget.of(MAX_STATS)),
-        }
-    }
-}
-
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug)]
 enum Proof {
@@ -625,8 +606,9 @@ enum Proof {
     Wrong,
 }
 
+/// A challenge that a server issued to a client.
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+pub struct Handshake {
     /// `None` where the capture cut it.
     value: Option<i32>,
     /// The value before it, which the library still takes.

@@ -2,6 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+use crate::bounded::Forgets;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, StepInfo, StepRules,
@@ -36,7 +37,7 @@ macro_rules! registry {
         impl Memories {
             /// Number of entries that all memories have forgotten.
             pub fn forgotten(&self) -> u64 {
-                0 $(+ $file::$Proto::forgotten(&self.$file))*
+                0 $(+ self.$file.forgotten())*
             }
         }
 

@@ -409,7 +409,8 @@ const RULES_OF_STEPS: StepRules = StepRules {
 pub struct Quake3;
 
 impl Protocol for Quake3 {
-    type Memory = Memory;
+    /// The recent requests and answers of client addresses.
+    type Memory = Limited<(Endpoint, Endpoint), Client, MAX_CLIENTS>;
 
     const COLOURS: Option<Colours> = Some(Colours::Carets);
 
@@ -502,11 +503,7 @@ impl Protocol for Quake3 {
         }
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.clients.forgotten()
-    }
-
-    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    fn observe(clients: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asks = matches!(
             (seen.probe.message, seen.pairing),
             (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. })
@@ -518,7 +515,7 @@ impl Protocol for Quake3 {
         if !asks && !answers {
             return; // nearly all packets are the game's
         }
-        let client = memory.clients.get_or_insert((seen.server, seen.client.host()), Client::default());
+        let client = clients.get_or_insert((seen.server, seen.client.host()), Client::default());
         let now = seen.datagram.time;
         if asks && client.drops(now) {
             raised.add(&TXN_008);
@@ -529,20 +526,9 @@ impl Protocol for Quake3 {
     }
 }
 
-/// The recent requests and answers of client addresses.
-#[derive(Debug)]
-pub struct Memory {
-    clients: Bounded<(Endpoint, Endpoint), Client>,
-}
-
-impl From<Budget> for Memory {
-    fn from(budget: Budget) -> Memory {
-        Memory { clients: Bounded::new(budget.of(MAX_CLIENTS)) }
-    }
-}
-
+/// The recent requests and answers of a client address.
 #[derive(Clone, Copy, Debug, Default)]
-struct Client {
+pub struct Client {
     /// The fill level of the token bucket of its requests, and the time of that level.
     requests: u8,
     since: Option<Time>,

@@ -400,10 +400,6 @@ impl Protocol for Samp {
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
 
-    fn forgotten(refused: &Self::Memory) -> u64 {
-        refused.forgotten()
-    }
-
     fn observe(refused: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let p = seen.datagram.payload;
         let named = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));

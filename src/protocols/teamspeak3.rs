@@ -134,10 +134,6 @@ impl Protocol for Teamspeak3 {
         c.ignored(&STEP_DATA)
     }
 
-    fn forgotten(begun: &Self::Memory) -> u64 {
-        begun.forgotten()
-    }
-
     fn observe(begun: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let (ends, d) = ((seen.client, seen.server), seen.datagram);
         match (seen.probe.message, step(d.payload, seen.probe.message)) {

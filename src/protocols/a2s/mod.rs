@@ -398,10 +398,6 @@ impl Protocol for A2s {
         }
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.forgotten()
-    }
-
     fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         memory.observe(seen, raised);
     }
@@ -709,14 +705,15 @@ struct Challenge {
     time: Time,
 }
 
-impl Memory {
-    /// Number of entries forgotten because the tables were full.
-    pub(super) fn forgotten(&self) -> u64 {
+impl Forgets for Memory {
+    fn forgotten(&self) -> u64 {
         let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
         let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
         asked.saturating_add(answered)
     }
+}
 
+impl Memory {
     pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         if let (Some(Piece { split, .. }), Pairing::Answered(_)) = (seen.piece, seen.pairing)
             && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)

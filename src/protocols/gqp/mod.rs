@@ -219,10 +219,6 @@ impl Protocol for Gqp {
         message::decode(c, cx)
     }
 
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
-    }
-
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let commands: &[&[u8]] = &[b"identify\x04", b"extensions\x04", b"echo\x1equery\x04"];
         let wanted = if ask.all { commands } else { commands.get(..1)? };
@@ -421,13 +417,15 @@ impl From<Budget> for Memory {
     }
 }
 
-impl Memory {
-    /// Number of entries forgotten because the tables were full. Requests count only if they were answered afterwards.
-    pub fn forgotten(&self) -> u64 {
+impl Forgets for Memory {
+    /// Requests count only if they were answered afterwards.
+    fn forgotten(&self) -> u64 {
         let logins = self.logins.forgotten().saturating_add(self.owners.forgotten());
         logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
     }
+}
 
+impl Memory {
     /// Counts entries that could not be compared.
     fn count_beyond(&mut self, count: usize) {
         self.beyond = self.beyond.saturating_add(count as u64);

@@ -140,10 +140,6 @@ impl Protocol for Satisfactory {
         }
     }
 
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
-    }
-
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let poll = || [&[0xd5, 0xf6, 0, 1][..], &ask.random.to_le_bytes(), &[1]].concat();
         (ask.answered == 0).then(poll)

@@ -232,14 +232,17 @@ impl From<Budget> for Memory {
     }
 }
 
+impl Forgets for Memory {
+    /// Tokens count, too, that were not searched because that takes too long.
+    fn forgotten(&self) -> u64 {
+        let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
+        self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
+    }
+}
+
 impl Memory {
     fn key(&self, server: Endpoint, token: u32) -> u64 {
         self.hasher.hash_one((server, token))
-    }
-    /// Number of tokens that were forgotten because the table was full, or not searched because that takes too long.
-    pub fn forgotten(&self) -> u64 {
-        let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
-        self.issued.forgotten().saturating_add(self.suspect.forgotten()).saturating_add(unsearched)
     }
     /// Asks for the place of the token that an answer issues.
     #[inline(always)]

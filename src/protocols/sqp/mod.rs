@@ -163,10 +163,6 @@ impl Protocol for Sqp {
         packet(c, cx)
     }
 
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
-    }
-
     /// The challenge, then ServerInfo. With `all`, each chunk is requested in a query of its own, because some servers answer
     /// only one, and after a challenge of its own, because most of them take a token only once.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
