@@ -112,15 +112,11 @@ pub(super) fn is_list(p: &[u8]) -> bool {
     p.ends_with(&[0, 0]) && named() && key() != b"splitnum"
 }
 
-/// Reads a big-endian 32-bit number at an offset.
-pub(super) fn word_at(p: &[u8], at: usize) -> Option<u32> {
-    p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
-}
 /// The request id in a request.
 pub(super) fn asked_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 3).map(u64::from)
+    read_at(p, 3, be_u32).map(u64::from)
 }
 /// The request id in an answer.
 pub(super) fn answered_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 1).map(u64::from)
+    read_at(p, 1, be_u32).map(u64::from)
 }

@@ -409,10 +409,9 @@ fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> 
     if asked & 1 != 0 && !keys(c, &KEYS_AND_VALUES, strict)? {
         return Ok(());
     }
-    let rule = if full { &RSP_001 } else { &TAB_001 };
     for (bit, table) in [(2, &OF_PLAYERS), (4, &OF_TEAMS)] {
         if asked & bit != 0 {
-            c.group(table.group, |c| rows(c, table, rule))?;
+            c.group(table.group, |c| rows(c, table))?;
         }
     }
     Ok(())
@@ -433,32 +432,28 @@ fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fa
 }
 
 /// Reads the content of a table.
-fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule) -> Result<(), Fault> {
+fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table) -> Result<(), Fault> {
     let count = c.field(of.count, be_u16)?;
     let mut width = 0u16;
     let any = !c.skip(b"\0");
     c.groups([of.fields, of.field], any, |c| {
-        let name = word(c, of.name, rule)?;
+        let name = word(c, of.name)?;
         let whole = !c.may_go_on();
         c.check(&TAB_002, || !whole || name.0.ends_with(of.ending));
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;
     let count = if width == 0 { 0 } else { count };
-    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value, rule).map(drop);
+    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value).map(drop);
     let record = |c: &mut Cursor<'_, '_, S>| c.list(of.record, |_, done| done < width, value).map(drop);
     c.list(of.records, |_, done| done < count, record).map(drop)
 }
 
 /// Reads a text with its terminating zero, which must be present.
-fn word<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    field: &'static Field,
-    rule: &'static Rule,
-) -> Result<Str<'a>, Fault> {
+fn word<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
     if c.rest().is_empty() {
         c.about(Some(field));
-        return Err(c.short(rule));
+        return Err(c.ended_early());
     }
-    c.ended(field, b"\0", rule)
+    c.ended(field, b"\0")
 }

@@ -12,7 +12,7 @@
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
-use super::gamespy::{Keys, answered_id, asked_id, is_list, keys, word_at};
+use super::gamespy::{Keys, answered_id, asked_id, is_list, keys};
 use super::other::unknown;
 use super::prelude::*;
 use crate::capture::Time;
@@ -544,7 +544,7 @@ impl Protocol for Gamespy3 {
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
-                let cut_off = seen.datagram.cut > 0 && word_at(request, 7).is_none();
+                let cut_off = seen.datagram.cut > 0 && read_at(request, 7, be_u32).is_none();
                 let proof = match handshakes.get_mut(&ends) {
                     _ if cut_off => Proof::Right,
                     Some(Handshake { value: None, .. }) => Proof::Right,
@@ -620,7 +620,7 @@ pub struct Handshake {
 impl Handshake {
     /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
     fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
-        let word = word_at(request, 7).map(|word| word as i32);
+        let word = read_at(request, 7, be_u32).map(|word| word as i32);
         if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
@@ -661,7 +661,7 @@ fn is_challenge(p: &[u8]) -> bool {
 /// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {
     let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
-    word_at(p, 7).filter(|_| !selects).map(|word| word as i32)
+    read_at(p, 7, be_u32).filter(|_| !selects).map(|word| word as i32)
 }
 /// In the state of a stat request: its answer may come in parts.
 const SPLITS: u32 = 1 << 8;
@@ -672,7 +672,7 @@ const CARRIES: u32 = 1 << 9;
 /// The state of a stat request: its options in the low byte, the three flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
     let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
-    let selector = selector.and_then(|at| word_at(p, at));
+    let selector = selector.and_then(|at| read_at(p, at, be_u32));
     let options = selector.unwrap_or(0) & 0xff;
     let splits = selector.is_some_and(|all| all == 0 || all & 1 == 1);
     let whole = selector.is_some() && options == 2;
@@ -818,8 +818,8 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&COLUMN_ENDS);
     let count = c.field(&PLAYER_COUNT, be_u16)?;
     c.times([&PLAYERS, &PLAYER], count, |c| {
-        c.ended(&NAME, b"\0", &COL_001)?;
-        c.ended(&STEAM_ID, b"\0", &COL_001)?;
+        c.ended(&NAME, b"\0")?;
+        c.ended(&STEAM_ID, b"\0")?;
         c.field(&PING, be_u16).map(drop)
     })?;
     c.ignored(&IGNORED)
@@ -909,9 +909,9 @@ fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<
     unnumbered(c, asked, SPLITS | CARRIES);
     c.ends(&BASIC_ENDS);
     for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
-        c.ended(field, b"\0", &BAS_001)?;
+        c.ended(field, b"\0")?;
     }
     c.field(&HOSTPORT, le_u16)?;
-    c.ended(&HOSTIP, b"\0", &BAS_001)?;
+    c.ended(&HOSTIP, b"\0")?;
     c.ignored(&IGNORED)
 }

@@ -701,7 +701,7 @@ fn response<S: FieldSink>(
     ];
     let begun = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
     let found = WORDS.iter().find(begun).filter(|(word, _)| c.rest().len() >= word.len());
-    let Some(&(word, family)) = found else { return Err(c.short(&RSP_001)) };
+    let Some(&(word, family)) = found else { return Err(c.ended_early()) };
     c.words(&WORD, text(word.len()))?;
     let dialect = match (family, prefix) {
         (0, _) if moved => 4,
@@ -710,7 +710,7 @@ fn response<S: FieldSink>(
     };
     c.derived(&DIALECT, Value::Named(dialect as u32, DIALECTS.get(dialect).copied()));
     if family != QUAKEWORLD {
-        c.expect(b"\n", &RSP_001)?;
+        c.expect(b"\n")?;
     }
     if word == b"info" {
         return quake2_info(c);

@@ -520,13 +520,13 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
             Read::Teams => {
                 let more = |c: &Cursor<'_, '_, S>, _| c.rest().first().is_some_and(|id| *id != 255);
                 c.list(field, more, |c| c.group(&TEAM, team))?;
-                c.expect(END_OF_TEAMS, &RSP_002).map(|()| 0)?
+                c.expect(END_OF_TEAMS).map(|()| 0)?
             }
             Read::Clients => {
                 let more =
                     |c: &Cursor<'_, '_, S>, _| !c.rest().is_empty() && !c.rest().starts_with(END_OF_CLIENTS);
                 c.list(field, more, |c| c.group(&CLIENT, |c| fields(c, version, CLIENT_LAYOUT)))?;
-                c.expect(END_OF_CLIENTS, &RSP_002).map(|()| 0)?
+                c.expect(END_OF_CLIENTS).map(|()| 0)?
             }
         };
         if *field == NUM_CLIENTS {
@@ -542,7 +542,7 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
 fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let text = c.fact(field, until(b"\0"))?;
     c.check(&STR_001, || text.is_utf8());
-    c.expect(b"\0", &RSP_002)
+    c.expect(b"\0")
 }
 
 fn platform<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
