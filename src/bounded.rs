@@ -1,7 +1,7 @@
 //! Maps that forget their oldest entries.
 
 use crate::buckets::Buckets;
-use crate::budget::Budget;
+use crate::budget::{Budget, Forgets};
 use crate::capture::Time;
 use crate::net::Endpoint;
 use hashbrown::DefaultHashBuilder;
@@ -138,30 +138,6 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// Entries forgotten so far.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
-    }
-}
-
-/// What is bounded by a budget, and counts what it forgets.
-pub trait Forgets: From<Budget> {
-    /// Number of entries forgotten so far for lack of room.
-    fn forgotten(&self) -> u64;
-}
-
-impl Forgets for () {
-    fn forgotten(&self) -> u64 {
-        0
-    }
-}
-
-impl<A: Forgets, B: Forgets> Forgets for (A, B) {
-    fn forgotten(&self) -> u64 {
-        self.0.forgotten().saturating_add(self.1.forgotten())
-    }
-}
-
-impl<A: Forgets, B: Forgets> From<Budget> for (A, B) {
-    fn from(budget: Budget) -> Self {
-        (budget.into(), budget.into())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
-use crate::bounded::Forgets;
+use crate::budget::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};
@@ -242,6 +242,34 @@ pub struct Info {
 }
 
 impl Info {
+    /// A protocol with that name, that title for people, that specification and those rules for the ends of a datagram. Nothing else
+    /// is declared; an answer is in time within two seconds.
+    pub const fn of(
+        name: &'static str,
+        title: &'static str,
+        spec: &'static str,
+        ends: &'static Ends,
+    ) -> Info {
+        Info {
+            name,
+            title,
+            ports: &[],
+            spec,
+            first: &[],
+            messages: &[],
+            fragment: None,
+            joining: None,
+            steps: &[],
+            window_ms: 2000,
+            ends,
+            fields: &[],
+            rules: &[],
+            exchange_rules: &[],
+            causes: &[],
+            samples: &[],
+        }
+    }
+
     /// Whether breaking `cause` causes `symptom`, which then is not counted.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         let itself = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;

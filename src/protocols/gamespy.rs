@@ -1,6 +1,7 @@
 //! Code shared by GameSpy's queries: the keys and values that describe a server, and the request ids of versions 2 and 3.
 
 use super::prelude::*;
+use crate::contract::KeyOf;
 
 /// The fields of a list of zero-terminated keys and values, and the rules that it may break.
 #[derive(Debug)]
@@ -112,11 +113,6 @@ pub(super) fn is_list(p: &[u8]) -> bool {
     p.ends_with(&[0, 0]) && named() && key() != b"splitnum"
 }
 
-/// The request id in a request.
-pub(super) fn asked_id(p: &[u8]) -> Option<u64> {
-    read_at(p, 3, be_u32).map(u64::from)
-}
-/// The request id in an answer.
-pub(super) fn answered_id(p: &[u8]) -> Option<u64> {
-    read_at(p, 1, be_u32).map(u64::from)
-}
+/// The request id in a request, and in an answer.
+pub(super) const ASKED_ID: KeyOf = number_at::<3, 4>;
+pub(super) const ANSWERED_ID: KeyOf = number_at::<1, 4>;

@@ -2,7 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use crate::bounded::Forgets;
+use crate::budget::Forgets;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, StepInfo, StepRules,
@@ -14,6 +14,7 @@ use crate::rule::Rule;
 mod gamespy;
 mod other;
 mod prelude;
+mod sources;
 
 macro_rules! registry {
     ($($file:ident::$Proto:ident),* $(,)?) => {

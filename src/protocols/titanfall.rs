@@ -266,12 +266,9 @@ rules! {
     }
 }
 
-static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_002);
-static HEADER_ENDS: Ends = ends(&RSP_001, &RSP_001);
-static BODY_ENDS: Ends = ends(&RSP_002, &RSP_003);
-const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
+static REQUEST_ENDS: Ends = Ends::new(&REQ_002, &REQ_002, &SURPLUS);
+static HEADER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
+static BODY_ENDS: Ends = Ends::new(&RSP_002, &RSP_003, &SURPLUS);
 
 const ASKS: &[u8] = b"\xff\xff\xff\xff\x4d";
 const ANSWERS: &[u8] = b"\xff\xff\xff\xff\x4e";
@@ -319,14 +316,8 @@ impl Protocol for Titanfall {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "titanfall",
-        title: "Titanfall 2 and Apex server info",
         ports: &[37015, 37005],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo::ordered(
             "info",
             StepRules {
@@ -338,7 +329,6 @@ impl Protocol for Titanfall {
             },
         )],
         window_ms: 1000,
-        ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -354,6 +344,7 @@ impl Protocol for Titanfall {
                    07000000 0200 0100 00*8"),
             ]),
         ],
+        ..Info::of("titanfall", "Titanfall 2 and Apex server info", SPEC, &REQUEST_ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {

@@ -2,15 +2,13 @@
 
 use crate::decode::zero_ended;
 use crate::protocols::prelude::*;
+use crate::protocols::sources::gamedig;
 use nom::Parser;
 use nom::combinator::{cond, verify};
 
 pub(super) const SPEC: &str = "https://developer.valvesoftware.com/wiki/Server_queries";
 const fn vdc(section: &'static str) -> Cite {
     Cite { doc: "Valve Developer Community, Server queries", section, url: SPEC }
-}
-const fn gamedig(section: &'static str) -> Cite {
-    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
 }
 const fn xpaw(section: &'static str) -> Cite {
     Cite { doc: "PHP-Source-Query", section, url: "https://github.com/xPaw/PHP-Source-Query" }
@@ -386,10 +384,6 @@ fields! {
     SURPLUS = "surplus": Bytes;
 }
 
-pub(super) const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
-
 // --- Answers
 
 fields! {
@@ -499,9 +493,9 @@ fields! {
     VALUE = "rules[].value": Text;
 }
 
-pub(super) static INFO_ENDS: Ends = ends(&INF_001, &RSP_001);
-static PLAYER_ENDS: Ends = ends(&PLY_001, &RSP_001);
-static RULE_ENDS: Ends = ends(&RUL_001, &RSP_001);
+pub(super) static INFO_ENDS: Ends = Ends::new(&INF_001, &RSP_001, &SURPLUS);
+static PLAYER_ENDS: Ends = Ends::new(&PLY_001, &RSP_001, &SURPLUS);
+static RULE_ENDS: Ends = Ends::new(&RUL_001, &RSP_001, &SURPLUS);
 
 /// The fields that the bits of the extra data flag announce, in wire order.
 const EXTRA: [(u8, &Field); 6] = [

@@ -198,8 +198,8 @@ const fn step(name: &'static str, unanswered: &'static Rule) -> StepInfo {
     StepInfo { carries: CARRIES, ..StepInfo::ordered(name, rules) }
 }
 
-static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_003);
-static CHALLENGE_ENDS: Ends = ends(&CHL_001, &CHL_002);
+static REQUEST_ENDS: Ends = Ends::new(&REQ_002, &REQ_003, &SURPLUS);
+static CHALLENGE_ENDS: Ends = Ends::new(&CHL_001, &CHL_002, &SURPLUS);
 static JOINING: Joining = Joining {
     layouts: &LAYOUTS,
     read: read_part,
@@ -216,13 +216,8 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
-        name: "a2s",
-        title: "Valve A2S",
         ports: &[27015, 27016],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
         joining: Some(&JOINING),
         steps: &[
             step("info", &TXN_002),
@@ -232,7 +227,6 @@ impl Protocol for A2s {
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
-        ends: &REQUEST_ENDS,
         fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -255,6 +249,7 @@ impl Protocol for A2s {
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
         ],
+        ..Info::of("a2s", "Valve A2S", SPEC, &REQUEST_ENDS)
     };
 
     #[inline]

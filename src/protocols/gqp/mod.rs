@@ -133,10 +133,7 @@ impl Protocol for Gqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
-        name: "gqp",
-        title: "Gameserver Query Protocol (draft)",
         ports: &[],
-        spec: SPEC,
         first: &[
             Form::of(&[SOH]).long(2, usize::MAX),
             // Each byte is looked up by itself, so that these pairs stand for all pairs of digits.
@@ -150,7 +147,6 @@ impl Protocol for Gqp {
             Message::named("unknown"),
         ],
         fragment: Some(FRAGMENT),
-        joining: None,
         steps: &[StepInfo {
             repeats: Some(&NAME),
             ..StepInfo::ordered(
@@ -158,13 +154,12 @@ impl Protocol for Gqp {
                 StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
             )
         }],
-        window_ms: 2000,
-        ends: &ENDS,
         fields: &[FRAME_FIELDS, REQUEST_FIELDS, REPLY_FIELDS],
         rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES],
         exchange_rules: RULES,
         causes: CAUSES,
         samples: SAMPLES,
+        ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };
 
     #[inline]
