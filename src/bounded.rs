@@ -1,7 +1,7 @@
 //! Maps that forget their oldest entries.
 
 use crate::buckets::Buckets;
-use crate::budget::Budget;
+use crate::budget::{Budget, Forgets};
 use crate::capture::Time;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
@@ -152,6 +152,12 @@ impl<K: Copy + Eq + Hash, V, const MOST: usize> From<Budget> for Limited<K, V, M
     }
 }
 
+impl<K: Copy + Eq + Hash, V, const MOST: usize> Forgets for Limited<K, V, MOST> {
+    fn forgotten(&self) -> u64 {
+        self.0.forgotten()
+    }
+}
+
 impl<K, V, const MOST: usize> Deref for Limited<K, V, MOST> {
     type Target = Bounded<K, V>;
 
@@ -188,9 +194,10 @@ impl<const N: usize> Asking<N> {
         let oldest = times.last_mut().and_then(|latest| latest.replace(now));
         oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
     }
+}
 
-    /// Addresses forgotten so far.
-    pub fn forgotten(&self) -> u64 {
+impl<const N: usize> Forgets for Asking<N> {
+    fn forgotten(&self) -> u64 {
         self.0.forgotten()
     }
 }

@@ -29,9 +29,34 @@ impl Default for Budget {
     }
 }
 
+/// What is bounded by a budget, and counts what it forgets.
+pub trait Forgets: From<Budget> {
+    /// Number of entries forgotten so far for lack of room.
+    fn forgotten(&self) -> u64;
+}
+
 /// For protocols that remember nothing.
 impl From<Budget> for () {
     fn from(_: Budget) {}
+}
+
+impl Forgets for () {
+    fn forgotten(&self) -> u64 {
+        0
+    }
+}
+
+/// For protocols that remember two things.
+impl<A: Forgets, B: Forgets> Forgets for (A, B) {
+    fn forgotten(&self) -> u64 {
+        self.0.forgotten().saturating_add(self.1.forgotten())
+    }
+}
+
+impl<A: Forgets, B: Forgets> From<Budget> for (A, B) {
+    fn from(budget: Budget) -> Self {
+        (budget.into(), budget.into())
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,9 @@ use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
-pub use message::{Answers, Begins, Form, KeyOf, LONG, Lengths, Message, hashed, recognise, recognise_known};
+pub use message::{
+    Answers, Begins, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
+};
 pub use split::{
     CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED,
     SPLIT_DATA, SPLIT_ID, SPLIT_LAYOUT, SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split, Whole,

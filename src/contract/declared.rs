@@ -2,7 +2,8 @@
 //! functions.
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
-use super::{Budget, Context, Joining, Known, Level, Observation, Probe, Raised, Role};
+use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
+use crate::budget::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};
@@ -237,6 +238,34 @@ pub struct Info {
 }
 
 impl Info {
+    /// A protocol with that name, that title for people, that specification and those rules for the ends of a datagram. Nothing else
+    /// is declared; an answer is in time within two seconds.
+    pub const fn of(
+        name: &'static str,
+        title: &'static str,
+        spec: &'static str,
+        ends: &'static Ends,
+    ) -> Info {
+        Info {
+            name,
+            title,
+            ports: &[],
+            spec,
+            first: &[],
+            messages: &[],
+            fragment: None,
+            joining: None,
+            steps: &[],
+            window_ms: 2000,
+            ends,
+            fields: &[],
+            rules: &[],
+            exchange_rules: &[],
+            causes: &[],
+            samples: &[],
+        }
+    }
+
     /// Whether breaking `cause` causes `symptom`, which then is not counted.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         let itself = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
@@ -292,7 +321,7 @@ pub struct Ask<'a> {
 /// One game-query protocol; implemented by a unit struct in a file or folder of its own.
 pub trait Protocol {
     /// The state of its cross-packet rules, which is bounded.
-    type Memory: From<Budget>;
+    type Memory: Forgets;
     /// Everything static.
     const INFO: Info;
     /// Marks of colours in what its messages say about their server.
@@ -317,11 +346,6 @@ pub trait Protocol {
 
     /// Decodes a datagram into a sink, and writes what it says about its server into [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
-
-    /// Number of entries that the memory has forgotten for lack of room.
-    fn forgotten(_memory: &Self::Memory) -> u64 {
-        0
-    }
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
     fn ask(_: &Ask<'_>) -> Option<Vec<u8>> {

@@ -489,6 +489,12 @@ pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, kn
     recognise::<P>(payload, wire_len).map(Probe::astray)
 }
 
+/// A key that is a big-endian number of `BYTES` bytes at an offset.
+pub fn number_at<const OFFSET: usize, const BYTES: usize>(payload: &[u8]) -> Option<u64> {
+    let number: &[u8; BYTES] = payload.get(OFFSET..)?.first_chunk()?;
+    Some(number.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
 /// A key from any bytes: equal bytes have equal keys, others have different keys except by chance (FNV-1a).
 pub fn hashed(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -371,6 +371,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         fault(rule, self.to_end(), self.field)
     }
 
+    /// As [`short`](Self::short), by the rule about the end of the scope.
+    #[inline(always)]
+    pub fn ended_early(&self) -> Fault {
+        self.short(self.ends.early)
+    }
+
     /// Checks a condition on the field just read, without which the following bytes cannot be understood.
     ///
     /// # Errors

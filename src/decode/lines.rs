@@ -53,14 +53,14 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         }
     }
 
-    /// Skips a separator that must be here. Where it is not, the last field read breaks `rule`.
+    /// Skips a separator that must be here. Where it is not, the last field read breaks the rule about the end of the scope.
     ///
     /// # Errors
     /// When the separator is missing.
     #[inline]
-    pub fn expect(&mut self, separator: &[u8], rule: &'static Rule) -> Result<(), Fault> {
+    pub fn expect(&mut self, separator: &[u8]) -> Result<(), Fault> {
         let stands = self.skip(separator) || self.is_cut() && separator.starts_with(self.rest);
-        self.require(rule, stands)
+        self.require(self.ends.early, stands)
     }
 
     /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte per character. In a
@@ -89,14 +89,9 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// # Errors
     /// When the byte is missing.
     #[inline]
-    pub fn ended(
-        &mut self,
-        field: &'static super::Field,
-        end: &'static [u8; 1],
-        missing: &'static Rule,
-    ) -> Result<Str<'a>, Fault> {
+    pub fn ended(&mut self, field: &'static super::Field, end: &'static [u8; 1]) -> Result<Str<'a>, Fault> {
         let text = self.words(field, until(end))?;
-        self.expect(end, missing)?;
+        self.expect(end)?;
         Ok(text)
     }
 
@@ -219,7 +214,7 @@ mod tests {
                 c.skip_all(b" ");
                 Ok(more)
             })?;
-            c.expect(b";", &GEN_001)?;
+            c.expect(b";")?;
             c.ignored(&LEFT)
         });
         assert!(out.is_ok() && tree.violations().is_empty());

@@ -29,6 +29,16 @@ pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
 // nom's own number parsers are generic byte loops; these are one load each. nom's `take` compares twice.
 
+/// What a parser reads at an offset of a payload; `None` where bytes are missing.
+#[inline(always)]
+pub fn read_at<'a, O>(
+    payload: &'a [u8],
+    offset: usize,
+    parser: impl FnOnce(&'a [u8]) -> Wire<'a, O>,
+) -> Option<O> {
+    parser(payload.get(offset..)?).ok().map(|(_, value)| value)
+}
+
 /// `N` bytes, as an array.
 #[inline(always)]
 pub fn array<const N: usize>(i: &[u8]) -> Wire<'_, [u8; N]> {

@@ -13,13 +13,13 @@
 //! Oddities: MTA writes a text of 255 bytes with the length 0. A request of one byte causes an answer of several thousand.
 
 use super::prelude::*;
+use super::sources::gamedig;
 
 const SPEC: &str = "https://github.com/multitheftauto/mtasa-blue";
 const ASE_CPP: Cite =
     Cite { doc: "MTA: San Andreas", section: "Server/mods/deathmatch/logic/ASE.cpp", url: SPEC };
-const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
-const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/ase.js", url: GAMEDIG };
-const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+const CLIENT: Cite = gamedig("protocols/ase.js");
+const TIMEOUT: Cite = gamedig("protocols/core.js, socketTimeout");
 
 const ASK: rule::Step = C("'s'");
 const OK: rule::Step = S("'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01");
@@ -224,14 +224,11 @@ rules! {
     }
 }
 
-static HEAD_ENDS: Ends = ends(&INF_001);
-static RULES_END: Ends = ends(&RUL_001);
-static PLAYER_ENDS: Ends = ends(&PLR_001);
-static EMPTY_ENDS: Ends = ends(&STR_001);
-static STRING_ENDS: Ends = ends(&STR_002);
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, early, &SURPLUS)
-}
+static HEAD_ENDS: Ends = Ends::new(&INF_001, &INF_001, &SURPLUS);
+static RULES_END: Ends = Ends::new(&RUL_001, &RUL_001, &SURPLUS);
+static PLAYER_ENDS: Ends = Ends::new(&PLR_001, &PLR_001, &SURPLUS);
+static EMPTY_ENDS: Ends = Ends::new(&STR_001, &STR_001, &SURPLUS);
+static STRING_ENDS: Ends = Ends::new(&STR_002, &STR_002, &SURPLUS);
 
 const MARKS: [&[u8; 4]; 3] = [b"EYE1", b"EYE2", b"EYE3"];
 const REQUESTS: u8 = 4;
@@ -315,22 +312,14 @@ impl Protocol for Ase {
     type Memory = Asking<5>;
 
     const INFO: Info = Info {
-        name: "ase",
-        title: "All-Seeing Eye query",
         ports: &[22126],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[
             StepInfo::ordered("full", ANSWERED),
             StepInfo::ordered("light", ANSWERED),
             StepInfo::ordered("xfire", ANSWERED),
             StepInfo::ordered("version", ANSWERED),
         ],
-        window_ms: 2000,
-        ends: &HEAD_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -347,6 +336,7 @@ impl Protocol for Ase {
             (Relation::Instead, &[&HDR_001], &[&TXN_002]),
         ],
         samples: &[Example::of(&[ASK, OK]), LIGHTER],
+        ..Info::of("ase", "All-Seeing Eye query", SPEC, &HEAD_ENDS)
     };
 
     /// The request for everything; with `all` also the requests of MTA's own server browser.
@@ -383,10 +373,6 @@ impl Protocol for Ase {
             }
             _ => c.ignored(&IGNORED),
         }
-    }
-
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
     }
 
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {

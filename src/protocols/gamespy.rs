@@ -1,6 +1,7 @@
 //! Code shared by GameSpy's queries: the keys and values that describe a server, and the request ids of versions 2 and 3.
 
 use super::prelude::*;
+use crate::contract::KeyOf;
 
 /// The fields of a list of zero-terminated keys and values, and the rules that it may break.
 #[derive(Debug)]
@@ -123,15 +124,6 @@ pub(super) fn is_legible(p: &[u8]) -> bool {
     words > 0 && words.saturating_mul(8) >= body().count().saturating_mul(7)
 }
 
-/// Reads a big-endian 32-bit number at an offset.
-pub(super) fn word_at(p: &[u8], at: usize) -> Option<u32> {
-    p.get(at..)?.first_chunk().map(|word| u32::from_be_bytes(*word))
-}
-/// The request id in a request.
-pub(super) fn asked_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 3).map(u64::from)
-}
-/// The request id in an answer.
-pub(super) fn answered_id(p: &[u8]) -> Option<u64> {
-    word_at(p, 1).map(u64::from)
-}
+/// The request id in a request, and in an answer.
+pub(super) const ASKED_ID: KeyOf = number_at::<3, 4>;
+pub(super) const ANSWERED_ID: KeyOf = number_at::<1, 4>;

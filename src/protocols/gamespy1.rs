@@ -11,18 +11,14 @@
 use super::gamespy::Told;
 use super::other::unknown;
 use super::prelude::*;
+use super::sources::{gamedig, qr2_sdk};
 use crate::contract::Role;
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";
 const UT: Cite = Cite { doc: "Unreal Wiki, UT server query", section: "UdpServerQuery", url: SPEC };
-const SDK: Cite = Cite {
-    doc: "GameSpy QR2 SDK",
-    section: "qr2.c, qr_process_old_query",
-    url: "https://github.com/nitrocaster/GameSpy",
-};
-const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
-const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/gamespy1.js", url: GAMEDIG };
-const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+const SDK: Cite = qr2_sdk("qr2.c, qr_process_old_query");
+const CLIENT: Cite = gamedig("protocols/gamespy1.js");
+const TIMEOUT: Cite = gamedig("protocols/core.js, socketTimeout");
 
 const ASK: rule::Step = C(r"'\status\'");
 const OK: rule::Step = S(r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'");
@@ -203,17 +199,9 @@ impl Protocol for Gamespy1 {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "gamespy1",
-        title: "GameSpy query 1",
         ports: &[7778, 22000, 23000, 12300],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo::ordered("query", ANSWERED)],
-        window_ms: 2000,
-        ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -229,6 +217,7 @@ impl Protocol for Gamespy1 {
             ]),
             Example::of(&[C(r"'\info\\rules\'"), S(r"'\hostname\Lab\timelimit\15\final\\queryid\7.1'")]),
         ],
+        ..Info::of("gamespy1", "GameSpy query 1", SPEC, &ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {

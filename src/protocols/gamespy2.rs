@@ -10,17 +10,10 @@
 //! Oddities: sections that were not requested are missing, so only the request shows how to read the answer. Data that does not
 //! fit into 1,400 bytes is dropped without a sign.
 
-use super::gamespy::{Keys, answered_id, asked_id, begins_with_key, is_legible, is_list, keys};
+use super::gamespy::{ANSWERED_ID, ASKED_ID, Keys, begins_with_key, is_legible, is_list, keys};
 use super::other::unknown;
 use super::prelude::*;
-
-const SDK: &str = "https://github.com/nitrocaster/GameSpy";
-const fn sdk(section: &'static str) -> Cite {
-    Cite { doc: "GameSpy QR2 SDK", section, url: SDK }
-}
-const fn gamedig(section: &'static str) -> Cite {
-    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
-}
+use super::sources::{QR2_SDK, gamedig, qr2_sdk};
 
 const ASK: rule::Step = C("fefd00 'CORY' ff0000");
 const OK: rule::Step = S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00");
@@ -98,27 +91,27 @@ fields! {
 rules! {
     /// Servers read the three bytes first, and drop what ends before them.
     REQ_001 = "GS2-REQ-001" Error "request ends before its three key bytes" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         examples: [Example::of(&[ASK, OK, C("fefd00 'CORY' ff00")])],
     }
     /// The answer is the bare header: five bytes.
     REQ_002 = "GS2-REQ-002" Warning "request asks for nothing" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         examples: [Example::of(&[C("fefd00 'CORY' 000000")])],
     }
     /// As many numbers of keys follow, and the values come without names. No known client asks so, and the answer is not decoded.
     REQ_003 = "GS2-REQ-003" Note "key byte is neither 0 nor 255" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         examples: [Example::of(&[ASK, OK, C("fefd00 'CORY' 01ff00")])],
     }
     /// The server's buffer was full, and the rest is lost: a section that is cut is no further fault.
     RSP_001 = "GS2-RSP-001" Note "answer has 1,400 bytes or more" {
-        cite: sdk("qr2.c, MAX_DATA_SIZE"),
+        cite: qr2_sdk("qr2.c, MAX_DATA_SIZE"),
         examples: [Example::of(&[ASK, S("00 'CORY' 'hostname' 00 4c*1386")])],
     }
     /// An empty key ends them; without it clients read on in what follows.
     KEY_001 = "GS2-KEY-001" Error "keys are not ended" {
-        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_partial_query_reply"),
         examples: [
             Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1'")]),
             Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00")]),
@@ -136,7 +129,7 @@ rules! {
     }
     /// It has a count, names with an empty one behind them, and for each of so many rows a value for each name.
     TAB_001 = "GS2-TAB-001" Error "table of players or teams is cut" {
-        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_partial_query_reply"),
         examples: [
             Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0002 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00")]),
             Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0001 'player_' 00 'score_'")]),
@@ -144,12 +137,12 @@ rules! {
     }
     /// Names registered with the library do; clients cut the endings off.
     TAB_002 = "GS2-TAB-002" Note "name of a field does not end in _ or _t" {
-        cite: sdk("qr2.h, qr2_register_key"),
+        cite: qr2_sdk("qr2.h, qr2_register_key"),
         examples: [Example::of(&[PLAYERS_ONLY, S("00 'CORY' 0001 'name' 00 00 'Ann' 00")])],
     }
     /// Nobody reads them. A zero too many before the players shifts all that follows it.
     TAB_003 = "GS2-TAB-003" Warning "bytes follow the last section" {
-        cite: sdk("qr2.c, qr_build_partial_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_partial_query_reply"),
         examples: [
             Example::of(&[ASK, S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 'zz'")]),
             Example::of(&[
@@ -165,7 +158,7 @@ rules! {
     list EXCHANGE_RULES;
     /// No request with its id is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS2-TXN-001" Error "answer without a request" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         needs_past: true,
         examples: [
             Example::of(&[ASK, OK, S("00 'XXXX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")]),
@@ -181,13 +174,13 @@ rules! {
     }
     /// A byte-identical answer: UDP duplicated it.
     TXN_004 = "GS2-TXN-004" Note "answer arrived twice" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// Ten bytes with a forged source address bring a victim up to 140 times as much: the protocol has no challenge.
     SEC_001 = "GS2-SEC-001" Note "answer is more than ten times its request" {
-        cite: sdk("qr2.c, qr_process_query"),
+        cite: qr2_sdk("qr2.c, qr_process_query"),
         per_server: true,
         ratio: true,
         strict: Warning,
@@ -195,12 +188,9 @@ rules! {
     }
 }
 
-static ASK_ENDS: Ends = ends(&REQ_001);
-static TABLE_ENDS: Ends = ends(&TAB_001);
-static FULL_ENDS: Ends = ends(&RSP_001);
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, &TAB_003, &SURPLUS)
-}
+static ASK_ENDS: Ends = Ends::new(&REQ_001, &TAB_003, &SURPLUS);
+static TABLE_ENDS: Ends = Ends::new(&TAB_001, &TAB_003, &SURPLUS);
+static FULL_ENDS: Ends = Ends::new(&RSP_001, &TAB_003, &SURPLUS);
 
 const QUERY_REQUEST: u8 = 0;
 const QUERY_RESPONSE: u8 = 1;
@@ -220,7 +210,7 @@ static MESSAGES: [Message; 3] = [
             ASKS.long(3, REQUEST).known(),
         ],
     )
-    .keyed(asked_id)
+    .keyed(ASKED_ID)
     .remembers(asked),
     Message::response(
         "query_response",
@@ -232,7 +222,7 @@ static MESSAGES: [Message; 3] = [
             Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p)).awaited(),
         ],
     )
-    .keyed(answered_id),
+    .keyed(ANSWERED_ID),
     Message::named("unknown"),
 ];
 
@@ -255,17 +245,9 @@ impl Protocol for Gamespy2 {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "gamespy2",
-        title: "GameSpy query 2",
         ports: &[2302, 23000],
-        spec: SDK,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("query", 8, ANSWERED) }],
-        window_ms: 2000,
-        ends: &ASK_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -274,6 +256,7 @@ impl Protocol for Gamespy2 {
             (Relation::Instead, &[&TXN_001], &[&TXN_002]),
         ],
         samples: &[Example::of(&[ASK, OK, TABLES, TWO])],
+        ..Info::of("gamespy2", "GameSpy query 2", QR2_SDK, &ASK_ENDS)
     };
 
     /// All three sections in one request; with `all` also players and teams again, which may not have fitted.
@@ -410,10 +393,9 @@ fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> 
     if asked & 1 != 0 && !keys(c, &KEYS_AND_VALUES, strict)? {
         return Ok(());
     }
-    let rule = if full { &RSP_001 } else { &TAB_001 };
     for (bit, table) in [(2, &OF_PLAYERS), (4, &OF_TEAMS)] {
         if asked & bit != 0 {
-            c.group(table.group, |c| rows(c, table, rule))?;
+            c.group(table.group, |c| rows(c, table))?;
         }
     }
     Ok(())
@@ -434,32 +416,28 @@ fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fa
 }
 
 /// Reads the content of a table.
-fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table, rule: &'static Rule) -> Result<(), Fault> {
+fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table) -> Result<(), Fault> {
     let count = c.field(of.count, be_u16)?;
     let mut width = 0u16;
     let any = !c.skip(b"\0");
     c.groups([of.fields, of.field], any, |c| {
-        let name = word(c, of.name, rule)?;
+        let name = word(c, of.name)?;
         let whole = !c.may_go_on();
         c.check(&TAB_002, || !whole || name.0.ends_with(of.ending));
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;
     let count = if width == 0 { 0 } else { count };
-    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value, rule).map(drop);
+    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value).map(drop);
     let record = |c: &mut Cursor<'_, '_, S>| c.list(of.record, |_, done| done < width, value).map(drop);
     c.list(of.records, |_, done| done < count, record).map(drop)
 }
 
 /// Reads a text with its terminating zero, which must be present.
-fn word<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    field: &'static Field,
-    rule: &'static Rule,
-) -> Result<Str<'a>, Fault> {
+fn word<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
     if c.rest().is_empty() {
         c.about(Some(field));
-        return Err(c.short(rule));
+        return Err(c.ended_early());
     }
-    c.ended(field, b"\0", rule)
+    c.ended(field, b"\0")
 }

@@ -2,6 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+use crate::budget::Forgets;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, StepInfo, StepRules,
@@ -13,6 +14,7 @@ use crate::rule::Rule;
 mod gamespy;
 mod other;
 mod prelude;
+mod sources;
 
 macro_rules! registry {
     ($($file:ident::$Proto:ident),* $(,)?) => {
@@ -36,7 +38,7 @@ macro_rules! registry {
         impl Memories {
             /// Number of entries that all memories have forgotten.
             pub fn forgotten(&self) -> u64 {
-                0 $(+ $file::$Proto::forgotten(&self.$file))*
+                0 $(+ self.$file.forgotten())*
             }
         }
 

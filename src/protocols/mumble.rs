@@ -9,16 +9,13 @@
 //! which may begin with any byte.
 
 use super::prelude::*;
+use super::sources::gamedig;
 
 const SPEC: &str = "https://github.com/mumble-voip/mumble-protocol";
 const fn protocol(section: &'static str) -> Cite {
     Cite { doc: "Mumble protocol", section, url: SPEC }
 }
-const GAMEDIG: Cite = Cite {
-    doc: "node-gamedig",
-    section: "protocols/mumbleping.js",
-    url: "https://github.com/gamedig/node-gamedig",
-};
+const GAMEDIG: Cite = gamedig("protocols/mumbleping.js");
 
 const ASK: rule::Step = C("00000000 0000000000000001");
 const OK: rule::Step = S("00 010505 0000000000000001 00000001 00000032 00011940");
@@ -96,11 +93,8 @@ rules! {
     }
 }
 
-static PING_ENDS: Ends = ends(&REQ_001);
-static ANSWER_ENDS: Ends = ends(&RSP_001);
-const fn ends(rule: &'static Rule) -> Ends {
-    Ends::new(rule, rule, &SURPLUS)
-}
+static PING_ENDS: Ends = Ends::new(&REQ_001, &REQ_001, &SURPLUS);
+static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
 
 const PING: u8 = 0;
 const PING_LEN: usize = 12;
@@ -121,7 +115,7 @@ static MESSAGES: [Message; 3] = [
             Form::of(&[0; 4]).long(DAMAGED_PING.0, DAMAGED_PING.1).known(),
         ],
     )
-    .keyed(ident),
+    .keyed(number_at::<4, 8>),
     Message::response(
         "ping_response",
         0,
@@ -130,7 +124,7 @@ static MESSAGES: [Message; 3] = [
             Form::of(&[0, 1]).long(DAMAGED_ANSWER.0, DAMAGED_ANSWER.1).awaited(),
         ],
     )
-    .keyed(ident),
+    .keyed(number_at::<4, 8>),
     // An answer that ends before its ident does.
     Message::label(
         "unknown",
@@ -147,14 +141,8 @@ impl Protocol for Mumble {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "mumble",
-        title: "Mumble ping",
         ports: &[64738],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo {
             once: true,
             ..StepInfo::keyed(
@@ -171,13 +159,12 @@ impl Protocol for Mumble {
                 },
             )
         }],
-        window_ms: 2000,
-        ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Instead, &[&RSP_001, &TXN_001], &[&TXN_002])],
         samples: &[Example::of(&[ASK, OK])],
+        ..Info::of("mumble", "Mumble ping", SPEC, &PING_ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
@@ -202,11 +189,6 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let most = c.fact(&MOST_USERS, be_u32)?;
     c.check(&RSP_002, || users <= most);
     c.field(&BANDWIDTH, be_u32).map(drop)
-}
-
-/// What ties an answer to its ping.
-fn ident(p: &[u8]) -> Option<u64> {
-    p.get(4..)?.first_chunk().map(|ident| u64::from_be_bytes(*ident))
 }
 
 /// Whether a version that there may be stands in front.

@@ -13,6 +13,7 @@
 //! other packets are not handled here.
 
 use super::prelude::*;
+use super::sources::gamedig;
 
 pub(crate) const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
 /// Offsets of the magic, which follows id and times.
@@ -33,11 +34,7 @@ const fn raknet(section: &'static str) -> Cite {
 const fn wiki(section: &'static str) -> Cite {
     Cite { doc: "wiki.vg, Raknet Protocol", section, url: "https://wiki.vg/Raknet_Protocol" }
 }
-const GAMEDIG: Cite = Cite {
-    doc: "node-gamedig",
-    section: "protocols/minecraftbedrock.js",
-    url: "https://github.com/gamedig/node-gamedig",
-};
+const GAMEDIG: Cite = gamedig("protocols/minecraftbedrock.js");
 
 const ASK: rule::Step = C("01 0000000000000001 00ffff00fefefefefdfdfdfd12345678 0000000000000002");
 const OK: rule::Step = S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 \
@@ -206,12 +203,9 @@ rules! {
     }
 }
 
-static PING_ENDS: Ends = ends(&PNG_001);
-static GUID_ENDS: Ends = ends(&PNG_002);
-static PONG_ENDS: Ends = ends(&PON_001);
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, &PON_002, &IGNORED)
-}
+static PING_ENDS: Ends = Ends::new(&PNG_001, &PON_002, &IGNORED);
+static GUID_ENDS: Ends = Ends::new(&PNG_002, &PON_002, &IGNORED);
+static PONG_ENDS: Ends = Ends::new(&PON_001, &PON_002, &IGNORED);
 
 const PING: u8 = 0;
 const PING_IF_OPEN: u8 = 1;
@@ -219,11 +213,12 @@ const PONG: u8 = 2;
 const UNKNOWN: u8 = 8;
 
 static MESSAGES: [Message; 9] = [
-    Message::request("unconnected_ping", 0, &[Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC)]).keyed(time),
+    Message::request("unconnected_ping", 0, &[Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC)])
+        .keyed(number_at::<1, 8>),
     Message::request("unconnected_ping_open_connections", 1, &[Form::of(&[0x02]).and(PING_MAGIC_AT, MAGIC)])
-        .keyed(time),
+        .keyed(number_at::<1, 8>),
     Message::response("unconnected_pong", 0, &[Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC)])
-        .keyed(time)
+        .keyed(number_at::<1, 8>)
         .also(&[1]),
     Message::label("open_connection_request_1", Direction::C2s, &[Form::of(&[0x05]).and(1, MAGIC)]),
     Message::label("open_connection_reply_1", Direction::S2c, &[Form::of(&[0x06]).and(1, MAGIC)]),
@@ -257,23 +252,16 @@ impl Protocol for Raknet {
     }
 
     const INFO: Info = Info {
-        name: "raknet",
-        title: "RakNet unconnected ping",
         ports: &[19132, 19133],
-        spec: SPEC,
         first: &[
             Form::of(b"").behind(&[b"\x01", b"\x02"]).long(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),
             Form::of(b"\x1c").long(PONG_MAGIC_AT + LEAST_MAGIC, usize::MAX),
         ],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[
             StepInfo { once: true, ..StepInfo::keyed("ping", 16, PINGED) },
             StepInfo { once: true, ..StepInfo::keyed("ping", 16, StepRules { unanswered: None, ..PINGED }) },
         ],
-        window_ms: 2000,
-        ends: &PING_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -283,6 +271,7 @@ impl Protocol for Raknet {
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),
         ],
         samples: &[Example::of(&[ASK, OK])],
+        ..Info::of("raknet", "RakNet unconnected ping", SPEC, &PING_ENDS)
     };
 
     #[inline]
@@ -324,10 +313,6 @@ impl Protocol for Raknet {
         c.field(&CLIENT_GUID, be_u64)?;
         c.ignored(&IGNORED)
     }
-}
-
-fn time(p: &[u8]) -> Option<u64> {
-    p.get(1..)?.first_chunk().map(|time| u64::from_be_bytes(*time))
 }
 
 /// Recognises a ping or pong whose magic is damaged, or that ends inside or shortly before its magic.

@@ -16,6 +16,7 @@
 //! Vice City has 'VCMP' in requests, 'MP04' in answers, and a version of 12 bytes in front of i.
 
 use super::prelude::*;
+use super::sources::gamedig;
 use crate::net::Endpoint;
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -41,11 +42,7 @@ const fn server(section: &'static str) -> Cite {
     Cite { doc: "open.mp", section, url: "https://github.com/openmultiplayer/open.mp" }
 }
 const QUERY: Cite = server("Server/Components/LegacyNetwork/Query/query.cpp");
-const GAMEDIG: Cite = Cite {
-    doc: "node-gamedig",
-    section: "protocols/samp.js",
-    url: "https://github.com/gamedig/node-gamedig",
-};
+const GAMEDIG: Cite = gamedig("protocols/samp.js");
 
 const ASK: rule::Step = C("'SAMP' c000020a 611e 'i'");
 const OK: rule::Step = S("'SAMP' c000020a 611e 'i' 00 0100 3200 01000000 'A' 01000000 'g' 01000000 'l'");
@@ -240,14 +237,11 @@ rules! {
     }
 }
 
-static HEADER_ENDS: Ends = ends(&HDR_001, &HDR_001);
-static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_002);
-static PING_ENDS: Ends = ends(&REQ_003, &REQ_003);
-static RCON_ENDS: Ends = ends(&REQ_004, &REQ_004);
-static ANSWER_ENDS: Ends = ends(&RSP_001, &RSP_002);
-const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
+static HEADER_ENDS: Ends = Ends::new(&HDR_001, &HDR_001, &SURPLUS);
+static REQUEST_ENDS: Ends = Ends::new(&REQ_002, &REQ_002, &SURPLUS);
+static PING_ENDS: Ends = Ends::new(&REQ_003, &REQ_003, &SURPLUS);
+static RCON_ENDS: Ends = Ends::new(&REQ_004, &REQ_004, &SURPLUS);
+static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_002, &SURPLUS);
 
 /// Opcodes in the order of their messages. Each of them has a request and an answer.
 const OPCODES: &[u8] = b"ircdpxo";
@@ -301,14 +295,9 @@ impl Protocol for Samp {
     type Memory = Limited<(Endpoint, Endpoint), u8, MAX_REFUSED>;
 
     const INFO: Info = Info {
-        name: "samp",
-        title: "SA-MP and open.mp query",
         ports: &[7777, 8192],
-        spec: SPEC,
         first: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).long(OPCODE_AT, usize::MAX)],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[
             QUERIED,
             StepInfo { may_be_silent: true, ..QUERIED },
@@ -324,8 +313,6 @@ impl Protocol for Samp {
                 ..StepInfo::keyed("rcon", 14, StepRules { copy: None, ..PAIRED })
             },
         ],
-        window_ms: 2000,
-        ends: &HEADER_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -357,6 +344,7 @@ impl Protocol for Samp {
                 ),
             ]),
         ],
+        ..Info::of("samp", "SA-MP and open.mp query", SPEC, &HEADER_ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
@@ -400,10 +388,6 @@ impl Protocol for Samp {
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
 
-    fn forgotten(refused: &Self::Memory) -> u64 {
-        refused.forgotten()
-    }
-
     fn observe(refused: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let p = seen.datagram.payload;
         let named = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));
@@ -424,8 +408,7 @@ impl Protocol for Samp {
 
 /// The key that ties an answer to its request: the header after the letters.
 fn header(p: &[u8]) -> Option<u64> {
-    let header = p.get(4..HEADER_LEN)?;
-    Some(header.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)))
+    number_at::<4, 7>(p)
 }
 
 /// The same key, together with the number after the header.

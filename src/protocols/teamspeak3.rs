@@ -95,27 +95,19 @@ impl Protocol for Teamspeak3 {
     type Memory = Limited<(Endpoint, Endpoint), usize, MAX_BEGUN>;
 
     const INFO: Info = Info {
-        name: "teamspeak3",
-        title: "TeamSpeak 3 handshake",
         ports: &[9987],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo::ordered("init", StepRules::NONE)],
-        window_ms: 2000,
-        ends: &ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
-        causes: &[],
         samples: &[Example::of(&[
             BEGIN,
             COOKIE,
             C("'TS3INIT1' 0065 0000 88 0dd05766 02 000102030405060708090a0b0c0d0e0f 10111213"),
             S("'TS3INIT1' 0065 88 03 01*64 02*64 00002710 03*100"),
         ])],
+        ..Info::of("teamspeak3", "TeamSpeak 3 handshake", SPEC, &ENDS)
     };
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
@@ -132,10 +124,6 @@ impl Protocol for Teamspeak3 {
         }
         c.field(&STEP, byte)?;
         c.ignored(&STEP_DATA)
-    }
-
-    fn forgotten(begun: &Self::Memory) -> u64 {
-        begun.forgotten()
     }
 
     fn observe(begun: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {

@@ -266,12 +266,9 @@ rules! {
     }
 }
 
-static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_002);
-static HEADER_ENDS: Ends = ends(&RSP_001, &RSP_001);
-static BODY_ENDS: Ends = ends(&RSP_002, &RSP_003);
-const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
+static REQUEST_ENDS: Ends = Ends::new(&REQ_002, &REQ_002, &SURPLUS);
+static HEADER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
+static BODY_ENDS: Ends = Ends::new(&RSP_002, &RSP_003, &SURPLUS);
 
 const ASKS: &[u8] = b"\xff\xff\xff\xff\x4d";
 const ANSWERS: &[u8] = b"\xff\xff\xff\xff\x4e";
@@ -319,14 +316,8 @@ impl Protocol for Titanfall {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "titanfall",
-        title: "Titanfall 2 and Apex server info",
         ports: &[37015, 37005],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[StepInfo::ordered(
             "info",
             StepRules {
@@ -338,7 +329,6 @@ impl Protocol for Titanfall {
             },
         )],
         window_ms: 1000,
-        ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -354,6 +344,7 @@ impl Protocol for Titanfall {
                    07000000 0200 0100 00*8"),
             ]),
         ],
+        ..Info::of("titanfall", "Titanfall 2 and Apex server info", SPEC, &REQUEST_ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
@@ -520,13 +511,13 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
             Read::Teams => {
                 let more = |c: &Cursor<'_, '_, S>, _| c.rest().first().is_some_and(|id| *id != 255);
                 c.list(field, more, |c| c.group(&TEAM, team))?;
-                c.expect(END_OF_TEAMS, &RSP_002).map(|()| 0)?
+                c.expect(END_OF_TEAMS).map(|()| 0)?
             }
             Read::Clients => {
                 let more =
                     |c: &Cursor<'_, '_, S>, _| !c.rest().is_empty() && !c.rest().starts_with(END_OF_CLIENTS);
                 c.list(field, more, |c| c.group(&CLIENT, |c| fields(c, version, CLIENT_LAYOUT)))?;
-                c.expect(END_OF_CLIENTS, &RSP_002).map(|()| 0)?
+                c.expect(END_OF_CLIENTS).map(|()| 0)?
             }
         };
         if *field == NUM_CLIENTS {
@@ -542,7 +533,7 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
 fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let text = c.fact(field, until(b"\0"))?;
     c.check(&STR_001, || text.is_utf8());
-    c.expect(b"\0", &RSP_002)
+    c.expect(b"\0")
 }
 
 fn platform<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

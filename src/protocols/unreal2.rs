@@ -15,13 +15,13 @@
 //! details tells their layout.
 
 use super::prelude::*;
+use super::sources::gamedig;
 use crate::decode::{Counted, counted};
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT2003_Server_Query_Protocol";
 const QUERY: Cite = Cite { doc: "Unreal Wiki, server query", section: "ServerQueryClient", url: SPEC };
-const GAMEDIG: &str = "https://github.com/gamedig/node-gamedig";
-const CLIENT: Cite = Cite { doc: "node-gamedig", section: "protocols/unreal2.js", url: GAMEDIG };
-const TIMEOUT: Cite = Cite { doc: "node-gamedig", section: "protocols/core.js, socketTimeout", url: GAMEDIG };
+const CLIENT: Cite = gamedig("protocols/unreal2.js");
+const TIMEOUT: Cite = gamedig("protocols/core.js, socketTimeout");
 
 const ASK: rule::Step = C("7900000000");
 const OK: rule::Step = S(
@@ -184,12 +184,9 @@ rules! {
     }
 }
 
-static REQUEST_ENDS: Ends = ends(&REQ_001);
-static ANSWER_ENDS: Ends = ends(&RSP_001);
-static TEXT_ENDS: Ends = ends(&STR_001);
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, early, &IGNORED)
-}
+static REQUEST_ENDS: Ends = Ends::new(&REQ_001, &REQ_001, &IGNORED);
+static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &IGNORED);
+static TEXT_ENDS: Ends = Ends::new(&STR_001, &STR_001, &IGNORED);
 
 const REQUEST: usize = 5;
 const DETAILS: u8 = 4;
@@ -239,26 +236,17 @@ impl Protocol for Unreal2 {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "unreal2",
-        title: "Unreal engine 2 query",
         ports: &[7778, 7708, 7758],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[
             StepInfo::ordered("details", ANSWERED),
             LISTED,
             StepInfo { name: "players", ..LISTED },
             StepInfo { name: "rules_and_players", ..LISTED },
         ],
-        window_ms: 2000,
-        ends: &REQUEST_ENDS,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
-        causes: &[],
         samples: &[Example::of(&[
             ASK,
             OK,
@@ -267,6 +255,7 @@ impl Protocol for Unreal2 {
             C("7900000002"),
             S("8000000002 14000000 83 5a00e9000000 98000000 ffffffff 00000020"),
         ])],
+        ..Info::of("unreal2", "Unreal engine 2 query", SPEC, &REQUEST_ENDS)
     };
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {

@@ -2,15 +2,13 @@
 
 use crate::decode::zero_ended;
 use crate::protocols::prelude::*;
+use crate::protocols::sources::gamedig;
 use nom::Parser;
 use nom::combinator::{cond, verify};
 
 pub(super) const SPEC: &str = "https://developer.valvesoftware.com/wiki/Server_queries";
 const fn vdc(section: &'static str) -> Cite {
     Cite { doc: "Valve Developer Community, Server queries", section, url: SPEC }
-}
-const fn gamedig(section: &'static str) -> Cite {
-    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
 }
 const fn xpaw(section: &'static str) -> Cite {
     Cite { doc: "PHP-Source-Query", section, url: "https://github.com/xPaw/PHP-Source-Query" }
@@ -386,10 +384,6 @@ fields! {
     SURPLUS = "surplus": Bytes;
 }
 
-pub(super) const fn ends(early: &'static Rule, late: &'static Rule) -> Ends {
-    Ends::new(early, late, &SURPLUS)
-}
-
 // --- Answers
 
 fields! {
@@ -499,9 +493,9 @@ fields! {
     VALUE = "rules[].value": Text;
 }
 
-pub(super) static INFO_ENDS: Ends = ends(&INF_001, &RSP_001);
-static PLAYER_ENDS: Ends = ends(&PLY_001, &RSP_001);
-static RULE_ENDS: Ends = ends(&RUL_001, &RSP_001);
+pub(super) static INFO_ENDS: Ends = Ends::new(&INF_001, &RSP_001, &SURPLUS);
+static PLAYER_ENDS: Ends = Ends::new(&PLY_001, &RSP_001, &SURPLUS);
+static RULE_ENDS: Ends = Ends::new(&RUL_001, &RSP_001, &SURPLUS);
 
 /// The fields that the bits of the extra data flag announce, in wire order.
 const EXTRA: [(u8, &Field); 6] = [
@@ -627,14 +621,10 @@ pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
 // --- Decoding
 
 /// Reads a zero-terminated text.
-fn text<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    field: &'static Field,
-    early: &'static Rule,
-) -> Result<Str<'a>, Fault> {
+fn text<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
     let text = c.fact(field, until(b"\0"))?;
-    c.expect(b"\0", early)?;
-    if !c.is_cut() || !c.rest().is_empty() {
+    c.expect(b"\0")?;
+    if !c.may_go_on() {
         c.check_text(text, &STR_001, &STR_002);
     }
     Ok(text)
@@ -680,10 +670,10 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
 
 /// Reads name, map, folder and game, and returns the folder.
 fn names<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Str<'a>, Fault> {
-    text(c, &NAME, &INF_001)?;
-    text(c, &MAP, &INF_001)?;
-    let folder = text(c, &FOLDER, &INF_001)?;
-    text(c, &GAME, &INF_001).map(|_| folder)
+    text(c, &NAME)?;
+    text(c, &MAP)?;
+    let folder = text(c, &FOLDER)?;
+    text(c, &GAME).map(|_| folder)
 }
 
 pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
@@ -701,7 +691,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
             fields.into_iter().try_for_each(|field| c.field(field, byte).map(drop))
         })?;
     }
-    text(c, &VERSION, &INF_001)?;
+    text(c, &VERSION)?;
     let old = c.rest().is_empty() && !c.is_cut();
     c.check_whole(&INF_006, || !old);
     if old { Ok(()) } else { extra(c, app_id, folder) }
@@ -726,9 +716,8 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
             FieldKind::Text => {
-                let said = text(c, field, &INF_001)?;
-                let whole = !c.is_cut() || !c.rest().is_empty();
-                if field == &KEYWORDS && folder.0 == b"rust" && whole {
+                let said = text(c, field)?;
+                if field == &KEYWORDS && folder.0 == b"rust" && !c.may_go_on() {
                     tagged(c, said);
                 }
             }
@@ -746,7 +735,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
 
 pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.check_whole(&INF_006, || false);
-    text(c, &ADDRESS, &INF_001)?;
+    text(c, &ADDRESS)?;
     names(c)?;
     let players = counts(c)?;
     c.field(&PROTOCOL, byte)?;
@@ -754,8 +743,8 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
     let is_mod = c.field(&IS_MOD, byte)?;
     if is_mod == 1 {
         c.group(&MOD, |c| {
-            text(c, &MOD_LINK, &INF_001)?;
-            text(c, &MOD_DOWNLOAD_LINK, &INF_001)?;
+            text(c, &MOD_LINK)?;
+            text(c, &MOD_DOWNLOAD_LINK)?;
             c.field(&MOD_ZERO, byte)?;
             c.field(&MOD_VERSION, le_u32)?;
             c.field(&MOD_SIZE, le_u32)?;
@@ -780,7 +769,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let (rows, behind) = most(row, count.into(), c.rest());
     let extra = rows.saturating_mul(8);
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
-    let mut extras = if is_ship { behind } else { &[] }.chunks_exact(4);
+    let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
     let mut named = count == 0;
     c.list(
         &PLAYERS,
@@ -788,17 +777,16 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
         |c| {
             if row(c.rest()).is_err() {
                 c.about(Some(&PLAYERS));
-                return Err(c.short(&PLY_001));
+                return Err(c.ended_early());
             }
             c.group(&PLAYER, |c| {
                 c.field(&INDEX, byte)?;
-                named |= !text(c, &PLAYER_NAME, &PLY_001)?.0.is_empty();
+                named |= !text(c, &PLAYER_NAME)?.0.is_empty();
                 c.field(&SCORE, le_i32)?;
                 let duration = c.field(&DURATION, le_f32)?;
                 c.check(&PLY_002, || duration.is_finite());
                 for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
-                    let value = extra.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
-                    c.derived(field, Value::Int(value));
+                    c.derived(field, Value::Int(i32::from_le_bytes(*extra)));
                 }
                 Ok(())
             })
@@ -852,7 +840,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
         |c| {
             if pair(c.rest()).is_err() {
                 c.about(Some(&RULES_LIST));
-                return Err(c.short(&RUL_001));
+                return Err(c.ended_early());
             }
             c.group(&RULE_ITEM, |c| {
                 let key = c.field(&KEY, until(b"\0"))?;

@@ -16,16 +16,13 @@
 //! PLAYER after the whole list. dproto answers one INFO request with three messages.
 
 mod answers;
+mod challenges;
+mod parts;
 
 use super::prelude::*;
-use crate::capture::Time;
-use crate::contract::{
-    Answers, CRC32, DECOMPRESSED_SIZE, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED, SPLIT_DATA,
-    SPLIT_FIELDS, SPLIT_ID, SPLIT_LAYOUT, SPLIT_NUMBER, SPLIT_NUMBERS, SPLIT_SIZE, SPLIT_TOTAL, Split,
-};
-use crate::net::Endpoint;
+use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
 use answers::{rules as rule_list, *};
-use arrayvec::ArrayVec;
+use parts::{LAYOUTS, is_first_part, is_unreadable, part, part_header, part_id, read_part};
 
 const NONE_YET: [u32; 2] = [0, u32::MAX];
 /// Bits in the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
@@ -58,8 +55,6 @@ const QUERY_LEN: u16 = 20;
 /// Types of the messages, and first letters of GoldSrc's words.
 const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
-const ASKS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x55");
-const ASKS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x56");
 const CHALLENGES: Form = Form::of(b"\xff\xff\xff\xff\x41");
 const INFORMS: Form = Form::of(b"\xff\xff\xff\xff\x49");
 const INFORMS_OLD: Form = Form::of(b"\xff\xff\xff\xff\x6d");
@@ -67,6 +62,16 @@ const LISTS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x44");
 const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
 const IS_PART: Form = Form::of(b"\xfe\xff\xff\xff");
 
+/// A request for a list, which begins like this and carries a challenge, or says that there is none yet.
+const fn asks(begins: &'static [u8]) -> [Form; 4] {
+    let (any, whole) = (Form::of(begins), Form::of(begins).long(9, 9));
+    [
+        whole.and(5, MARK),
+        whole.and(5, &[0; 4]),
+        whole.level(Level::Medium),
+        any.when(is_no_console).level(Level::Low),
+    ]
+}
 /// A request that is one of GoldSrc's words, followed by a zero, a line feed or nothing.
 const fn word(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
     Message::request(name, step, forms).remembers(|_| WORD)
@@ -91,28 +96,8 @@ static MESSAGES: [Message; 18] = [
         ],
     )
     .remembers(carries),
-    Message::request(
-        "players_request",
-        PLAYERS_STEP,
-        &[
-            ASKS_PLAYERS.and(5, MARK).long(9, 9),
-            ASKS_PLAYERS.and(5, &[0; 4]).long(9, 9),
-            ASKS_PLAYERS.long(9, 9).level(Level::Medium),
-            ASKS_PLAYERS.when(is_no_console).level(Level::Low),
-        ],
-    )
-    .remembers(carries),
-    Message::request(
-        "rules_request",
-        RULES_STEP,
-        &[
-            ASKS_RULES.and(5, MARK).long(9, 9),
-            ASKS_RULES.and(5, &[0; 4]).long(9, 9),
-            ASKS_RULES.long(9, 9).level(Level::Medium),
-            ASKS_RULES.when(is_no_console).level(Level::Low),
-        ],
-    )
-    .remembers(carries),
+    Message::request("players_request", PLAYERS_STEP, &asks(b"\xff\xff\xff\xff\x55")).remembers(carries),
+    Message::request("rules_request", RULES_STEP, &asks(b"\xff\xff\xff\xff\x56")).remembers(carries),
     Message::request(
         "challenge_request",
         CHALLENGE_STEP,
@@ -213,8 +198,8 @@ const fn step(name: &'static str, unanswered: &'static Rule) -> StepInfo {
     StepInfo { carries: CARRIES, ..StepInfo::ordered(name, rules) }
 }
 
-static REQUEST_ENDS: Ends = ends(&REQ_002, &REQ_003);
-static CHALLENGE_ENDS: Ends = ends(&CHL_001, &CHL_002);
+static REQUEST_ENDS: Ends = Ends::new(&REQ_002, &REQ_003, &SURPLUS);
+static CHALLENGE_ENDS: Ends = Ends::new(&CHL_001, &CHL_002, &SURPLUS);
 static JOINING: Joining = Joining {
     layouts: &LAYOUTS,
     read: read_part,
@@ -228,16 +213,11 @@ static JOINING: Joining = Joining {
 pub struct A2s;
 
 impl Protocol for A2s {
-    type Memory = Memory;
+    type Memory = challenges::Memory;
 
     const INFO: Info = Info {
-        name: "a2s",
-        title: "Valve A2S",
         ports: &[27015, 27016],
-        spec: SPEC,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
         joining: Some(&JOINING),
         steps: &[
             step("info", &TXN_002),
@@ -247,7 +227,6 @@ impl Protocol for A2s {
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
-        ends: &REQUEST_ENDS,
         fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -270,6 +249,7 @@ impl Protocol for A2s {
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
         ],
+        ..Info::of("a2s", "Valve A2S", SPEC, &REQUEST_ENDS)
     };
 
     #[inline]
@@ -285,7 +265,6 @@ impl Protocol for A2s {
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
-        let stray = |at: u8| Self::INFO.stray(at, p, known);
         let answers = known.direction == Direction::S2c;
         if let Some(probe) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
             return Some(with_hidden(probe, p, wire_len));
@@ -293,29 +272,28 @@ impl Protocol for A2s {
         if known.level < Level::Medium {
             return None;
         }
+        let read = |at: u8| Some(MESSAGES.get(usize::from(at))?.probe(at, p, Level::Medium));
+        let stray = |at: u8| read(at).map(Probe::astray);
         // Whatever else is sent to a server by others need not be a message at all.
         let of_conversation = known.conversation || known.pinned;
         match p {
             // Without an open request, a whole challenge belongs to the engine's handshake.
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
-                let level = known.level.min(Level::Medium);
-                Some(MESSAGES.get(usize::from(CHALLENGE_RESPONSE))?.probe(CHALLENGE_RESPONSE, p, level))
+                read(CHALLENGE_RESPONSE)
             }
             // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
-            [0xfe, 0xff, 0xff, 0xff, ..] if answers && of_conversation && is_part(p) => {
-                let level = known.level.min(Level::Medium);
-                Some(MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, level))
-            }
-            // The capture cut off what proves the layout of a first part.
+            // The capture may have cut off what proves the layout of that.
             [0xfe, 0xff, 0xff, 0xff, ..]
                 if answers
                     && of_conversation
-                    && let Some(split) = read_part(p, wire_len, Layout::Unknown) =>
+                    && let Some(split) = [p.len(), wire_len]
+                        .into_iter()
+                        .find_map(|length| read_part(p, length, Layout::Unknown)) =>
             {
-                let probe = MESSAGES.get(usize::from(SPLIT_MESSAGE))?.probe(SPLIT_MESSAGE, p, Level::Medium);
+                let probe = read(SPLIT_MESSAGE)?;
                 let part = Part { number: split.number, total: Some(split.total), makes: None };
                 let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
-                Some(Probe { part: Some(part), role, ..probe })
+                Some(Probe { part: probe.part.or(Some(part)), role, ..probe })
             }
             // These four bytes alone are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
@@ -344,9 +322,11 @@ impl Protocol for A2s {
         }
         let whole = cx.layout.is_some() || c.wire_len() <= 1400;
         c.field(&MESSAGE_TYPE, byte)?;
+        if cx.message <= PING_REQUEST {
+            c.check(&REQ_004, || cx.message < CHALLENGE_REQUEST);
+        }
         match cx.message {
             INFO_REQUEST => {
-                c.check(&REQ_004, || true);
                 let mut at = c.to_end();
                 at.end = at.end.min(at.start.saturating_add(QUERY_LEN));
                 let text = c.field(&QUERY, until(b"\0"))?;
@@ -362,12 +342,10 @@ impl Protocol for A2s {
                 trailing(c)
             }
             PLAYERS_REQUEST | RULES_REQUEST => {
-                c.check(&REQ_004, || true);
                 c.field(&CHALLENGE, le_u32)?;
                 trailing(c)
             }
             CHALLENGE_REQUEST | PING_REQUEST => {
-                c.check(&REQ_004, || false);
                 let padding = c.rest().len().min(4);
                 if padding > 0 {
                     c.field(&PADDING, bytes(padding))?;
@@ -398,11 +376,7 @@ impl Protocol for A2s {
         }
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.forgotten()
-    }
-
-    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         memory.observe(seen, raised);
     }
 
@@ -430,10 +404,7 @@ fn challenge_at(p: &[u8]) -> Option<usize> {
 }
 /// The challenge in a request; `None` if it carries none.
 fn carried(p: &[u8]) -> Option<u32> {
-    p.get(challenge_at(p)?..)?
-        .first_chunk()
-        .map(|value| u32::from_le_bytes(*value))
-        .filter(|value| !NONE_YET.contains(value))
+    read_at(p, challenge_at(p)?, le_u32).filter(|value| !NONE_YET.contains(value))
 }
 fn carries(p: &[u8]) -> u32 {
     if carried(p).is_some() { CARRIES } else { 0 }
@@ -489,334 +460,4 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     let hidden = kind.is_none() && c.is_cut();
     c.check_whole(&HDR_001, || engine || ours || hidden);
     Ok(())
-}
-
-// --- Parts of answers: the layout and the content of their headers
-
-const SOURCE: u8 = 0;
-const NO_SIZE: u8 = 1;
-const GOLDSRC: u8 = 2;
-static LAYOUTS: [&str; 3] = ["source", "source_no_size", "goldsrc"];
-/// Length of the header in each layout, in bytes.
-const HEADERS: [u16; 3] = [12, 10, 9];
-/// Maximum length of a part's content that its header may state, in bytes.
-const MOST: usize = 4096;
-
-static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
-
-fn u32_at(p: &[u8], at: usize) -> Option<u32> {
-    p.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes))
-}
-
-/// The header in one layout; `None` if it is cut or contradicts itself.
-fn header_as(p: &[u8], layout: u8) -> Option<Split> {
-    let id = u32_at(p, 4)?;
-    let body = *HEADERS.get(usize::from(layout))?;
-    let rest = p.get(usize::from(body)..)?;
-    let (total, number) = match (p.get(8..)?, layout) {
-        ([both, ..], GOLDSRC) => (both & 15, both >> 4),
-        ([total, number, ..], _) => (*total, *number),
-        _ => return None,
-    };
-    let size = p.get(10..).and_then(|p| p.first_chunk()).filter(|_| layout == SOURCE);
-    let stream = rest.get(8..).is_some_and(|stream| stream.starts_with(b"BZh"));
-    let packed = if number == 0 && layout != GOLDSRC && stream {
-        Some([u32_at(rest, 0)?, u32_at(rest, 4)?])
-    } else {
-        None
-    };
-    let body = if packed.is_some() { body.saturating_add(8) } else { body };
-    let split =
-        Split { id, layout, total, number, size: size.map(|size| u16::from_le_bytes(*size)), packed, body };
-    (number < total).then_some(split)
-}
-
-/// Whether the bytes after the header prove the layout: the split message begins there, or it is compressed.
-fn is_marked(p: &[u8], split: &Split) -> bool {
-    let plain = p.get(usize::from(split.body)..).is_some_and(|rest| rest.starts_with(MARK));
-    split.number == 0 && (split.packed.is_some() || plain)
-}
-
-/// Whether a part may have this layout, if it is not the first one, or if the capture cut off what proves the layout of that.
-fn fits(p: &[u8], wire_len: usize, split: &Split) -> bool {
-    let rest = p.get(usize::from(split.body)..).unwrap_or_default();
-    let unseen = p.len() < wire_len && rest.len() < MARK.len() && MARK.starts_with(rest);
-    let held = wire_len.saturating_sub(usize::from(split.body));
-    let size = split.size.map_or(held, usize::from);
-    let last = split.number.saturating_add(1) == split.total;
-    (split.number > 0 || unseen) && (size == held || last && (held..=MOST).contains(&size))
-}
-
-/// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is
-/// tried, and then the first layout that fits.
-fn read_part(p: &[u8], wire_len: usize, layout: Layout) -> Option<Split> {
-    p.strip_prefix(b"\xfe\xff\xff\xff")?;
-    // The longest header may be cut off by the capture: then it cannot be told from the others.
-    if p.len() < wire_len.min(HEADERS[0].into()) {
-        return None;
-    }
-    let as_one_of = |layouts: &[u8]| {
-        layouts.iter().find_map(|layout| header_as(p, *layout).filter(|s| fits(p, wire_len, s)))
-    };
-    if let Layout::Certain(layout) = layout
-        && let Some(split) = header_as(p, layout)
-    {
-        return Some(split);
-    }
-    let first = [SOURCE, NO_SIZE, GOLDSRC].iter().filter_map(|layout| header_as(p, *layout));
-    if let Some(split) = first.into_iter().find(|split| is_marked(p, split)) {
-        return Some(split);
-    }
-    let used = if let Layout::Used(layout) = layout { as_one_of(&[layout]) } else { None };
-    used.or_else(|| as_one_of(&[SOURCE, GOLDSRC, NO_SIZE]))
-}
-
-fn part_id(p: &[u8]) -> Option<u64> {
-    u32_at(p, 4).map(u64::from)
-}
-
-/// Number and total of a part. `makes` is the message that the parts form, if this is the first part and says so.
-fn part(p: &[u8]) -> Option<Part> {
-    let split = read_part(p, p.len(), Layout::Unknown)?;
-    let kind = p.get(usize::from(split.body)..)?.strip_prefix(MARK).and_then(<[u8]>::first);
-    let makes = kind.filter(|_| split.number == 0).and_then(|kind| match kind {
-        0x49 => Some(INFO_RESPONSE),
-        0x6d => Some(GOLDSRC_INFO_RESPONSE),
-        0x44 => Some(PLAYERS_RESPONSE),
-        0x45 => Some(RULES_RESPONSE),
-        _ => None,
-    });
-    Some(Part { number: split.number, total: Some(split.total), makes })
-}
-
-fn is_part(p: &[u8]) -> bool {
-    read_part(p, p.len(), Layout::Unknown).is_some()
-}
-
-/// Whether this is a first part that names its message, or a part of a compressed answer.
-fn is_first_part(p: &[u8]) -> bool {
-    let packed = read_part(p, p.len(), Layout::Unknown).is_some_and(|split| split.packed.is_some());
-    packed || part(p).is_some_and(|part| part.makes.is_some())
-}
-
-/// Whether the header fits no layout. In-game traffic is split in the same way, but is not handled here.
-fn is_unreadable(p: &[u8]) -> bool {
-    !is_part(p) && header_as(p, SOURCE).is_none()
-}
-
-/// Reads the header and the content of a part.
-fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
-    c.ends(&ENDS);
-    let split = read_part(c.rest(), c.wire_len(), cx.layout.map_or(Layout::Unknown, Layout::Certain));
-    c.field(&PREFIX, bytes(4))?;
-    c.about(Some(&SPLIT));
-    let Some(split) = split else { return Err(c.short(&SPL_001)) };
-    c.group(&SPLIT, |c| {
-        c.field(&SPLIT_ID, le_u32)?;
-        let name = LAYOUTS.get(usize::from(split.layout)).copied();
-        c.derived(&SPLIT_LAYOUT, Value::Named(split.layout.into(), name));
-        if split.layout == GOLDSRC {
-            c.field(&SPLIT_NUMBERS, byte)?;
-            c.derived(&SPLIT_TOTAL, Value::Uint(split.total.into()));
-            c.derived(&SPLIT_NUMBER, Value::Uint(split.number.into()));
-        } else {
-            c.field(&SPLIT_TOTAL, byte)?;
-            c.field(&SPLIT_NUMBER, byte)?;
-        }
-        if split.size.is_some() {
-            c.field(&SPLIT_SIZE, le_u16)?;
-        }
-        if split.packed.is_some() {
-            c.field(&DECOMPRESSED_SIZE, le_u32)?;
-            c.field(&CRC32, le_u32)?;
-        }
-        // A rule may contain a password, and the part may begin or end anywhere within it.
-        let shown = cx.secrets || !may_show_password(c.rest());
-        if split.number > 0 {
-            // If the layout is only guessed, two zeros may belong to the header.
-            let texts = if cx.layout.is_some() { 2 } else { 4 };
-            let continued = c.rest().split_inclusive(|byte| *byte == 0).take(texts).map(<[u8]>::len).sum();
-            c.field_as(&SPLIT_CONTINUED, bytes(continued), |value| {
-                if cx.secrets { Value::Bytes(value) } else { Value::Secret(FieldKind::Bytes) }
-            })?;
-        }
-        c.secret(shown);
-        c.ignored(&SPLIT_DATA)
-    })
-}
-
-// --- Rules across datagrams: challenges, and numbers of players
-
-/// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, and of servers whose
-/// number of players is known. The oldest entry goes first.
-const MAX_ASKED: usize = 16_384;
-const MAX_ADDRESSES: usize = 16_384;
-const MAX_CHALLENGES: usize = 16_384;
-const MAX_COUNTS: usize = 8_192;
-/// Maximum number of challenges remembered for an address at one server.
-const MAX_ISSUED: usize = 8;
-/// Maximum age of a challenge or a number of players, in nanoseconds.
-const FRESH: i64 = 5_000_000_000;
-
-/// The state for rules across datagrams.
-#[derive(Debug)]
-pub struct Memory {
-    /// Requests by exchange.
-    asked: Bounded<u64, Asked>,
-    /// Challenges by server and client address, the latest last.
-    issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
-    /// The address that a challenge was first issued to, by server and value.
-    owners: Bounded<(Endpoint, u32), Endpoint>,
-    /// The number of players in the last INFO answer, by server.
-    counts: Bounded<Endpoint, (u8, Time)>,
-}
-
-impl From<Budget> for Memory {
-    fn from(budget: Budget) -> Memory {
-        Memory {
-            asked: Bounded::new(budget.of(MAX_ASKED)),
-            issued: Bounded::new(budget.of(MAX_ADDRESSES)),
-            owners: Bounded::new(budget.of(MAX_CHALLENGES)),
-            counts: Bounded::new(budget.of(MAX_COUNTS)),
-        }
-    }
-}
-
-/// A request.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    step: u8,
-    proof: Proof,
-}
-
-/// What a request proves about its sender's address.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Proof {
-    /// Nothing, because it carries no challenge.
-    None,
-    /// Nothing, because the server had issued only other challenges.
-    Foreign,
-    /// That its sender receives what is sent to the address.
-    Right,
-    /// That its sender receives what is sent to the address, by the latest challenge, which is not too old.
-    Fresh,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Challenge {
-    value: u32,
-    port: u16,
-    time: Time,
-}
-
-impl Memory {
-    /// Number of entries forgotten because the tables were full.
-    pub(super) fn forgotten(&self) -> u64 {
-        let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
-        let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
-        asked.saturating_add(answered)
-    }
-
-    pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        if let (Some(Piece { split, .. }), Pairing::Answered(_)) = (seen.piece, seen.pairing)
-            && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
-        {
-            raised.add(&SPL_007);
-        }
-        match *seen.pairing {
-            Pairing::Asked { exchange, .. } => {
-                let proof = self.judge(seen, raised);
-                self.asked.insert(exchange, Asked { step: seen.probe.step, proof });
-            }
-            // Of an answer in parts only the first shows that it is one.
-            Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
-                raised.add(&TXN_001);
-            }
-            Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
-            _ => {}
-        }
-    }
-
-    /// Determines what a request proves.
-    fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
-        let Some(value) = carried(seen.bytes()) else {
-            // Recognised as a request that carries one, although its bytes do not show it: they were cut.
-            let hidden = seen.probe.request_state & CARRIES != 0;
-            return if hidden { Proof::Right } else { Proof::None };
-        };
-        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
-        let now = seen.datagram.time;
-        let last = issued.iter().rev().find(|challenge| challenge.port == seen.client.port());
-        if last
-            .is_some_and(|last| last.value == value && now.since(last.time).is_some_and(|age| age <= FRESH))
-        {
-            return Proof::Fresh;
-        }
-        // If older challenges were forgotten, it may be one of those.
-        if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
-            return Proof::Right;
-        }
-        let end = u16::try_from(seen.bytes().len()).unwrap_or(u16::MAX);
-        let start = if seen.probe.step == INFO_STEP { 25 } else { 5 };
-        raised.add_at(&CHL_005, Span { start, end: end.min(start.saturating_add(4)) });
-        Proof::Foreign
-    }
-
-    fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-        let Some(&Asked { step, proof }) = self.asked.get(&answer.exchange) else { return };
-        let message = seen.probe.message;
-        if message == CHALLENGE_RESPONSE {
-            if proof == Proof::Fresh && !answer.second {
-                raised.add(&CHL_004);
-            }
-            return self.issue(seen, raised);
-        }
-        if !answer.part && !answer.second {
-            let lists = [PLAYERS_STEP, RULES_STEP].contains(&step);
-            match proof {
-                Proof::None if step == INFO_STEP => raised.add(&SEC_001),
-                Proof::None if lists => raised.add(&SEC_002),
-                Proof::Foreign if lists && !seen.edge => raised.add(&SEC_002),
-                _ => {}
-            }
-        }
-        let (now, bytes) = (seen.datagram.time, seen.bytes());
-        match message {
-            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE => {
-                if let Some(players) = answers::players_of_info(bytes) {
-                    self.counts.insert(seen.server, (players, now));
-                }
-            }
-            PLAYERS_RESPONSE => {
-                let said = self.counts.get(&seen.server);
-                let said = said.filter(|(_, time)| now.since(*time).is_some_and(|age| age <= FRESH));
-                if let (Some((players, _)), Some(count)) = (said, bytes.get(5))
-                    && players != count
-                {
-                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Records a challenge that a server issues.
-    fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        let value = seen.bytes().strip_prefix(MARK).and_then(|p| p.get(1..)).and_then(|p| p.first_chunk());
-        let Some(value) = value.map(|value| u32::from_le_bytes(*value)) else { return };
-        if NONE_YET.contains(&value) {
-            return;
-        }
-        let (server, client) = (seen.server, seen.client);
-        if *self.owners.get_or_insert((server, value), client.host()) != client.host() {
-            raised.add(&SEC_003);
-        }
-        let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
-        let challenge = Challenge { value, port: client.port(), time: seen.datagram.time };
-        issued.retain(|known| (known.value, known.port) != (value, challenge.port));
-        if issued.is_full() {
-            issued.remove(0);
-        }
-        issued.push(challenge);
-    }
 }

@@ -134,10 +134,7 @@ impl Protocol for Gqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
-        name: "gqp",
-        title: "Gameserver Query Protocol (draft)",
         ports: &[],
-        spec: SPEC,
         first: &[
             Form::of(&[SOH]).long(2, usize::MAX),
             // Each byte is looked up by itself, so that these pairs stand for all pairs of digits.
@@ -151,7 +148,6 @@ impl Protocol for Gqp {
             Message::named("unknown"),
         ],
         fragment: Some(FRAGMENT),
-        joining: None,
         steps: &[StepInfo {
             repeats: Some(&NAME),
             ..StepInfo::ordered(
@@ -159,13 +155,12 @@ impl Protocol for Gqp {
                 StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
             )
         }],
-        window_ms: 2000,
-        ends: &ENDS,
         fields: &[FRAME_FIELDS, REQUEST_FIELDS, REPLY_FIELDS],
         rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES],
         exchange_rules: RULES,
         causes: CAUSES,
         samples: SAMPLES,
+        ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };
 
     #[inline]
@@ -218,10 +213,6 @@ impl Protocol for Gqp {
     #[inline(never)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         message::decode(c, cx)
-    }
-
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
     }
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
@@ -422,13 +413,15 @@ impl From<Budget> for Memory {
     }
 }
 
-impl Memory {
-    /// Number of entries forgotten because the tables were full. Requests count only if they were answered afterwards.
-    pub fn forgotten(&self) -> u64 {
+impl Forgets for Memory {
+    /// Requests count only if they were answered afterwards.
+    fn forgotten(&self) -> u64 {
         let logins = self.logins.forgotten().saturating_add(self.owners.forgotten());
         logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
     }
+}
 
+impl Memory {
     /// Counts entries that could not be compared.
     fn count_beyond(&mut self, count: usize) {
         self.beyond = self.beyond.saturating_add(count as u64);

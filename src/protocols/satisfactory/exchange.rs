@@ -235,13 +235,14 @@ impl From<Budget> for Memory {
     }
 }
 
-impl Memory {
-    /// Number of entries forgotten because the tables were full.
-    pub fn forgotten(&self) -> u64 {
+impl Forgets for Memory {
+    fn forgotten(&self) -> u64 {
         let polls = [self.cookies.forgotten(), self.used.forgotten(), self.waiting.forgotten()];
         polls.iter().fold(self.states.forgotten(), |all, n| all.saturating_add(*n))
     }
+}
 
+impl Memory {
     /// Asks for the place of the cookie that a datagram carries.
     #[inline(always)]
     pub fn prefetch(&self, server: Endpoint, probe: &Probe) {

@@ -350,12 +350,8 @@ rules! {
     }
 }
 
-static FIXED: Ends = ends(&RSP_001);
-static NAME: Ends = ends(&RSP_005);
-
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, &ENV_006, &SURPLUS)
-}
+static FIXED: Ends = Ends::new(&RSP_001, &ENV_006, &SURPLUS);
+static NAME: Ends = Ends::new(&RSP_005, &ENV_006, &SURPLUS);
 
 #[inline(always)]
 fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

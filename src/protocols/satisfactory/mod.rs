@@ -39,10 +39,7 @@ impl Protocol for Satisfactory {
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
-        name: "satisfactory",
-        title: "Satisfactory Lightweight Query",
         ports: &[GAME_PORT, LEGACY_PORT],
-        spec: SPEC,
         first: &[
             Form::of(&WIRE_MAGIC),
             Form::of(b"\xf6\xd5").long(POLL_LEN, usize::MAX),
@@ -56,8 +53,6 @@ impl Protocol for Satisfactory {
             Message::named("legacy_state_response"),
             Message::named("unknown"),
         ],
-        fragment: None,
-        joining: None,
         steps: &[StepInfo {
             retransmits: true,
             once: true,
@@ -75,13 +70,12 @@ impl Protocol for Satisfactory {
                 },
             )
         }],
-        window_ms: 2000,
-        ends: &message::ENVELOPE,
         fields: &[ENVELOPE_FIELDS, STATE_FIELDS, LEGACY_FIELDS],
         rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
         samples: SAMPLES,
+        ..Info::of("satisfactory", "Satisfactory Lightweight Query", SPEC, &message::ENVELOPE)
     };
 
     #[inline(always)]
@@ -138,10 +132,6 @@ impl Protocol for Satisfactory {
             LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| message::legacy(c, cx)),
             _ => message::decode(c, cx),
         }
-    }
-
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
     }
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {

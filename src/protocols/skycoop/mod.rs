@@ -133,10 +133,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
-        name: "skycoop",
-        title: "Sky Co-op server query",
         ports: &[PORT],
-        spec: SPEC,
         first: &[
             Form::of(b"\xfe\xff\xff").long(3, 4),
             Form::of(b"\xff\xff\xff\xfe").long(4, 4),
@@ -151,8 +148,6 @@ impl Protocol for Skycoop {
             Message::named("unknown"),
             Message::named("unknown"),
         ],
-        fragment: None,
-        joining: None,
         steps: &[StepInfo::ordered(
             "status",
             StepRules {
@@ -165,12 +160,12 @@ impl Protocol for Skycoop {
             },
         )],
         window_ms: 5000,
-        ends: &FIXED,
         fields: &[FIELDS, REPLY_FIELDS, config::FIELDS, RCON_FIELDS],
         rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: CAUSES,
         samples: SAMPLES,
+        ..Info::of("skycoop", "Sky Co-op server query", SPEC, &FIXED)
     };
 
     #[inline(never)]

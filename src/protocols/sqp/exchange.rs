@@ -246,15 +246,18 @@ impl From<Budget> for Memory {
     }
 }
 
-impl Memory {
-    fn key(&self, server: Endpoint, token: u32) -> u64 {
-        hash_one(&self.hasher, (server, token))
-    }
-    /// Number of tokens that were forgotten because the table was full, or not searched because that takes too long.
-    pub fn forgotten(&self) -> u64 {
+impl Forgets for Memory {
+    /// Tokens count, too, that were not searched because that takes too long.
+    fn forgotten(&self) -> u64 {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         let doubtful = self.suspect.forgotten().saturating_add(self.trusted.forgotten());
         self.issued.forgotten().saturating_add(doubtful).saturating_add(unsearched)
+    }
+}
+
+impl Memory {
+    fn key(&self, server: Endpoint, token: u32) -> u64 {
+        hash_one(&self.hasher, (server, token))
     }
     /// Takes a token, given as a key, for the client's; returns whether it was taken for that before.
     fn trust(&mut self, key: u64, client: u64) -> bool {

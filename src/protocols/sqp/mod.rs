@@ -42,10 +42,7 @@ impl Protocol for Sqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
-        name: "sqp",
-        title: "Unity Server Query Protocol",
         ports: &[],
-        spec: SPEC,
         first: &[Form::of(&[0]).long(1, LONGEST_REQUEST), Form::of(&[1]).long(8, usize::MAX)],
         messages: &[
             Message::named("challenge_request"),
@@ -54,8 +51,6 @@ impl Protocol for Sqp {
             Message::named("query_response"),
             Message::named("unknown"),
         ],
-        fragment: None,
-        joining: None,
         steps: &[
             StepInfo {
                 issues: true,
@@ -91,12 +86,12 @@ impl Protocol for Sqp {
             },
         ],
         window_ms: 1000,
-        ends: &HEADER,
         fields: &[HEADER_FIELDS, PACKET_FIELDS, chunks::FIELDS, RULE_FIELDS, TABLE_FIELDS],
         rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
         samples: SAMPLES,
+        ..Info::of("sqp", "Unity Server Query Protocol", SPEC, &HEADER)
     };
 
     #[inline(always)]
@@ -161,10 +156,6 @@ impl Protocol for Sqp {
     #[inline(always)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         packet(c, cx)
-    }
-
-    fn forgotten(memory: &Self::Memory) -> u64 {
-        memory.forgotten()
     }
 
     /// The challenge, then ServerInfo. With `all`, each chunk is requested in a query of its own, because some servers answer

@@ -12,21 +12,18 @@
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
-use super::gamespy::{Keys, answered_id, asked_id, is_legible, is_list, keys, word_at};
+mod answers;
+
+use super::gamespy::{ANSWERED_ID, ASKED_ID, is_legible, is_list};
 use super::other::unknown;
 use super::prelude::*;
+use super::sources::{QR2_SDK, gamedig, qr2_sdk};
 use crate::capture::Time;
 use crate::net::Endpoint;
+use answers::{basic, full};
 
-const SDK: &str = "https://github.com/nitrocaster/GameSpy";
-const fn sdk(section: &'static str) -> Cite {
-    Cite { doc: "GameSpy QR2 SDK", section, url: SDK }
-}
 const fn wiki(section: &'static str) -> Cite {
     Cite { doc: "wiki.vg, Query", section, url: "https://wiki.vg/Query" }
-}
-const fn gamedig(section: &'static str) -> Cite {
-    Cite { doc: "node-gamedig", section, url: "https://github.com/gamedig/node-gamedig" }
 }
 
 const HS: rule::Step = C("fefd09 01020304");
@@ -138,7 +135,7 @@ fields! {
 rules! {
     /// A request has seven bytes at least, an answer five: type and session id are read first.
     HDR_001 = "GS3-HDR-001" Error "datagram ends inside its header" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         examples: [
             Example::of(&[HS, HR, FS, FROK, C("fefd09 01")]),
             Example::of(&[HS, HR, FS, S("00 0102")]),
@@ -152,7 +149,7 @@ rules! {
     /// It is a challenge, a selector of keys, or both: 4, 7 or 8 bytes. BungeeCord and Velocity refuse others, the SDK drops what
     /// ends inside the selector.
     REQ_002 = "GS3-REQ-002" Error "body of the request has another length than 4, 7 or 8" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         examples: [
             Example::of(&[HS, HR, C("fefd00 01020304 0091295b ffff")]),
             Example::of(&[HS, HR, C("fefd00 01020304 009129")]),
@@ -165,7 +162,7 @@ rules! {
     }
     /// Clients read it as a number of 32 bits with a sign; UT3 has more zeros behind it.
     CHA_001 = "GS3-CHA-001" Error "challenge is no decimal number with a zero behind it" {
-        cite: sdk("qr2.c, compute_challenge_response"),
+        cite: qr2_sdk("qr2.c, compute_challenge_response"),
         examples: [
             Example::of(&[HS, S("09 01020304 '0x91295b' 00")]),
             Example::of(&[HS, S("09 01020304 '9513307'")]),
@@ -174,13 +171,13 @@ rules! {
     }
     /// The server asks for none: its requests prove nothing, and its answers can be sent to a forged address.
     CHA_002 = "GS3-CHA-002" Note "challenge is 0" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         per_server: true,
         examples: [Example::of(&[HS, S("09 01020304 '0' 00"), C("fefd00 01020304 ffffff01"), FROK])],
     }
     /// A request that allows parts is answered in numbered ones. Clients skip eleven bytes unread, and lose the first keys.
     SPL_001 = "GS3-SPL-001" Error "answer has no whole number of a part" {
-        cite: sdk("qr2.c, qr_build_split_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_split_query_reply"),
         examples: [
             Example::of(&[HS, HR, FS, S("00 01020304 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 'hostport' 00 '6500' 00 00")]),
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80")]),
@@ -189,7 +186,7 @@ rules! {
     }
     /// An empty key ends them. Only a part that is not the last may end anywhere.
     KEY_001 = "GS3-KEY-001" Error "keys are not ended" {
-        cite: sdk("qr2.c, qr_build_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_query_reply"),
         examples: [
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8'")]),
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00")]),
@@ -212,7 +209,7 @@ rules! {
     }
     /// An empty value ends a column; sections are 0, 1 and 2. Only a part that is not the last may end anywhere.
     COL_001 = "GS3-COL-001" Error "columns are not ended, or their section is unknown" {
-        cite: sdk("qr2.c, qr_build_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_query_reply"),
         examples: [
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann'")]),
             Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 05 'player_' 00 00 'Ann' 00 00 00")]),
@@ -238,7 +235,7 @@ rules! {
     }
     /// Another one has its number, or it stands beyond the last: clients keep one of them by chance.
     SPL_003 = "GS3-SPL-003" Error "part contradicts another one" {
-        cite: sdk("qr2.c, qr_build_split_query_reply"),
+        cite: qr2_sdk("qr2.c, qr_build_split_query_reply"),
         examples: [
             Example::of(&[
                 HS, HR, FS, PART,
@@ -250,7 +247,7 @@ rules! {
     }
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
     TXN_001 = "GS3-TXN-001" Error "answer without a request" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         needs_past: true,
         examples: [Example::of(&[FROK]), Example::of(&[HR]), Example::of(&[HS, HR, S("09 01020304 '77' 00")])],
     }
@@ -263,18 +260,18 @@ rules! {
     }
     /// A byte-identical answer or part: UDP duplicated it.
     TXN_004 = "GS3-TXN-004" Note "answer arrived twice" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         side: Path,
         examples: [Example::of(&[HS, HR, FS, FROK, FROK])],
     }
     /// Servers do not answer it. The usual cause is a fault in sign or byte order.
     TXN_005 = "GS3-TXN-005" Error "challenge is not the one issued last" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         examples: [Example::of(&[HS, HR, C("fefd00 01020304 5b299100 ffffff01")])],
     }
     /// In the SDK it serves once, and for four seconds; in Minecraft for up to 30.
     TXN_006 = "GS3-TXN-006" Note "challenge is used again or is older than four seconds" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         examples: [
             Example::of(&[HS, HR, FS, FROK, C("fefd00 01020304 0091295b ffffff00"), S("00 01020304 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 'hostport' 00 '6500' 00 00")]),
             Example::of(&[HS, HR, Wait(5000), FS, FROK]),
@@ -293,7 +290,7 @@ rules! {
     }
     /// The challenge is what keeps a forged sender out.
     SEC_001 = "GS3-SEC-001" Error "server answered a request with a wrong challenge or none" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         unproven: true,
         examples: [
             Example::of(&[HS, HR, C("fefd00 01020304 5b299100 ffffff01"), FROK]),
@@ -302,7 +299,7 @@ rules! {
     }
     /// Nothing proves the client's address then. Battlefield 2 sends 92 to 342 times its request.
     SEC_002 = "GS3-SEC-002" Note "answer is more than ten times its request, without a challenge" {
-        cite: sdk("qr2.c, qr2_parse_query"),
+        cite: qr2_sdk("qr2.c, qr2_parse_query"),
         per_server: true,
         ratio: true,
         strict: Warning,
@@ -310,13 +307,10 @@ rules! {
     }
 }
 
-static HEADER: Ends = ends(&HDR_001);
-static SPLIT_ENDS: Ends = ends(&SPL_001);
-static COLUMN_ENDS: Ends = ends(&COL_001);
-static BASIC_ENDS: Ends = ends(&BAS_001);
-const fn ends(early: &'static Rule) -> Ends {
-    Ends::new(early, &HDR_001, &IGNORED)
-}
+static HEADER: Ends = Ends::new(&HDR_001, &HDR_001, &IGNORED);
+static SPLIT_ENDS: Ends = Ends::new(&SPL_001, &HDR_001, &IGNORED);
+static COLUMN_ENDS: Ends = Ends::new(&COL_001, &HDR_001, &IGNORED);
+static BASIC_ENDS: Ends = Ends::new(&BAS_001, &HDR_001, &IGNORED);
 
 const CHALLENGE_REQUEST: u8 = 0;
 const CHALLENGE_RESPONSE: u8 = 1;
@@ -341,7 +335,7 @@ static MESSAGES: [Message; 7] = [
             ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).known(),
         ],
     )
-    .keyed(asked_id),
+    .keyed(ASKED_ID),
     Message::response(
         "challenge_response",
         SHAKE,
@@ -351,7 +345,7 @@ static MESSAGES: [Message; 7] = [
             Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
         ],
     )
-    .keyed(answered_id),
+    .keyed(ANSWERED_ID),
     Message::request(
         "full_stat_request",
         STAT,
@@ -364,7 +358,7 @@ static MESSAGES: [Message; 7] = [
             ASKS_STAT.long(12, usize::MAX).known(),
         ],
     )
-    .keyed(asked_id)
+    .keyed(ASKED_ID)
     .remembers(asked),
     Message::request(
         "basic_stat_request",
@@ -374,7 +368,7 @@ static MESSAGES: [Message; 7] = [
             ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
         ],
     )
-    .keyed(asked_id)
+    .keyed(ASKED_ID)
     .remembers(asked),
     Message::response(
         "full_stat_response",
@@ -386,7 +380,7 @@ static MESSAGES: [Message; 7] = [
             Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
         ],
     )
-    .keyed(answered_id)
+    .keyed(ANSWERED_ID)
     .in_parts(part),
     Message::response(
         "basic_stat_response",
@@ -397,7 +391,7 @@ static MESSAGES: [Message; 7] = [
             Form::of(b"\x00").when(|p| is_basic(p) && is_legible(p)).awaited(),
         ],
     )
-    .keyed(answered_id),
+    .keyed(ANSWERED_ID),
     Message::named("unknown"),
 ];
 
@@ -417,7 +411,8 @@ const ANSWERED: StepRules = StepRules {
 pub struct Gamespy3;
 
 impl Protocol for Gamespy3 {
-    type Memory = Memory;
+    /// The challenges that servers issued to clients, and stat requests, by exchange.
+    type Memory = (Limited<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Limited<u64, Stat, MAX_STATS>);
 
     const COLOURS: Option<Colours> = Some(Colours::Sections);
 
@@ -437,14 +432,8 @@ impl Protocol for Gamespy3 {
     }
 
     const INFO: Info = Info {
-        name: "gamespy3",
-        title: "GameSpy query 3, and Minecraft's",
         ports: &[29900, 6500, 64087, 25565],
-        spec: SDK,
-        first: &[],
         messages: &MESSAGES,
-        fragment: None,
-        joining: None,
         steps: &[
             StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("challenge", 8, ANSWERED) },
             StepInfo {
@@ -455,8 +444,6 @@ impl Protocol for Gamespy3 {
                 ..StepInfo::keyed("stat", 8, ANSWERED)
             },
         ],
-        window_ms: 2000,
-        ends: &HEADER,
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -475,6 +462,7 @@ impl Protocol for Gamespy3 {
                 S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00"),
             ]),
         ],
+        ..Info::of("gamespy3", "GameSpy query 3, and Minecraft's", QR2_SDK, &HEADER)
     };
 
     fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
@@ -485,18 +473,13 @@ impl Protocol for Gamespy3 {
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
-        let recognised = recognise_known::<Self>(p, wire_len, known);
-        if recognised.is_some() {
-            return recognised;
-        }
-        match (p, known.direction) {
+        recognise_known::<Self>(p, wire_len, known).or_else(|| match (p, known.direction) {
             ([0xfe, 0xfd, 9, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(CHALLENGE_REQUEST),
             ([0xfe, 0xfd, 0, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(BASIC_REQUEST),
             ([0, ..], Direction::S2c) if known.open && wire_len < 5 => stray(FULL_RESPONSE),
             ([9, ..], Direction::S2c) if known.open && wire_len < 5 => stray(CHALLENGE_RESPONSE),
-            ([0xfe, 0xfd, 1..=8 | 10, ..], _) if known.conversation => stray(UNKNOWN),
             _ => unknown(&Self::INFO, p, known),
-        }
+        })
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
@@ -527,11 +510,7 @@ impl Protocol for Gamespy3 {
         }
     }
 
-    fn forgotten(memory: &Memory) -> u64 {
-        memory.handshakes.forgotten().saturating_add(memory.stats.forgotten())
-    }
-
-    fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
@@ -543,15 +522,15 @@ impl Protocol for Gamespy3 {
                 let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
                 if value.is_some() || cut {
-                    let before = memory.handshakes.get(&ends).and_then(|shaken| shaken.value);
+                    let before = handshakes.get(&ends).and_then(|shaken| shaken.value);
                     let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
-                    memory.handshakes.insert(ends, shaken);
+                    handshakes.insert(ends, shaken);
                 }
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
-                let cut_off = seen.datagram.cut > 0 && word_at(request, 7).is_none();
-                let proof = match memory.handshakes.get_mut(&ends) {
+                let cut_off = seen.datagram.cut > 0 && read_at(request, 7, be_u32).is_none();
+                let proof = match handshakes.get_mut(&ends) {
                     _ if cut_off => Proof::Right,
                     Some(Handshake { value: None, .. }) => Proof::Right,
                     Some(shaken) if shaken.value != Some(0) => shaken.judge(request, now, raised),
@@ -559,17 +538,17 @@ impl Protocol for Gamespy3 {
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
                 };
-                memory.stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
+                stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
                 let again = answer.second && answer.alike && seen.datagram.cut == 0;
-                let part = seen.probe.part.zip(memory.stats.get_mut(&answer.exchange));
+                let part = seen.probe.part.zip(stats.get_mut(&answer.exchange));
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
                 if again && contradicts != Some(false) {
                     raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
-                match memory.stats.get(&answer.exchange).map(|stat| stat.proof) {
+                match stats.get(&answer.exchange).map(|stat| stat.proof) {
                     Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
                     Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}
@@ -580,16 +559,9 @@ impl Protocol for Gamespy3 {
     }
 }
 
-/// The challenges that servers issued to clients, and stat requests, by exchange.
-#[derive(Debug)]
-pub struct Memory {
-    handshakes: Bounded<(Endpoint, Endpoint), Handshake>,
-    stats: Bounded<u64, Stat>,
-}
-
 /// A stat request, and the parts of its answer that have come.
 #[derive(Clone, Copy, Debug)]
-struct Stat {
+pub struct Stat {
     proof: Proof,
     /// Numbers of the parts, one bit each.
     numbers: u32,
@@ -608,15 +580,6 @@ impl Stat {
     }
 }
 
-impl From<Budget> for Memory {
-    fn from(budget: Budget) -> Memory {
-        Memory {
-            handshakes: Bounded::new(budget.of(MAX_HANDSHAKES)),
-            stats: Bounded::new(budget.of(MAX_STATS)),
-        }
-    }
-}
-
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug)]
 enum Proof {
@@ -628,8 +591,9 @@ enum Proof {
     Wrong,
 }
 
+/// A challenge that a server issued to a client.
 #[derive(Clone, Copy, Debug)]
-struct Handshake {
+pub struct Handshake {
     /// `None` where the capture cut it.
     value: Option<i32>,
     /// The value before it, which the library still takes.
@@ -641,7 +605,7 @@ struct Handshake {
 impl Handshake {
     /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
     fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
-        let word = word_at(request, 7).map(|word| word as i32);
+        let word = read_at(request, 7, be_u32).map(|word| word as i32);
         if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
@@ -686,7 +650,7 @@ fn ends_in_digits(p: &[u8]) -> bool {
 /// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {
     let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
-    word_at(p, 7).filter(|_| !selects).map(|word| word as i32)
+    read_at(p, 7, be_u32).filter(|_| !selects).map(|word| word as i32)
 }
 /// In the state of a stat request: its answer may come in parts.
 const SPLITS: u32 = 1 << 8;
@@ -697,7 +661,7 @@ const CARRIES: u32 = 1 << 9;
 /// The state of a stat request: its options in the low byte, the three flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
     let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
-    let selector = selector.and_then(|at| word_at(p, at));
+    let selector = selector.and_then(|at| read_at(p, at, be_u32));
     let options = selector.unwrap_or(0) & 0xff;
     let splits = selector.is_some_and(|all| all == 0 || all & 1 == 1);
     let whole = selector.is_some() && options == 2;
@@ -771,172 +735,4 @@ fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    c.ends(&SPLIT_ENDS);
-    let rest = c.rest();
-    let cut_off = c.is_cut() && !rest.is_empty() && b"splitnum\0".starts_with(rest);
-    let splits = cut_off || rest.starts_with(b"splitnum\0");
-    if !splits {
-        unnumbered(c, asked, SPLITS);
-        keys(c, &KEYS_AND_VALUES, true)?;
-        return c.ignored(&IGNORED);
-    }
-    c.words(&SPLIT, until(b"\0"))?;
-    c.skip(b"\0");
-    let part = c.field(&PART_BYTE, byte)?;
-    let last = part & 0x80 != 0;
-    c.derived(&PACKET_NUMBER, Value::Uint(u32::from(part & 0x7f)));
-    c.derived(&LAST_PACKET, Value::Bool(last));
-    let mut kind = c.field(&SECTION, byte)?;
-    let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::NOT_ITS_OWN) == WHOLE);
-    let strict = last && !c.is_cut();
-    if kind == 0 {
-        let list = if part & 0x7f == 0 { &KEYS_AND_VALUES } else { &REST_OF_KEYS };
-        keys(c, list, strict || own_layout)?;
-        if own_layout {
-            return players(c);
-        }
-        let Some(&next) = c.rest().first() else { return Ok(()) };
-        kind = next;
-        c.ends(&COLUMN_ENDS);
-        if [1, 2].contains(&next) {
-            c.skip(&[next]);
-        }
-    }
-    c.ends(&COLUMN_ENDS);
-    if ![1, 2].contains(&kind) {
-        return if strict { Err(c.stop_here(&COL_001)) } else { c.ignored(&IGNORED) };
-    }
-    columns(c, kind, strict)
-}
-
-/// Checks an answer without the number of a part: its request has not all of these bits.
-fn unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
-    let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
-    let wrong = asked.is_some_and(|asked| asked & bits == bits) && !c.is_cut();
-    let at = c.to_end();
-    c.about(None);
-    c.check_at(&SPL_001, at, || !wrong);
-}
-
-/// The list ends with an empty key, unless it continues in another part.
-const KEYS_AND_VALUES: Keys = Keys {
-    list: &KEYS,
-    pair: &PAIR,
-    key: &KEY,
-    value: &VALUE,
-    twice: &KEY_002,
-    number: Some(&KEY_004),
-    open: &KEY_001,
-    lacking: Some(&KEY_003),
-};
-/// The rest of a list, in a part that is not the first.
-const REST_OF_KEYS: Keys = Keys { lacking: None, ..KEYS_AND_VALUES };
-
-/// Reads the players in the form of Just Cause 2.
-fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    if c.rest().is_empty() {
-        return Ok(());
-    }
-    c.ends(&COLUMN_ENDS);
-    let count = c.field(&PLAYER_COUNT, be_u16)?;
-    c.times([&PLAYERS, &PLAYER], count, |c| {
-        c.ended(&NAME, b"\0", &COL_001)?;
-        c.ended(&STEAM_ID, b"\0", &COL_001)?;
-        c.field(&PING, be_u16).map(drop)
-    })?;
-    c.ignored(&IGNORED)
-}
-
-/// Reads columns of players and teams. The empty name after the last one may be missing.
-fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> Result<(), Fault> {
-    let (mut kind, mut open, mut unknown, mut marked) = (kind, false, false, true);
-    let mut next = |c: &mut Cursor<'_, '_, S>, kind: &mut u8| loop {
-        match *c.rest() {
-            [0, 1 | 2, ..] | [0] => {
-                marked = false;
-                c.skip(b"\0");
-            }
-            [section @ (1 | 2), ..] => {
-                unknown |= std::mem::replace(&mut marked, true);
-                *kind = section;
-                c.skip(&[section]);
-            }
-            // A section's number is followed by a name, if only an empty one.
-            [] | [0, ..] => {
-                unknown |= marked || !c.rest().is_empty();
-                return false;
-            }
-            _ => {
-                marked = false;
-                return true;
-            }
-        }
-    };
-    let any = next(c, &mut kind);
-    c.repeat(&COLUMNS, any, |c| {
-        open = c.group(&COLUMN, |c| column(c, kind))?;
-        Ok(next(c, &mut kind))
-    })?;
-    let wrong = open || unknown;
-    c.check(&COL_001, || !wrong || !strict);
-    c.ignored(&IGNORED)
-}
-
-/// Reads a column; returns whether it has no end.
-fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fault> {
-    c.words(&COLUMN_NAME, until(b"\0"))?;
-    c.derived(&COLUMN_SECTION, Value::Uint(kind.into()));
-    if !c.skip(b"\0") || c.rest().is_empty() {
-        return Ok(true);
-    }
-    c.field(&FIRST_INDEX, byte)?;
-    let mut open = true;
-    let mut empty = zeros(c, &mut open);
-    let any = empty > 0 || open && !c.rest().is_empty();
-    c.repeat(&VALUES, any, |c| {
-        c.words(&COLUMN_VALUE, until(b"\0"))?;
-        let ended = c.skip(b"\0");
-        empty = match empty.checked_sub(1) {
-            Some(left) if left > 0 => left,
-            _ => zeros(c, &mut open),
-        };
-        Ok(empty > 0 || open && ended && !c.rest().is_empty())
-    })?;
-    if !open {
-        c.skip(b"\0");
-    }
-    Ok(open)
-}
-
-/// The number of empty values that the zeros at this position stand for. Sets whether the column is still open after them.
-fn zeros<S: FieldSink>(c: &Cursor<'_, '_, S>, open: &mut bool) -> usize {
-    let rest = c.rest();
-    let count = rest.iter().take_while(|b| **b == 0).count();
-    let behind = rest.get(count..).unwrap_or_default();
-    let name = behind.split(|b| *b == 0).next().unwrap_or_default();
-    let named = name.len() > 1 && (name.ends_with(b"_") || name.ends_with(b"_t"));
-    // What the capture cut off behind zeros is rather a name than a value.
-    let cut_off = c.is_cut() && name.len() == behind.len();
-    let is_name = (named || cut_off) && name.first().is_some_and(|first| *first > 2);
-    *open = count == 0 || !behind.is_empty() && !is_name && !matches!(behind, [1 | 2, ..]);
-    match behind {
-        _ if count == 0 || *open => count,
-        _ if is_name => count.saturating_sub(1),
-        _ => count.saturating_sub(2),
-    }
-}
-
-fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    // To Minecraft a request of eleven bytes is one for this form, whatever bits it has.
-    unnumbered(c, asked, SPLITS | CARRIES);
-    c.ends(&BASIC_ENDS);
-    for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
-        c.ended(field, b"\0", &BAS_001)?;
-    }
-    c.field(&HOSTPORT, le_u16)?;
-    c.ended(&HOSTIP, b"\0", &BAS_001)?;
-    c.ignored(&IGNORED)
 }

@@ -1,0 +1,181 @@
+//! Rules across datagrams: challenges, and numbers of players.
+
+use super::answers::*;
+use super::parts::SOURCE;
+use super::*;
+use crate::capture::Time;
+use crate::contract::Piece;
+use crate::net::Endpoint;
+use arrayvec::ArrayVec;
+
+/// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, and of servers whose
+/// number of players is known. The oldest entry goes first.
+const MAX_ASKED: usize = 16_384;
+const MAX_ADDRESSES: usize = 16_384;
+const MAX_CHALLENGES: usize = 16_384;
+const MAX_COUNTS: usize = 8_192;
+/// Maximum number of challenges remembered for an address at one server.
+const MAX_ISSUED: usize = 8;
+/// Maximum age of a challenge or a number of players, in nanoseconds.
+const FRESH: i64 = 5_000_000_000;
+
+/// The state for rules across datagrams.
+#[derive(Debug)]
+pub struct Memory {
+    /// Requests by exchange.
+    asked: Bounded<u64, Asked>,
+    /// Challenges by server and client address, the latest last.
+    issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
+    /// The address that a challenge was first issued to, by server and value.
+    owners: Bounded<(Endpoint, u32), Endpoint>,
+    /// The number of players in the last INFO answer, by server.
+    counts: Bounded<Endpoint, (u8, Time)>,
+}
+
+impl From<Budget> for Memory {
+    fn from(budget: Budget) -> Memory {
+        Memory {
+            asked: Bounded::new(budget.of(MAX_ASKED)),
+            issued: Bounded::new(budget.of(MAX_ADDRESSES)),
+            owners: Bounded::new(budget.of(MAX_CHALLENGES)),
+            counts: Bounded::new(budget.of(MAX_COUNTS)),
+        }
+    }
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    step: u8,
+    proof: Proof,
+}
+
+/// What a request proves about its sender's address.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Proof {
+    /// Nothing, because it carries no challenge.
+    None,
+    /// Nothing, because the server had issued only other challenges.
+    Foreign,
+    /// That its sender receives what is sent to the address.
+    Right,
+    /// That its sender receives what is sent to the address, by the latest challenge, which is not too old.
+    Fresh,
+}
+
+/// Whether that time is not too long before a datagram.
+fn is_fresh(time: Time, seen: &Observation<'_>) -> bool {
+    seen.datagram.time.since(time).is_some_and(|age| age <= FRESH)
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Challenge {
+    value: u32,
+    port: u16,
+    time: Time,
+}
+
+impl Forgets for Memory {
+    fn forgotten(&self) -> u64 {
+        let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
+        let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
+        asked.saturating_add(answered)
+    }
+}
+
+impl Memory {
+    pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
+        if let (Some(Piece { split, .. }), Pairing::Answered(_)) = (seen.piece, seen.pairing)
+            && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
+        {
+            raised.add(&SPL_007);
+        }
+        match *seen.pairing {
+            Pairing::Asked { exchange, .. } => {
+                let proof = self.judge(seen, raised);
+                self.asked.insert(exchange, Asked { step: seen.probe.step, proof });
+            }
+            // Of an answer in parts only the first shows that it is one.
+            Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
+                raised.add(&TXN_001);
+            }
+            Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
+            _ => {}
+        }
+    }
+
+    /// Determines what a request proves.
+    fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
+        let Some(value) = carried(seen.bytes()) else {
+            // Recognised as a request that carries one, although its bytes do not show it: they were cut.
+            let hidden = seen.probe.request_state & CARRIES != 0;
+            return if hidden { Proof::Right } else { Proof::None };
+        };
+        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
+        let last = issued.iter().rfind(|challenge| challenge.port == seen.client.port());
+        if last.is_some_and(|last| last.value == value && is_fresh(last.time, seen)) {
+            return Proof::Fresh;
+        }
+        // If older challenges were forgotten, it may be one of those.
+        if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
+            return Proof::Right;
+        }
+        let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
+        raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
+        Proof::Foreign
+    }
+
+    fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
+        let Some(&Asked { step, proof }) = self.asked.get(&answer.exchange) else { return };
+        let message = seen.probe.message;
+        if message == CHALLENGE_RESPONSE {
+            if proof == Proof::Fresh && !answer.second {
+                raised.add(&CHL_004);
+            }
+            return self.issue(seen, raised);
+        }
+        if !answer.part && !answer.second {
+            let lists = [PLAYERS_STEP, RULES_STEP].contains(&step);
+            match proof {
+                Proof::None if step == INFO_STEP => raised.add(&SEC_001),
+                Proof::None if lists => raised.add(&SEC_002),
+                Proof::Foreign if lists && !seen.edge => raised.add(&SEC_002),
+                _ => {}
+            }
+        }
+        let bytes = seen.bytes();
+        match message {
+            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE => {
+                if let Some(players) = players_of_info(bytes) {
+                    self.counts.insert(seen.server, (players, seen.datagram.time));
+                }
+            }
+            PLAYERS_RESPONSE => {
+                let said = self.counts.get(&seen.server).filter(|(_, time)| is_fresh(*time, seen));
+                if let (Some((players, _)), Some(count)) = (said, bytes.get(5))
+                    && players != count
+                {
+                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Records a challenge that a server issues.
+    fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
+        let value = read_at(seen.bytes(), 5, le_u32).filter(|value| !NONE_YET.contains(value));
+        let Some(value) = value else { return };
+        let (server, client) = (seen.server, seen.client);
+        if *self.owners.get_or_insert((server, value), client.host()) != client.host() {
+            raised.add(&SEC_003);
+        }
+        let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
+        let challenge = Challenge { value, port: client.port(), time: seen.datagram.time };
+        issued.retain(|known| (known.value, known.port) != (value, challenge.port));
+        if issued.is_full() {
+            issued.remove(0);
+        }
+        issued.push(challenge);
+    }
+}

@@ -1,0 +1,341 @@
+//! The answers: info strings, lines of players, and the line of Quake 2.
+
+use super::*;
+use arrayvec::ArrayVec;
+
+const DIALECTS: [&str; 5] = ["quake3", "quake2", "quakeworld", "hexenworld", "mohaa"];
+const QUAKE2: usize = 1;
+const QUAKEWORLD: usize = 2;
+
+pub(super) fn response<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    message: u8,
+    prefix: usize,
+    moved: bool,
+) -> Result<(), Fault> {
+    const WORDS: [(&[u8], usize); 5] = [
+        (b"statusResponse", 0),
+        (b"infoResponse", 0),
+        (b"print", QUAKE2),
+        (b"info", QUAKE2),
+        (b"n", QUAKEWORLD),
+    ];
+    let begun = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
+    let found = WORDS.iter().find(begun).filter(|(word, _)| c.rest().len() >= word.len());
+    let Some(&(word, family)) = found else { return Err(c.ended_early()) };
+    c.words(&WORD, text(word.len()))?;
+    let dialect = match (family, prefix) {
+        (0, _) if moved => 4,
+        (QUAKEWORLD, 5) => 3,
+        _ => family,
+    };
+    c.derived(&DIALECT, Value::Named(dialect as u32, DIALECTS.get(dialect).copied()));
+    if family != QUAKEWORLD {
+        c.expect(b"\n")?;
+    }
+    if word == b"info" {
+        return quake2_info(c);
+    }
+    let status = message == STATUS_RESPONSE;
+    let has_info = c.rest().first() == Some(&b'\\');
+    let mut said = 0;
+    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_go_on())?;
+    if has_info {
+        said = info(c, status)?;
+    } else {
+        c.list(&INFO, |_, _| false, |_| Ok(()))?;
+    }
+    if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, said) }
+}
+
+/// The facts about the server that variables state, and those that every answer must state.
+const SAYS: [(&[u8], Fact); 12] = [
+    (b"sv_hostname", Fact::ServerName),
+    (b"hostname", Fact::ServerName),
+    (b"mapname", Fact::Map),
+    (b"map", Fact::Map),
+    (b"gamename", Fact::Game),
+    (b"version", Fact::Version),
+    (b"*version", Fact::Version),
+    (b"shortversion", Fact::Version),
+    (b"iv", Fact::Version),
+    (b"sv_maxclients", Fact::MaxPlayers),
+    (b"maxclients", Fact::MaxPlayers),
+    (b"clients", Fact::Players),
+];
+/// Variables that are numbers.
+const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
+const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
+
+/// Reads variables, and returns a bit for each [`Fact`] that they state.
+fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
+    let (mut said, mut seen) = (0, Repeats::default());
+    let mut seen_again = Repeats::default();
+    // FiveM's second info string is reported together with the first, and states nothing about the server.
+    let second = c.rest().windows(2).position(|two| two == b"\n\\").filter(|_| status);
+    let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).unwrap_or_default();
+    let second = second.split(|b| *b == 0).next().unwrap_or_default();
+    let mut pairs = pairs(second.strip_suffix(b"\n").unwrap_or(second)).peekable();
+    let mut own = c.skip(b"\\");
+    c.repeat(&INFO, own || pairs.peek().is_some(), |c| {
+        if own {
+            own = variable(c, &mut said, &mut seen)?;
+        } else if let Some((key, value)) = pairs.next() {
+            c.group(&VARIABLE, |c| {
+                further_variable(c, [key, value], &mut seen_again);
+                Ok(())
+            })?;
+        }
+        Ok(own || pairs.peek().is_some())
+    })?;
+    Ok(said)
+}
+
+/// Reports a variable behind the players, and checks it as those before them.
+fn further_variable<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    [key, value]: [&'a [u8]; 2],
+    seen: &mut Repeats<'a>,
+) {
+    let cut = c.is_cut();
+    let at = c.part(&KEY, key, Str::utf8_or_latin1);
+    c.about(Some(&KEY));
+    c.check_at(&INF_003, at, || cut || !key.is_empty());
+    c.check_at(&INF_004, at, || cut || key.is_empty() || !seen.repeats(key));
+    let at = c.part(&VALUE, value, Str::utf8_or_latin1);
+    c.about(Some(&VALUE));
+    c.check_at(&INF_006, at, || cut || Str(value).decimal().is_some() || !COUNTS.contains(&key));
+}
+
+/// Reads a variable; returns whether another one follows.
+fn variable<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    said: &mut u32,
+    seen: &mut Repeats<'a>,
+) -> Result<bool, Fault> {
+    c.group(&VARIABLE, |c| {
+        let key = c.words(&KEY, until(END))?;
+        let whole = !c.may_go_on();
+        c.check(&INF_003, || !whole || !key.0.is_empty());
+        c.check(&INF_004, || !whole || key.0.is_empty() || !seen.repeats(key.0));
+        // A variable that the capture cut is assumed to have a value.
+        let valued = c.skip(b"\\") || c.is_cut();
+        c.check(&INF_002, || valued);
+        if !valued {
+            return Ok(false);
+        }
+        let value = c.words(&VALUE, value)?;
+        let whole = !c.may_go_on();
+        c.check(&INF_006, || !whole || value.decimal().is_some() || !COUNTS.contains(&key.0));
+        // Engines compare names without case.
+        let mut names = SAYS.iter().map(|(name, _)| Str(name));
+        let name = names.find(|name| name.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
+        *said |= c.says(&SAYS, name, value);
+        Ok(c.skip(b"\\"))
+    })
+}
+
+/// The bytes that end a key or a value.
+const END: &[u8] = b"\\\n\0";
+
+/// A value. A carriage return in front of the line feed belongs to the end of the line.
+fn value(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let (rest, found) = until(END)(i)?;
+    let value = found.0.strip_suffix(b"\r").filter(|_| rest.starts_with(b"\n")).unwrap_or(found.0);
+    text(value.len())(i)
+}
+
+/// Reads the rest of an info response after the variables.
+fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, said: u32) -> Result<(), Fault> {
+    let cut = c.is_cut();
+    c.check_whole(&INF_005, || cut || said & NEEDED == NEEDED);
+    c.ignored(&IGNORED)
+}
+
+/// Reads the players and the rest of a status response.
+fn status_body<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    [quakeworld, has_info]: [bool; 2],
+) -> Result<(), Fault> {
+    c.skip(b"\r");
+    let mut ended = c.skip(b"\n") || !has_info;
+    skip_lines(c);
+    let (mut count, any) = (0u32, is_player(c));
+    c.groups([&PLAYERS, &PLAYER], any, |c| {
+        count = count.saturating_add(1);
+        player(c, quakeworld)?;
+        ended = c.skip(b"\n");
+        skip_lines(c);
+        Ok(is_player(c))
+    })?;
+    let cut = c.is_cut();
+    c.check(&RSP_002, || ended || cut);
+    c.facts.players = c.facts.players.or(if cut { None } else { Some(count) });
+    if c.rest().first() == Some(&b'\\') {
+        let more = c.words(&MORE_INFO, until(b"\0"))?;
+        c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);
+    }
+    c.ignored(&IGNORED)
+}
+
+/// Skips empty lines, and lines of QuakeWorld about servers for spectators.
+fn skip_lines<S: FieldSink>(c: &mut Cursor<'_, '_, S>) {
+    loop {
+        let text = line(c.rest());
+        let empty = text.trim_ascii().is_empty() && c.rest().get(text.len()) == Some(&b'\n');
+        if !empty && !text.starts_with(QTV) {
+            return;
+        }
+        c.skip(text);
+        c.skip(b"\n");
+    }
+}
+
+/// Whether a player's line follows.
+fn is_player<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
+    c.rest().first().is_some_and(|next| !b"\\\0".contains(next))
+}
+
+/// The tokens of a line, each with whether it is quoted.
+pub(super) type Tokens<'a> = ArrayVec<(bool, &'a [u8]), MAX_TOKENS>;
+
+/// Splits a line into tokens; `None` if a quote is not closed or there are too many tokens.
+pub(super) fn tokens(line: &[u8]) -> Option<Tokens<'_>> {
+    let (mut out, mut rest) = (Tokens::new(), line.trim_ascii_start());
+    while let Some(&first) = rest.first() {
+        let quoted = first == b'"';
+        let inside = rest.get(usize::from(quoted)..)?;
+        // A name may contain quotes. A quote ends it only at the end of the line or before another token.
+        let ends = |at: &usize| match inside.get(*at..) {
+            Some([b'"', behind @ ..]) if quoted => {
+                let next = behind.trim_ascii_start().first();
+                next.is_none_or(|b| {
+                    behind.first() == Some(&b' ') && (b.is_ascii_digit() || b"-\"".contains(b))
+                })
+            }
+            Some([b, ..]) => !quoted && b.is_ascii_whitespace(),
+            _ => !quoted,
+        };
+        let (token, behind) = inside.split_at((0..=inside.len()).find(ends)?);
+        out.try_push((quoted, token)).ok()?;
+        rest = behind.get(usize::from(quoted)..)?.trim_ascii_start();
+    }
+    Some(out)
+}
+
+/// The fields of a player's line, each with whether it is quoted. All fields up to the name are required; the others are
+/// optional.
+type Layout = &'static [(bool, &'static Field)];
+const QUAKEWORLD_LAYOUT: Layout = &[
+    (false, &USER_ID),
+    (false, &SCORE),
+    (false, &TIME),
+    (false, &PING),
+    (true, &NAME),
+    (true, &SKIN),
+    (false, &TOP_COLOR),
+    (false, &BOTTOM_COLOR),
+    (true, &TEAM),
+];
+const LAYOUTS: [Layout; 2] = [
+    &[(false, &SCORE), (false, &PING), (true, &NAME), (true, &ADDRESS), (false, &TEAM)],
+    &[(false, &SCORE), (false, &PING), (false, &TEAM), (true, &NAME), (true, &ADDRESS)],
+];
+
+/// The fields of a player's line, in its order. Further tokens have no field. `None` if it is not a player's line.
+pub(super) fn layout(tokens: &Tokens<'_>, quakeworld: bool) -> Option<ArrayVec<&'static Field, 10>> {
+    let name = tokens.iter().position(|(quoted, _)| *quoted)?;
+    let layouts = if quakeworld { &[QUAKEWORLD_LAYOUT][..] } else { &LAYOUTS };
+    let mut layout = layouts.iter().find(|l| l.iter().position(|(quoted, _)| *quoted) == Some(name))?.iter();
+    let fields = tokens.iter().map_while(|(quoted, _)| layout.find(|(is, _)| is == quoted));
+    Some(fields.map(|(_, field)| *field).collect())
+}
+
+fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(), Fault> {
+    let found = tokens(line(c.rest()));
+    let Some((tokens, fields)) = found.and_then(|t| layout(&t, quakeworld).map(|fields| (t, fields))) else {
+        c.words(&LINE, until(b"\n\0"))?;
+        let cut = c.is_cut() && c.rest().is_empty();
+        c.check(&PLR_001, || cut);
+        return Ok(());
+    };
+    c.check(&PLR_001, || true);
+    c.skip_all(BLANKS);
+    let (named, extra) = tokens.split_at(fields.len().min(tokens.len()));
+    for (field, part) in fields.iter().zip(named) {
+        token(c, field, *part)?;
+    }
+    let mut extra = extra.iter().copied();
+    let count = extra.len() as u16;
+    if count > 0 {
+        let part =
+            |c: &mut Cursor<'_, '_, S>| extra.next().map_or(Ok(()), |part| token(c, &EXTRA_PART, part));
+        c.list(&EXTRA, |_, done| done < count, part)?;
+    }
+    Ok(())
+}
+
+/// Reads a token with its quotes and the spaces around it.
+fn token<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    field: &'static Field,
+    (quoted, part): (bool, &[u8]),
+) -> Result<(), Fault> {
+    c.skip(if quoted { b"\"" } else { b"" });
+    c.words(field, text(part.len()))?;
+    c.skip(if quoted { b"\"" } else { b"" });
+    c.skip_all(BLANKS);
+    Ok(())
+}
+
+/// The length of the name in Quake 2's line, if map, players and maximum follow it.
+pub(super) fn places(line: &[u8]) -> Option<usize> {
+    let slash = line.iter().rposition(|b| *b == b'/')?;
+    let number = |text: &[u8]| Str(text.trim_ascii()).decimal().is_some();
+    let before = line.get(..slash)?;
+    let clients = before.iter().rposition(|b| *b == b' ')?;
+    let sound = number(before.get(clients..)?) && number(line.get(slash.saturating_add(1)..)?);
+    let map_end = before.get(..clients)?.trim_ascii_end().len();
+    let name_end = before.get(..map_end)?.iter().rposition(|b| *b == b' ')?;
+    let name = before.get(..name_end)?.trim_ascii_end().len();
+    sound.then_some(name)
+}
+
+/// Reads Quake 2's line, which is formatted as `%16s %8s %2i/%2i`.
+fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.skip_all(b" ");
+    let line = line(c.rest());
+    let Some(name) = places(line) else {
+        c.words(&TEXT, until(b"\n\0"))?;
+        return c.ignored(&IGNORED);
+    };
+    c.words(&HOSTNAME, text(name))?;
+    const PARTS: [(&[u8], &Field, &[u8]); 3] =
+        [(b"", &MAP, b" \n\0"), (b"", &CLIENTS, b"/\n\0"), (b"/", &MOST_CLIENTS, b" \n\0")];
+    for (before, field, ends) in PARTS {
+        c.skip(before);
+        c.skip_all(b" ");
+        c.words(field, until(ends))?;
+    }
+    c.ignored(&IGNORED)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_more_parts_than_are_told_apart_is_none_of_a_player() {
+        let line = |parts: usize| "5 ".repeat(parts - 1) + "\"Ann\"";
+        assert_eq!(tokens(line(MAX_TOKENS).as_bytes()).map(|all| all.len()), Some(MAX_TOKENS));
+        assert!(tokens(line(MAX_TOKENS + 1).as_bytes()).is_none());
+    }
+
+    #[test]
+    fn a_name_may_hold_quotes() {
+        let parts = tokens(br#"-2 0 "B"ob" 3"#).unwrap();
+        assert_eq!(parts.as_slice(), [(false, &b"-2"[..]), (false, b"0"), (true, b"B\"ob"), (false, b"3")]);
+        assert!(tokens(br#"5 48 "Ann"#).is_none());
+    }
+}
