@@ -10,7 +10,7 @@ mod reports;
 
 use crate::kit::play;
 use crate::kit::play::{
-    CLIENTS, Collected, END, End, PORT, S, SERVER, START, Shot, everything, foreign, frame, report, shot,
+    CLIENTS, Collected, END, End, H1, PORT, S, SERVER, START, Shot, everything, foreign, frame, report, shot,
 };
 use qdissect::capture::CaptureInfo;
 use qdissect::check::Policy;
@@ -450,7 +450,8 @@ fn queries_without_a_token_that_are_forgotten_are_counted() {
 fn tokens_that_nobody_saw_issued_and_that_are_forgotten_are_counted() {
     let (most, more) = (least(131_072), 25);
     let query = |n: u32| [&[1][..], &(n + 1).to_be_bytes(), &hex("0001 01")].concat();
-    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &query(n))).collect();
+    let asked = |n| [hex(H1), query(n)].map(|payload| shot(START, (host(n), 9), END, &payload));
+    let shots: Vec<_> = (0..most + more).flat_map(asked).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
 }
 
