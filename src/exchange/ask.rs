@@ -47,8 +47,7 @@ impl Table {
                 Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
             }
         }
-        let unheard =
-            g.key.is_some() && id.info().steps.iter().any(|s| s.issues) && self.unheard(slot, id, now);
+        let unheard = g.key.is_some_and(|key| self.unheard(slot, id, key, now));
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
@@ -247,9 +246,16 @@ impl Table {
         Earlier::Others { alone: false, reused }
     }
 
-    /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain.
-    fn unheard(&self, slot: Slot, id: Id, now: Time) -> bool {
-        let issues = |r: &Request| id.info().steps[usize::from(r.step)].issues;
+    /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain, and one that carries the value
+    /// issued last has it.
+    #[inline]
+    fn unheard(&self, slot: Slot, id: Id, key: u64, now: Time) -> bool {
+        let steps = id.info().steps;
+        let issued = self.conversations.get(slot).and_then(Conversation::issued);
+        if !steps.iter().any(|s| s.issues) || issued.is_some_and(|issued| u64::from(issued.value) == key) {
+            return false;
+        }
+        let issues = |r: &Request| steps[usize::from(r.step)].issues;
         let mut earlier = self.chain(slot).map(|(_, r)| r);
         let Some(latest) = earlier.find(|r| issues(r)) else { return false };
         let in_window = |r: &Request| now.since(r.time).is_none_or(|t| t <= self.windows.answer(id));
