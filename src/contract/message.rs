@@ -112,6 +112,7 @@ impl Message {
     }
 
     /// The probe of a payload that is this message, at that level.
+    #[inline]
     pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
         let alone = part.is_none_or(|Part { number, total, .. }| (number, total) == (0, Some(1)));
@@ -275,6 +276,7 @@ impl Form {
     }
 
     /// The confidence that the payload has this form, in a message of that step; `None` where it has not.
+    #[inline(always)]
     fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, step: u8) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {
