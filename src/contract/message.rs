@@ -116,6 +116,7 @@ impl Message {
     }
 
     /// The probe of a payload that is this message, at that level.
+    #[inline]
     pub fn probe(&self, at: u8, payload: &[u8], level: Level) -> Probe {
         let part = self.part.and_then(|part| part(payload));
         let alone = part.is_none_or(|Part { number, total, .. }| (number, total) == (0, Some(1)));
@@ -286,6 +287,7 @@ impl Form {
     }
 
     /// The confidence that the payload has this form of that message; `None` where it has not.
+    #[inline(always)]
     fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, message: &Message) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {

@@ -9,8 +9,11 @@ use crate::rule::Rule;
 #[inline]
 pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
     move |i| {
-        let end = i.iter().position(|byte| ends.contains(byte)).unwrap_or(i.len());
-        text(end)(i)
+        let end = match ends {
+            [end] => i.iter().position(|byte| byte == end),
+            _ => i.iter().position(|byte| ends.contains(byte)),
+        };
+        text(end.unwrap_or(i.len()))(i)
     }
 }
 
@@ -175,6 +178,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
 
     /// Reports a part of the payload that lies within a leaf, or that is reported at another place than it is found.
     /// Returns where it is found, for checks.
+    #[inline]
     pub fn part(
         &mut self,
         field: &'static super::Field,
