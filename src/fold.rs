@@ -12,6 +12,7 @@ pub(crate) fn folded(a: u64, b: u64) -> u64 {
 
 /// As [`BuildHasher::hash_one`], but always compiled into its caller: nearly all of it depends on the type.
 #[inline(always)]
+#[allow(clippy::manual_hash_one)]
 pub(crate) fn hash_one(hasher: &DefaultHashBuilder, value: impl Hash) -> u64 {
     let mut state = hasher.build_hasher();
     value.hash(&mut state);

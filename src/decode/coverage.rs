@@ -47,7 +47,7 @@ impl Marks {
     /// Whether what has this address was not the last to be marked at its place.
     #[inline(always)]
     fn is_new(&mut self, address: usize) -> bool {
-        let place = &mut self.recent[(address >> APART) % PLACES];
+        let Some(place) = self.recent.get_mut((address >> APART) % PLACES) else { return true };
         *place != address && std::mem::replace(place, address) != address
     }
 

@@ -38,7 +38,7 @@ macro_rules! registry {
         impl Memories {
             /// Number of entries that all memories have forgotten.
             pub fn forgotten(&self) -> u64 {
-                0 $(+ self.$file.forgotten())*
+                0u64$(.saturating_add(self.$file.forgotten()))*
             }
         }
 

@@ -497,19 +497,18 @@ impl Protocol for Quake3 {
     }
 
     fn observe(clients: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
-        let (ends, now) = ((seen.server, seen.client.host()), seen.datagram.time);
-        match (seen.probe.message, seen.pairing) {
-            (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. }) => {
-                if clients.get_or_insert(ends, Client::default()).drops(now) {
-                    raised.add(&TXN_008);
-                }
-            }
-            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) => {
-                if clients.get_or_insert(ends, Client::default()).floods(now) {
-                    raised.add(&SEC_002);
-                }
-            }
-            _ => {} // nearly all packets are the game's
+        let asks = match (seen.probe.message, seen.pairing) {
+            (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. }) => true,
+            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) => false,
+            _ => return, // nearly all packets are the game's
+        };
+        let client = clients.get_or_insert((seen.server, seen.client.host()), Client::default());
+        let now = seen.datagram.time;
+        if asks && client.drops(now) {
+            raised.add(&TXN_008);
+        }
+        if !asks && client.floods(now) {
+            raised.add(&SEC_002);
         }
     }
 }
