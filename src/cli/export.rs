@@ -195,9 +195,12 @@ mod written {
             Some(part) => part.write(&batch),
             None => Ok(()),
         };
-        let mut tables = Tables::new(&wanted, args.fields, &told, Box::new(take));
-        let (_, code) = read_all(&args.common, options, inputs, &mut tables)?;
-        drop(tables);
+        let (_, code) = read_all(
+            &args.common,
+            options,
+            inputs,
+            &mut Tables::new(&wanted, args.fields, &told, Box::new(take)),
+        )?;
         parts.into_iter().try_for_each(|part| part.complete(out, args.common.quiet))?;
         Ok((code, 1))
     }

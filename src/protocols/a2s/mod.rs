@@ -273,7 +273,7 @@ impl Protocol for A2s {
             return None;
         }
         let read = |at: u8| Some(MESSAGES.get(usize::from(at))?.probe(at, p, Level::Medium));
-        let stray = |at: u8| read(at).map(Probe::astray);
+        let stray = |at: u8| Self::INFO.stray(at, p, known);
         // Whatever else is sent to a server by others need not be a message at all.
         let of_conversation = known.conversation || known.pinned;
         match p {
