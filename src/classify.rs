@@ -135,6 +135,8 @@ pub struct Verdict {
     pub slot: Option<Slot>,
     /// Index of its server, or [`NONE`].
     pub server_index: u32,
+    /// It rests on its server alone: neither its bytes nor its conversation show that it is of the protocol.
+    pub by_server: bool,
 }
 
 impl Verdict {
@@ -150,6 +152,7 @@ impl Verdict {
             turns: false,
             slot: None,
             server_index: NONE,
+            by_server: false,
         }
     }
     /// Whether it is a request, or seems to be one.
@@ -230,17 +233,11 @@ impl Memory {
         self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// What is known of a datagram that travels in that direction in its conversation, which has that level; `open`
-    /// says whether a request is open.
-    pub fn known_in(
-        &self,
-        d: &Datagram<'_>,
-        id: Id,
-        direction: Direction,
-        (level, open): (Level, bool),
-    ) -> Known {
-        let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == id);
-        Known { open, pinned, ..Known::of(direction, level) }
+    /// What is known of a datagram that travels in that direction in its conversation; `open` says whether a request
+    /// is open.
+    pub fn known_in(&self, d: &Datagram<'_>, direction: Direction, c: &Conversation, open: bool) -> Known {
+        let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == c.id);
+        Known { open, pinned, conversation: pinned || !c.unproven(), ..Known::of(direction, c.level) }
     }
 
     /// The known server of a protocol among the ends of a datagram, and the direction that follows.
@@ -264,6 +261,9 @@ impl Memory {
         open: impl Fn(Option<u8>) -> bool,
     ) -> bool {
         match known {
+            Some((_, c)) if c.is_foreign() && v.probe.level < Level::Medium && self.pinned(d).is_none() => {
+                return false;
+            }
             Some((slot, c)) if c.decided() => return self.in_conversation(d, v, slot, c, open),
             Some((slot, c)) => {
                 if carries_issued(v, d, c) {
@@ -312,6 +312,7 @@ impl Memory {
         if agrees(v, direction) || reads(d, v, known_at(direction, pinned.is_some())) {
             v.probe.level = v.probe.level.max(level).max(Level::Medium);
             (v.direction, v.decided, v.doubtful) = (direction, true, false);
+            v.by_server = level < Level::Medium && server.is_some();
         } else if v.direction != direction {
             v.server_index = NONE;
         }
@@ -358,7 +359,7 @@ impl Memory {
             }
             (v.decided, v.server_index) = (true, server);
         }
-        reads(d, v, self.known_in(d, v.id, v.direction, (c.level, any)))
+        reads(d, v, self.known_in(d, v.direction, c, any))
     }
 
     /// Classifies a datagram of a conversation whose client is not certain yet; `false` where it belongs to none of
@@ -383,7 +384,7 @@ impl Memory {
         };
         v.doubtful = c.doubtful() && v.client(d) == c.client();
         if role != v.probe.role {
-            let known = self.known_in(d, v.id, v.direction, (Level::Medium, true));
+            let known = Known { level: Level::Medium, ..self.known_in(d, v.direction, c, true) };
             let read = v.id.probe_known(d.payload, d.wire_len(), known);
             v.probe.message = read.map_or(v.probe.message, |read| read.message);
             // A datagram that cannot be read as an answer is no answer.
@@ -403,12 +404,16 @@ impl Memory {
         let read = |id: Id, known: Known| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
-        let mut stray = None;
+        let (mut stray, mut foreign) = (None, 0);
         for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
             let Some((slot, c, Waiting { open, issued, steps, key })) = conversation(id) else { continue };
+            if c.is_foreign() && pinned.is_none() {
+                foreign |= 1 << id as u32;
+                continue;
+            }
             let way = c.direction(d.src);
             let reads = |direction| {
-                let known = self.known_in(d, id, direction, (c.level, open));
+                let known = self.known_in(d, direction, &c, open);
                 Some((direction, read(id, Known { issued, awaited: steps, key, ..known })?))
             };
             // The datagram that looked like a request may have been an answer: then this one is the request.
@@ -437,12 +442,20 @@ impl Memory {
             return stray;
         }
         let (id, direction, server_index) = pinned.or_else(|| {
-            let mut ids = Id::ALL.iter().copied().filter(|&id| may_speak(id));
+            let mut ids = protocols_of(!foreign).filter(|&id| may_speak(id));
             ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
         })?;
         let probe = read(id, known_at(direction, pinned.is_some()))?;
         let slot = conversation(id).map(|(slot, ..)| slot);
-        Some(Verdict { direction, decided: true, slot, server_index, ..Verdict::by_looks(id, probe) })
+        let by_server = pinned.is_none();
+        Some(Verdict {
+            direction,
+            decided: true,
+            slot,
+            server_index,
+            by_server,
+            ..Verdict::by_looks(id, probe)
+        })
     }
 }
 

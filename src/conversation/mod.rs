@@ -5,7 +5,7 @@ mod table;
 
 pub use table::{Conversations, MAX_CONVERSATIONS};
 
-use crate::contract::Issued;
+use crate::contract::{Issued, StepInfo};
 use crate::net::Endpoint;
 use crate::packed::{Count, Marks};
 use crate::protocols::{Direction, Id, Level};
@@ -35,7 +35,14 @@ pub struct Conversation {
     /// Requests since the last answer, 255 at most.
     pub unanswered: u8,
     marks: Marks,
+    /// See [`Conversation::pass`]; 255 at most.
+    strangers: u8,
+    /// Only its server, or the order of its datagrams, suggests that it is of the protocol.
+    unproven: bool,
 }
+
+/// So many datagrams that no probe recognises show that an unproven conversation is of another one.
+const MANY: u8 = 8;
 
 /// The client is certain.
 const DECIDED: u8 = 1;
@@ -71,6 +78,8 @@ impl Conversation {
             level: Level::Hint,
             unanswered: 0,
             marks: Marks::default(),
+            strangers: 0,
+            unproven: false,
         }
     }
     /// The client, certain or assumed.
@@ -104,6 +113,7 @@ impl Conversation {
             self.marks.set(REFUSED, false);
             self.marks.set(ISSUED, false);
             self.marks.set(ASKED, false);
+            self.strangers = 0;
         }
     }
     /// Whether the client has sent a request, and not only what looked like one while the server was taken for the client.
@@ -143,7 +153,40 @@ impl Conversation {
     pub fn confirm(&mut self, paired: Level) {
         self.level = self.level.max(paired);
         self.marks.set(DECIDED, self.decided() || self.level >= Level::Medium);
+        self.unproven &= paired < Level::Medium;
         self.unanswered = 0;
+    }
+    /// Notes a pair of that step and worth; `shown` is what the answer's own bytes show. In game traffic, two datagrams
+    /// may look like request and answer: as long as the server sends more that is no answer, their order proves nothing.
+    #[inline(always)]
+    pub fn confirm_pair(&mut self, step: &StepInfo, paired: Level, shown: Level) {
+        let by_order = step.key_digits == 0;
+        // The answer itself may be one of them.
+        let pardoned = u8::from(!self.unproven && !self.doubtful());
+        let doubtful = by_order && self.strangers > pardoned;
+        self.strangers -= u8::from(doubtful);
+        let shown = if self.unproven { Level::Low } else { shown.max(Level::Low) };
+        self.confirm(if doubtful { paired.min(shown) } else { paired });
+        self.unproven |= by_order && self.doubtful();
+    }
+    /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its server
+    /// in other protocols, so only those of the server count where it is certain which end that is.
+    pub fn pass(&mut self, src: Endpoint) {
+        let counts = self.unproven || self.doubtful() || src == self.server();
+        self.strangers = self.strangers.saturating_add(u8::from(counts));
+    }
+    /// Whether only its server, or the order of its datagrams, suggests that it is of the protocol.
+    pub fn unproven(&self) -> bool {
+        self.unproven
+    }
+    /// Notes that only its server suggests it, unless more did so before.
+    pub fn trust_server(&mut self) {
+        self.unproven |= self.level <= Level::Low;
+    }
+    /// Whether it is most likely of another protocol, such as a game's with its player.
+    #[inline(always)]
+    pub fn is_foreign(&self) -> bool {
+        self.unproven && self.strangers >= MANY
     }
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]

@@ -139,6 +139,14 @@ impl Conversations {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
+    /// Notes a datagram that no probe recognised in the conversations of its endpoints.
+    pub fn pass(&mut self, src: Endpoint, dst: Endpoint) {
+        for &id in Id::ALL {
+            let slot = self.find(src, dst, id);
+            slot.and_then(|slot| self.get_mut(slot)).into_iter().for_each(|c| c.pass(src));
+        }
+    }
+
     /// Notes a pair of request and answer in a conversation: raises its confidence to that of the pair.
     pub fn confirm(&mut self, slot: Slot, paired: Level) {
         if let Some(c) = self.get_mut(slot) {

@@ -137,7 +137,9 @@ impl Table {
         kept.answer(hash, d.frame, v.probe.message);
         let sent = queue.sent(seq, &request).stamp;
         let paired = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
-        self.conversations.confirm(slot, paired);
+        if let Some(c) = self.conversations.get_mut(slot) {
+            c.confirm_pair(step, paired, v.probe.level);
+        }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
         let other_step = request.step != v.probe.step;

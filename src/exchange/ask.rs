@@ -61,7 +61,11 @@ impl Table {
             // Without a certain direction or a key, this pair relies on order alone, and against the order in the
             // file: later datagrams may still contradict it.
             let sure = v.decided || step.key_digits > 0;
-            self.conversations.confirm(slot, if sure { worth } else { worth.min(Level::Low) });
+            let worth = if sure { worth } else { worth.min(Level::Low) };
+            self.conversations
+                .get_mut(slot)
+                .into_iter()
+                .for_each(|c| c.confirm_pair(step, worth, Level::Low));
             request.answer(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
             request.state = State::Answered;
         }

@@ -308,6 +308,9 @@ impl Table {
         let turned = turns && c.latest() != 0;
         c.set_client(v.client(d));
         c.decide(c.decided() || v.decided, v.doubtful);
+        if v.by_server {
+            c.trust_server();
+        }
         c.level = c.level.max(v.probe.level);
         if turned {
             self.withdraw(slot, v.id);
@@ -339,6 +342,9 @@ impl Table {
         if let Some(c) = self.conversations.get_mut(slot) {
             c.set_server_index(v.server_index);
             c.decide(v.decided, v.doubtful);
+            if v.by_server {
+                c.trust_server();
+            }
             c.level = v.probe.level;
         }
         if !v.asks() {

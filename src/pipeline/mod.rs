@@ -247,7 +247,10 @@ impl<'r> Pipeline<'r> {
                     verdict = None;
                 }
             }
-            None if memory.may_know(d) => verdict = classify_unrecognised(memory, table, d),
+            None if memory.may_know(d) => {
+                verdict = classify_unrecognised(memory, table, d);
+                self.table.conversations.pass(d.src, d.dst);
+            }
             None => {}
         }
         match &verdict {

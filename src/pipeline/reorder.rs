@@ -71,7 +71,7 @@ impl Pipeline<'_> {
     fn read_twice(&self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> (Pairing, Verdict) {
         if v.probe.role == Role::Stray
             && let Some(c) = self.table.conversations.get(slot)
-            && let known = self.memory.known_in(d, v.id, v.direction, (c.level, true))
+            && let known = self.memory.known_in(d, v.direction, c, true)
             && let Some(probe) = v.id.probe_known(d.payload, d.wire_len(), known)
         {
             let read = Verdict { probe, ..*v };
@@ -239,9 +239,10 @@ impl Pipeline<'_> {
             return;
         }
         let Verdict { id, probe: g, .. } = &claim.verdict;
-        let worth = id.info().steps[usize::from(g.step)].worth(g.paired, [answer.asked, g.request_state]);
+        let step = &id.info().steps[usize::from(g.step)];
+        let worth = step.worth(g.paired, [answer.asked, g.request_state]);
         if let Some(c) = self.table.conversations.get_mut(claim.slot).filter(|c| c.level <= Level::Low) {
-            c.confirm(worth);
+            c.confirm_pair(step, worth, g.level);
             learn(c, &mut self.memory.servers, &claim.pairing);
         }
     }
@@ -282,7 +283,7 @@ fn classify_late(
             // Parts are not read again: the message that they belong to is known already.
             let unsure = v.probe.role == Role::Request && !v.decided;
             if maybe || unsure {
-                let known = memory.known_in(d, v.id, v.direction, (c.level, true));
+                let known = memory.known_in(d, v.direction, c, true);
                 v.server_index = c.server_index();
                 v.probe = v.id.probe_known(d.payload, d.wire_len(), known).unwrap_or(v.probe);
             }
@@ -315,7 +316,7 @@ fn classify_late(
 /// Reads a datagram again whose conversation turned out to go the other way.
 fn turn(memory: &Memory, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
     (v.direction, v.server_index) = (c.direction(d.src), c.server_index());
-    let known = memory.known_in(d, v.id, v.direction, (c.level, true));
+    let known = memory.known_in(d, v.direction, c, true);
     match v.id.probe_known(d.payload, d.wire_len(), known) {
         Some(read) => v.probe = read,
         // It is no message of this direction.
