@@ -301,7 +301,7 @@ fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
     let zeros = is_zeros(p, wire_len);
     match server {
         false => ours && wire_len <= LONGEST_REQUEST,
-        true => ours && !zeros && (wire_len <= LONGEST_REQUEST || has_version(p)),
+        true => ours && !zeros && (wire_len <= LONGEST_REQUEST || is_like_answer(p, wire_len)),
     }
 }
 
@@ -310,9 +310,16 @@ fn is_zeros(p: &[u8], wire_len: usize) -> bool {
     p.len() == wire_len && p.iter().all(|&b| b == 0)
 }
 
-/// Whether there is an existing version at the offset where queries and their answers have one.
-fn has_version(p: &[u8]) -> bool {
-    matches!(p, [_, _, _, _, _, 0, 0..=2, ..])
+/// Whether there is an existing version where answers have one, and behind it the numbers of an answer in one packet, or the
+/// right length: small numbers of other protocols look like one of these.
+fn is_like_answer(p: &[u8], wire_len: usize) -> bool {
+    match *p {
+        [_, _, _, _, _, 0, 0..=2, 0, 0, ..] => true,
+        [_, _, _, _, _, 0, 0..=2, _, _, high, low, ..] => {
+            wire_len == usize::from(u16::from_be_bytes([high, low])) + 11
+        }
+        _ => false,
+    }
 }
 
 // --- Challenge and query packets up to the chunks
