@@ -92,11 +92,11 @@ impl Buckets {
 
     /// The place with this hash for which `is_it` holds.
     #[inline(always)]
-    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
             let bucket = &self.buckets[at];
-            if let Some(i) = bucket.find(tag, &is_it) {
+            if let Some(i) = bucket.find(tag, &mut is_it) {
                 return Some(bucket.places[i]);
             }
             if bucket.beyond() == 0 {

@@ -8,8 +8,10 @@
 use crate::contract::{Budget, LONG, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
+use crate::packed::ones;
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
 use crate::servers::Servers;
+use std::cmp::Reverse;
 
 /// For each of the first five bytes of a payload and each of its values, the protocols that a probe may recognise,
 /// one bit each: built at compile time. Few payloads of other traffic pass all five.
@@ -61,8 +63,8 @@ pub fn beginning(byte: Option<&u8>) -> impl Iterator<Item = Id> {
 }
 
 /// The protocols whose bits are set, in registry order.
-fn protocols_of(bits: u32) -> impl DoubleEndedIterator<Item = Id> {
-    Id::ALL.iter().copied().filter(move |id| bits >> *id as u32 & 1 == 1)
+pub fn protocols_of(bits: u32) -> impl Iterator<Item = Id> {
+    ones(bits).filter_map(|at| Id::ALL.get(at).copied())
 }
 
 /// The user's choices for the classifier.
@@ -112,8 +114,8 @@ pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
 #[cold]
 #[inline(never)]
 fn surest(d: &Datagram<'_>, bits: u32) -> Id {
-    let level = |id: &Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
-    protocols_of(bits).rev().max_by_key(level).unwrap_or(Id::ALL[0])
+    let level = |id: Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
+    protocols_of(bits).max_by_key(|&id| (level(id), Reverse(id as u32))).unwrap_or(Id::ALL[0])
 }
 
 /// The classification of a datagram by its bytes and by what came before it.
@@ -395,17 +397,18 @@ impl Memory {
     }
 
     /// Classifies a datagram that no probe recognised: it may be a damaged message of a known conversation or
-    /// server.
+    /// server. `met` has a bit for each protocol in which its ends have a conversation.
     pub fn classify_unrecognised(
         &self,
         d: &Datagram<'_>,
+        met: u32,
         conversation: impl Fn(Id) -> Option<(Slot, Conversation, Waiting)>,
     ) -> Option<Verdict> {
         let read = |id: Id, known: Known| id.probe_known(d.payload, d.wire_len(), known);
-        let pinned = self.pinned(d).map(|(id, direction)| (id, direction, NONE));
+        let pinned = self.pinned(d);
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let (mut stray, mut foreign) = (None, 0);
-        for &id in Id::ALL.iter().filter(|id| may_speak(**id)) {
+        for id in protocols_of(met).filter(|&id| may_speak(id)) {
             let Some((slot, c, Waiting { open, issued, steps, key })) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
                 foreign |= 1 << id as u32;
@@ -441,13 +444,17 @@ impl Memory {
         if stray.is_some() {
             return stray;
         }
-        let (id, direction, server_index) = pinned.or_else(|| {
-            let mut ids = protocols_of(!foreign).filter(|&id| may_speak(id));
-            ids.find_map(|id| self.known_server(d, id).map(|(direction, index)| (id, direction, index)))
+        let (id, direction) = pinned.or_else(|| {
+            let [to, from] = [d.dst, d.src].map(|end| self.servers.at(end));
+            // Of two servers only the messages can tell which asks.
+            let id = protocols_of((to ^ from) & !foreign).find(|&id| may_speak(id))?;
+            Some((id, if to >> id as u32 & 1 == 1 { Direction::C2s } else { Direction::S2c }))
         })?;
         let probe = read(id, known_at(direction, pinned.is_some()))?;
-        let slot = conversation(id).map(|(slot, ..)| slot);
         let by_server = pinned.is_none();
+        let server = if by_server { self.known_server(d, id) } else { None };
+        let server_index = server.map_or(NONE, |(_, index)| index);
+        let slot = conversation(id).map(|(slot, ..)| slot);
         Some(Verdict {
             direction,
             decided: true,

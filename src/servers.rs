@@ -91,6 +91,16 @@ impl Servers {
         self.by_endpoint.find(hash, |&at| self.is(at, endpoint, id)).copied()
     }
 
+    /// The protocols of the servers at an endpoint, one bit each.
+    pub fn at(&self, endpoint: Endpoint) -> u32 {
+        if !self.watches(endpoint.port()) {
+            return 0;
+        }
+        let same = self.by_endpoint.iter_hash(hash_one(&self.hasher, endpoint));
+        let servers = same.filter_map(|&at| self.list.get(at as usize)).filter(|s| s.endpoint == endpoint);
+        servers.fold(0, |protocols, s| protocols | 1 << s.id as u32)
+    }
+
     #[inline(always)]
     fn is(&self, at: u32, endpoint: Endpoint, id: Id) -> bool {
         self.list.get(at as usize).is_some_and(|s| s.endpoint == endpoint && s.id == id)

@@ -26,12 +26,11 @@ const MAX_UNUSED: usize = 131_072;
 /// How many entries before it is dropped the memory of an idle conversation is asked for.
 const AHEAD: usize = 16;
 
-/// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; the
-/// protocol is told apart by comparing.
+/// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; protocols
+/// are told apart by comparing.
 #[inline(always)]
-fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint, id: Id) -> u64 {
-    let ends = if a.order() <= b.order() { (a, b) } else { (b, a) };
-    hash_one(hasher, ends) ^ id as u64
+fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint) -> u64 {
+    hash_one(hasher, if a.order() <= b.order() { (a, b) } else { (b, a) })
 }
 
 /// The table of conversations, see the module documentation.
@@ -93,7 +92,7 @@ impl Conversations {
     /// The conversation of two endpoints, in either direction.
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
-        let hash = hash_of(&self.hasher, a, b, id);
+        let hash = hash_of(&self.hasher, a, b);
         let is_it = |at: u32| {
             let c = self.slots.get(at as usize);
             c.is_some_and(|c| c.is_of([a, b]) && c.id == id)
@@ -116,8 +115,8 @@ impl Conversations {
 
     /// Asks for the memory by which the conversation of two endpoints is found.
     #[inline(always)]
-    pub fn prefetch_ends(&self, a: Endpoint, b: Endpoint, id: Id) {
-        self.index.prefetch(hash_of(&self.hasher, a, b, id));
+    pub fn prefetch_ends(&self, a: Endpoint, b: Endpoint) {
+        self.index.prefetch(hash_of(&self.hasher, a, b));
     }
 
     /// Asks for the memory of the slot with that number.
@@ -139,12 +138,15 @@ impl Conversations {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
-    /// Notes a datagram that no probe recognised in the conversations of its endpoints.
-    pub fn pass(&mut self, src: Endpoint, dst: Endpoint) {
-        for &id in Id::ALL {
-            let slot = self.find(src, dst, id);
-            slot.and_then(|slot| self.get_mut(slot)).into_iter().for_each(|c| c.pass(src));
-        }
+    /// The protocols in which there is a conversation of two endpoints, one bit each.
+    pub fn between(&self, a: Endpoint, b: Endpoint) -> u32 {
+        let mut protocols = 0;
+        self.index.find(hash_of(&self.hasher, a, b), |at| {
+            let c = self.slots.get(at as usize).filter(|c| c.is_of([a, b]));
+            protocols |= c.map_or(0, |c| 1 << c.id as u32);
+            false
+        });
+        protocols
     }
 
     /// Notes a pair of request and answer in a conversation: raises its confidence to that of the pair.
@@ -156,7 +158,7 @@ impl Conversations {
 
     /// Opens a conversation in which `client` spoke first; also returns the conversation that was evicted for it.
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
-        let hash = hash_of(&self.hasher, client, server, id);
+        let hash = hash_of(&self.hasher, client, server);
         let mut new = Conversation::new(client, server, id);
         if !self.unused.is_empty()
             && let Some(value) = self.unused.get_mut(&self.hash_of_ways(&new)).and_then(Option::take)
@@ -182,7 +184,7 @@ impl Conversations {
         if self.index.is_full() {
             let (slots, hasher) = (&self.slots, &self.hasher);
             let others = slots.iter().enumerate().filter(|&(n, c)| n != at as usize && !c.marks.has(OVER));
-            self.index.grow(others.map(|(at, c)| (hash_of(hasher, c.client(), c.server(), c.id), at as u32)));
+            self.index.grow(others.map(|(at, c)| (hash_of(hasher, c.client(), c.server()), at as u32)));
         }
         self.index.add(hash, at);
         self.link(at);
@@ -201,7 +203,7 @@ impl Conversations {
             self.keep_unused(at);
         }
         let c = &self.slots[at as usize];
-        self.index.remove(hash_of(&self.hasher, c.client(), c.server(), c.id), at);
+        self.index.remove(hash_of(&self.hasher, c.client(), c.server()), at);
         let slot = &mut self.slots[at as usize];
         slot.generation = slot.generation.wrapping_add(1);
         slot.latest = Count::default();
@@ -358,7 +360,7 @@ impl Conversations {
         // They have not been used for long, and are dropped in a row.
         self.idle.ahead(2 * AHEAD).into_iter().for_each(|at| self.prefetch(at));
         let next = self.idle.ahead(AHEAD).and_then(|at| self.slots.get(at as usize));
-        next.into_iter().for_each(|c| self.prefetch_ends(c.client(), c.server(), c.id));
+        next.into_iter().for_each(|c| self.prefetch_ends(c.client(), c.server()));
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
         let unasked = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
         let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || unasked(c);

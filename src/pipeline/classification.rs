@@ -1,6 +1,6 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
 
-use crate::classify::{Memory, Verdict};
+use crate::classify::{Memory, Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::exchange::Table;
 use crate::net::Datagram;
@@ -8,7 +8,7 @@ use crate::protocols::{Id, Level};
 
 /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
 #[inline(always)]
-pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
+pub(super) fn classify(memory: &Memory, table: &mut Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
     let slot = table.conversations.find(d.src, d.dst, v.id);
     let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
     let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
@@ -25,7 +25,7 @@ pub(super) fn classify(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut
 /// Gives a datagram with weak evidence for one protocol to a conversation of another protocol, if there is one.
 #[cold]
 #[inline(never)]
-fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) {
+fn contested(memory: &Memory, table: &mut Table, d: &Datagram<'_>, v: &mut Verdict) {
     if memory.may_know(d)
         && let Some(other) = others(memory, table, d, v.id)
     {
@@ -34,11 +34,12 @@ fn contested(memory: &Memory, table: &Table, d: &Datagram<'_>, v: &mut Verdict) 
 }
 
 /// Classifies a datagram in a known conversation of another protocol.
-fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-    let mut others = Id::ALL.iter().copied().filter(|other| *other != id);
-    let (owner, slot) = others.find_map(|o| Some((o, table.conversations.find(d.src, d.dst, o)?)))?;
+fn others(memory: &Memory, table: &mut Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+    let met = table.conversations.between(d.src, d.dst);
+    let owner = protocols_of(met).find(|other| *other != id)?;
     match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
         Some(g) => {
+            let slot = table.conversations.find(d.src, d.dst, owner)?;
             let known = table.conversations.get(slot).map(|c| (slot, c));
             let mut v = Verdict::by_looks(owner, g);
             memory.classify(d, &mut v, known, |step| table.has_open(slot, step)).then_some(v)
@@ -47,12 +48,22 @@ fn others(memory: &Memory, table: &Table, d: &Datagram<'_>, id: Id) -> Option<Ve
     }
 }
 
-/// Classifies a datagram that no probe recognised, by what is known of its endpoints.
+/// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it there.
 #[cold]
 #[inline(never)]
-pub(super) fn classify_unrecognised(memory: &Memory, table: &Table, d: &Datagram<'_>) -> Option<Verdict> {
-    memory.classify_unrecognised(d, |id| {
+pub(super) fn classify_unrecognised(
+    memory: &Memory,
+    table: &mut Table,
+    d: &Datagram<'_>,
+) -> Option<Verdict> {
+    let met = table.conversations.between(d.src, d.dst);
+    let verdict = memory.classify_unrecognised(d, met, |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;
         Some((slot, *table.conversations.get(slot)?, table.waiting(slot)))
-    })
+    });
+    for id in protocols_of(met) {
+        let slot = table.conversations.find(d.src, d.dst, id);
+        slot.and_then(|slot| table.conversations.get_mut(slot)).into_iter().for_each(|c| c.pass(d.src));
+    }
+    verdict
 }

@@ -237,7 +237,7 @@ impl<'r> Pipeline<'r> {
     #[inline(always)]
     fn looked_at(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
         self.totals.udp += 1;
-        let (memory, table) = (&self.memory, &self.table);
+        let (memory, table) = (&self.memory, &mut self.table);
         let mut verdict = probe.map(|(id, probe)| Verdict::by_looks(id, probe));
         match &mut verdict {
             Some(v) if memory.contradicts(d, v.id) => verdict = classify_unrecognised(memory, table, d),
@@ -247,10 +247,7 @@ impl<'r> Pipeline<'r> {
                     verdict = None;
                 }
             }
-            None if memory.may_know(d) => {
-                verdict = classify_unrecognised(memory, table, d);
-                self.table.conversations.pass(d.src, d.dst);
-            }
+            None if memory.may_know(d) => verdict = classify_unrecognised(memory, table, d),
             None => {}
         }
         match &verdict {

@@ -237,10 +237,10 @@ impl Pipeline<'_> {
             match what {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
-                    if let Some(Found { datagram, probe: Some((id, _)), .. }) =
+                    if let Some(Found { datagram, probe: Some(_), .. }) =
                         datagrams.as_slice().get(AHEAD)
                     {
-                        self.table.conversations.prefetch_ends(datagram.src, datagram.dst, *id);
+                        self.table.conversations.prefetch_ends(datagram.src, datagram.dst);
                     }
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);
                     self.looked_at(&Datagram { payload, ..found.datagram }, found.probe)?;

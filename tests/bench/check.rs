@@ -13,6 +13,7 @@ const TAG: usize = 4;
 /// Bytes per packet with the record header of a pcap file.
 const QUERY_SIZE: std::ops::Range<usize> = 85..101;
 const MIXED_SIZE: std::ops::Range<usize> = 340..421;
+const GAME_SIZE: std::ops::Range<usize> = 150..260;
 
 /// Of the addresses of a request over Ethernet and IPv4: offset of the client's and of the server's.
 const CLIENT: usize = 26;
@@ -28,7 +29,7 @@ struct Seen {
 
 /// Makes small captures of every kind and format in memory and asserts what must hold.
 pub fn check() -> io::Result<()> {
-    for kind in [Kind::Query, Kind::Mixed] {
+    for kind in [Kind::Query, Kind::Mixed, Kind::Game] {
         for bits in 0..16_u8 {
             let mut plan = Plan::new(kind, PACKETS);
             plan.format.pcapng = bits & 1 > 0;
@@ -45,7 +46,7 @@ pub fn check() -> io::Result<()> {
     distinct(Kind::Clients, CLIENT, PACKETS)?;
     distinct(Kind::Servers, SERVER, PACKETS / 3)?;
     assert!(walk(&[0xd4, 0xc3, 0xb2, 0xa1, 0, 0][..], |_| ()).is_err(), "a file header cut off");
-    println!("ok: 2 kinds in 16 formats and 2 hostile ones, {PACKETS} packets each");
+    println!("ok: 3 kinds in 16 formats and 2 hostile ones, {PACKETS} packets each");
     Ok(())
 }
 
@@ -124,7 +125,11 @@ fn distinct(kind: Kind, offset: usize, expected: u64) -> io::Result<()> {
 
 fn size(kind: Kind) -> io::Result<()> {
     let size = make(&Plan::new(kind, PACKETS))?.0.len() / PACKETS as usize;
-    let expected = if kind == Kind::Query { QUERY_SIZE } else { MIXED_SIZE };
+    let expected = match kind {
+        Kind::Query => QUERY_SIZE,
+        Kind::Game => GAME_SIZE,
+        _ => MIXED_SIZE,
+    };
     assert!(expected.contains(&size), "{size} bytes per packet, expected {expected:?}");
     Ok(())
 }

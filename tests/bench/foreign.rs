@@ -1,5 +1,6 @@
-//! Traffic that is no query: TCP, QUIC-like, DNS and RTP-like packets.
+//! Traffic that is no query: TCP, QUIC-like, DNS and RTP-like packets, and those of a game.
 
+use crate::datagrams::Server;
 use crate::frames::{self, Envelope, Transport};
 use crate::random::Random;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -22,6 +23,8 @@ pub struct Foreign {
     tcp: Vec<Connection>,
     quic: Vec<Connection>,
     rtp: Vec<Connection>,
+    /// The packets so far of each player, and of the server to it.
+    players: Vec<[u32; 2]>,
     resolver: SocketAddr,
     /// The DNS request that waits for its answer: client and identifier.
     asked: Option<(SocketAddr, u16)>,
@@ -38,6 +41,7 @@ impl Foreign {
             tcp: connections(&[443, 80, 22, 25_565], random),
             quic: connections(&[443], random),
             rtp: connections(&[5_004, 16_384, 30_000], random),
+            players: vec![[0; 2]; CONNECTIONS],
             resolver: SocketAddr::from((Ipv4Addr::new(192, 0, 2, 53), 53)),
             asked: None,
             noise,
@@ -125,6 +129,29 @@ impl Foreign {
         let connection = Connection { client, server: self.resolver, sequence: [0; 2] };
         let envelope = envelope(&connection, Transport::Udp, answer.is_none(), self.vlan);
         frames::write(out, &envelope, &self.payload);
+    }
+
+    /// Replaces `out` by a packet between one of `servers` and a player of it, as Source has them: number, number of
+    /// the last one received, flags, and bytes that look like noise.
+    pub fn game(&mut self, servers: &[Server], random: &mut Random, out: &mut Vec<u8>) {
+        let number = random.below(CONNECTIONS as u32);
+        let server = servers[number as usize % servers.len()].at;
+        let port = 30_000 + number as u16;
+        let client = match server.is_ipv6() {
+            true => SocketAddr::from((documentation(4 << 24 | number), port)),
+            false => SocketAddr::from((Ipv4Addr::from_bits(0x0aa0_0000 | number), port)),
+        };
+        let sequence = &mut self.players[number as usize];
+        let received = random.below(2) == 0;
+        let [from, to] = if received { [0, 1] } else { [1, 0] };
+        sequence[from] += 1;
+        self.payload.clear();
+        self.payload.extend_from_slice(&sequence[from].to_le_bytes());
+        self.payload.extend_from_slice(&sequence[to].to_le_bytes());
+        self.payload.push(0x20);
+        self.noise(if received { 60 } else { 40 + random.below(400) }, random);
+        let connection = Connection { client, server, sequence: [0; 2] };
+        frames::write(out, &envelope(&connection, Transport::Udp, received, self.vlan), &self.payload);
     }
 
     fn noise(&mut self, length: u32, random: &mut Random) {

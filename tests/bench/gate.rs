@@ -46,13 +46,14 @@ struct Counted {
     works: &'static [&'static [&'static str]],
 }
 
-fn counted() -> [Counted; 3] {
+fn counted() -> [Counted; 4] {
     let query = Plan::new(Kind::Query, 0);
     let mut blocks = query;
     blocks.format.pcapng = true;
     [
         Counted { capture: "query", plan: query, works: &[SUMMARY, CHECK, NDJSON] },
         Counted { capture: "mixed", plan: Plan::new(Kind::Mixed, 0), works: &[SUMMARY] },
+        Counted { capture: "game", plan: Plan::new(Kind::Game, 0), works: &[SUMMARY] },
         Counted { capture: "query, pcapng", plan: blocks, works: &[SUMMARY] },
     ]
 }

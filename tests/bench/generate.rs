@@ -33,6 +33,8 @@ const BENCHMARK_NET: u32 = 0xc612_0000;
 pub const MAX_SERVERS: u32 = 4 << 17;
 /// Of 100 packets of a mixed capture.
 const FOREIGN_PERCENT: u32 = 70;
+/// Of 100 packets of a game's capture.
+const GAME_PERCENT: u32 = 90;
 
 /// What the capture holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub enum Kind {
     Query,
     /// 30 % query traffic, the rest foreign.
     Mixed,
+    /// 10 % query traffic, the rest between the servers and their players, on the ports of the queries.
+    Game,
     /// Every packet is a request of a client of its own, as spoofed ones are; nobody answers.
     Clients,
     /// Every conversation has a server of its own.
@@ -113,7 +117,10 @@ pub fn generate(out: impl Write, plan: &Plan) -> io::Result<u64> {
         let time = START + passed as u64;
         match plan.kind {
             Kind::Mixed if random.below(100) < FOREIGN_PERCENT => foreign.frame(&mut random, &mut frame),
-            Kind::Query | Kind::Mixed => traffic.frame(time, &mut random, &mut frame),
+            Kind::Game if random.below(100) < GAME_PERCENT => {
+                foreign.game(&traffic.servers, &mut random, &mut frame);
+            }
+            Kind::Query | Kind::Mixed | Kind::Game => traffic.frame(time, &mut random, &mut frame),
             Kind::Clients => hostile.client(&traffic.servers, plan.vlan, &mut random, &mut frame),
             Kind::Servers => hostile.server(plan.vlan, &mut random, &mut frame),
         }

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo bench --bench qdissect_bench -- SUBCOMMAND
-  gen KIND PACKETS FILE   make a capture; KIND is query, mixed, clients (all spoofed) or servers (each seen once)
+  gen KIND PACKETS FILE   make a capture; KIND is query, mixed, game, clients (all spoofed) or servers (each once)
       [--pcapng] [--be] [--ns] [--vlan] [--snaplen BYTES] [--loss PERCENT] [--retries PERCENT]
       [--rate PACKETS_PER_SECOND] [--servers N] [--seed N]
   walk FILE               walk the records of a capture and nothing else, the floor
@@ -106,10 +106,11 @@ fn make(mut arguments: Arguments) -> io::Result<()> {
     let kind = match arguments.word::<String>("KIND")?.as_str() {
         "query" => Kind::Query,
         "mixed" => Kind::Mixed,
+        "game" => Kind::Game,
         "clients" => Kind::Clients,
         "servers" => Kind::Servers,
         other => {
-            let kinds = "query, mixed, clients or servers";
+            let kinds = "query, mixed, game, clients or servers";
             return Err(wrong(format!("{other:?} is no kind of capture: it is {kinds}.")));
         }
     };

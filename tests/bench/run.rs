@@ -71,6 +71,7 @@ fn captures(packets: u64, dir: &Path) -> io::Result<Vec<Set>> {
     Ok(vec![
         Set::new("query", &query, dir)?,
         Set::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
+        Set::new("game", &Plan::new(Kind::Game, packets), dir)?,
         Set::new("query, pcapng", &blocks, dir)?,
         // Names of files do not tell the number of servers.
         Set::new("query, 13,000 servers", &many, &dir.join("13000-servers"))?,

@@ -26,6 +26,7 @@ impl Set {
         let base = match plan.kind {
             Kind::Query => "query",
             Kind::Mixed => "mixed",
+            Kind::Game => "game",
             Kind::Clients => "clients",
             Kind::Servers => "servers",
         };
