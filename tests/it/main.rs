@@ -41,6 +41,7 @@ mod faults;
 mod filter;
 mod follow;
 mod game_queries;
+mod game_rules;
 mod gate;
 mod house;
 mod inputs;
