@@ -1,6 +1,10 @@
 //! What the rules for the queries of games say in cases that their examples do not show.
 
-use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, play, s, shot};
+use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, lines, play, s, shot};
+use qdissect::contract::Context;
+use qdissect::decode::{Heard, Value};
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Direction, Id};
 use qdissect::rule::hex;
 
 const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
@@ -15,6 +19,39 @@ fn hear(shots: &[Shot]) -> Collected<true> {
 fn rules(heard: &Collected<true>) -> Vec<&'static str> {
     let about = |rule: &&str| !rule.contains("-SEC-") && !rule.starts_with("GEN-");
     heard.findings().map(|f| f.rule.id).filter(about).collect()
+}
+
+#[test]
+fn more_than_twenty_answers_within_any_second_are_a_flood() {
+    let (ask, answer) = ("ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a");
+    let poll = |at: i64| [c(at * MS, ask), s((at + 1) * MS, answer)];
+    let floods = |times: &[i64]| {
+        let heard = hear(&times.iter().flat_map(|at| poll(*at)).collect::<Vec<_>>());
+        heard.findings().filter(|f| f.rule.id == "Q3-SEC-002").count()
+    };
+    let spaced =
+        |from: i64, gap: i64, count: i64| (0..count).map(move |n| from + n * gap).collect::<Vec<_>>();
+    assert_eq!([50, 51].map(|gap| floods(&spaced(0, gap, 21))), [1, 0]);
+    // The second begins with none that a count from the first answer would begin with.
+    assert_eq!(floods(&[vec![0], spaced(900, 10, 21)].concat()), 1);
+    assert_eq!(floods(&[vec![0], spaced(900, 10, 20)].concat()), 0);
+}
+
+#[test]
+fn a_modification_is_the_game_where_nothing_else_tells_it() {
+    let game = |variables: &str| {
+        let bytes =
+            hex(&format!(r"ffffffff 'infoResponse' 0a '\hostname\L\map\m\sv_maxclients\8{variables}'"));
+        let message = Id::Quake3.info().messages.iter().position(|m| m.name == "info_response");
+        let cx = Context::of(message.expect("it is declared") as u8, Direction::S2c);
+        let decoded = Id::Quake3.dissect(&bytes, &cx, &mut Heard::default());
+        let facts = decoded.facts().expect("it is sound");
+        facts.game.and_then(Value::text).map(|text| text.into_owned())
+    };
+    assert_eq!(game(""), None);
+    assert_eq!(game(r"\game\cpma").as_deref(), Some("cpma"));
+    assert_eq!(game(r"\gamename\baseq3\fs_game\cpma").as_deref(), Some("baseq3"));
+    assert_eq!(game(r"\fs_game\cpma\gamename\baseq3").as_deref(), Some("baseq3"));
 }
 
 #[test]
@@ -60,4 +97,28 @@ fn of_one_host_only_the_first_answer_to_a_broadcast_counts() {
     let told: Vec<_> = heard.packets.iter().map(|p| p.rules()).collect();
     assert_eq!(told[2..4], [vec!["RAK-TXN-005"], vec!["RAK-TXN-006"]]);
     assert_eq!(heard.exchanges.iter().map(|(e, _)| e.response_frames().len()).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn passwords_in_quotes_and_in_other_commands_are_hidden() {
+    let answer = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a";
+    for (word, shown) in [
+        ("rcon hunter2 status", "status"),
+        (r#"rcon "my hunter2" status"#, "status"),
+        (r#"rcon "my hunter2"#, ""),
+        ("rcon x rcon_password hunter2", ""),
+        (r#"connect "\name\Ann\password\hunter2""#, "connect"),
+        (r#"connect "\name\Ann""#, "connect"),
+    ] {
+        let [ask, last] = ["ffffffff 'getstatus'".to_owned(), format!("ffffffff '{word}'")];
+        let shots = [c(0, &ask), s(MS, answer), c(S, &last), foreign(START + 60 * S)];
+        let told = |secrets| {
+            let options = Options { secrets, ..Options::default() };
+            lines(options, &shots).to_lowercase()
+        };
+        let hex: String = b"hunter2".iter().map(|b| format!("{b:02x}")).collect();
+        let leaks = |told: &str| told.contains("hunter2") || told.contains(&hex);
+        assert!(!leaks(&told(false)) && told(false).contains(shown), "{word}");
+        assert_eq!(leaks(&told(true)), word.contains("hunter2"), "{word}");
+    }
 }
