@@ -1,6 +1,7 @@
 //! What the rules for the queries of games say in cases that their examples do not show.
 
 use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, lines, play, s, shot};
+use qdissect::check::Finding;
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Value};
 use qdissect::pipeline::Options;
@@ -10,6 +11,13 @@ use qdissect::rule::hex;
 const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
 const HS: &str = "fefd09 01020304";
 const HR: &str = "09 01020304 '9513307' 00";
+const FS: &str = "fefd00 01020304 0091295b ffffff01";
+
+/// Plays datagrams of client and server in turn, 10 ms apart, long after the start of the capture.
+fn talk(turns: &[&str]) -> Collected<true> {
+    let sides = [c, s];
+    hear(&(0..).zip(turns).map(|(n, text)| sides[n % 2](n as i64 * 10 * MS, text)).collect::<Vec<_>>())
+}
 
 fn hear(shots: &[Shot]) -> Collected<true> {
     play(&[&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()).0
@@ -19,6 +27,19 @@ fn hear(shots: &[Shot]) -> Collected<true> {
 fn rules(heard: &Collected<true>) -> Vec<&'static str> {
     let about = |rule: &&str| !rule.contains("-SEC-") && !rule.starts_with("GEN-");
     heard.findings().map(|f| f.rule.id).filter(about).collect()
+}
+
+/// The rules that the last datagram breaks, with the bytes.
+fn marks(turns: &[&str]) -> Vec<(&'static str, Option<String>, u16, u16)> {
+    let heard = talk(turns);
+    let last = heard.packets.last().expect("it was claimed");
+    let about = |rule: &str| !rule.contains("-SEC-") && !rule.starts_with("GEN-");
+    let findings = last.findings.iter().filter(|f| about(f.rule.id));
+    let mark = |f: &Finding| {
+        let span = f.span.expect("it stands on bytes");
+        (f.rule.id, f.path(), span.start, span.end)
+    };
+    findings.map(mark).collect()
 }
 
 #[test]
@@ -35,6 +56,61 @@ fn more_than_twenty_answers_within_any_second_are_a_flood() {
     // The second begins with none that a count from the first answer would begin with.
     assert_eq!(floods(&[vec![0], spaced(900, 10, 21)].concat()), 1);
     assert_eq!(floods(&[vec![0], spaced(900, 10, 20)].concat()), 0);
+}
+
+#[test]
+fn a_number_of_more_than_32_bits_is_one() {
+    let pong = |players: &str| {
+        let text = format!("MCPE;A;649;1.20;{players};8;");
+        format!("1c {:016x} {:016x} {MAGIC} {:04x} '{text}'", 1, 7, text.len())
+    };
+    let status = |n: &str| format!(r"ffffffff 'infoResponse' 0a '\hostname\L\map\m\sv_maxclients\{n}'");
+    let response = |n: &str| format!(r"'\hostname\L\maxplayers\{n}\queryid\7.1\final\'");
+    let ping = format!("01 {:016x} {MAGIC} {:016x}", 1, 2);
+    for (ask, answer, rule) in [
+        (ping.as_str(), &pong as &dyn Fn(&str) -> String, "RAK-MOT-002"),
+        ("ffffffff 'getinfo'", &status, "Q3-INF-006"),
+        (r"'\status\'", &response, "GS1-RSP-004"),
+    ] {
+        for number in ["0", "-7", "2147483648", "-99999999999"] {
+            assert_eq!(marks(&[ask, &answer(number)]), [], "{number}");
+        }
+        for text in ["one", "1.5", "-", ""] {
+            assert_eq!(marks(&[ask, &answer(text)])[0].0, rule, "{text}");
+        }
+    }
+    // A query id has 32 bits.
+    let heard = talk(&[r"'\status\'", r"'\hostname\L\queryid\4294967295.1\final\'"]);
+    assert_eq!(rules(&heard), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_in_a_status_is_marked_where_it_stands() {
+    let ping = format!("01 {:016x} {MAGIC} {:016x}", 1, 2);
+    let marks = |text: &str| {
+        marks(&[&ping, &format!("1c {:016x} {:016x} {MAGIC} {:04x} '{text}'", 1, 7, text.len())])
+    };
+    let at = |rule, field: &str, start, end| (rule, Some(field.to_owned()), start, end);
+    assert_eq!(
+        marks("MCPE;A;649;1.20;one;8x;7;"),
+        [at("RAK-MOT-002", "players", 51, 54), at("RAK-MOT-002", "max_players", 55, 57)]
+    );
+    assert_eq!(
+        marks("MCPE;A;649;1.20;9;8;6;"),
+        [at("RAK-MOT-004", "max_players", 53, 54), at("RAK-MOT-005", "server_uid", 55, 56)]
+    );
+    assert_eq!(marks("MCPE;A;649;1.20;9"), [at("RAK-MOT-001", "status", 35, 52)]);
+}
+
+#[test]
+fn every_server_names_itself_by_the_usual_key() {
+    let answer = |name: &str| {
+        format!(
+            "00 01020304 'splitnum' 00 80 00 '{name}' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"
+        )
+    };
+    assert_eq!(rules(&talk(&[HS, HR, FS, &answer("hostname")])), [""; 0]);
+    assert_eq!(rules(&talk(&[HS, HR, FS, &answer("p1073741827")])), ["GS3-KEY-003"]);
 }
 
 #[test]
