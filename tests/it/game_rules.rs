@@ -5,7 +5,7 @@ use qdissect::check::Finding;
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Value};
 use qdissect::pipeline::Options;
-use qdissect::protocols::{Direction, Id};
+use qdissect::protocols::{Direction, Id, Level};
 use qdissect::rule::hex;
 
 const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
@@ -100,6 +100,38 @@ fn what_is_wrong_in_a_status_is_marked_where_it_stands() {
         [at("RAK-MOT-004", "max_players", 53, 54), at("RAK-MOT-005", "server_uid", 55, 56)]
     );
     assert_eq!(marks("MCPE;A;649;1.20;9"), [at("RAK-MOT-001", "status", 35, 52)]);
+}
+
+#[test]
+fn a_number_of_a_part_is_known_again_when_the_answer_is_whole() {
+    let part = |n: u8, last: bool, value: &str| {
+        let number = n | if last { 0x80 } else { 0 };
+        format!("00 01020304 'splitnum' 00 {number:02x} 01 'player_' 00 {n:02x} '{value}' 00 00 00")
+    };
+    let mut shots = vec![c(0, HS), s(MS, HR), c(2 * MS, FS)];
+    shots.extend((0..64).map(|n| s((3 + i64::from(n)) * MS, &part(n, n == 63, "Ann"))));
+    shots.push(s(80 * MS, &part(62, false, "Bob")));
+    assert_eq!(rules(&hear(&shots)), ["GS3-SPL-003"]);
+}
+
+#[test]
+fn a_long_request_of_gamespy_1_is_known_by_its_answer() {
+    let answer = r"'\echo\aaaa\queryid\7.1\final\'";
+    for length in [64, 65, 200] {
+        let heard = talk(&[&format!(r"'\echo\{}'", "a".repeat(length - 6)), answer]);
+        assert_eq!((rules(&heard), heard.packets.len()), (vec![], 2), "{length}");
+    }
+}
+
+#[test]
+fn a_request_of_gamespy_3_may_have_a_body_of_any_length() {
+    let level = |length: usize| {
+        let bytes = [&[0xfe, 0xfd, 0][..], &vec![7; length - 3]].concat();
+        Id::Gamespy3.probe(&bytes, length, [40_000, 29_900]).map(|probe| probe.level)
+    };
+    // One of ten bytes is of GameSpy 2.
+    let low = Some(Level::Low);
+    assert_eq!([7, 8, 9, 10, 11, 12, 13, 16].map(level), [None, low, low, None, low, low, low, None]);
 }
 
 #[test]
