@@ -8,6 +8,9 @@ use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::rule::hex;
 
+const INFO: &str = "ffffffff 54 'Source Engine Query' 00";
+const TOLD: &str = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
+const CHALLENGE: &str = "ffffffff 41 c3192a4b";
 const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
 const HS: &str = "fefd09 01020304";
 const HR: &str = "09 01020304 '9513307' 00";
@@ -40,6 +43,29 @@ fn marks(turns: &[&str]) -> Vec<(&'static str, Option<String>, u16, u16)> {
         (f.rule.id, f.path(), span.start, span.end)
     };
     findings.map(mark).collect()
+}
+
+#[test]
+fn behind_a_damaged_text_stands_no_challenge() {
+    let damaged = "ffffffff 54 'Source Engine Query!' 00 01020304";
+    assert_eq!(marks(&[INFO, CHALLENGE, damaged]), [("A2S-REQ-001", Some("query".into()), 5, 25)]);
+    let foreign = &format!("{INFO} 01020304");
+    assert_eq!(marks(&[INFO, CHALLENGE, foreign]), [("A2S-CHL-005", None, 25, 29)]);
+}
+
+#[test]
+fn a_type_of_the_other_direction_is_said_and_a_word_is_not() {
+    for (from_server, wrong, word) in [
+        (false, "ffffffff 6d 00", "ffffffff 'motd 1'"),
+        (false, "ffffffff 6a", "ffffffff 'join'"),
+        (true, "ffffffff 69", "ffffffff 'idle 1'"),
+    ] {
+        let begun = [INFO, TOLD, INFO];
+        let before = if from_server { &begun[..] } else { &begun[..2] };
+        let told = |last: &str| marks(&[before, &[last]].concat()).into_iter().map(|mark| mark.0).collect();
+        let [wrong, word]: [Vec<_>; 2] = [wrong, word].map(told);
+        assert_eq!((wrong, word), (vec!["A2S-HDR-001"], vec![]), "{from_server}");
+    }
 }
 
 #[test]
