@@ -243,9 +243,12 @@ fn passwords_in_quotes_and_in_other_commands_are_hidden() {
         ("rcon x rcon_password hunter2", ""),
         (r#"connect "\name\Ann\password\hunter2""#, "connect"),
         (r#"connect "\name\Ann""#, "connect"),
+        (r#"print' 0a '"rcon_password" is:"hunter2^7"' 0a '"#, "print_response"),
+        ("print' 0a 'Bad rconpassword.' 0a '", "bad rconpassword."),
     ] {
         let [ask, last] = ["ffffffff 'getstatus'".to_owned(), format!("ffffffff '{word}'")];
-        let shots = [c(0, &ask), s(MS, answer), c(S, &last), foreign(START + 60 * S)];
+        let last = if word.starts_with("print") { s(S, &last) } else { c(S, &last) };
+        let shots = [c(0, &ask), s(MS, answer), last, foreign(START + 60 * S)];
         let told = |secrets| {
             let options = Options { secrets, ..Options::default() };
             lines(options, &shots).to_lowercase()

@@ -490,7 +490,10 @@ impl Protocol for Quake3 {
             PRINT_RESPONSE => {
                 c.words(&WORD, until(b"\n"))?;
                 c.skip(b"\n");
-                c.words(&TEXT, remaining).map(drop)
+                // The value of a variable stands in quotes.
+                let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
+                c.secret(cx.secrets || !shows);
+                c.secret_words(&TEXT, remaining).map(drop)
             }
             OOB => {
                 c.words(&COMMAND, until(BEHIND))?;
