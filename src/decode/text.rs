@@ -71,11 +71,21 @@ impl<'a> Str<'a> {
     }
     /// A count in decimal digits, which is not negative.
     pub fn count(self) -> Option<u32> {
-        u32::try_from(self.decimal()?).ok()
+        std::str::from_utf8(self.0).ok()?.parse().ok()
     }
-    /// The number in decimal digits, or the text where it is not a number.
+    /// Whether it is a number in decimal digits, with or without a sign, however large.
+    pub fn is_integer(self) -> bool {
+        let digits = self.0.strip_prefix(b"-").or(self.0.strip_prefix(b"+")).unwrap_or(self.0);
+        !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
+    }
+    /// Whether it mentions a password, so that it may contain one.
+    pub fn mentions_password(self) -> bool {
+        self.0.windows(8).any(|word| word.eq_ignore_ascii_case(b"password"))
+    }
+    /// The number in decimal digits, or the text where it is not a number or does not fit 32 bits.
     pub fn decimal_or_text(self) -> Value<'a> {
-        self.decimal().map_or_else(|| self.utf8_or_latin1(), Value::Int)
+        let number = self.decimal().map(Value::Int).or_else(|| self.count().map(Value::Uint));
+        number.unwrap_or_else(|| self.utf8_or_latin1())
     }
     /// The text as the value of a field of this kind.
     pub fn shown_as(self, kind: FieldKind) -> Value<'a> {

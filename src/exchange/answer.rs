@@ -47,7 +47,7 @@ impl Table {
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
         }
-        if let reply = &self.of_host(reply)
+        if let reply = &self.of_host(reply, step)
             && let Some(answer) = self.asked_of_many(slot, reply, step)
         {
             return self.second(answer, reply);
@@ -218,9 +218,11 @@ impl Table {
         self.latest_open(d, v, |_, r| r.key() == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
-    /// The same answer, with a hash that differs from those of equal answers of other hosts.
-    fn of_host<'a>(&self, reply: &Reply<'a>) -> Reply<'a> {
-        Reply { hash: reply.hash ^ hash_one(&self.hasher, reply.d.src) as u32, ..*reply }
+    /// The same answer, with a hash that differs from those of equal answers of other hosts. A host that answers
+    /// once has the same hash for all of its answers.
+    fn of_host<'a>(&self, reply: &Reply<'a>, step: &StepInfo) -> Reply<'a> {
+        let its = if step.once { 0 } else { reply.hash };
+        Reply { hash: its ^ hash_one(&self.hasher, reply.d.src) as u32, ..*reply }
     }
 
     /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of

@@ -213,6 +213,7 @@ impl Table {
         let mut again = *request;
         request.state = State::Gone;
         again.retransmissions = again.retransmissions.saturating_add(1);
+        again.set(GIVEN_UP, false);
         self.push(id, slot, again, previous, now);
         Pairing::Retransmission { exchange: again.id, request_frame: again.frame, part: false }
     }
@@ -230,7 +231,8 @@ impl Table {
             next = r.previous(seq);
             let same_key = key.is_some() && r.key() == key;
             if r.step != v.probe.step || r.state != State::Open {
-                reused |= r.step == v.probe.step && r.state == State::Answered && same_key;
+                let answered = matches!(r.state, State::Answered | State::Answering);
+                reused |= r.step == v.probe.step && answered && same_key;
                 continue;
             }
             // A client does not continue a message after sending another one.
@@ -238,11 +240,12 @@ impl Table {
                 return Earlier::Part(seq);
             }
             // Where keys stay the same, a client that waited in vain does not repeat its request, but asks anew.
-            let anew = || step.reuses_keys && now.since(queue.sent(seq, r).stamp).is_some_and(|t| t > window);
+            let waited = now.since(queue.sent(seq, r).stamp).unwrap_or(0);
+            let anew = || step.reuses_keys && waited > window;
             if step.retransmits && same_key && r.request_state == v.probe.request_state && !anew() {
                 return Earlier::Same(seq);
             }
-            if (r.key().is_none() || step.reuses_keys) && now.since(r.time).is_some_and(|t| t >= GIVE_UP) {
+            if (r.key().is_none() || step.reuses_keys) && waited >= GIVE_UP {
                 queue.get_mut(seq).into_iter().for_each(|r| r.set(GIVEN_UP, true));
             }
             alone = false;

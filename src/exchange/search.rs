@@ -56,6 +56,8 @@ pub(super) struct Search<'v> {
     hash: u32,
     /// Oldest open request with the key; see [`Rank`].
     by_key: Option<(Rank, u64)>,
+    /// Oldest open request with another key.
+    by_other_key: Option<(Rank, u64)>,
     /// Of the requests that are paired by order: the oldest open one inside its window that was not given up, and
     /// the oldest open one at all.
     waiting: Option<(Rank, u64)>,
@@ -88,6 +90,7 @@ impl<'v> Search<'v> {
             now,
             hash,
             by_key: None,
+            by_other_key: None,
             waiting: None,
             any: None,
             open: 0,
@@ -164,8 +167,9 @@ impl<'v> Search<'v> {
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key().is_some() && !self.is_keyless() {
             let rank = (place, [false, self.step.reuses_keys && given_up, false]);
-            if self.has_key_of(r) && better(self.by_key, rank) {
-                self.by_key = Some((rank, seq));
+            let kept = if self.has_key_of(r) { &mut self.by_key } else { &mut self.by_other_key };
+            if better(*kept, rank) {
+                *kept = Some((rank, seq));
             }
             return;
         }
@@ -241,8 +245,10 @@ impl<'v> Search<'v> {
             return Found { second: self.answered, ..found };
         }
         let issued = issued.is_some() && issued.map(u64::from) == self.key;
-        if self.keyed() && self.open == 1 && (issued || self.earlier) {
-            return Found { request: Some((self.only_open.0, true)), ..found };
+        let earlier = self.by_other_key.filter(|_| self.earlier).map(|(_, seq)| seq);
+        let only = (issued && self.open == 1).then_some(self.only_open.0);
+        if let Some(seq) = earlier.or(only).filter(|_| self.keyed()) {
+            return Found { request: Some((seq, true)), ..found };
         }
         // A request that ends before its key is paired by order.
         if let Some(seq) = by_order.filter(|_| !self.step.keyless) {

@@ -55,7 +55,8 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
 #[derive(Debug, Default)]
 pub(super) struct Told<'a> {
     seen: Repeats<'a>,
-    facts: u32,
+    /// Which of [`NEEDED`] were among them.
+    needed: [bool; 3],
 }
 
 /// The facts that keys state.
@@ -74,7 +75,8 @@ const SAYS: [(&[u8], Fact); 12] = [
     (b"gamever", Fact::Version),
     (b"version", Fact::Version),
 ];
-const NEEDED: u32 = Fact::ServerName.bit() | Fact::Players.bit() | Fact::MaxPlayers.bit();
+/// The keys that every server must state.
+const NEEDED: [&[u8]; 3] = [b"hostname", b"numplayers", b"maxplayers"];
 
 impl<'a> Told<'a> {
     /// Records a key that was just read.
@@ -94,14 +96,15 @@ impl<'a> Told<'a> {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
         if let Some(rule) = no_number {
             let whole = !c.may_go_on();
-            c.check(rule, || !whole || value.decimal().is_some() || !NUMBERS.contains(&key.0));
+            c.check(rule, || !whole || value.is_integer() || !NUMBERS.contains(&key.0));
         }
-        self.facts |= c.says(&SAYS, key, value);
+        c.says(&SAYS, key, value);
+        self.needed.iter_mut().zip(NEEDED).for_each(|(told, name)| *told |= name == key.0);
     }
 
     /// Whether name, players and maximum were given.
     pub fn is_whole(&self) -> bool {
-        self.facts & NEEDED == NEEDED
+        self.needed == [true; 3]
     }
 }
 

@@ -162,7 +162,7 @@ static MESSAGES: [Message; 3] = [
         0,
         &[
             TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
-            TEXT.long(3, LONGEST_REQUEST).when(|p| command(p) == Some(false)).level(Level::Low),
+            TEXT.when(|p| command(p) == Some(false) || asks(p)).level(Level::Low),
             TEXT.when(begins_plainly).known(),
             Form::of(b"").when(|p| command(p).is_some()).known(),
         ],

@@ -403,10 +403,18 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     // An empty part at the end does not count.
     let text = text.strip_suffix(b";").unwrap_or(text);
     let parts = || text.split(|b| *b == b';');
-    for (field, part) in PARTS.iter().zip(parts()) {
-        let number = field.kind == FieldKind::Dynamic;
-        c.part(field, part, if number { Str::decimal_or_text } else { Str::into });
+    let number = |n: usize| parts().nth(n).map(Str).and_then(Str::decimal);
+    for (field, part) in PARTS.into_iter().zip(parts()) {
+        let shown = if field.kind == FieldKind::Dynamic { Str::decimal_or_text } else { Str::into };
+        let at = c.part(field, part, shown);
+        let counts = [&PROTOCOL_VERSION, &PLAYERS, &MOST_PLAYERS].contains(&field);
+        let fits = || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most);
+        c.about(Some(field));
+        c.check_at(&MOT_002, at, || !counts || Str(part).is_integer());
+        c.check_at(&MOT_004, at, || field != &MOST_PLAYERS || fits());
+        c.check_at(&MOT_005, at, || field != &SERVER_UID || is_guid(part, guid));
     }
+    c.about(Some(&STATUS));
     if parts().count() > PARTS.len() {
         let at = c.last();
         c.derived_in(&EXTRA, Shape::List, at, |c| {
@@ -415,12 +423,11 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
             });
         });
     }
-    let part = |n: usize| parts().nth(n).map(Str);
-    let number = |n: usize| part(n).and_then(Str::decimal);
     c.check(&MOT_001, || parts().count() >= LEAST_PARTS);
-    c.check(&MOT_002, || [2, 4, 5].into_iter().all(|n| part(n).is_none() || number(n).is_some()));
-    c.check(&MOT_004, || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most));
-    let uid = part(6).filter(|uid| !uid.0.is_empty()).and_then(|uid| std::str::from_utf8(uid.0).ok());
-    let same = |uid: &str| uid.parse::<i64>().map_or(uid.parse().ok(), |uid| Some(uid as u64)) == Some(guid);
-    c.check(&MOT_005, || uid.is_none_or(same));
+}
+
+/// Whether a text is the number of the server, with or without a sign; an empty one says nothing, nor does one that is no text.
+fn is_guid(text: &[u8], guid: u64) -> bool {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    text.is_empty() || text.parse::<i64>().map_or(text.parse().ok(), |uid| Some(uid as u64)) == Some(guid)
 }

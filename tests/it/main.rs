@@ -41,6 +41,7 @@ mod faults;
 mod filter;
 mod follow;
 mod game_queries;
+mod game_rules;
 mod game_traffic;
 mod gate;
 mod house;

@@ -820,11 +820,6 @@ fn is_harmless(value: &[u8]) -> bool {
     FLAGS.iter().any(|flag| flag.eq_ignore_ascii_case(value)) || value.iter().all(|byte| *byte == b'*')
 }
 
-/// Whether these bytes may contain a password.
-pub(super) fn may_show_password(bytes: &[u8]) -> bool {
-    bytes.windows(8).any(|word| word.eq_ignore_ascii_case(b"password"))
-}
-
 pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
     let count = c.field(&COUNT, le_u16)?;
@@ -832,7 +827,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
     let at = c.to_end();
     c.about(Some(&RULES_LIST));
     c.check_at(&RUL_003, at, || !binary);
-    c.secret(secrets || !may_show_password(c.rest()));
+    c.secret(secrets || !Str(c.rest()).mentions_password());
     let mut seen = Repeats::default();
     c.list(
         &RULES_LIST,
@@ -847,7 +842,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
                 c.check(&RUL_002, || !seen.repeats(key.0));
                 judge(c, key, binary);
                 c.skip(b"\0");
-                let shows = may_show_password(key.0)
+                let shows = key.mentions_password()
                     && !is_harmless(c.rest().split(|byte| *byte == 0).next().unwrap_or_default());
                 let value = c.field_as(&VALUE, until(b"\0"), |value| {
                     if shows && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }

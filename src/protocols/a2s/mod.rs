@@ -50,8 +50,8 @@ const RULES_STEP: u8 = 2;
 const CHALLENGE_STEP: u8 = 3;
 const PING_STEP: u8 = 4;
 
-/// Length of what an INFO request says, with its zero, in bytes.
-const QUERY_LEN: u16 = 20;
+/// What an INFO request says.
+const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
 /// Types of the messages, and first letters of GoldSrc's words.
 const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
@@ -328,10 +328,10 @@ impl Protocol for A2s {
         match cx.message {
             INFO_REQUEST => {
                 let mut at = c.to_end();
-                at.end = at.end.min(at.start.saturating_add(QUERY_LEN));
+                at.end = at.end.min(at.start.saturating_add(QUERY_TEXT.len() as u16));
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
-                let right = (ended || cut) && text.0 == b"Source Engine Query";
+                let right = (ended || cut) && QUERY_TEXT.strip_suffix(b"\0") == Some(text.0);
                 c.check_at(&REQ_001, at, || right || cut);
                 if !right {
                     return c.ignored(&SURPLUS);
@@ -397,7 +397,8 @@ impl Protocol for A2s {
 /// The offset of the challenge in a request.
 fn challenge_at(p: &[u8]) -> Option<usize> {
     match p.get(4)? {
-        b'T' => Some(25),
+        // If the text is damaged, what stands there is none.
+        b'T' => p.iter().skip(5).zip(QUERY_TEXT).all(|(its, right)| its == right).then_some(25),
         b'U' | b'V' => Some(5),
         _ => None,
     }
@@ -449,7 +450,12 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 /// Decodes a message that is no query: a message of the game engine, whose content is not shown, or an unknown one.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
-    let engine = kind.is_some_and(|kind| kind.is_ascii_lowercase() || b"19BCFGHLMORSX".contains(&kind));
+    // In the wrong direction a type of these queries is an unknown one, unless it begins a word of the engine.
+    let word = !is_no_word(c.rest()) || c.is_cut();
+    let engine = kind.is_some_and(|kind| match kind {
+        b'i' | b'j' | b'm' => word,
+        _ => kind.is_ascii_lowercase() || b"19BCFGHLMORSX".contains(&kind),
+    });
     let ours = match cx.direction {
         Direction::C2s => b"TUVWi".contains(&kind.unwrap_or(0)),
         Direction::S2c => b"AIDEmj".contains(&kind.unwrap_or(0)),

@@ -1,6 +1,6 @@
 //! The parts of answers: the layout and the content of their headers.
 
-use super::answers::{SPL_001, may_show_password};
+use super::answers::SPL_001;
 use super::{JOINING, MARK, PREFIX};
 use crate::contract::*;
 use crate::protocols::prelude::*;
@@ -119,7 +119,7 @@ pub(super) fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) 
             c.field(&CRC32, le_u32)?;
         }
         // A rule may contain a password, and the part may begin or end anywhere within it.
-        let shown = cx.secrets || !may_show_password(c.rest());
+        let shown = cx.secrets || !Str(c.rest()).mentions_password();
         if split.number > 0 {
             // If the layout is only guessed, two zeros may belong to the header.
             let texts = if cx.layout.is_some() { 2 } else { 4 };

@@ -354,7 +354,7 @@ static MESSAGES: [Message; 7] = [
             ASKS_STAT.and(11, b"\xff\xff\xff").long(15, 15),
             ASKS_STAT.long(15, 15).when(ends_in_zeros).level(Level::Medium),
             ASKS_STAT.long(14, 14).when(ends_in_keys).level(Level::Medium),
-            ASKS_STAT.long(14, 15).level(Level::Low),
+            ASKS_STAT.long(12, 15).level(Level::Low),
             ASKS_STAT.long(12, usize::MAX).known(),
         ],
     )
@@ -365,6 +365,7 @@ static MESSAGES: [Message; 7] = [
         STAT,
         &[
             ASKS_STAT.long(11, 11).level(Level::Low),
+            ASKS_STAT.long(8, 9).level(Level::Low),
             ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
         ],
     )
@@ -564,7 +565,7 @@ impl Protocol for Gamespy3 {
 pub struct Stat {
     proof: Proof,
     /// Numbers of the parts, one bit each.
-    numbers: u32,
+    numbers: u128,
     /// How many parts there are; the most there can be as long as that is unknown.
     total: u8,
 }
@@ -572,7 +573,7 @@ pub struct Stat {
 impl Stat {
     /// Records a part; returns whether one with its number had come, or its number is none of this answer.
     fn contradicts(&mut self, part: Part) -> bool {
-        let bit = 1u32.checked_shl(part.number.into()).unwrap_or(0);
+        let bit = 1u128.checked_shl(part.number.into()).unwrap_or(0);
         let known = self.numbers & bit != 0 || part.number >= self.total;
         self.numbers |= bit;
         self.total = self.total.min(part.total.unwrap_or(u8::MAX));

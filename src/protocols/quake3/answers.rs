@@ -1,7 +1,6 @@
 //! The answers: info strings, lines of players, and the line of Quake 2.
 
 use super::*;
-use arrayvec::ArrayVec;
 
 const DIALECTS: [&str; 5] = ["quake3", "quake2", "quakeworld", "hexenworld", "mohaa"];
 const QUAKE2: usize = 1;
@@ -49,12 +48,15 @@ pub(super) fn response<S: FieldSink>(
 }
 
 /// The facts about the server that variables state, and those that every answer must state.
-const SAYS: [(&[u8], Fact); 12] = [
+const SAYS: [(&[u8], Fact); 14] = [
     (b"sv_hostname", Fact::ServerName),
     (b"hostname", Fact::ServerName),
     (b"mapname", Fact::Map),
     (b"map", Fact::Map),
     (b"gamename", Fact::Game),
+    // The modification; it tells the game where nothing else does.
+    (b"game", Fact::Mode),
+    (b"fs_game", Fact::Mode),
     (b"version", Fact::Version),
     (b"*version", Fact::Version),
     (b"shortversion", Fact::Version),
@@ -104,7 +106,7 @@ fn further_variable<'a, S: FieldSink>(
     c.check_at(&INF_004, at, || cut || key.is_empty() || !seen.repeats(key));
     let at = c.part(&VALUE, value, Str::utf8_or_latin1);
     c.about(Some(&VALUE));
-    c.check_at(&INF_006, at, || cut || Str(value).decimal().is_some() || !COUNTS.contains(&key));
+    c.check_at(&INF_006, at, || cut || Str(value).is_integer() || !COUNTS.contains(&key));
 }
 
 /// Reads a variable; returns whether another one follows.
@@ -126,7 +128,7 @@ fn variable<'a, S: FieldSink>(
         }
         let value = c.words(&VALUE, value)?;
         let whole = !c.may_go_on();
-        c.check(&INF_006, || !whole || value.decimal().is_some() || !COUNTS.contains(&key.0));
+        c.check(&INF_006, || !whole || value.is_integer() || !COUNTS.contains(&key.0));
         // Engines compare names without case.
         let mut names = SAYS.iter().map(|(name, _)| Str(name));
         let name = names.find(|name| name.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);

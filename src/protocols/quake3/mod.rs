@@ -19,6 +19,7 @@ use super::sources::gamedig;
 use crate::capture::Time;
 use crate::net::Endpoint;
 use answers::{layout, places, response, tokens};
+use arrayvec::ArrayVec;
 
 const SPEC: &str = "https://github.com/ioquake/ioq3";
 const fn ioquake3(section: &'static str) -> Cite {
@@ -45,7 +46,7 @@ const MAX_CLIENTS: usize = 16_384;
 const BURST: u8 = 10;
 const PERIOD: i64 = 1_000_000_000;
 /// Maximum number of answers to one address per second from a server with a rate limit.
-const MOST_ANSWERS: u8 = 20;
+const MOST_ANSWERS: usize = 20;
 
 fields! {
     /// Four bytes of 255, which mark packets outside a connection; five in Hexen World.
@@ -489,9 +490,17 @@ impl Protocol for Quake3 {
             PRINT_RESPONSE => {
                 c.words(&WORD, until(b"\n"))?;
                 c.skip(b"\n");
-                c.words(&TEXT, remaining).map(drop)
+                // The value of a variable stands in quotes.
+                let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
+                c.secret(cx.secrets || !shows);
+                c.secret_words(&TEXT, remaining).map(drop)
             }
-            OOB => c.words(&COMMAND, until(BEHIND)).and_then(|_| c.ignored(&IGNORED)),
+            OOB => {
+                c.words(&COMMAND, until(BEHIND))?;
+                // Who connects may state the password of the game.
+                c.secret(cx.secrets || !Str(c.rest()).mentions_password());
+                c.ignored(&IGNORED)
+            }
             _ => request(c, cx),
         }
     }
@@ -514,14 +523,13 @@ impl Protocol for Quake3 {
 }
 
 /// The recent requests and answers of a client address.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Client {
     /// The fill level of the token bucket of its requests, and the time of that level.
     requests: u8,
     since: Option<Time>,
-    /// Number of answers since `answered`.
-    answers: u8,
-    answered: Option<Time>,
+    /// The times of the latest answers, of the last second and since the last finding.
+    answers: ArrayVec<Time, MOST_ANSWERS>,
 }
 
 impl Client {
@@ -539,14 +547,16 @@ impl Client {
         full
     }
 
-    /// Whether this is the first answer beyond the limit within a second.
+    /// Whether an answer is beyond the limit within a second. After that, they are counted anew.
     fn floods(&mut self, now: Time) -> bool {
-        let age = self.answered.and_then(|first| now.since(first));
-        if age.is_none_or(|age| !(0..=PERIOD).contains(&age)) {
-            (self.answered, self.answers) = (Some(now), 0);
+        let recent = |age| (0..=PERIOD).contains(&age);
+        self.answers.retain(|at| now.since(*at).is_some_and(recent));
+        let full = self.answers.is_full();
+        if full {
+            self.answers.clear();
         }
-        self.answers = self.answers.saturating_add(1);
-        self.answers == MOST_ANSWERS.saturating_add(1)
+        self.answers.push(now);
+        full
     }
 }
 
@@ -643,6 +653,14 @@ fn pairs(info: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 // --- Decoding
 
+/// A password. In quotes it may contain spaces.
+fn password(i: &[u8]) -> Wire<'_, Str<'_>> {
+    let Some(inside) = i.strip_prefix(b"\"") else { return until(BEHIND)(i) };
+    let (_, found) = until(b"\"\n\0")(inside)?;
+    let quotes = if inside.get(found.0.len()) == Some(&b'"') { 2 } else { 1 };
+    text(found.0.len().saturating_add(quotes))(i)
+}
+
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let word = c.words(&WORD, until(BEHIND))?;
     c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
@@ -659,10 +677,12 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
         INFO_REQUEST if more => drop(c.words(&PROTOCOL, until(BEHIND))?),
         RCON_REQUEST => {
             c.secret(cx.secrets);
-            c.secret_words(&PASSWORD, until(BEHIND))?;
+            c.secret_words(&PASSWORD, password)?;
             c.check(&SEC_003, || false);
             c.skip(b" ");
-            c.words(&COMMAND, until(b"\n\0"))?;
+            // It may set another password.
+            c.secret(cx.secrets || !Str(c.rest()).mentions_password());
+            c.secret_words(&COMMAND, until(b"\n\0"))?;
         }
         _ => {}
     }

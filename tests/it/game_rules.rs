@@ -1,0 +1,261 @@
+//! What the rules for the queries of games say in cases that their examples do not show.
+
+use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, lines, play, s, shot};
+use qdissect::check::Finding;
+use qdissect::contract::Context;
+use qdissect::decode::{Heard, Value};
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Direction, Id, Level};
+use qdissect::rule::hex;
+
+const INFO: &str = "ffffffff 54 'Source Engine Query' 00";
+const TOLD: &str = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
+const CHALLENGE: &str = "ffffffff 41 c3192a4b";
+const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
+const HS: &str = "fefd09 01020304";
+const HR: &str = "09 01020304 '9513307' 00";
+const FS: &str = "fefd00 01020304 0091295b ffffff01";
+
+/// Plays datagrams of client and server in turn, 10 ms apart, long after the start of the capture.
+fn talk(turns: &[&str]) -> Collected<true> {
+    let sides = [c, s];
+    hear(&(0..).zip(turns).map(|(n, text)| sides[n % 2](n as i64 * 10 * MS, text)).collect::<Vec<_>>())
+}
+
+fn hear(shots: &[Shot]) -> Collected<true> {
+    play(&[&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()).0
+}
+
+/// The broken rules, without what is said of sizes and of proofs.
+fn rules(heard: &Collected<true>) -> Vec<&'static str> {
+    let about = |rule: &&str| !rule.contains("-SEC-") && !rule.starts_with("GEN-");
+    heard.findings().map(|f| f.rule.id).filter(about).collect()
+}
+
+/// The rules that the last datagram breaks, with the bytes.
+fn marks(turns: &[&str]) -> Vec<(&'static str, Option<String>, u16, u16)> {
+    let heard = talk(turns);
+    let last = heard.packets.last().expect("it was claimed");
+    let about = |rule: &str| !rule.contains("-SEC-") && !rule.starts_with("GEN-");
+    let findings = last.findings.iter().filter(|f| about(f.rule.id));
+    let mark = |f: &Finding| {
+        let span = f.span.expect("it stands on bytes");
+        (f.rule.id, f.path(), span.start, span.end)
+    };
+    findings.map(mark).collect()
+}
+
+#[test]
+fn behind_a_damaged_text_stands_no_challenge() {
+    let damaged = "ffffffff 54 'Source Engine Query!' 00 01020304";
+    assert_eq!(marks(&[INFO, CHALLENGE, damaged]), [("A2S-REQ-001", Some("query".into()), 5, 25)]);
+    let foreign = &format!("{INFO} 01020304");
+    assert_eq!(marks(&[INFO, CHALLENGE, foreign]), [("A2S-CHL-005", None, 25, 29)]);
+}
+
+#[test]
+fn a_type_of_the_other_direction_is_said_and_a_word_is_not() {
+    for (from_server, wrong, word) in [
+        (false, "ffffffff 6d 00", "ffffffff 'motd 1'"),
+        (false, "ffffffff 6a", "ffffffff 'join'"),
+        (true, "ffffffff 69", "ffffffff 'idle 1'"),
+    ] {
+        let begun = [INFO, TOLD, INFO];
+        let before = if from_server { &begun[..] } else { &begun[..2] };
+        let told = |last: &str| marks(&[before, &[last]].concat()).into_iter().map(|mark| mark.0).collect();
+        let [wrong, word]: [Vec<_>; 2] = [wrong, word].map(told);
+        assert_eq!((wrong, word), (vec!["A2S-HDR-001"], vec![]), "{from_server}");
+    }
+}
+
+#[test]
+fn more_than_twenty_answers_within_any_second_are_a_flood() {
+    let (ask, answer) = ("ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a");
+    let poll = |at: i64| [c(at * MS, ask), s((at + 1) * MS, answer)];
+    let floods = |times: &[i64]| {
+        let heard = hear(&times.iter().flat_map(|at| poll(*at)).collect::<Vec<_>>());
+        heard.findings().filter(|f| f.rule.id == "Q3-SEC-002").count()
+    };
+    let spaced =
+        |from: i64, gap: i64, count: i64| (0..count).map(move |n| from + n * gap).collect::<Vec<_>>();
+    assert_eq!([50, 51].map(|gap| floods(&spaced(0, gap, 21))), [1, 0]);
+    // The second begins with none that a count from the first answer would begin with.
+    assert_eq!(floods(&[vec![0], spaced(900, 10, 21)].concat()), 1);
+    assert_eq!(floods(&[vec![0], spaced(900, 10, 20)].concat()), 0);
+}
+
+#[test]
+fn a_number_of_more_than_32_bits_is_one() {
+    let pong = |players: &str| {
+        let text = format!("MCPE;A;649;1.20;{players};8;");
+        format!("1c {:016x} {:016x} {MAGIC} {:04x} '{text}'", 1, 7, text.len())
+    };
+    let status = |n: &str| format!(r"ffffffff 'infoResponse' 0a '\hostname\L\map\m\sv_maxclients\{n}'");
+    let response = |n: &str| format!(r"'\hostname\L\maxplayers\{n}\queryid\7.1\final\'");
+    let ping = format!("01 {:016x} {MAGIC} {:016x}", 1, 2);
+    for (ask, answer, rule) in [
+        (ping.as_str(), &pong as &dyn Fn(&str) -> String, "RAK-MOT-002"),
+        ("ffffffff 'getinfo'", &status, "Q3-INF-006"),
+        (r"'\status\'", &response, "GS1-RSP-004"),
+    ] {
+        for number in ["0", "-7", "2147483648", "-99999999999"] {
+            assert_eq!(marks(&[ask, &answer(number)]), [], "{number}");
+        }
+        for text in ["one", "1.5", "-", ""] {
+            assert_eq!(marks(&[ask, &answer(text)])[0].0, rule, "{text}");
+        }
+    }
+    // A query id has 32 bits.
+    let heard = talk(&[r"'\status\'", r"'\hostname\L\queryid\4294967295.1\final\'"]);
+    assert_eq!(rules(&heard), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_in_a_status_is_marked_where_it_stands() {
+    let ping = format!("01 {:016x} {MAGIC} {:016x}", 1, 2);
+    let marks = |text: &str| {
+        marks(&[&ping, &format!("1c {:016x} {:016x} {MAGIC} {:04x} '{text}'", 1, 7, text.len())])
+    };
+    let at = |rule, field: &str, start, end| (rule, Some(field.to_owned()), start, end);
+    assert_eq!(
+        marks("MCPE;A;649;1.20;one;8x;7;"),
+        [at("RAK-MOT-002", "players", 51, 54), at("RAK-MOT-002", "max_players", 55, 57)]
+    );
+    assert_eq!(
+        marks("MCPE;A;649;1.20;9;8;6;"),
+        [at("RAK-MOT-004", "max_players", 53, 54), at("RAK-MOT-005", "server_uid", 55, 56)]
+    );
+    assert_eq!(marks("MCPE;A;649;1.20;9"), [at("RAK-MOT-001", "status", 35, 52)]);
+}
+
+#[test]
+fn a_number_of_a_part_is_known_again_when_the_answer_is_whole() {
+    let part = |n: u8, last: bool, value: &str| {
+        let number = n | if last { 0x80 } else { 0 };
+        format!("00 01020304 'splitnum' 00 {number:02x} 01 'player_' 00 {n:02x} '{value}' 00 00 00")
+    };
+    let mut shots = vec![c(0, HS), s(MS, HR), c(2 * MS, FS)];
+    shots.extend((0..64).map(|n| s((3 + i64::from(n)) * MS, &part(n, n == 63, "Ann"))));
+    shots.push(s(80 * MS, &part(62, false, "Bob")));
+    assert_eq!(rules(&hear(&shots)), ["GS3-SPL-003"]);
+}
+
+#[test]
+fn a_long_request_of_gamespy_1_is_known_by_its_answer() {
+    let answer = r"'\echo\aaaa\queryid\7.1\final\'";
+    for length in [64, 65, 200] {
+        let heard = talk(&[&format!(r"'\echo\{}'", "a".repeat(length - 6)), answer]);
+        assert_eq!((rules(&heard), heard.packets.len()), (vec![], 2), "{length}");
+    }
+}
+
+#[test]
+fn a_request_of_gamespy_3_may_have_a_body_of_any_length() {
+    let level = |length: usize| {
+        let bytes = [&[0xfe, 0xfd, 0][..], &vec![7; length - 3]].concat();
+        Id::Gamespy3.probe(&bytes, length, [40_000, 29_900]).map(|probe| probe.level)
+    };
+    // One of ten bytes is of GameSpy 2.
+    let low = Some(Level::Low);
+    assert_eq!([7, 8, 9, 10, 11, 12, 13, 16].map(level), [None, low, low, None, low, low, low, None]);
+}
+
+#[test]
+fn every_server_names_itself_by_the_usual_key() {
+    let answer = |name: &str| {
+        format!(
+            "00 01020304 'splitnum' 00 80 00 '{name}' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"
+        )
+    };
+    assert_eq!(rules(&talk(&[HS, HR, FS, &answer("hostname")])), [""; 0]);
+    assert_eq!(rules(&talk(&[HS, HR, FS, &answer("p1073741827")])), ["GS3-KEY-003"]);
+}
+
+#[test]
+fn a_modification_is_the_game_where_nothing_else_tells_it() {
+    let game = |variables: &str| {
+        let bytes =
+            hex(&format!(r"ffffffff 'infoResponse' 0a '\hostname\L\map\m\sv_maxclients\8{variables}'"));
+        let message = Id::Quake3.info().messages.iter().position(|m| m.name == "info_response");
+        let cx = Context::of(message.expect("it is declared") as u8, Direction::S2c);
+        let decoded = Id::Quake3.dissect(&bytes, &cx, &mut Heard::default());
+        let facts = decoded.facts().expect("it is sound");
+        facts.game.and_then(Value::text).map(|text| text.into_owned())
+    };
+    assert_eq!(game(""), None);
+    assert_eq!(game(r"\game\cpma").as_deref(), Some("cpma"));
+    assert_eq!(game(r"\gamename\baseq3\fs_game\cpma").as_deref(), Some("baseq3"));
+    assert_eq!(game(r"\fs_game\cpma\gamename\baseq3").as_deref(), Some("baseq3"));
+}
+
+#[test]
+fn several_requests_are_answered_with_the_session_id_of_the_handshake() {
+    let ask = |id: u32| format!("fefd00 {id:08x} 0091295b ffffff01");
+    let answer = "00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
+    let heard = hear(&[
+        c(0, HS),
+        s(MS, HR),
+        c(2 * MS, &ask(5)),
+        c(3 * MS, &ask(6)),
+        s(4 * MS, answer),
+        s(5 * MS, &answer.replace("'1'", "'2'")),
+    ]);
+    let answered: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame)).collect();
+    assert_eq!(answered, [(2, Some(3)), (4, Some(6)), (5, Some(7))]);
+    // The first of them was given up.
+    let heard = hear(&[c(0, HS), s(MS, HR), c(2 * MS, &ask(5)), c(S, &ask(6)), s(S + MS, answer)]);
+    let answered: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame)).collect();
+    assert_eq!(answered, [(2, Some(3)), (5, Some(6)), (4, None)]);
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_not_given_up() {
+    let (first, second) = ("fefd00 'CORY' ff0000", "fefd00 'CORY' 00ff00");
+    let list = "00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
+    let table = "00 'CORY' 0001 'player_' 00 00 'Ann' 00";
+    for again in [&[c(300 * MS, first)][..], &[c(290 * MS, second), c(300 * MS, first)]] {
+        let end = [c(310 * MS, second), s(320 * MS, list), s(330 * MS, table)];
+        let heard = hear(&[&[c(0, first)], again, &end].concat());
+        assert_eq!(rules(&heard), [""; 0], "{}", again.len());
+    }
+}
+
+#[test]
+fn of_one_host_only_the_first_answer_to_a_broadcast_counts() {
+    let (client, all, host) = (([10, 0, 0, 5], 50_000), ([10, 0, 0, 255], 19_132), ([10, 0, 0, 7], 19_132));
+    let ping = |at| shot(START + at, client, all, &hex(&format!("01 {:016x} {MAGIC} {:016x}", 1, 2)));
+    let pong = |at, data: &str| {
+        shot(START + at, host, client, &hex(&format!("1c {:016x} {:016x} {MAGIC} '{data}'", 1, 7)))
+    };
+    let heard = hear(&[ping(0), pong(MS, "x"), pong(2 * MS, "y"), ping(S), pong(S + MS, "y")]);
+    let told: Vec<_> = heard.packets.iter().map(|p| p.rules()).collect();
+    assert_eq!(told[2..4], [vec!["RAK-TXN-005"], vec!["RAK-TXN-006"]]);
+    assert_eq!(heard.exchanges.iter().map(|(e, _)| e.response_frames().len()).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn passwords_in_quotes_and_in_other_commands_are_hidden() {
+    let answer = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a";
+    for (word, shown) in [
+        ("rcon hunter2 status", "status"),
+        (r#"rcon "my hunter2" status"#, "status"),
+        (r#"rcon "my hunter2"#, ""),
+        ("rcon x rcon_password hunter2", ""),
+        (r#"connect "\name\Ann\password\hunter2""#, "connect"),
+        (r#"connect "\name\Ann""#, "connect"),
+        (r#"print' 0a '"rcon_password" is:"hunter2^7"' 0a '"#, "print_response"),
+        ("print' 0a 'Bad rconpassword.' 0a '", "bad rconpassword."),
+    ] {
+        let [ask, last] = ["ffffffff 'getstatus'".to_owned(), format!("ffffffff '{word}'")];
+        let last = if word.starts_with("print") { s(S, &last) } else { c(S, &last) };
+        let shots = [c(0, &ask), s(MS, answer), last, foreign(START + 60 * S)];
+        let told = |secrets| {
+            let options = Options { secrets, ..Options::default() };
+            lines(options, &shots).to_lowercase()
+        };
+        let hex: String = b"hunter2".iter().map(|b| format!("{b:02x}")).collect();
+        let leaks = |told: &str| told.contains("hunter2") || told.contains(&hex);
+        assert!(!leaks(&told(false)) && told(false).contains(shown), "{word}");
+        assert_eq!(leaks(&told(true)), word.contains("hunter2"), "{word}");
+    }
+}
