@@ -249,6 +249,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     for (id, percent) in &args.require_coverage {
         let share = verdict.coverage(*id).unwrap_or(0.0);
         if share < *percent {
+            let share = (share * 10.0).floor() / 10.0;
             missing.push(format!(
                 "{share:.1} % of the rules of {} were checked, less than {percent} %.",
                 id.info().name

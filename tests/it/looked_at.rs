@@ -161,11 +161,25 @@ fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
     assert_eq!(output.status.code(), Some(0), "{table}");
     assert!(table.ends_with("0 errors, 0 warnings, 0 notes; 30 known (baseline).\n"), "{table}");
     assert!(
-        table.contains("sqp: 68 rules kept, 0 broken, 8 known, 1 not exercised (99 % checked)"),
+        table.contains("sqp: 68 rules kept, 0 broken, 8 known, 1 not exercised (98 % checked)"),
         "{table}"
     );
     let junit = check(&["--baseline", baseline, "-T", "junit", DEMO]).stdout;
     assert!(
         String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it stands in the baseline\"/>")
     );
+}
+
+#[test]
+fn the_share_of_rules_that_is_shown_may_be_required() {
+    let required = |share: &str| {
+        let args = ["-q", "--require-coverage", share, "captures/sqp/fake_badutf8.pcap"];
+        let output = check(&args);
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        assert!(out.contains("(77 % checked)"), "{out}");
+        (output.status.code(), err)
+    };
+    assert_eq!(required("sqp=77%"), (Some(0), String::new()));
+    let said = "error: 77.9 % of the rules of sqp were checked, less than 78 %.\n";
+    assert_eq!(required("sqp=78%"), (Some(3), said.to_owned()));
 }
