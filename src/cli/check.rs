@@ -330,7 +330,7 @@ fn write_report(
             out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, quiet),
-        CheckFormat::Json => verdict::json(out, verdict),
+        CheckFormat::Json => verdict::json(out, verdict, quiet),
         CheckFormat::Ndjson => {
             if further {
                 verdict.finding_records().try_for_each(|finding| writeln!(out, "{}", harmless(&finding)))?;

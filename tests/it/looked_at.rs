@@ -2,6 +2,7 @@
 
 use crate::kit::run::{parsed, qdissect};
 use qdissect::rule::Severity;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::fs;
 use std::process::Output;
@@ -182,4 +183,13 @@ fn the_share_of_rules_that_is_shown_may_be_required() {
     assert_eq!(required("sqp=77%"), (Some(0), String::new()));
     let said = "error: 77.9 % of the rules of sqp were checked, less than 78 %.\n";
     assert_eq!(required("sqp=78%"), (Some(3), said.to_owned()));
+}
+
+#[test]
+fn quiet_records_have_no_findings_in_either_form() {
+    let lines = parsed(&check(&["-q", "-T", "ndjson", DEMO]), 0);
+    let array: Vec<Value> = serde_json::from_slice(&check(&["-q", "-T", "json", DEMO]).stdout).unwrap();
+    assert_eq!(lines, array);
+    assert!(lines.iter().all(|record| record["type"] != "finding"));
+    assert_eq!(lines.last().unwrap()["finding_counts"]["error"], 3);
 }
