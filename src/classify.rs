@@ -72,7 +72,7 @@ pub fn protocols_of(bits: u32) -> impl Iterator<Item = Id> {
 pub struct Choice {
     /// Recognisers that may run, one bit each in registry order.
     pub protocols: u32,
-    /// `--decode-as`: server ports and the protocol they speak.
+    /// `--decode-as`: server ports and the protocol they speak. The last one of a port takes effect.
     pub pins: Vec<(u16, Id)>,
 }
 
@@ -224,7 +224,7 @@ impl Memory {
     #[cold]
     fn pin_of(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
         let of = |port| move |&&(p, id): &&(u16, Id)| p == port && self.choice.speaks(id);
-        let pin = |port| self.choice.pins.iter().find(of(port)).map(|&(_, id)| id);
+        let pin = |port| self.choice.pins.iter().rev().find(of(port)).map(|&(_, id)| id);
         let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
         to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
     }

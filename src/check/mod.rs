@@ -30,6 +30,9 @@ pub struct Finding {
     pub needs: u32,
     /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
+    /// It is a remark made before about the same server. Only a report that wants every one gets it, and filters do not look
+    /// at it, so that the same packets pass in every report.
+    pub again: bool,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
     /// The requests that a server left without an answer, where the rule is about that.
@@ -61,6 +64,7 @@ impl Finding {
             span: None,
             needs: 0,
             minor: false,
+            again: false,
             sizes: None,
             silence: None,
             fault,

@@ -249,6 +249,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     for (id, percent) in &args.require_coverage {
         let share = verdict.coverage(*id).unwrap_or(0.0);
         if share < *percent {
+            let share = (share * 10.0).floor() / 10.0;
             missing.push(format!(
                 "{share:.1} % of the rules of {} were checked, less than {percent} %.",
                 id.info().name
@@ -329,7 +330,7 @@ fn write_report(
             out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, quiet),
-        CheckFormat::Json => verdict::json(out, verdict),
+        CheckFormat::Json => verdict::json(out, verdict, quiet),
         CheckFormat::Ndjson => {
             if further {
                 verdict.finding_records().try_for_each(|finding| writeln!(out, "{}", harmless(&finding)))?;

@@ -2,10 +2,12 @@
 
 use super::args::{Cli, Reading};
 use super::help;
+use super::inputs::stdin_waits;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+use qdissect::filter::Filter;
 use qdissect::similar::similar;
 use std::ffi::OsString;
 use std::path::Path;
@@ -75,7 +77,8 @@ const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
 /// Inserts the implied subcommand if the arguments do not begin with one, and `show` before the name of a rule or protocol.
 ///
-/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one.
+/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one; a filter for a capture that comes
+/// through a pipe is none.
 pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
     let cli = Cli::command();
     let own = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
@@ -92,7 +95,14 @@ pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
         return args;
     }
     let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists();
+    let commands = || cli.get_subcommands().map(Command::get_name);
+    let filter = || {
+        args.len() == 2
+            && stdin_waits()
+            && Filter::parse(first).is_ok()
+            && similar(first, commands()).is_none()
+    };
+    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists() && !filter();
     if !(own(first) || mistyped) {
         let packets = cli.find_subcommand("dump").is_some_and(|dump| ask_for_packets(dump, &args[1..]));
         args.insert(1, if packets { "dump" } else { "summary" }.into());

@@ -101,7 +101,7 @@ impl Config {
             common.min_confidence = confidence;
         }
         common.timeout = common.timeout.or(self.timeout);
-        common.decode_as.extend(&self.ports); // the first pin of a port takes effect
+        common.decode_as.splice(0..0, self.ports.iter().copied()); // the last pin of a port takes effect
         let rules = &mut common.rules;
         // `--select` overrules an `ignore` or `off` in the file for the same rules or for a group that contains them.
         let overruled = |name: &String| rules.select.iter().any(|chosen| within(chosen, name));
@@ -379,12 +379,7 @@ mod tests {
         let given = filled(config, &args);
         assert_eq!((given.rules.profile, given.min_confidence), (Profile::Default, Level::Medium));
         assert_eq!(given.timeout, Some(2_000_000_000));
-        assert_eq!(
-            given.decode_as.iter().find(|(port, _)| *port == 8),
-            Some(&(8, Id::Sqp)),
-            "the first counts"
-        );
-        assert_eq!(given.decode_as.first_chunk(), Some(&[(8, Id::Sqp), (7, Id::Sqp)]));
+        assert_eq!(given.decode_as, [(7, Id::Sqp), (8, Id::Gqp), (8, Id::Sqp)], "the last counts");
     }
 
     /// The severity of a rule; `None` where it is switched off.

@@ -193,13 +193,15 @@ fn take_last(common: &mut Common) -> Result<(), String> {
     }
     let Ok(last) = expression(word);
     let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
-    // File names hardly ever contain these strings. A word with one of them counts as a filter even if it has errors, which are
-    // reported.
-    let begins = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    // A filter with errors, which are reported, begins with a letter or a digit, as a path with a slash or a dot does not; and
+    // file names hardly ever contain these strings.
+    let begins = word.trim_start_matches(['!', '(']).split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let begins = begins.filter(|field| !field.is_empty());
     let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
     let is_one = last.filter().is_some()
-        || Filter::parse(begins).is_ok() && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
-    if !(is_written_as_one || is_one && captures) {
+        || begins.is_some_and(|field| Filter::parse(field).is_ok())
+            && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
+    if !(is_written_as_one && (begins.is_some() || is_one) || is_one && captures) {
         return Ok(());
     }
     if common.display_filter.is_some() {

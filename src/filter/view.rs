@@ -82,6 +82,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The findings, without remarks that were made before about the same server.
+    pub(super) fn findings(&self) -> impl Iterator<Item = &'a Finding> {
+        self.findings.iter().filter(|f| !f.again)
+    }
+
     /// When the frame was captured.
     pub(super) fn time(&self) -> Option<Time> {
         self.facts.map(|facts| facts.time).or(self.datagram.map(|datagram| datagram.time))

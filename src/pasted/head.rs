@@ -53,11 +53,13 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
         r"[\])]?(?:\s|$)"
     ))
 });
-/// At the beginning: an arrow; a word, with or without a colon; or an ambiguous word or a label with a colon.
+/// At the beginning: an arrow; a word or a phrase, with or without a colon; or an ambiguous word or a label with a colon.
 static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     let (arrows, words, short) = (known("<>"), known("CSQATR"), known("csoi"));
+    let ways =
+        format!(r"c\s*(?:{arrows})\s*s|s\s*(?:{arrows})\s*c|(?:to|from)\s+(?:the\s+)?(?:client|server)");
     pattern(&format!(
-        r"^(?i:{arrows}|[\[(]?(?:{words})[\])]?(?:\s*[:=]|\s|$)|[\[(]?(?:{short}|{LABELS})[\])]?\s*[:=])"
+        r"^(?i:{arrows}|[\[(]?(?:{words}|{ways})[\])]?(?:\s*[:=]|\s|$)|[\[(]?(?:{short}|{LABELS})[\])]?\s*[:=])"
     ))
 });
 /// Text after which bytes may begin in a log line: a tag, or a known word and a colon.

@@ -51,11 +51,7 @@ fn others(memory: &Memory, table: &mut Table, d: &Datagram<'_>, id: Id) -> Optio
 /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it there.
 #[cold]
 #[inline(never)]
-pub(super) fn classify_unrecognised(
-    memory: &Memory,
-    table: &mut Table,
-    d: &Datagram<'_>,
-) -> Option<Verdict> {
+pub(super) fn classify_unrecognised(memory: &Memory, table: &mut Table, d: &Datagram<'_>) -> Option<Verdict> {
     let met = table.conversations.between(d.src, d.dst);
     let verdict = memory.classify_unrecognised(d, met, |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;

@@ -113,9 +113,10 @@ impl Pipeline<'_> {
     #[cold]
     fn count_findings(&mut self, told: &Claimed<'_>) {
         let (servers, id, every) = (&mut self.memory.servers, told.verdict.id, self.wants.every);
-        for f in &self.findings {
-            let again = every && f.rule.per_server && f.counts();
-            if !again || servers.first_time(told.server_index, id, f.rule) {
+        for f in &mut self.findings {
+            let remark = every && f.rule.per_server && f.counts();
+            f.again = remark && !servers.first_time(told.server_index, id, f.rule);
+            if !f.again {
                 self.totals.findings.see(f);
             }
         }

@@ -237,9 +237,7 @@ impl Pipeline<'_> {
             match what {
                 What::Datagram => {
                     let Some(found) = datagrams.next() else { continue };
-                    if let Some(Found { datagram, probe: Some(_), .. }) =
-                        datagrams.as_slice().get(AHEAD)
-                    {
+                    if let Some(Found { datagram, probe: Some(_), .. }) = datagrams.as_slice().get(AHEAD) {
                         self.table.conversations.prefetch_ends(datagram.src, datagram.dst);
                     }
                     let payload = block.bytes.get(found.datagram.at, found.len as usize);

@@ -210,7 +210,8 @@ impl Report for Filtered<'_> {
         if self.gate.packet(p) {
             self.passed.datagram(p.datagram);
             self.passed.totals.recognised += 1;
-            p.findings.iter().for_each(|finding| self.passed.totals.findings.see(finding));
+            let told = p.findings.iter().filter(|finding| !finding.again);
+            told.for_each(|finding| self.passed.totals.findings.see(finding));
             return self.report.packet(p);
         }
         self.report.hidden(p);

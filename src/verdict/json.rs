@@ -130,13 +130,14 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}", harmless(&verdict.summary_record()))
 }
 
-/// Writes all records as one array.
+/// Writes all records as one array, with `quiet` without the findings.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn json(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
+pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<()> {
     out.write_all(b"[")?;
-    verdict.finding_records().try_for_each(|finding| writeln!(out, "{},", harmless(&finding)))?;
+    let mut findings = verdict.finding_records().filter(|_| !quiet);
+    findings.try_for_each(|finding| writeln!(out, "{},", harmless(&finding)))?;
     verdict.rules.iter().try_for_each(|r| writeln!(out, "{},", harmless(&r.record())))?;
     writeln!(out, "{}]", harmless(&verdict.summary_record()))
 }

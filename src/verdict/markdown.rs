@@ -79,7 +79,7 @@ fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let row = |id: &Id| {
         let of = |outcome| verdict.results(*id, outcome).to_string();
-        let share = verdict.coverage(*id).unwrap_or(0.0);
+        let share = verdict.coverage(*id).unwrap_or(0.0).floor();
         let (kept, broken, known) = (of(Outcome::Pass), of(Outcome::Fail), of(Outcome::Known));
         vec![id.info().name.into(), kept, broken, known, of(Outcome::NotExercised), format!("{share:.0} %")]
     };

@@ -271,7 +271,8 @@ impl Verdict {
         Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
-    /// Share of a protocol's rules that were checked, in percent; `None` where it was not seen.
+    /// Share of a protocol's rules that were checked, in percent; `None` where it was not seen. It is rounded down where it is
+    /// shown, so that a check may require what it shows.
     pub fn coverage(&self, id: Id) -> Option<f64> {
         if !self.protocols.contains(&id) {
             return None;

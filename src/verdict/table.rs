@@ -224,7 +224,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
                 of(Outcome::Fail),
                 known.unwrap_or_default(),
                 of(Outcome::NotExercised),
-                verdict.coverage(*id).unwrap_or(0.0),
+                verdict.coverage(*id).unwrap_or(0.0).floor(),
             ),
         )?;
     }

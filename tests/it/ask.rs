@@ -143,6 +143,49 @@ fn an_answer_of_many_datagrams_or_of_none_that_is_known_harms_nobody() {
 }
 
 #[test]
+fn what_cannot_be_read_is_no_answer() {
+    let garbage: Answer = |_| vec![vec![0xff; 20]];
+    let server = serve(garbage);
+    let output = ask(&["sqp", &server, "--timeout", "120ms", "-q"]);
+    let said =
+        format!("error: {server} did not answer: 3 datagrams sent; 3 datagrams received, but no answer.\n");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), &said[..]));
+    let judged = ask(&["sqp", &server, "--timeout", "120ms", "--check"]);
+    assert_eq!(judged.status.code(), Some(1), "{}", text(&judged.stdout));
+    assert!(text(&judged.stdout).contains("error[GEN-009]"), "{}", text(&judged.stdout));
+}
+
+#[test]
+fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let mut space = [0; 2000];
+        while let Ok((length, from)) = socket.recv_from(&mut space) {
+            let request = &space[..length];
+            let late = if length == 8 { sqp(&[0; 5]) } else { vec![] };
+            for datagram in late.into_iter().chain(sqp(request)) {
+                _ = socket.send_to(&datagram, from);
+                thread::sleep(Duration::from_millis(120));
+            }
+        }
+    });
+    let records = parsed(&ask(&["sqp", &server, "-T", "ndjson"]), 0);
+    let summary = records.last().unwrap();
+    assert_eq!((&summary["exchanges"], &summary["answered"]), (&2.into(), &2.into()), "{records:?}");
+}
+
+#[test]
+fn what_is_not_listed_can_be_listed() {
+    let repeated: Answer = |request| [sqp(request), sqp(request)].concat();
+    let server = serve(repeated);
+    let hint = ask(&["sqp", &server, "--check"]);
+    assert!(text(&hint.stdout).contains("--show note lists all"), "{}", text(&hint.stdout));
+    let output = ask(&["sqp", &server, "--check", "--show", "note"]);
+    assert!(text(&output.stdout).contains("note[SQP-TXN-013]"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn what_cannot_be_asked_is_wrong_usage() {
     for (args, said) in [
         (&["sqp", "127.0.0.1"][..], "sqp has no port of its own"),

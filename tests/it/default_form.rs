@@ -57,11 +57,14 @@ fn a_pipe_is_read_where_no_capture_is_named() {
         (&["exchanges"], &["exchanges", "-"]),
         (&["stats"], &["stats", "-"]),
         (&["dump", "sqp"], &["dump", "-", "-Y", "sqp"]),
+        (&["sqp"], &["-", "-Y", "sqp"]),
     ] {
         let (piped, named) = (piped(args, &capture), piped(named, &capture));
         assert!(!piped.stdout.is_empty(), "{args:?}: {}", text(&piped.stderr));
         assert_eq!(piped, named, "{args:?}");
     }
+    let mistyped = piped(&["exchange"], &capture);
+    assert!(text(&mistyped.stderr).contains("'exchanges'"), "{}", text(&mistyped.stderr));
     let none = piped(&["dump"], b"");
     assert_eq!(none.status.code(), Some(2));
     assert!(text(&none.stderr).contains("- is standard input"), "{}", text(&none.stderr));
@@ -79,6 +82,12 @@ fn options_of_packets_show_packets() {
 }
 
 #[test]
+fn the_last_pin_of_a_port_counts() {
+    let [other, meant] = ["udp.port==7777,gqp", "udp.port==7777,sqp"];
+    same(&["dump", "-d", other, "-d", meant, DEMO], &["dump", "-d", meant, DEMO]);
+}
+
+#[test]
 fn a_last_word_that_is_no_file_is_the_filter() {
     for command in ["summary", "dump", "check", "exchanges", "stats"] {
         same(&[command, DEMO, "sqp && finding"], &[command, "-Y", "sqp && finding", DEMO]);
@@ -90,6 +99,9 @@ fn a_last_word_that_is_no_file_is_the_filter() {
         (&["dump", DEMO, "udp.prot == 1"], "did you mean udp.port?\n"),
         (&["dump", "-Y", "sqp", DEMO, "finding"], "error: There are two filters, that of -Y and \"finding\""),
         (&["dump", DEMO, "sqp.pcap"], "error: sqp.pcap: the capture cannot be opened"),
+        (&["dump", DEMO, "../sqp"], "error: ../sqp: the capture cannot be opened"),
+        (&["dump", DEMO, "/a folder/sqp"], "error: /a folder/sqp: the capture cannot be opened"),
+        (&["dump", DEMO, "(sqp && fnding)"], "did you mean finding?"),
         (&["dump", "sqp"], "error: sqp: the capture cannot be opened"),
         (&["dump", "sqp && finding"], "error: No capture is named."),
     ] {

@@ -2,6 +2,7 @@
 
 use crate::kit::run::{parsed, qdissect};
 use qdissect::rule::Severity;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::fs;
 use std::process::Output;
@@ -161,11 +162,34 @@ fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
     assert_eq!(output.status.code(), Some(0), "{table}");
     assert!(table.ends_with("0 errors, 0 warnings, 0 notes; 30 known (baseline).\n"), "{table}");
     assert!(
-        table.contains("sqp: 68 rules kept, 0 broken, 8 known, 1 not exercised (99 % checked)"),
+        table.contains("sqp: 68 rules kept, 0 broken, 8 known, 1 not exercised (98 % checked)"),
         "{table}"
     );
     let junit = check(&["--baseline", baseline, "-T", "junit", DEMO]).stdout;
     assert!(
         String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it stands in the baseline\"/>")
     );
+}
+
+#[test]
+fn the_share_of_rules_that_is_shown_may_be_required() {
+    let required = |share: &str| {
+        let args = ["-q", "--require-coverage", share, "captures/sqp/fake_badutf8.pcap"];
+        let output = check(&args);
+        let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        assert!(out.contains("(77 % checked)"), "{out}");
+        (output.status.code(), err)
+    };
+    assert_eq!(required("sqp=77%"), (Some(0), String::new()));
+    let said = "error: 77.9 % of the rules of sqp were checked, less than 78 %.\n";
+    assert_eq!(required("sqp=78%"), (Some(3), said.to_owned()));
+}
+
+#[test]
+fn quiet_records_have_no_findings_in_either_form() {
+    let lines = parsed(&check(&["-q", "-T", "ndjson", DEMO]), 0);
+    let array: Vec<Value> = serde_json::from_slice(&check(&["-q", "-T", "json", DEMO]).stdout).unwrap();
+    assert_eq!(lines, array);
+    assert!(lines.iter().all(|record| record["type"] != "finding"));
+    assert_eq!(lines.last().unwrap()["finding_counts"]["error"], 3);
 }

@@ -104,7 +104,8 @@ fn records(paths: &[PathBuf]) -> Option<[Vec<Value>; 4]> {
     let stats = written(|out| stats::records(out, &gathered, &totals, &[Section::Times, Section::Series]));
     let (report, totals) = tell(paths, check())?;
     let mut out = vec![];
-    json(&mut out, &report.verdict(totals).expect("nothing is written")).expect("memory takes everything");
+    let verdict = report.verdict(totals).expect("nothing is written");
+    json(&mut out, &verdict, false).expect("memory takes everything");
     let check = serde_json::from_slice(&out).expect("an array");
     let mut out = vec![];
     tell(paths, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false))?;

@@ -109,6 +109,23 @@ fn exchanges_pass_by_themselves_or_by_their_packets() {
     assert!(all.len() > 100);
 }
 
+/// A remark that is made once for each server belongs to the first packet that earns it, whichever report is made.
+#[test]
+fn the_same_passes_in_every_command() {
+    let counts = |command: &str, filter: &str| {
+        let never = if command == "check" { &["--fail-on", "never"][..] } else { &[] };
+        let args = [command, "--no-config", "-T", "ndjson", "-Y", filter, DEMO];
+        let summary = parsed(&qdissect().args(args).args(never).output().unwrap(), 0).pop().unwrap();
+        ["packets", "recognised", "exchanges", "answered", "finding_counts"].map(|key| summary[key].clone())
+    };
+    for filter in ["finding", "severity >= warning", "not finding", "frame.number > 10", "players > 3"] {
+        let dumped = counts("dump", filter);
+        for command in ["summary", "exchanges", "stats", "check"] {
+            assert_eq!(counts(command, filter), dumped, "{command} {filter}");
+        }
+    }
+}
+
 #[test]
 fn standard_input_and_files_pass_alike() {
     for filter in ["sqp and udp.port == 7777", "frame contains \"West\"", "exchange.outcome == late"] {

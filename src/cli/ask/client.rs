@@ -2,10 +2,13 @@
 
 use super::AskArgs;
 use crate::cli::clock::now;
+use crate::cli::hex::play;
 use crate::cli::interrupt;
 use qdissect::capture::Time;
 use qdissect::net::{Endpoint, OwnedFrame};
-use qdissect::protocols::Ask;
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Ask, Level};
+use qdissect::report::summary::Summary;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
@@ -19,7 +22,7 @@ const TRIES: usize = 3;
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long to wait for further datagrams of an answer.
 const REST: Duration = Duration::from_millis(50);
-/// Maximum number of datagrams taken for one answer.
+/// Maximum number of datagrams taken for one answer, or waited through for it.
 const MAX_PARTS: usize = 64;
 /// Longest wait before checking for a signal.
 const LOOK: Duration = Duration::from_millis(250);
@@ -31,17 +34,19 @@ pub struct Talk {
     /// Number of datagrams sent and received.
     pub sent: usize,
     pub received: usize,
+    /// Number of requests that were answered.
+    pub answered: usize,
     /// Whether an ICMP error reported that nothing listens on the port.
     pub refused: bool,
     /// When the waiting ended.
     pub end: Time,
 }
 
-/// Asks as often as planned, one request at a time.
+/// Asks as often as planned, one request at a time. `options` are those that the conversation is dissected with.
 ///
 /// # Errors
 /// When the network refuses to send.
-pub fn talk(args: &AskArgs, server: SocketAddr) -> io::Result<Talk> {
+pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result<Talk> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),
@@ -50,8 +55,10 @@ pub fn talk(args: &AskArgs, server: SocketAddr) -> io::Result<Talk> {
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
     let ends = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
-    let talk = Talk { frames: vec![], sent: 0, received: 0, refused: false, end: now() };
-    let mut client = Client { socket, ends, timeout: nanos(args.timeout), last: None, talk };
+    let talk = Talk { frames: vec![], sent: 0, received: 0, answered: 0, refused: false, end: now() };
+    let options = Options { min_confidence: Level::Low, ..options.clone() };
+    let mut client =
+        Client { socket, ends, timeout: nanos(args.timeout), options, begin: 0, last: None, talk };
     let mut next = Instant::now();
     for _ in 0..args.count {
         sleep_until(next);
@@ -70,6 +77,9 @@ struct Client {
     /// The local and the server's endpoint.
     ends: [Endpoint; 2],
     timeout: Duration,
+    options: Options,
+    /// Number of frames before the requests that belong together.
+    begin: usize,
     /// When the last request was sent.
     last: Option<Instant>,
     talk: Talk,
@@ -85,6 +95,7 @@ impl Client {
             SocketAddr::V6(_) => None,
         };
         let all = args.all;
+        self.begin = self.talk.frames.len();
         loop {
             let so_far = Ask { answered, all, random, server, first: &first, latest: &latest };
             let Some(payload) = args.proto.ask(&so_far) else { break };
@@ -95,26 +106,46 @@ impl Client {
             latest = answer;
             answered += 1;
         }
+        self.talk.answered += answered;
         Ok(())
     }
 
-    /// Returns the answer to a request. The request is sent again if no answer comes.
+    /// Returns the answer to a request. The request is sent again if no answer comes: a copy of an earlier answer is none, nor
+    /// is what cannot be read.
     fn request(&mut self, payload: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let before = self.answered()?;
         for _ in 0..TRIES {
             self.send(payload)?;
-            if let Some(answer) = self.receive(self.timeout)? {
-                for _ in 1..MAX_PARTS {
-                    if self.receive(REST)?.is_none() {
-                        break;
-                    }
+            let until = Instant::now() + self.timeout;
+            for left in (0..MAX_PARTS).rev() {
+                let Some(answer) = self.receive(until)? else { break };
+                if self.answered()? > before {
+                    self.receive_rest(left)?;
+                    return Ok(Some(answer));
                 }
-                return Ok(Some(answer));
             }
             if interrupt::caught().is_some() {
                 break;
             }
         }
         Ok(None)
+    }
+
+    /// Receives further datagrams of an answer.
+    fn receive_rest(&mut self, most: usize) -> io::Result<()> {
+        for _ in 0..most {
+            if self.receive(Instant::now() + REST)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many of the requests that belong together were answered.
+    fn answered(&self) -> io::Result<u64> {
+        let frames = self.talk.frames.get(self.begin..).unwrap_or_default();
+        let totals = play(("", frames, true), self.options.clone(), &mut Summary::default())?;
+        Ok(totals.answered + totals.late)
     }
 
     fn send(&mut self, payload: &[u8]) -> io::Result<()> {
@@ -138,8 +169,8 @@ impl Client {
     }
 
     /// Returns the next datagram, or `None` if none comes in time or a signal arrives.
-    fn receive(&mut self, most: Duration) -> io::Result<Option<Vec<u8>>> {
-        let (until, mut space) = (Instant::now() + most, vec![0; 65_535]);
+    fn receive(&mut self, until: Instant) -> io::Result<Option<Vec<u8>>> {
+        let mut space = vec![0; 65_535];
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || interrupt::caught().is_some() {

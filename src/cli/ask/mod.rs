@@ -3,7 +3,7 @@
 mod client;
 
 use super::args::Reading;
-use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format};
+use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format, SHOW};
 use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
@@ -22,6 +22,7 @@ use qdissect::escape::{quoted, shown};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Ask, Id};
 use qdissect::report::{Shown, count};
+use qdissect::rule::Severity;
 use std::io::{self, Cursor};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -52,7 +53,7 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
-    let talk = client::talk(args, server).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+    let talk = client::talk(args, server, &options).map_err(|e| format!("{server} cannot be asked: {e}."))?;
     let capture = written(&talk).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
         output::write(path, &capture)
@@ -64,7 +65,7 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let code = run::finish(&reading, Job { config, chosen, options, inputs });
     Ok(match interrupt::caught() {
         Some(signal) => signal,
-        None if code == OK && !args.check && talk.received == 0 => {
+        None if code == OK && !args.check && talk.answered == 0 => {
             error(&silence(server, &talk));
             NOTHING
         }
@@ -84,7 +85,11 @@ fn refusal(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String>
 }
 
 fn silence(server: SocketAddr, talk: &Talk) -> String {
-    let why = if talk.refused { "; ICMP says that nothing listens there" } else { "" };
+    let why = match talk.received as u64 {
+        0 if talk.refused => "; ICMP says that nothing listens there".to_owned(),
+        0 => String::new(),
+        n => format!("; {} received, but no answer", count(n, "datagram")),
+    };
     format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
 }
 
@@ -134,7 +139,7 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
                 format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
             check.format = format.unwrap_or(check.format);
             check.report.clone_from(&args.report);
-            (check.fail_on, check.color) = (args.fail_on, args.color);
+            (check.fail_on, check.show, check.color) = (args.fail_on, args.show, args.color);
         }
         Reading::Dump(dump) => {
             let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
@@ -198,6 +203,9 @@ pub struct AskArgs {
     /// With --check: what makes it fail, with exit code 1
     #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY", requires = "check")]
     pub fail_on: FailOn,
+    /// With --check: the least severity that is listed
+    #[arg(long, value_parser = SHOW, value_name = "SEVERITY", requires = "check")]
+    pub show: Option<Severity>,
     /// The payload of each packet as hex and text, what is wrong in it marked
     #[arg(short = 'x')]
     pub hex: bool,

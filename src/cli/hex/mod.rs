@@ -17,7 +17,7 @@ use qdissect::net::OwnedFrame;
 use qdissect::pasted::{self, EXPECTED, Ends, Pasted};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::{Id, Level};
-use qdissect::report::{Output, Records, Report};
+use qdissect::report::{Output, Records, Report, Totals};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -166,7 +166,7 @@ fn dissect(
     match args.format.form() {
         Some(form) => {
             let records = Records::new(Output::new(&mut target, form, false), true, false);
-            play(input, options, &mut records.with_secrets(common.show_secrets))?
+            play(input, options, &mut records.with_secrets(common.show_secrets))?;
         }
         None => {
             let screen = terminal::screen(args.color, common);
@@ -179,18 +179,18 @@ fn dissect(
 /// The server's port, and the protocols that may determine the direction of a datagram.
 fn ends(args: &HexArgs, options: &Options) -> Ends {
     let pins = &options.choice.pins;
-    let port = args.port.or(pins.first().map(|(port, _)| *port)).unwrap_or(PORT);
-    let pinned = pins.iter().find(|(pin, _)| *pin == port);
+    let port = args.port.or(pins.last().map(|(port, _)| *port)).unwrap_or(PORT);
+    let pinned = pins.iter().rev().find(|(pin, _)| *pin == port);
     let protocols = pinned.map_or(options.choice.protocols, |(_, id)| Choice::only(&[*id]));
     Ends { port, protocols }
 }
 
-/// Plays frames into a report. `complete` says whether all of the text could be read.
-fn play(
+/// Plays frames into a report, and returns the totals. `complete` says whether all of the text could be read.
+pub fn play(
     (name, frames, complete): (&str, &[OwnedFrame], bool),
     options: Options,
     report: &mut dyn Report,
-) -> io::Result<()> {
+) -> io::Result<Totals> {
     let facts = pasted::facts(frames);
     let mut pipeline = Pipeline::new(options, report);
     let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
@@ -198,7 +198,7 @@ fn play(
         Stopped::Report(e) => e,
         Stopped::Capture(e) => io::Error::other(e.to_string()),
     })?;
-    pipeline.finish(complete).map(drop)
+    pipeline.finish(complete)
 }
 
 /// `qdissect hex`
