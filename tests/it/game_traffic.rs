@@ -11,7 +11,7 @@ use qdissect::protocols::{Id, Level};
 
 /// So many datagrams from the second client and to it in turn, 20 ms apart, one second after the start.
 fn game(count: u32, payload: impl Fn(u32) -> Vec<u8>) -> Vec<Shot> {
-    let ends = |n: u32| if n % 2 == 0 { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
+    let ends = |n: u32| if n.is_multiple_of(2) { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
     let one = |n: u32| {
         let (from, to) = ends(n);
         shot(START + S + i64::from(n) * 20 * MS, from, to, &payload(n))
