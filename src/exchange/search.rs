@@ -31,7 +31,7 @@ pub(super) struct Found {
 
 /// The order of preference among open requests, the lowest first: requests of the answer's own step or, where all
 /// steps are alike, requests that carry no issued value; then requests without a key where the answer has none
-/// either, requests that were not given up where their keys are all the same, and complete requests.
+/// either, requests inside their window that were not given up where their keys are all the same, and complete requests.
 type Rank = (u8, [bool; 3]);
 
 /// The requests that an answer may belong to.
@@ -163,7 +163,9 @@ impl<'v> Search<'v> {
         // Older requests are examined later, and are preferred.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key().is_some() && !self.is_keyless() {
-            let rank = (place, [false, self.step.reuses_keys && given_up, false]);
+            // Where the key is always the same, it proves no more than the order.
+            let waits = !given_up && self.now.since(sent).is_none_or(|t| t <= self.window);
+            let rank = (place, [false, self.step.reuses_keys && !waits, false]);
             if self.has_key_of(r) && better(self.by_key, rank) {
                 self.by_key = Some((rank, seq));
             }

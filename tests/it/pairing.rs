@@ -42,6 +42,21 @@ fn outcomes(shots: &[Shot]) -> Vec<(u64, Option<u64>, Outcome)> {
     all
 }
 
+/// The key of SA-MP is the same in every request, so the order decides, as where there is none.
+#[test]
+fn a_key_that_never_changes_proves_no_more_than_the_order() {
+    const ASK: &str = "53414d50 c000020a 611e 69";
+    const TOLD: &str = "53414d50 c000020a 611e 69 00 0100 3200 01000000 41 01000000 67 01000000 6c";
+    let window = 2 * S;
+    let near =
+        [c(0, ASK), c(10 * MS, ASK), s(window + 5 * MS, TOLD), s(window + 6 * MS, TOLD), clock(60 * S)];
+    let waiting = [(1, Some(4), Outcome::Late), (2, Some(3), Outcome::Answered)];
+    assert_eq!(outcomes(&near), waiting, "the oldest that still waits");
+    let late = [c(0, ASK), c(S, ASK), s(S + window + MS, TOLD), clock(60 * S)];
+    let oldest = [(1, Some(3), Outcome::Late), (2, None, Outcome::Unanswered)];
+    assert_eq!(outcomes(&late), oldest, "the oldest of all, where none waits");
+}
+
 #[test]
 fn an_icmp_error_refuses_only_what_it_quotes() {
     const SKY: &str = "feffffff";
