@@ -634,6 +634,21 @@ fn a_reply_without_status_explains_nothing_about_the_one_before() {
 }
 
 #[test]
+fn a_server_is_silent_for_the_same_cause_that_its_request_was_wrong() {
+    let surplus = format!("{OK} ee000000000000");
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus)];
+    // The client reads the surplus as a token.
+    let next = [c(S, H1), s(S + MS, &H2.replace("80", "70")), c(S + 2 * MS, "01 ee000000 0001 01")];
+    let heard = play(&[&first[..], &next, &[clock(60 * S)]].concat()).0;
+    let cause = |rule: &str| {
+        let found = heard.findings().find(|f| f.rule.id == rule).expect("it is told");
+        found.caused_by.map(|cause| (cause.rule.id, cause.frame))
+    };
+    assert_eq!(cause("SQP-TXN-001"), Some(("SQP-RSP-008", 4)));
+    assert_eq!(cause("SQP-TXN-009"), Some(("SQP-RSP-008", 4)));
+}
+
+#[test]
 fn a_client_that_came_through_a_broken_answer_errs_by_itself() {
     let surplus = format!("{OK} ee");
     let other = |text: &str| text.replace("80902348", "90902349");
