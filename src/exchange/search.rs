@@ -130,7 +130,8 @@ impl<'v> Search<'v> {
         self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
         self.look_followed(r, sent);
         let Some(place) = self.place(r) else { return };
-        let given_up = match self.answers.alike {
+        // What the client asks with another key gives up nothing that it asked with this one.
+        let given_up = match self.answers.alike || self.step.reuses_keys && self.has_key_of(r) {
             true => self.latest.get_or_insert(r.time).since(r.time).is_some_and(|t| t >= GIVE_UP),
             false => r.is(GIVEN_UP),
         };

@@ -55,6 +55,13 @@ fn a_key_that_never_changes_proves_no_more_than_the_order() {
     let late = [c(0, ASK), c(S, ASK), s(S + window + MS, TOLD), clock(60 * S)];
     let oldest = [(1, Some(3), Outcome::Late), (2, None, Outcome::Unanswered)];
     assert_eq!(outcomes(&late), oldest, "the oldest of all, where none waits");
+    // For its players, twice; then for something else, which gives up neither of the two.
+    let [players, others] = ["63", "64"].map(|opcode| ASK.replace(" 69", &format!(" {opcode}")));
+    let told = format!("{players} 0000");
+    let apart = [c(0, &players), c(300 * MS, &players), c(S, &others), s(S + MS, &told), clock(60 * S)];
+    let last =
+        [(1, None, Outcome::Unanswered), (2, Some(4), Outcome::Answered), (3, None, Outcome::Unanswered)];
+    assert_eq!(outcomes(&apart), last, "the one that was not given up");
 }
 
 #[test]
