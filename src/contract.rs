@@ -195,6 +195,8 @@ pub enum Pairing {
         answered_by: Option<u64>,
         /// No other request of the step was open when it was sent.
         alone: bool,
+        /// The client's request just before it is of the same step, and open.
+        repeated: bool,
         /// A request with its key was answered before.
         reused: bool,
         /// Just before it, the client asked the server to issue a value, which it has not done as far as is known.

@@ -24,6 +24,8 @@ enum Earlier {
     Others {
         /// No request of the step is open.
         alone: bool,
+        /// The latest request is of the step, and open.
+        repeated: bool,
         /// A request with the same key was answered.
         reused: bool,
     },
@@ -35,7 +37,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
-        let (mut alone, mut reused) = (true, false);
+        let (mut alone, mut repeated, mut reused) = (true, false, false);
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
@@ -44,7 +46,9 @@ impl Table {
                     }
                 }
                 Earlier::Same(seq) => return self.renew(id, seq, slot, now),
-                Earlier::Others { alone: none_open, reused: before } => (alone, reused) = (none_open, before),
+                Earlier::Others { alone: none_open, repeated: again, reused: before } => {
+                    (alone, repeated, reused) = (none_open, again, before);
+                }
             }
         }
         let unheard = g.key.is_some_and(|key| self.unheard(slot, id, key, now));
@@ -73,7 +77,8 @@ impl Table {
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
-        Pairing::Asked { exchange, answered_by: orphan.map(|o| o.frame), alone, reused, unheard }
+        let answered_by = orphan.map(|o| o.frame);
+        Pairing::Asked { exchange, answered_by, alone, repeated, reused, unheard }
     }
 
     /// Closes the exchange of the request that has just come, and whose answer came before it.
@@ -225,9 +230,11 @@ impl Table {
         let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
         let key = v.probe.key;
-        let (mut alone, mut reused) = (true, false);
+        let (mut alone, mut repeated, mut reused) = (true, false, false);
         for _ in 0..MAX_STEPS_BACK {
-            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others { alone, reused } };
+            let Some((seq, r)) = queue.back_to(next) else {
+                return Earlier::Others { alone, repeated, reused };
+            };
             next = r.previous(seq);
             let same_key = key.is_some() && r.key() == key;
             if r.step != v.probe.step || r.state != State::Open {
@@ -249,8 +256,9 @@ impl Table {
                 queue.get_mut(seq).into_iter().for_each(|r| r.set(GIVEN_UP, true));
             }
             alone = false;
+            repeated |= seq + 1 == latest;
         }
-        Earlier::Others { alone: false, reused }
+        Earlier::Others { alone: false, repeated, reused }
     }
 
     /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain, and one that carries the value

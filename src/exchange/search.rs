@@ -31,7 +31,7 @@ pub(super) struct Found {
 
 /// The order of preference among open requests, the lowest first: requests of the answer's own step or, where all
 /// steps are alike, requests that carry no issued value; then requests without a key where the answer has none
-/// either, requests that were not given up where their keys are all the same, and complete requests.
+/// either, requests inside their window that were not given up where their keys are all the same, and complete requests.
 type Rank = (u8, [bool; 3]);
 
 /// The requests that an answer may belong to.
@@ -133,7 +133,8 @@ impl<'v> Search<'v> {
         self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
         self.look_followed(r, sent);
         let Some(place) = self.place(r) else { return };
-        let given_up = match self.answers.alike {
+        // What the client asks with another key gives up nothing that it asked with this one.
+        let given_up = match self.answers.alike || self.step.reuses_keys && self.has_key_of(r) {
             true => self.latest.get_or_insert(r.time).since(r.time).is_some_and(|t| t >= GIVE_UP),
             false => r.is(GIVEN_UP),
         };
@@ -166,7 +167,9 @@ impl<'v> Search<'v> {
         // Older requests are examined later, and are preferred.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key().is_some() && !self.is_keyless() {
-            let rank = (place, [false, self.step.reuses_keys && given_up, false]);
+            // Where the key is always the same, it proves no more than the order.
+            let waits = !given_up && self.now.since(sent).is_none_or(|t| t <= self.window);
+            let rank = (place, [false, self.step.reuses_keys && !waits, false]);
             let kept = if self.has_key_of(r) { &mut self.by_key } else { &mut self.by_other_key };
             if better(*kept, rank) {
                 *kept = Some((rank, seq));

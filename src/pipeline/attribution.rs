@@ -208,19 +208,20 @@ impl Attribution {
         awaited: Option<u64>,
     ) {
         let (silence, mut broken) = (silence_of(id, told.verdict.probe.step), false);
-        for f in found.iter().filter(|f| f.counts()) {
+        for f in found {
             let cause = Cause { rule: f.rule, frame: d.frame };
             match told.verdict.direction {
                 Direction::C2s => {
                     let Some(exchange) = told.pairing.exchange() else { continue };
+                    // What follows from a symptom follows from its cause.
                     if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Request)) {
-                        self.note(exchange, cause, Relation::Request);
+                        self.note(exchange, f.caused_by.unwrap_or(cause), Relation::Request);
                     }
-                    if told.repeats(f) && id.info().causes(f.rule, f.rule, Relation::Asked) {
+                    if f.counts() && told.repeats(f) && id.info().causes(f.rule, f.rule, Relation::Asked) {
                         self.note(exchange, cause, Relation::Asked);
                     }
                 }
-                Direction::S2c => {
+                Direction::S2c if f.counts() => {
                     if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Instead))
                         && let Some(exchange) = awaited.filter(|_| !told.is_of_another(f))
                     {
@@ -233,6 +234,7 @@ impl Attribution {
                         self.answers.insert(hash_one(&self.hasher, (d.dst, d.src)), Some(cause));
                     }
                 }
+                Direction::S2c => {}
             }
         }
     }

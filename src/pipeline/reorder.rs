@@ -302,8 +302,14 @@ fn classify_late(
     let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
     // Which of two similar messages is the request is known only where the conversation has a direction.
     let directed = conversation.as_ref().is_some_and(Conversation::decided);
-    let asked =
-        |exchange| Pairing::Asked { exchange, answered_by: None, alone: true, reused: false, unheard: false };
+    let asked = |exchange| Pairing::Asked {
+        exchange,
+        answered_by: None,
+        alone: true,
+        repeated: false,
+        reused: false,
+        unheard: false,
+    };
     claim.pairing = match v.probe.role {
         Role::Stray => Pairing::Nothing,
         _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),

@@ -26,6 +26,10 @@ const VC_ANSWERS: &[u8] = b"MP04";
 const PORT_AT: usize = 8;
 const OPCODE_AT: usize = 10;
 const HEADER_LEN: usize = 11;
+/// Address and port in a header.
+const ADDRESS_AT: Span = Span { start: 4, end: 10 };
+/// The number of a ping.
+const NONCE_AT: Span = Span { start: 11, end: 15 };
 /// Length of Vice City's version in bytes.
 const VERSION_LEN: usize = 12;
 /// The answer of a server to a wrong password, and how many of them count as guessing.
@@ -304,7 +308,11 @@ impl Protocol for Samp {
             StepInfo {
                 reuses_keys: true,
                 keyless: true,
-                ..StepInfo::keyed("ping", 16, StepRules { other_than_only: Some(&TXN_002), ..PAIRED })
+                ..StepInfo::keyed(
+                    "ping",
+                    16,
+                    StepRules { other_than_only: Some(&TXN_002), key_at: Some(NONCE_AT), ..PAIRED },
+                )
             },
             StepInfo {
                 reuses_keys: true,
@@ -394,7 +402,7 @@ impl Protocol for Samp {
         if let (Some(named), SocketAddr::V4(server)) = (named, seen.server.socket_addr())
             && named != server
         {
-            raised.add(&HDR_002);
+            raised.add_at(&HDR_002, ADDRESS_AT);
         }
         if seen.probe.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
             let times = refused.get_or_insert((seen.server, seen.client.host()), 0);

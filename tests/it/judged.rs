@@ -156,6 +156,21 @@ fn an_encoding_inside_a_message_has_a_name_that_ends() {
 }
 
 #[test]
+fn what_is_read_as_text_has_one_value_whatever_its_mark() {
+    let told = |record: &str| rules(&[ID, IDR, "6e6f7065 04", &format!("3130 6e6f7065 1e {record} 04")]);
+    assert_eq!(told("02 61"), ["GQP-REC-002"]);
+    assert_eq!(told("02 61 1f 62"), ["GQP-REC-002", "GQP-REC-003"]);
+    assert_eq!(told("61 1f 62"), ["GQP-REC-001"], "a pair");
+    assert_eq!(told("61 1f 62 1f 63"), ["GQP-REC-001", "GQP-REC-003"]);
+}
+
+#[test]
+fn a_blank_stands_behind_a_status_only_where_there_is_one() {
+    assert_eq!(rules(&[ID, IDR, ECHO, "3130 20 6563686f 1e 06 04"])[..1], ["GQP-RSP-007"]);
+    assert_eq!(rules(&[ID, IDR, ECHO, "20 6563686f 1e 06 04"]), ["GQP-RSP-001"]);
+}
+
+#[test]
 fn nothing_is_compared_with_a_command_that_is_encoded() {
     let asked = "6563686f 1e 61 1d 01 78 06 1d 68656c6c6f 1d 04";
     assert_eq!(rules(&[ID, IDR, asked]), ["GQP-ENC-002"]);

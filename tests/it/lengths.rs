@@ -250,3 +250,13 @@ fn a_finding_names_the_field_whose_bytes_it_marks() {
     assert_eq!(named(&[POLL, few], "SFQ-RSP-004"), at("sub_states", (29, 31)));
     assert_eq!(named(&[POLL, "d5f6 01 01"], "SFQ-ENV-001"), at("terminator", (4, 4)));
 }
+
+/// It keeps a path through a NAT open.
+#[test]
+fn an_empty_datagram_is_no_query_that_was_cut() {
+    const TOLD: &str =
+        "93000000 06000000 302e31312e32 01000000 0a000000 010000 00000000 02000000 02000000 000001";
+    let claimed = |turns: &[&str]| play(&shots(turns)).0.packets.len();
+    assert_eq!(claimed(&["feffffff", TOLD, "fe"]), 3);
+    assert_eq!(claimed(&["feffffff", TOLD, ""]), 2);
+}

@@ -42,6 +42,28 @@ fn outcomes(shots: &[Shot]) -> Vec<(u64, Option<u64>, Outcome)> {
     all
 }
 
+/// The key of SA-MP is the same in every request, so the order decides, as where there is none.
+#[test]
+fn a_key_that_never_changes_proves_no_more_than_the_order() {
+    const ASK: &str = "53414d50 c000020a 611e 69";
+    const TOLD: &str = "53414d50 c000020a 611e 69 00 0100 3200 01000000 41 01000000 67 01000000 6c";
+    let window = 2 * S;
+    let near =
+        [c(0, ASK), c(10 * MS, ASK), s(window + 5 * MS, TOLD), s(window + 6 * MS, TOLD), clock(60 * S)];
+    let waiting = [(1, Some(4), Outcome::Late), (2, Some(3), Outcome::Answered)];
+    assert_eq!(outcomes(&near), waiting, "the oldest that still waits");
+    let late = [c(0, ASK), c(S, ASK), s(S + window + MS, TOLD), clock(60 * S)];
+    let oldest = [(1, Some(3), Outcome::Late), (2, None, Outcome::Unanswered)];
+    assert_eq!(outcomes(&late), oldest, "the oldest of all, where none waits");
+    // For its players, twice; then for something else, which gives up neither of the two.
+    let [players, others] = ["63", "64"].map(|opcode| ASK.replace(" 69", &format!(" {opcode}")));
+    let told = format!("{players} 0000");
+    let apart = [c(0, &players), c(300 * MS, &players), c(S, &others), s(S + MS, &told), clock(60 * S)];
+    let last =
+        [(1, None, Outcome::Unanswered), (2, Some(4), Outcome::Answered), (3, None, Outcome::Unanswered)];
+    assert_eq!(outcomes(&apart), last, "the one that was not given up");
+}
+
 #[test]
 fn an_icmp_error_refuses_only_what_it_quotes() {
     const SKY: &str = "feffffff";
@@ -616,6 +638,21 @@ fn a_reply_without_status_explains_nothing_about_the_one_before() {
         cause("3130 6563686f 1e 11 61 1d 3130 6563686f 1e 11 62 1f 63 04", "GQP-TXN-004"),
         Some("GQP-REC-003")
     );
+}
+
+#[test]
+fn a_server_is_silent_for_the_same_cause_that_its_request_was_wrong() {
+    let surplus = format!("{OK} ee000000000000");
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &surplus)];
+    // The client reads the surplus as a token.
+    let next = [c(S, H1), s(S + MS, &H2.replace("80", "70")), c(S + 2 * MS, "01 ee000000 0001 01")];
+    let heard = play(&[&first[..], &next, &[clock(60 * S)]].concat()).0;
+    let cause = |rule: &str| {
+        let found = heard.findings().find(|f| f.rule.id == rule).expect("it is told");
+        found.caused_by.map(|cause| (cause.rule.id, cause.frame))
+    };
+    assert_eq!(cause("SQP-TXN-001"), Some(("SQP-RSP-008", 4)));
+    assert_eq!(cause("SQP-TXN-009"), Some(("SQP-RSP-008", 4)));
 }
 
 #[test]

@@ -64,6 +64,15 @@ fn the_parts_of_a_request_are_one_exchange() {
 }
 
 #[test]
+fn a_command_that_is_cut_in_two_goes_on_with_its_message() {
+    let reply = "3130 6563686f 1e 11 61 1d 3230 6964656e74696679 1e 06 04";
+    let parts = ["6563686f 1e 61 1d", "6964656e7469", "6679 04"];
+    let shots = [c(0, ID), s(5, IDR), c(10, parts[0]), c(11, parts[1]), c(12, parts[2]), s(15, reply)];
+    let told = exchanges(&hear(&shots));
+    assert_eq!(told, [(1, vec![2], Outcome::Answered), (3, vec![6], Outcome::Answered)]);
+}
+
+#[test]
 fn an_answer_between_the_parts_of_a_request_belongs_to_the_request_before() {
     let [whole, head, tail] = [c(0, ID), c(300, "6563686f 1e 6f6e6520"), c(310, "74776f 04")];
     let echo = s(600, "3130 6563686f 1e 11 6f6e652074776f 04");

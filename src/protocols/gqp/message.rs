@@ -274,7 +274,7 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     // This may be any part of a reply that began in the previous datagram.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], rules)?;
-    c.check(&RSP_007, || blanks == 0 || around.continues);
+    c.check(&RSP_007, || blanks == 0 || status.is_none());
     let whole = !around.continues && !around.open;
     c.check(&RSP_006, || !name.is_empty() || status.is_none() || !whole);
     let at = Span { start, end: c.offset() };
@@ -393,7 +393,8 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &m
     let (values, first) = values(c, usize::from(mark.is_none()))?;
     let at = Span { start, end: c.offset() };
     c.about(Some(&VALUES));
-    c.check_at(&REC_003, at, || mark != Some(DC1) || values == 1);
+    // Of a record that began in the previous datagram, the mark is there.
+    c.check_at(&REC_003, at, || kind != 0 || values == 1 || mark.is_none() && cut);
     c.check_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut);
     c.check_at(&REC_005, at, || mark != Some(DC4) || values > 1 || cut);
     let named = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);

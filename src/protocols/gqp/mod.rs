@@ -315,7 +315,9 @@ fn request_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
         let name = name.strip_suffix(b"#").unwrap_or(name);
         let cut = |r: &Required| r.name.as_bytes().starts_with(name);
         let part = !ended && name.len() >= SHORTEST_PART && matches!(rest, [] | [ETB]);
-        return (part && REQUIRED.iter().any(cut)).then(|| request(Role::RequestPart, 0, Level::Hint));
+        // The start of a name begins a message only where it goes on with none.
+        let begun = || Probe { begins: false, ..request(Role::RequestPart, 0, Level::Hint) };
+        return (part && REQUIRED.iter().any(cut)).then(begun);
     }
     let clean = p.len() == wire_len && p.last() == Some(&EOT) && body(p).len().saturating_add(1) == p.len();
     let clean = clean && pieces(p).all(|piece| Command::of(piece.text).is_clean());

@@ -257,7 +257,8 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
     if p.starts_with(&QUERY) {
         return Some(request(level));
     }
-    let cut = wire_len < 4 && QUERY.starts_with(p) && (conversation || p.len() > 1);
+    // An empty datagram is no query.
+    let cut = wire_len < 4 && QUERY.starts_with(p) && p.len() > usize::from(!conversation);
     if cut || p == QUERY_SWAPPED && wire_len == 4 {
         return Some(stray(DAMAGED, level));
     }

@@ -299,10 +299,11 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
         Pairing::Asked { exchange, unheard, .. } if query => {
             token_rules(memory, seen, (exchange, unheard), raised);
         }
-        Pairing::Asked { alone, answered_by, .. } => {
+        Pairing::Asked { repeated, answered_by, .. } => {
             // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
-            if unused || !alone {
+            // A query after an unanswered challenge ends the wait: servers issue another token then.
+            if unused || repeated {
                 raised.add(&TXN_008);
             }
         }
@@ -354,7 +355,7 @@ fn token_rules(
     let (key, client) = (memory.key(seen.server, token as u32), memory.owner(seen.server, seen.client));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
-        _ if unheard && seen.issued.is_none_or(|own| own.used) => {
+        None if unheard && seen.issued.is_none_or(|own| own.used) => {
             if memory.trust(key, client) {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }

@@ -603,7 +603,6 @@ static CAUSES: &[Causation] = &[
     (Same, CUT, BREAKS),
     (Same, CUT, STAYS),
     (Same, CUT, MISSING),
-    (Same, &[&RSP_006], &[&TXN_014]),
     (Same, BREAKS, BREAKS),
     (Same, BREAKS, MISSING),
     (Request, &[&REQ_001, &REQ_007, &REQ_008, &REQ_010, &TXN_002, &TXN_006, &TXN_008], &[&TXN_009]),
