@@ -135,7 +135,7 @@ impl<'v> Search<'v> {
         let Some(place) = self.place(r) else { return };
         // What the client asks with another key gives up nothing that it asked with this one.
         let given_up = match self.answers.alike || self.step.reuses_keys && self.has_key_of(r) {
-            true => self.latest.get_or_insert(r.time).since(r.time).is_some_and(|t| t >= GIVE_UP),
+            true => self.latest.get_or_insert(sent).since(sent).is_some_and(|t| t >= GIVE_UP),
             false => r.is(GIVEN_UP),
         };
         match r.state {
