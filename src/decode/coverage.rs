@@ -5,8 +5,9 @@ use crate::rule::Rule;
 use hashbrown::HashSet;
 use std::cell::Cell;
 
-/// Places of the table for quick answers: the address of a rule, or of the ends of a scope, gives its place.
-const PLACES: usize = 2048;
+/// Places of the table for quick answers: the address of a rule, or of the ends of a scope, gives its place. In each there is
+/// room for two, for where the linker puts them is chance.
+const PLACES: usize = 1024;
 /// These addresses are at least two to the power of this apart: to shift is faster than to divide by a size.
 const APART: u32 = size_of::<Ends>().ilog2();
 
@@ -15,7 +16,7 @@ const APART: u32 = size_of::<Ends>().ilog2();
 #[derive(Debug)]
 pub struct Marks {
     /// The addresses of what was marked before.
-    recent: Box<[usize; PLACES]>,
+    recent: Box<[[usize; 2]; PLACES]>,
     all: HashSet<&'static str>,
     /// The rules that the latest datagram was the first to mark.
     latest: Vec<&'static Rule>,
@@ -23,7 +24,7 @@ pub struct Marks {
 
 impl Default for Marks {
     fn default() -> Self {
-        Marks { recent: Box::new([0; PLACES]), all: HashSet::new(), latest: vec![] }
+        Marks { recent: Box::new([[0; 2]; PLACES]), all: HashSet::new(), latest: vec![] }
     }
 }
 
@@ -44,11 +45,15 @@ impl Marks {
         }
     }
 
-    /// Whether what has this address was not the last to be marked at its place.
+    /// Whether what has this address was not among the last two to be marked at its place.
     #[inline(always)]
     fn is_new(&mut self, address: usize) -> bool {
-        let Some(place) = self.recent.get_mut((address >> APART) % PLACES) else { return true };
-        *place != address && std::mem::replace(place, address) != address
+        let Some([latest, before]) = self.recent.get_mut((address >> APART) % PLACES) else { return true };
+        if *latest == address || *before == address {
+            return false;
+        }
+        *before = std::mem::replace(latest, address);
+        true
     }
 
     #[cold]
@@ -69,14 +74,14 @@ impl Marks {
             for rule in &self.latest {
                 self.all.remove(rule.id);
             }
-            self.recent.fill(0);
+            self.recent.fill([0; 2]);
         }
         self.latest.clear();
     }
 
     /// Ids of the rules remembered; the set is empty afterwards.
     pub fn take(&mut self) -> HashSet<&'static str> {
-        self.recent.fill(0);
+        self.recent.fill([0; 2]);
         std::mem::take(&mut self.all)
     }
 }
