@@ -35,8 +35,8 @@ pub struct Conversation {
     /// Requests since the last answer, 255 at most.
     pub unanswered: u8,
     marks: Marks,
-    /// See [`Conversation::pass`]; 255 at most.
-    strangers: u8,
+    /// See [`Conversation::note_unrecognised`]; 255 at most.
+    unrecognised: u8,
     /// Only its server, or the order of its datagrams, suggests that it is of the protocol.
     unproven: bool,
 }
@@ -78,7 +78,7 @@ impl Conversation {
             level: Level::Hint,
             unanswered: 0,
             marks: Marks::default(),
-            strangers: 0,
+            unrecognised: 0,
             unproven: false,
         }
     }
@@ -113,7 +113,7 @@ impl Conversation {
             self.marks.set(REFUSED, false);
             self.marks.set(ISSUED, false);
             self.marks.set(ASKED, false);
-            self.strangers = 0;
+            self.unrecognised = 0;
         }
     }
     /// Whether the client has sent a request, and not only what looked like one while the server was taken for the client.
@@ -163,17 +163,17 @@ impl Conversation {
         let by_order = step.key_digits == 0;
         // The answer itself may be one of them.
         let pardoned = u8::from(!self.unproven && !self.doubtful());
-        let doubtful = by_order && self.strangers > pardoned;
-        self.strangers -= u8::from(doubtful);
+        let doubtful = by_order && self.unrecognised > pardoned;
+        self.unrecognised -= u8::from(doubtful);
         let shown = if self.unproven { Level::Low } else { shown.max(Level::Low) };
         self.confirm(if doubtful { paired.min(shown) } else { paired });
         self.unproven |= by_order && self.doubtful();
     }
     /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its server
     /// in other protocols, so only those of the server count where it is certain which end that is.
-    pub fn pass(&mut self, src: Endpoint) {
+    pub fn note_unrecognised(&mut self, src: Endpoint) {
         let counts = self.unproven || self.doubtful() || src == self.server();
-        self.strangers = self.strangers.saturating_add(u8::from(counts));
+        self.unrecognised = self.unrecognised.saturating_add(u8::from(counts));
     }
     /// Whether only its server, or the order of its datagrams, suggests that it is of the protocol.
     pub fn unproven(&self) -> bool {
@@ -186,7 +186,7 @@ impl Conversation {
     /// Whether it is most likely of another protocol, such as a game's with its player.
     #[inline(always)]
     pub fn is_foreign(&self) -> bool {
-        self.unproven && self.strangers >= MANY
+        self.unproven && self.unrecognised >= MANY
     }
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]

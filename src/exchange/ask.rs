@@ -66,10 +66,9 @@ impl Table {
             // file: later datagrams may still contradict it.
             let sure = v.decided || step.key_digits > 0;
             let worth = if sure { worth } else { worth.min(Level::Low) };
-            self.conversations
-                .get_mut(slot)
-                .into_iter()
-                .for_each(|c| c.confirm_pair(step, worth, Level::Low));
+            if let Some(c) = self.conversations.get_mut(slot) {
+                c.confirm_pair(step, worth, Level::Low);
+            }
             request.answer(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
             request.state = State::Answered;
         }

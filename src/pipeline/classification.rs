@@ -59,7 +59,9 @@ pub(super) fn classify_unrecognised(memory: &Memory, table: &mut Table, d: &Data
     });
     for id in protocols_of(met) {
         let slot = table.conversations.find(d.src, d.dst, id);
-        slot.and_then(|slot| table.conversations.get_mut(slot)).into_iter().for_each(|c| c.pass(d.src));
+        if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
+            c.note_unrecognised(d.src);
+        }
     }
     verdict
 }
