@@ -176,11 +176,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         }))
     }),
     several("finding", Kind::Finding, FINDINGS, |v, visit| {
-        v.findings().any(|f| visit(Datum::Finding(f.rule.id)))
+        v.new_findings().any(|f| visit(Datum::Finding(f.rule.id)))
     }),
-    several("rule", Kind::Rule, FINDINGS, |v, visit| v.findings().any(|f| visit(text(f.rule.id)))),
+    several("rule", Kind::Rule, FINDINGS, |v, visit| v.new_findings().any(|f| visit(text(f.rule.id)))),
     several("severity", Kind::Rank(SEVERITIES), FINDINGS, |v, visit| {
-        v.findings().any(|f| visit(Datum::Rank(f.severity as u8)))
+        v.new_findings().any(|f| visit(Datum::Rank(f.severity as u8)))
     }),
     one("exchange", UINT64, PACKET, |v| int(v.exchange)),
     one("exchange.outcome", Kind::Word(OUTCOMES), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
