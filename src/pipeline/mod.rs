@@ -386,7 +386,7 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
 #[cold]
 fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     servers.watch(c.server().port());
-    if c.level >= Level::Medium && c.decided() && !c.unproven() && !c.refused() {
+    if c.level >= Level::Medium && c.decided() && !c.refused() {
         let Some(index) = servers.add(c.server(), c.id) else { return c.refuse() };
         c.set_server_index(index);
         if pairing.exchange().is_some() {
