@@ -452,8 +452,8 @@ impl Memory {
         })?;
         let probe = read(id, known_at(direction, pinned.is_some()))?;
         let by_server = pinned.is_none();
-        let server = if by_server { self.known_server(d, id) } else { None };
-        let server_index = server.map_or(NONE, |(_, index)| index);
+        let [_, server] = direction.order([d.src, d.dst]);
+        let server_index = self.servers.find(server, id).filter(|_| by_server).unwrap_or(NONE);
         let slot = conversation(id).map(|(slot, ..)| slot);
         Some(Verdict {
             direction,

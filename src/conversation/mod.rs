@@ -163,10 +163,10 @@ impl Conversation {
         let by_order = step.key_digits == 0;
         // The answer itself may be one of them.
         let pardoned = u8::from(!self.unproven && !self.doubtful());
-        let doubtful = by_order && self.unrecognised > pardoned;
-        self.unrecognised -= u8::from(doubtful);
+        let disturbed = by_order && self.unrecognised > pardoned;
+        self.unrecognised -= u8::from(disturbed);
         let shown = if self.unproven { Level::Low } else { shown.max(Level::Low) };
-        self.confirm(if doubtful { paired.min(shown) } else { paired });
+        self.confirm(if disturbed { paired.min(shown) } else { paired });
         self.unproven |= by_order && self.doubtful();
     }
     /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its server

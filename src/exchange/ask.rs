@@ -21,14 +21,23 @@ enum Earlier {
     /// The same request, still open.
     Same(u64),
     /// Other requests, or none.
-    Others {
-        /// No request of the step is open.
-        alone: bool,
-        /// The latest request is of the step, and open.
-        repeated: bool,
-        /// A request with the same key was answered.
-        reused: bool,
-    },
+    Others(Others),
+}
+
+/// What is known of the other requests of a conversation.
+#[derive(Clone, Copy)]
+struct Others {
+    /// No request of the step is open.
+    alone: bool,
+    /// The latest request is of the step, and open.
+    repeated: bool,
+    /// A request with the same key was answered.
+    reused: bool,
+}
+
+impl Others {
+    /// There are none.
+    const NONE: Others = Others { alone: true, repeated: false, reused: false };
 }
 
 impl Table {
@@ -37,7 +46,7 @@ impl Table {
         let step = &id.info().steps[g.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
-        let (mut alone, mut repeated, mut reused) = (true, false, false);
+        let mut others = Others::NONE;
         if latest != 0 {
             match self.look_back(latest, v, step, now) {
                 Earlier::Part(seq) => {
@@ -46,16 +55,14 @@ impl Table {
                     }
                 }
                 Earlier::Same(seq) => return self.renew(id, seq, slot, now),
-                Earlier::Others { alone: none_open, repeated: again, reused: before } => {
-                    (alone, repeated, reused) = (none_open, again, before);
-                }
+                Earlier::Others(before) => others = before,
             }
         }
         let unheard = g.key.is_some_and(|key| self.unheard(slot, id, key, now));
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
-        let mut request = Request::new(exchange, slot.at(), d, g, alone);
+        let mut request = Request::new(exchange, slot.at(), d, g, others.alone);
         if g.role == Role::MaybeResponse {
             // If it turns out to be an answer, copies of it are recognised by this.
             request.answer_hash = self.fingerprint(d);
@@ -76,7 +83,7 @@ impl Table {
         if let Some(orphan) = &orphan {
             self.answered_before(slot, d, orphan);
         }
-        let answered_by = orphan.map(|o| o.frame);
+        let (answered_by, Others { alone, repeated, reused }) = (orphan.map(|o| o.frame), others);
         Pairing::Asked { exchange, answered_by, alone, repeated, reused, unheard }
     }
 
@@ -229,16 +236,14 @@ impl Table {
         let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
         let key = v.probe.key;
-        let (mut alone, mut repeated, mut reused) = (true, false, false);
+        let mut others = Others::NONE;
         for _ in 0..MAX_STEPS_BACK {
-            let Some((seq, r)) = queue.back_to(next) else {
-                return Earlier::Others { alone, repeated, reused };
-            };
+            let Some((seq, r)) = queue.back_to(next) else { return Earlier::Others(others) };
             next = r.previous(seq);
             let same_key = key.is_some() && r.key() == key;
             if r.step != v.probe.step || r.state != State::Open {
                 let answered = matches!(r.state, State::Answered | State::Answering);
-                reused |= r.step == v.probe.step && answered && same_key;
+                others.reused |= r.step == v.probe.step && answered && same_key;
                 continue;
             }
             // A client does not continue a message after sending another one.
@@ -254,10 +259,10 @@ impl Table {
             if (r.key().is_none() || step.reuses_keys) && waited >= GIVE_UP {
                 queue.get_mut(seq).into_iter().for_each(|r| r.set(GIVEN_UP, true));
             }
-            alone = false;
-            repeated |= seq + 1 == latest;
+            others.alone = false;
+            others.repeated |= seq + 1 == latest;
         }
-        Earlier::Others { alone: false, repeated, reused }
+        Earlier::Others(Others { alone: false, ..others })
     }
 
     /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain, and one that carries the value

@@ -307,11 +307,7 @@ impl Table {
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
         let turned = turns && c.latest() != 0;
         c.set_client(v.client(d));
-        c.decide(c.decided() || v.decided, v.doubtful);
-        if v.by_server {
-            c.trust_server();
-        }
-        c.level = c.level.max(v.probe.level);
+        note(c, v);
         if turned {
             self.withdraw(slot, v.id);
         }
@@ -341,11 +337,7 @@ impl Table {
         }
         if let Some(c) = self.conversations.get_mut(slot) {
             c.set_server_index(v.server_index);
-            c.decide(v.decided, v.doubtful);
-            if v.by_server {
-                c.trust_server();
-            }
-            c.level = v.probe.level;
+            note(c, v);
         }
         if !v.asks() {
             self.conversations.await_request(slot, self.clock);
@@ -398,6 +390,15 @@ impl Table {
         };
         std::iter::from_fn(step)
     }
+}
+
+/// Notes what a datagram of a conversation says about it: whether its client is certain, and how sure its protocol is.
+fn note(c: &mut Conversation, v: &Verdict) {
+    c.decide(c.decided() || v.decided, v.doubtful);
+    if v.by_server {
+        c.trust_server();
+    }
+    c.level = c.level.max(v.probe.level);
 }
 
 #[cfg(test)]
