@@ -1,6 +1,7 @@
 //! The cursor's groups, lists and scopes, and values that are not bytes of the payload.
 
 use super::cursor::{Cursor, Ends, Fault};
+use super::text::Str;
 use super::wire::Wire;
 use super::{Field, FieldSink, Shape, Span, Value};
 use crate::rule::Rule;
@@ -213,6 +214,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// From here on, bytes that belong to no field are shown only if `shown`: they may contain a password.
     pub fn secret(&mut self, shown: bool) {
         self.secret = !shown;
+    }
+
+    /// The same, where what follows mentions a password; `secrets` says whether the user wants to see it.
+    pub fn hide_password(&mut self, secrets: bool) {
+        self.secret(secrets || !Str(self.rest()).mentions_password());
     }
 
     pub(super) fn hidden<'v>(&self, value: Value<'v>) -> Value<'v> {

@@ -827,7 +827,7 @@ pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> R
     let at = c.to_end();
     c.about(Some(&RULES_LIST));
     c.check_at(&RUL_003, at, || !binary);
-    c.secret(secrets || !Str(c.rest()).mentions_password());
+    c.hide_password(secrets);
     let mut seen = Repeats::default();
     c.list(
         &RULES_LIST,

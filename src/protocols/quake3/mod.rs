@@ -498,7 +498,7 @@ impl Protocol for Quake3 {
             OOB => {
                 c.words(&COMMAND, until(BEHIND))?;
                 // Who connects may state the password of the game.
-                c.secret(cx.secrets || !Str(c.rest()).mentions_password());
+                c.hide_password(cx.secrets);
                 c.ignored(&IGNORED)
             }
             _ => request(c, cx),
@@ -681,7 +681,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
             c.check(&SEC_003, || false);
             c.skip(b" ");
             // It may set another password.
-            c.secret(cx.secrets || !Str(c.rest()).mentions_password());
+            c.hide_password(cx.secrets);
             c.secret_words(&COMMAND, until(b"\n\0"))?;
         }
         _ => {}
