@@ -3,7 +3,7 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, play,
-    report, s, shot,
+    report, s, shot, surrounded,
 };
 use crate::kit::records;
 use qdissect::classify::Choice;
@@ -26,7 +26,7 @@ fn hear(sent: &[(Direction, &str)]) -> Collected<true> {
         S2c => s(at(n), text),
     };
     let shots: Vec<Shot> = sent.iter().enumerate().map(one).collect();
-    play(&[&[foreign(START - 30 * S)], &shots[..], &[foreign(START + 120 * S)]].concat()).0
+    play(&surrounded(&shots)).0
 }
 
 fn told(sent: &[(Direction, &str)]) -> Vec<Told> {

@@ -1,7 +1,7 @@
 //! What is said of healthy, cut and damaged conversations in the queries of GameSpy and of Quake.
 
 use crate::kit::feed::samples;
-use crate::kit::play::{Collected, END, MS, S, START, Shot, c, foreign, play, s, shots};
+use crate::kit::play::{Collected, END, MS, S, Shot, c, hear, play, s, shots};
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Tree, Value};
 use qdissect::protocols::{Direction, Id};
@@ -25,11 +25,6 @@ const TWO: &str = "00 'CORX' 0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 00
 fn talk(turns: &[[&str; 2]]) -> Collected<true> {
     let turn = |(at, [ask, answer]): (i64, &[&str; 2])| [c(at * MS, ask), s(at * MS + MS / 2, answer)];
     hear(&(1..).zip(turns).flat_map(turn).collect::<Vec<_>>())
-}
-
-/// Plays them long after the start of the capture, with two minutes of silence behind.
-fn hear(shots: &[Shot]) -> Collected<true> {
-    play(&[&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()).0
 }
 
 /// Message and broken rules of each datagram that was claimed.

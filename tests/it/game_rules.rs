@@ -1,6 +1,6 @@
 //! What the rules for the queries of games say in cases that their examples do not show.
 
-use crate::kit::play::{Collected, MS, S, START, Shot, c, foreign, lines, play, s, shot};
+use crate::kit::play::{Collected, MS, S, START, c, foreign, hear, lines, s, shot};
 use qdissect::check::Finding;
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Value};
@@ -20,10 +20,6 @@ const FS: &str = "fefd00 01020304 0091295b ffffff01";
 fn talk(turns: &[&str]) -> Collected<true> {
     let sides = [c, s];
     hear(&(0..).zip(turns).map(|(n, text)| sides[n % 2](n as i64 * 10 * MS, text)).collect::<Vec<_>>())
-}
-
-fn hear(shots: &[Shot]) -> Collected<true> {
-    play(&[&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()).0
 }
 
 /// The broken rules, without what is said of sizes and of proofs.

@@ -3,7 +3,7 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
-    play, report, s, shot,
+    hear, play, report, s, shot, surrounded,
 };
 use qdissect::pipeline::Options;
 use qdissect::protocols::Level;
@@ -11,7 +11,7 @@ use qdissect::rule::hex;
 
 /// The rules broken in every frame, with foreign datagrams far before and behind.
 fn broken(shots: &[Shot]) -> Vec<(u64, Vec<&'static str>)> {
-    let all = [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat();
+    let all = surrounded(shots);
     let (heard, totals) = play(&all);
     let (_, unordered) = report(everything(), Collected::<false>::default(), &all);
     assert_eq!(format!("{:?}", unordered.findings), format!("{:?}", totals.findings));
@@ -105,8 +105,7 @@ fn who_only_issues_tokens_and_answers_was_not_asked() {
         [s(10 * n * S, &other(H2)), s(10 * n * S + 100 * MS, &other(OK))]
     };
     let shots: Vec<_> = (0..4).flat_map(round).collect();
-    let (heard, totals) =
-        play(&[&[foreign(START - 30 * S)], &shots[..], &[foreign(START + 120 * S)]].concat());
+    let (heard, totals) = play(&surrounded(&shots));
     assert_eq!((totals.one_sided.len(), totals.findings.error), (1, 3), "{:#?}", heard.packets);
 }
 
@@ -191,8 +190,7 @@ fn a_challenge_that_was_lost_is_repeated_only_until_a_query_comes() {
     assert_eq!(remarks(&all), [(3, vec!["SQP-TXN-008"])]);
     // So the next one that is lost is no consequence of a repetition.
     let lost = [&repeated[..], &[c(2 * S, H1)]].concat();
-    let all = [&[foreign(START - 30 * S)], &lost[..], &[foreign(START + 120 * S)]].concat();
-    let (heard, _) = play(&all);
+    let heard = hear(&lost);
     let silent = heard.findings().filter(|f| f.rule.id == "SQP-TXN-009" && f.caused_by.is_none()).count();
     assert_eq!(silent, 2, "{heard:#?}");
     let twice = [&lost[..], &[c(3 * S, H1)]].concat();

@@ -1,8 +1,8 @@
 //! Which request an answer belongs to, where that is easily mistaken: keys cut off, tokens issued twice, requests alike.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines,
-    play, report, s, shot,
+    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, hear, lines,
+    report, s, shot,
 };
 use qdissect::exchange::{Exchange, Outcome, Pairing};
 use qdissect::rule::hex;
@@ -21,11 +21,6 @@ fn state(cookie: &str) -> String {
 /// The same datagram of another version.
 fn version_2(message: &str) -> String {
     format!("{}02{}", &message[..8], &message[10..])
-}
-
-/// Plays them long after the start of the capture, with two minutes of silence behind.
-fn hear(shots: &[Shot]) -> Collected<true> {
-    play(&[&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()).0
 }
 
 /// Frame of the request, key, frame of the answer, and outcome of each exchange, in order of the requests.

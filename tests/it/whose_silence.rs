@@ -2,8 +2,8 @@
 //! what is not shown nothing is said.
 
 use crate::kit::play::{
-    Collected, H1, H2, ID, IDR, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines, play,
-    report, s,
+    Collected, H1, H2, ID, IDR, MS, OK, POLL, QI, S, STATE, Shot, c, everything, hear, lines, report, s,
+    surrounded,
 };
 use qdissect::pipeline::Options;
 
@@ -14,15 +14,6 @@ const BYTE: &str = "93";
 
 /// A broken rule, and the rule and the frame of what caused it.
 type Told = (&'static str, Option<(&'static str, u64)>);
-
-fn surrounded(shots: &[Shot]) -> Vec<Shot> {
-    [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()
-}
-
-/// Plays them long after the start of the capture, with two minutes of silence behind.
-fn hear(shots: &[Shot]) -> Collected<true> {
-    play(&surrounded(shots)).0
-}
 
 /// What is said of the exchanges that have findings, by the frames of their requests.
 fn silences(shots: &[Shot]) -> Vec<(u64, Told)> {

@@ -255,6 +255,17 @@ pub fn frame(shot: &Shot, number: u64, at: u64) -> Frame<'_> {
     Frame { number, time: Time::from_nanos(time), link, interface: 0, at, wire_len, bytes }
 }
 
+/// The same frames with foreign ones far before and behind them: long after the start of the capture, with two minutes of
+/// silence behind.
+pub fn surrounded(shots: &[Shot]) -> Vec<Shot> {
+    [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()
+}
+
+/// Plays frames so.
+pub fn hear(shots: &[Shot]) -> Collected<true> {
+    play(&surrounded(shots)).0
+}
+
 /// Plays frames and collects what is said, in frame order.
 pub fn play(shots: &[Shot]) -> (Collected<true>, Totals) {
     report(everything(), Collected::default(), shots)
