@@ -223,6 +223,8 @@ pub enum Pairing {
         of: u64,
         /// What the request asked, see [`Probe::request_state`].
         asked: u32,
+        /// Its step: index into the protocol's steps.
+        step: u8,
     },
     /// It is a copy that the capture holds of another datagram; it is not paired.
     DuplicateFrame {
@@ -254,6 +256,8 @@ pub struct Answer {
     pub request_frame: u64,
     /// What the request asked, see [`Probe::request_state`].
     pub asked: u32,
+    /// The step of the request: index into the protocol's steps.
+    pub step: u8,
     /// Nanoseconds since the request (the first, if it was repeated); negative where time stamps
     /// are out of order, `None` where one is unknown.
     pub response_time: Option<i64>,
@@ -267,8 +271,6 @@ pub struct Answer {
     pub alike: bool,
     /// It has no key, although the request has one.
     pub keyless: bool,
-    /// The request belongs to another step.
-    pub other_step: bool,
     /// It is a part with the number of another one, with another total, or beyond the last.
     pub contradicts: bool,
     /// It carries the value issued last to the client, not the one the request carries.
@@ -313,6 +315,13 @@ impl Pairing {
             | Pairing::DuplicateResponse { request_frame, .. } => Some(request_frame),
             Pairing::Answered(answer) => Some(answer.request_frame),
             Pairing::Nothing | Pairing::DuplicateFrame { .. } | Pairing::Unsolicited { .. } => None,
+        }
+    }
+    /// The step of the request that it answers, as far as that is known: index into the protocol's steps.
+    pub fn step(&self) -> Option<u8> {
+        match *self {
+            Pairing::Answered(Answer { step, .. }) | Pairing::DuplicateResponse { step, .. } => Some(step),
+            _ => None,
         }
     }
     /// Whether an earlier datagram began the message.

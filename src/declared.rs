@@ -275,7 +275,7 @@ impl ProtocolRecord {
         };
         ProtocolRecord {
             first_bytes: Some(info.first_bytes().map(|b| to_hex(&[b])).collect()),
-            steps: Some(info.steps.iter().map(step).collect()),
+            steps: Some(info.named_steps().map(step).collect()),
             messages: Some(messages(id)),
             fields: Some(info.fields.iter().copied().flatten().map(field).collect()),
             ..ProtocolRecord::new(id)

@@ -281,6 +281,18 @@ impl Info {
         self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
     }
 
+    /// The first step with the name of `step`: some kinds of request share a name, and differ in what is demanded of the
+    /// answer.
+    pub fn named_alike(&self, step: u8) -> u8 {
+        let name = |at: u8| self.steps.get(usize::from(at)).map(|step| step.name);
+        (0..step).find(|&at| name(at) == name(step)).unwrap_or(step)
+    }
+
+    /// One step of each name.
+    pub fn named_steps(&self) -> impl Iterator<Item = &'static StepInfo> {
+        (0..).zip(self.steps).filter(|(at, _)| self.named_alike(*at) == *at).map(|(_, step)| step)
+    }
+
     /// Whether several messages may answer the requests of a step, so that it is worth reporting which one did.
     pub fn has_several_answers(&self, step: u8) -> bool {
         let answers = |message: &&Message| {

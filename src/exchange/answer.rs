@@ -142,8 +142,7 @@ impl Table {
         }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
-        let other_step = request.step != v.probe.step;
-        let answer = Answer { late, foreign_key, keyless, other_step, ..request.answered(d.time) };
+        let answer = Answer { late, foreign_key, keyless, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             self.answering.push_back(Answering {
@@ -203,8 +202,8 @@ impl Table {
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
         let key = (answer.exchange, hash);
         if let Some(&of) = self.seconds.get(&key) {
-            let Answer { exchange, request_frame, asked, .. } = answer;
-            return Pairing::DuplicateResponse { exchange, request_frame, of, asked };
+            let Answer { exchange, request_frame, asked, step, .. } = answer;
+            return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step };
         }
         self.seconds.insert(key, d.frame);
         Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })

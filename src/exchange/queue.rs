@@ -141,6 +141,7 @@ impl Request {
             request_frame: self.frame,
             of,
             asked: self.request_state,
+            step: self.step,
         }
     }
 
@@ -151,6 +152,7 @@ impl Request {
             exchange: self.id,
             request_frame: self.frame,
             asked: self.request_state,
+            step: self.step,
             response_time: time.since(self.time),
             request_bytes: self.bytes,
             ..Answer::default()

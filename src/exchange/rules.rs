@@ -42,7 +42,7 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
             if answer.keyless && seen.datagram.cut == 0 {
                 add(raised, rules.keyless);
             }
-            if answer.other_step {
+            if answer.step != seen.probe.step {
                 add(raised, rules.other_step);
             }
             if answer.shuffled {

@@ -109,10 +109,7 @@ pub fn finding(bytes: Value, about: &str) -> Value {
 
 /// A request and its outcome, in a file or not.
 pub fn any_exchange() -> Value {
-    let own = |info: &'static Info| {
-        let first = |at: &usize| !info.steps[..*at].iter().any(|step| step.name == info.steps[*at].name);
-        (0..info.steps.len()).filter(first).map(move |at| (info.name, &info.steps[at]))
-    };
+    let own = |info: &'static Info| info.named_steps().map(|step| (info.name, step));
     let steps = Id::ALL.iter().flat_map(|id| own(id.info()));
     let variants: Vec<_> = steps
         .map(|(protocol, step)| {

@@ -103,7 +103,7 @@ impl Stats {
     }
 
     fn step(&mut self, e: &Exchange) -> &mut StepTimes {
-        let (id, step) = (e.protocol, e.step);
+        let (id, step) = (e.protocol, e.protocol.info().named_alike(e.step));
         let at = self.steps.iter().position(|s| (s.id, s.step) == (id, step)).unwrap_or_else(|| {
             let (times, spread) = (Times::default(), Spread::default());
             self.steps.push(StepTimes { id, step, times, spread });

@@ -1,9 +1,10 @@
 //! The traffic of servers and clients, and a map that keeps those with the most.
 
 use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::general::GEN_007;
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
-use crate::protocols::Direction;
+use crate::protocols::{Direction, Id};
 use crate::report::said::Said;
 use crate::report::times::Times;
 use hashbrown::HashMap;
@@ -210,7 +211,8 @@ pub struct Audit {
     pub requests: Flow,
     /// Everything sent: answers, their parts and copies, and answers that were not asked for.
     pub sent: Flow,
-    /// Answers in `sent` that were given without a valid challenge; the parts of an answer count once.
+    /// Answers in `sent` to clients that had not proven their address, if they are larger than their request or follow an
+    /// invalid challenge; the parts of an answer count once.
     pub without_challenge: u64,
     /// Copies of answers in `sent`.
     pub copies: Flow,
@@ -248,41 +250,33 @@ impl Weighed for Served {
 }
 
 impl Served {
-    fn step(&mut self, step: u8) -> &mut Audit {
-        let at = usize::from(step);
+    /// What is counted of a step, with the steps of the same name.
+    fn step(&mut self, id: Id, step: u8) -> &mut Audit {
+        let at = usize::from(id.info().named_alike(step));
         if at >= self.steps.len() {
             self.steps.resize_with(at + 1, Audit::default);
         }
         &mut self.steps[at]
     }
 
-    /// Counts a datagram to the server or from it.
+    /// Counts a datagram to the server or from it. An answer counts in the step that was asked, whatever it says: in A2S
+    /// a challenge may answer any request.
     pub fn hear(&mut self, p: &Packet<'_>) {
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
+        self.losses.copies += u64::from(matches!(p.pairing, Pairing::DuplicateResponse { .. }));
+        let audit = self.step(p.id, p.pairing.step().unwrap_or(p.step));
         match p.pairing {
-            Pairing::Asked { .. } | Pairing::Retransmission { .. } => self.step(p.step).requests.add(d),
-            Pairing::Answered(answer) => {
-                let step = p.id.info().steps.get(usize::from(p.step));
-                let proven =
-                    step.is_some_and(|s| s.proves(answer.asked)) && !p.raised.rules().any(|r| r.unproven);
-                let audit = self.step(p.step);
-                audit.sent.add(d);
-                audit.without_challenge += u64::from(!proven && !answer.part);
+            Pairing::Nothing | Pairing::DuplicateFrame { .. } => return,
+            Pairing::Asked { .. } | Pairing::Retransmission { .. } => return audit.requests.add(d),
+            Pairing::Answered(_) => {
+                let unproven = p.raised.rules().any(|rule| *rule == GEN_007 || rule.unproven);
+                audit.without_challenge += u64::from(unproven);
             }
-            Pairing::DuplicateResponse { .. } => {
-                self.losses.copies += 1;
-                let audit = self.step(p.step);
-                audit.sent.add(d);
-                audit.copies.add(d);
-            }
-            Pairing::Unsolicited { .. } => {
-                let audit = self.step(p.step);
-                audit.sent.add(d);
-                audit.unasked.add(d);
-            }
-            Pairing::Nothing | Pairing::DuplicateFrame { .. } => {}
+            Pairing::DuplicateResponse { .. } => audit.copies.add(d),
+            Pairing::Unsolicited { .. } => audit.unasked.add(d),
         }
+        audit.sent.add(d);
     }
 
     /// Counts an exchange. `keep` allows memory for its response times; returns whether the memory was taken.
@@ -290,7 +284,7 @@ impl Served {
         self.losses.add(e);
         if let Some(frame) = e.response_frame {
             let Exchange { request_bytes, response_bytes, .. } = *e;
-            let worst = &mut self.step(e.step).worst;
+            let worst = &mut self.step(e.protocol, e.step).worst;
             let case = Worst { request_bytes, response_bytes, frame };
             if worst.is_none_or(|worst| case.beats(&worst)) {
                 *worst = Some(case);

@@ -1,9 +1,10 @@
 //! `qdissect stats`: what is counted, in every form it is written in.
 
-use crate::kit::play::{H1, H2, MS, OK, QI, S, START, Shot, c, foreign, report, s};
+use crate::kit::play::{CLIENTS, End, H1, H2, MS, OK, QI, S, START, Shot, c, foreign, report, s, shot};
 use qdissect::escape::is_hostile;
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output};
+use qdissect::rule::hex;
 use qdissect::stats::{self, Section, Stats};
 use serde_json::Value;
 use std::process::{Command, Output as Ended};
@@ -186,6 +187,61 @@ fn an_answer_to_a_forged_query_has_no_valid_challenge() {
         assert_eq!((&case["ratio"], &case["worst_ratio"]), (&3.625.into(), &3.625.into()));
         assert_eq!((&case["request_wire_bytes"], &case["response_wire_bytes"]), (&36.into(), &57.into()));
         assert_eq!(case["wire_ratio"], 1.583);
+    }
+}
+
+/// In A2S any request may be answered with a challenge of 9 bytes, which the client repeats.
+#[test]
+fn a_challenge_counts_as_sent_for_what_was_asked() {
+    const SERVER: End = ([192, 0, 2, 10], 27_015);
+    const INFO: &str = "ffffffff 54 536f7572636520456e67696e6520517565727900";
+    const CHALLENGE: &str = "ffffffff 41 0a08e16f";
+    const FACTS: &str = "ffffffff 49 11 4100 6200 6300 6400 f000 01 08 00 64 6c 00 01 312e3000";
+    let said = |at, from, to, text: &str| shot(START + at, from, to, &hex(text));
+    let found = played(&[
+        foreign(START),
+        said(30 * S, CLIENTS[0], SERVER, INFO),
+        said(30 * S + MS, SERVER, CLIENTS[0], CHALLENGE),
+        said(30 * S + 2 * MS, CLIENTS[0], SERVER, &format!("{INFO} 0a08e16f")),
+        said(30 * S + 3 * MS, SERVER, CLIENTS[0], FACTS),
+    ]);
+    let [case] = of(&found, "amplification")[..] else { panic!("{found:?}") };
+    for (key, value) in [
+        ("requests", 2),
+        ("request_bytes", 25 + 29),
+        ("responses", 2),
+        ("response_bytes", 9 + 27),
+        ("without_challenge", 0),
+    ] {
+        assert_eq!(case[key], value, "{key}");
+    }
+}
+
+/// RakNet's two kinds of ping are one step to who reads; they differ in whether silence means anything.
+#[test]
+fn steps_of_one_name_are_one_row() {
+    let step = |protocol: &str| {
+        let shown = records(&["protocol", "show", protocol, "-T", "ndjson"]);
+        shown[0]["steps"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (step("raknet"), step("samp")),
+        (vec!["ping".into()], ["query", "ping", "rcon"].map(Value::from).into())
+    );
+    const SERVER: End = ([192, 0, 2, 10], 19_132);
+    const REST: &str = "00ffff00fefefefefdfdfdfd12345678";
+    let pong = |time| format!("1c {time:016x} 00000000000004d2 {REST} 0003 4d4350");
+    let mut shots = vec![foreign(START)];
+    for (time, kind) in [(1, "01"), (2, "02")] {
+        let at = START + time * 30 * S;
+        let ping = format!("{kind} {time:016x} {REST} 0000000000000007");
+        shots.push(shot(at, CLIENTS[0], SERVER, &hex(&ping)));
+        shots.push(shot(at + MS, SERVER, CLIENTS[0], &hex(&pong(time))));
+    }
+    let found = played(&shots);
+    for (kind, key) in [("response_times", "count"), ("amplification", "requests")] {
+        let rows: Vec<_> = of(&found, kind).into_iter().filter(|r| r["step"] == "ping").collect();
+        assert!(matches!(&rows[..], [row] if row[key] == 2), "{rows:?}");
     }
 }
 

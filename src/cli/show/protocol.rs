@@ -45,7 +45,7 @@ pub fn show(page: &mut Page, ids: &[Id]) {
         page.gap();
         head(page, id);
         section(page, "Steps");
-        id.info().steps.iter().for_each(|step| write_step(page, id, step));
+        id.info().named_steps().for_each(|step| write_step(page, id, step));
         section(page, "Messages");
         page.wrapped("    ", &messages(id).join(", "));
         fields(page, id);
