@@ -196,8 +196,9 @@ impl Model {
             let asked = self.at(own);
             let mut others = before.iter().filter(|s| !s.asks && s.is_like(answer));
             // It may have been answered with a token that was issued after it was asked.
-            let took_another = self.packets.range(own..frame).any(|(_, seen)| match seen.pairing {
-                Pairing::Answered(a) => a.foreign_key && a.request_frame == own,
+            let exchange = self.packets[&own].pairing.exchange();
+            let took_another = self.packets.range(..frame).any(|(_, seen)| match seen.pairing {
+                Pairing::Answered(a) => a.foreign_key && Some(a.exchange) == exchange,
                 _ => false,
             });
             answer.time - asked.time <= answer.line.windows().0
