@@ -95,12 +95,24 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
         (BS, BR, "GS3-TXN-004"),
         (whole, &plain, "GS3-TXN-004"),
         (TABLES, TWO, "GS2-TXN-004"),
+        ("fefd00 'CORX' 00ff00", "00 'CORX' 000000", "GS2-TXN-004"),
         (KEYS, LIST, "GS2-TXN-004"),
     ];
     for (ask, answer, copy) in copied {
         let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
         assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
     }
+}
+
+#[test]
+fn an_answer_is_known_by_the_id_of_any_of_the_latest_requests() {
+    let ids = ["'AAAA'", "'BBBB'", "'CCCC'"];
+    let asks = ids.map(|id| c(S, &format!("fefd00 {id} 00ff00")));
+    let answers = ids.map(|id| s(S + MS, &format!("00 {id} 000000")));
+    let known = [c(0, KEYS), s(MS, LIST)];
+    let heard = hear(&[&known[..], &asks, &answers].concat());
+    assert_eq!(told(&heard)[5..], [const { ("query_response", vec![]) }; 3]);
+    assert_eq!(rules(&heard), ["GEN-007"]);
 }
 
 #[test]
