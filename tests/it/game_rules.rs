@@ -1,6 +1,6 @@
 //! What the rules for the queries of games say in cases that their examples do not show.
 
-use crate::kit::play::{Collected, MS, S, START, c, foreign, hear, lines, s, shot};
+use crate::kit::play::{Collected, MS, S, START, Seen, c, foreign, hear, lines, s, shot};
 use qdissect::check::Finding;
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Value};
@@ -254,4 +254,25 @@ fn passwords_in_quotes_and_in_other_commands_are_hidden() {
         assert!(!leaks(&told(false)) && told(false).contains(shown), "{word}");
         assert_eq!(leaks(&told(true)), word.contains("hunter2"), "{word}");
     }
+}
+
+#[test]
+fn passwords_refused_are_counted_once_each_in_whatever_order_they_are_captured() {
+    const HEADER: &str = "'SAMP' c000020a 611e 'x'";
+    let command = c(MS, &format!("{HEADER} 0100 'p' 0300 'cmd'"));
+    let refused = |at| s(at, &format!("{HEADER} 1600 'Invalid RCON password.'"));
+    let heard = hear(&[refused(0), command, refused(2 * MS), refused(3 * MS)]);
+    let guessed = |p: &&Seen| p.rules().contains(&"SAMP-SEC-003");
+    let frames: Vec<_> = heard.packets.iter().filter(guessed).map(|p| p.frame).collect();
+    assert_eq!(frames, [5], "the first frame is the start of the capture");
+}
+
+#[test]
+fn every_answer_of_samp_may_be_too_long_and_every_dialect_cut() {
+    let long = "'SAMP' c000020a 611e 'x'";
+    let heard = talk(&[&format!("{long} 0100 'p' 0300 'cmd'"), &format!("{long} 4000 '{}'", "x".repeat(64))]);
+    assert!(heard.frame(3).rules().contains(&"SAMP-SEC-001"));
+    let info = "'MP04' 7f000001 611e 'i' 00*12 01 0000 3200 01000000 'A' 01000000 'g' 01000000 'l'";
+    let heard = talk(&["'VCMP' 7f000001 611e 'i'", info, "'VCMP' 7f000001 611e"]);
+    assert_eq!(rules(&heard), ["SAMP-HDR-002", "SAMP-HDR-001"]);
 }
