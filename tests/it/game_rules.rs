@@ -276,3 +276,29 @@ fn every_answer_of_samp_may_be_too_long_and_every_dialect_cut() {
     let heard = talk(&["'VCMP' 7f000001 611e 'i'", info, "'VCMP' 7f000001 611e"]);
     assert_eq!(rules(&heard), ["SAMP-HDR-002", "SAMP-HDR-001"]);
 }
+
+#[test]
+fn what_stands_before_an_empty_length_is_no_consequence_of_it() {
+    let answer = "'EYE1' 04 'mta' 05 'none' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 02 'a' 00";
+    let heard = talk(&["'s'", answer]);
+    let counts = heard.findings().filter(|f| f.counts()).map(|f| f.rule.id);
+    let counts: Vec<_> =
+        counts.filter(|rule| rule.starts_with("ASE-I") || rule.starts_with("ASE-ST")).collect();
+    assert_eq!(counts, ["ASE-INF-002", "ASE-STR-001"]);
+}
+
+#[test]
+fn whatever_comes_instead_of_an_answer_of_ase_is_told() {
+    const OK: &str = "'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01";
+    for packet in ["'hello'", "'EYE'", &OK.replace("EYE", "eye"), "00ff12"] {
+        let heard = talk(&["'s'", OK, "'s'", packet]);
+        let last = heard.frame(5);
+        assert_eq!((last.message, last.rules()), ("unknown", vec!["ASE-HDR-001"]), "{packet}");
+        let silence = heard.findings().find(|f| f.rule.id == "ASE-TXN-002").expect("nothing answers");
+        assert!(!silence.counts(), "{packet}");
+    }
+    // Where nothing is asked it is other traffic, and a version may come twice.
+    assert_eq!(talk(&["'s'", OK, "'z'", "'hello'"]).packets.len(), 2);
+    let twice = hear(&[c(0, "'s'"), s(MS, OK), c(S, "'v'"), s(S + MS, "'1.6'"), s(S + 2 * MS, "'1.6'")]);
+    assert_eq!(rules(&twice), ["ASE-TXN-004"]);
+}
