@@ -302,3 +302,17 @@ fn whatever_comes_instead_of_an_answer_of_ase_is_told() {
     let twice = hear(&[c(0, "'s'"), s(MS, OK), c(S, "'v'"), s(S + MS, "'1.6'"), s(S + 2 * MS, "'1.6'")]);
     assert_eq!(rules(&twice), ["ASE-TXN-004"]);
 }
+
+#[test]
+fn a_cut_answer_of_titanfall_has_no_text_that_is_not_utf_8() {
+    let ask = "ffffffff 4d 03 00*1194";
+    let answer = |name: &str| format!("ffffffff 4e 03 01 02 ffffffff 0e02 0100000000000000 {name}");
+    let told = |name: &str| rules(&talk(&[ask, &answer(name)]));
+    assert_eq!(told("'Andr' c3"), ["TTF-RSP-002"], "a letter of two bytes is cut");
+    assert_eq!(told("'Andr' c3 00 'w'"), ["TTF-STR-001", "TTF-RSP-002"]);
+    let whole = answer(
+        "'A' 00 'w' 00 's' 00 9790 'PC' 00 '0' 00 01000000 'd' 00 01 3c 'm' 00 02 0100 00 0807 0700 3200 ff 00*8",
+    );
+    let versionless = talk(&[ask, &whole, "ffffffff 4d", &whole]);
+    assert!(!rules(&versionless).contains(&"TTF-TXN-005"), "{:?}", rules(&versionless));
+}
