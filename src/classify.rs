@@ -5,7 +5,7 @@
 //! learnt: which endpoints are servers of which protocol, and what the user pinned. What is known of a conversation
 //! is passed in, see [`crate::conversation`].
 
-use crate::contract::{Budget, LONG, Lengths};
+use crate::contract::{Budget, LONG, LatestKeys, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::packed::ones;
@@ -176,15 +176,15 @@ impl Verdict {
 /// The open requests of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting {
-    /// Whether there are any, or any whose answer has not come in all its parts.
+    /// Whether there are any, or any whose answer has not come in all its parts. One whose answer is repeated is open, too.
     pub open: bool,
     /// The value that the latest of them carries in the place where an answer would carry an issued one, for that
     /// request may be the answer instead; if there is none, the value issued last.
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each.
     pub steps: u32,
-    /// Key of the latest request, open or not.
-    pub key: Option<u64>,
+    /// See [`Known::keys`].
+    pub keys: LatestKeys,
 }
 
 /// What was learnt from the capture so far, and the user's choice.
@@ -409,7 +409,7 @@ impl Memory {
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let (mut stray, mut foreign) = (None, 0);
         for id in protocols_of(met).filter(|&id| may_speak(id)) {
-            let Some((slot, c, Waiting { open, issued, steps, key })) = conversation(id) else { continue };
+            let Some((slot, c, Waiting { open, issued, steps, keys })) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
                 foreign |= 1 << id as u32;
                 continue;
@@ -417,7 +417,7 @@ impl Memory {
             let way = c.direction(d.src);
             let reads = |direction| {
                 let known = self.known_in(d, direction, &c, open);
-                Some((direction, read(id, Known { issued, awaited: steps, key, ..known })?))
+                Some((direction, read(id, Known { issued, awaited: steps, keys, ..known })?))
             };
             // The datagram that looked like a request may have been an answer: then this one is the request.
             let asks = !c.decided() && c.doubtful() && way == Direction::S2c;

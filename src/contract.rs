@@ -143,6 +143,11 @@ pub struct Part {
     pub makes: Option<u8>,
 }
 
+/// How many of the latest requests a damaged answer may belong to.
+const LATEST_KEYS: usize = 4;
+/// Keys of the latest requests of a conversation, open or not.
+pub type LatestKeys = [Option<u64>; LATEST_KEYS];
+
 /// What is known of a conversation when a datagram is read again with that knowledge.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
@@ -158,8 +163,8 @@ pub struct Known {
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each, where the bytes of the datagram do not tell what it is.
     pub awaited: u32,
-    /// Key of the latest request, where the bytes of the datagram do not tell what it is.
-    pub key: Option<u64>,
+    /// Keys of the latest requests, where the bytes of the datagram do not tell what it is.
+    pub keys: LatestKeys,
     /// The user says that the port speaks the protocol, or asks how the datagram reads in that protocol.
     pub pinned: bool,
 }
@@ -174,7 +179,7 @@ impl Known {
             open: false,
             issued: None,
             awaited: 0,
-            key: None,
+            keys: [None; LATEST_KEYS],
             pinned: false,
         }
     }

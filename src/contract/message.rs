@@ -229,7 +229,7 @@ impl Form {
         Form { needs: Needs::Due, ..self }
     }
 
-    /// The same as awaited, but only if the latest request has its key.
+    /// The same as awaited, but only if one of the latest requests has its key.
     pub const fn asked(self) -> Form {
         Form { needs: Needs::Asked, ..self }
     }
@@ -295,7 +295,9 @@ impl Form {
             Needs::Known => known.is_some(),
             Needs::Awaited => known.is_some_and(|known| known.open),
             Needs::Due => known.is_some_and(|known| known.awaited >> message.step & 1 == 1),
-            Needs::Asked => known.is_some_and(|k| k.open && k.key.is_some() && k.key == message.key_in(p)),
+            Needs::Asked => known
+                .filter(|known| known.open)
+                .is_some_and(|known| message.key_in(p).is_some_and(|key| known.keys.contains(&Some(key)))),
         };
         if !enough || !(least..=most).contains(&wire_len) {
             return None;
@@ -611,7 +613,10 @@ mod tests {
         assert_eq!(among(form.awaited(), b"xy"), [None, None, Some(Level::Hint)]);
         let due = |awaited| form.due().fits(b"xy", 2, Some(Known { awaited, ..known(true) }), &M);
         assert_eq!([0b0100, 0b1011].map(due), [Some(Level::Hint), None]);
-        let asked = |key| form.asked().fits(b"xy", 2, Some(Known { key, ..known(true) }), &M);
+        let asked = |key| {
+            let keys = [Some(9), None, key, Some(8)];
+            form.asked().fits(b"xy", 2, Some(Known { keys, ..known(true) }), &M)
+        };
         assert_eq!([Some(2), Some(3), None].map(asked), [Some(Level::Hint), None, None]);
         assert_eq!(among(form, b"xyz"), [None; 3]);
         let six = Form::of(b"abcdef").known();

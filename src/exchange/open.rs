@@ -3,7 +3,9 @@
 use super::queue::{Request, State};
 use super::table::Table;
 use crate::classify::Waiting;
+use crate::contract::LatestKeys;
 use crate::conversation::Slot;
+use crate::net::Datagram;
 use crate::protocols::Id;
 
 impl Table {
@@ -37,22 +39,27 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.frame < frame && r.state == State::Open)
     }
 
-    /// A summary of the open requests of a conversation.
-    pub fn waiting(&self, slot: Slot) -> Waiting {
+    /// A summary of the open requests of a conversation, for a datagram that may answer one of them.
+    pub fn waiting(&self, slot: Slot, d: &Datagram<'_>) -> Waiting {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
         let declared = c.id.info().steps;
         let (mut open, mut steps, mut issued) = (false, 0, None);
-        for (_, r) in self.chain(slot) {
-            open |= matches!(r.state, State::Open | State::Answering);
-            if r.state != State::Open {
-                continue;
+        let (mut keys, mut hash) = (LatestKeys::default(), None);
+        for (at, (_, r)) in self.chain(slot).enumerate() {
+            keys.get_mut(at).into_iter().for_each(|key| *key = r.key());
+            let waits = r.state == State::Open
+                || r.state == State::Answered
+                    && r.answer_hash == *hash.get_or_insert_with(|| self.fingerprint(d));
+            open |= waits || r.state == State::Answering;
+            if waits {
+                steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
             }
-            steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
-            issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
+            if r.state == State::Open {
+                issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
+            }
         }
         let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        let key = self.chain(slot).next().and_then(|(_, r)| r.key());
-        Waiting { open, issued, steps, key }
+        Waiting { open, issued, steps, keys }
     }
 
     /// The oldest open exchange of a conversation.

@@ -164,11 +164,16 @@ impl<'v> Search<'v> {
     fn look_open(&mut self, seq: u64, r: &Request, sent: Time, (place, given_up): (u8, bool)) {
         self.open += 1;
         self.only_open = (seq, r.request_state);
+        // What may continue the answer to a later request does not answer one that was given up.
+        let passed_over = (self.step.open_ended || self.step.lines) && self.answered.is_some();
         // Older requests are examined later, and are preferred.
         let better = |kept: Option<(Rank, u64)>, rank| kept.is_none_or(|(kept, _)| rank <= kept);
         if r.key().is_some() && !self.is_keyless() {
             // Where the key is always the same, it proves no more than the order.
             let waits = !given_up && self.now.since(sent).is_none_or(|t| t <= self.window);
+            if passed_over && !waits {
+                return;
+            }
             let rank = (place, [false, self.step.reuses_keys && !waits, false]);
             let kept = if self.has_key_of(r) { &mut self.by_key } else { &mut self.by_other_key };
             if better(*kept, rank) {
@@ -182,8 +187,6 @@ impl<'v> Search<'v> {
         }
         // A complete request is preferred to a partial one.
         let rank = (place, [r.key().is_some(), false, r.is(PARTIAL)]);
-        // What may continue the answer to a later request does not answer one that was given up.
-        let passed_over = self.step.open_ended && self.answered.is_some();
         if !passed_over && better(self.any, rank) {
             self.any = Some((rank, seq));
         }

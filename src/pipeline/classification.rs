@@ -55,7 +55,7 @@ pub(super) fn classify_unrecognised(memory: &Memory, table: &mut Table, d: &Data
     let met = table.conversations.between(d.src, d.dst);
     let verdict = memory.classify_unrecognised(d, met, |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;
-        Some((slot, *table.conversations.get(slot)?, table.waiting(slot)))
+        Some((slot, *table.conversations.get(slot)?, table.waiting(slot, d)))
     });
     for id in protocols_of(met) {
         let slot = table.conversations.find(d.src, d.dst, id);

@@ -131,6 +131,7 @@ rules! {
         examples: [
             Example::of(&[ASK, S("'EYE2' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 00 00 00 08")]),
             Example::of(&[ASK, OK, Wait(1000), ASK, S("'EYQ1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01")]),
+            Example::of(&[ASK, OK, Wait(1000), ASK, S("'hello'")]),
         ],
     }
     /// It counts itself, so that 1 is the empty string. MTA casts a length of 256 to a byte: clients misread the rest.
@@ -234,6 +235,7 @@ const MARKS: [&[u8; 4]; 3] = [b"EYE1", b"EYE2", b"EYE3"];
 const REQUESTS: u8 = 4;
 const FULL_RESPONSE: u8 = 4;
 const LIGHT_RESPONSE: u8 = 5;
+const UNKNOWN: u8 = 8;
 const VERSION_STEP: u8 = 3;
 
 const fn letter(letter: &'static [u8]) -> [Form; 2] {
@@ -246,7 +248,7 @@ const FULL: [Form; 2] = letter(b"s");
 const BROWSER: [Form; 2] = letter(b"b");
 const OTHER_BROWSER: [Form; 2] = letter(b"r");
 
-static MESSAGES: [Message; 8] = [
+static MESSAGES: [Message; 9] = [
     Message::request("full_request", 0, &[FULL[0].level(Level::Low), FULL[1]]),
     Message::request("light_request", 1, &[BROWSER[0], BROWSER[1], OTHER_BROWSER[0], OTHER_BROWSER[1]]),
     Message::request("xfire_request", 2, &letter(b"x")),
@@ -255,6 +257,7 @@ static MESSAGES: [Message; 8] = [
     Message::response("light_response", 1, &mark(b"EYE2")),
     Message::response("xfire_response", 2, &mark(b"EYE3")),
     Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()]),
+    Message::named("unknown"),
 ];
 
 /// The fields after each mark.
@@ -324,14 +327,8 @@ impl Protocol for Ase {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[
-            (
-                Relation::Same,
-                &[&STR_001],
-                &[
-                    &HDR_001, &STR_002, &INF_001, &INF_002, &INF_003, &RUL_001, &PLR_001, &PLR_002, &PLR_003,
-                    &TXN_001, &TXN_003, &TXN_004,
-                ],
-            ),
+            // It ends the decoding, so what is found in the datagram stands before it.
+            (Relation::Same, &[&STR_001], &[&TXN_001, &TXN_003, &TXN_004]),
             (Relation::Request, &[&TXN_005], &[&TXN_002]),
             (Relation::Instead, &[&HDR_001], &[&TXN_002]),
         ],
@@ -348,7 +345,7 @@ impl Protocol for Ase {
     fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let answers = known.direction == Direction::S2c && known.open;
-            Self::INFO.stray(damaged(p).filter(|_| answers)?, p, known)
+            Self::INFO.stray(answers.then(|| damaged(p).unwrap_or(UNKNOWN))?, p, known)
         })
     }
 
@@ -356,6 +353,10 @@ impl Protocol for Ase {
         if cx.message < REQUESTS {
             c.words(&QUERY, text(1))?;
             return c.nothing(&IGNORED, &REQ_001);
+        }
+        if cx.message == UNKNOWN {
+            c.check_whole(&HDR_001, || cx.direction == Direction::C2s);
+            return c.ignored(&IGNORED);
         }
         let at = usize::from(cx.message.saturating_sub(REQUESTS));
         let (Some(expected), Some(layout)) = (MARKS.get(at), LAYOUTS.get(at)) else {

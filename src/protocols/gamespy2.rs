@@ -219,7 +219,7 @@ static MESSAGES: [Message; 3] = [
             Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
             Form::of(b"\x00").when(|p| is_table(p) || begins_with_key(p) && p.ends_with(&[0])).known(),
             Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
-            Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p)).awaited(),
+            Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
         ],
     )
     .keyed(ANSWERED_ID),
@@ -323,6 +323,13 @@ fn is_table(p: &[u8]) -> bool {
 /// Whether this is no answer of query 3, which begins with the number of a part.
 fn is_no_gamespy3(p: &[u8]) -> bool {
     !p.get(5..).is_some_and(|rest| rest.starts_with(b"splitnum\0"))
+}
+
+/// Whether a text of three letters or more ends with a zero, as keys and the names of fields do.
+fn has_word(p: &[u8]) -> bool {
+    let mut words = p.get(5..).unwrap_or_default().split(|b| *b == 0);
+    words.next_back();
+    words.any(|word| word.len() > 2)
 }
 
 // --- Decoding

@@ -34,7 +34,7 @@ const NONCE_AT: Span = Span { start: 11, end: 15 };
 const VERSION_LEN: usize = 12;
 /// The answer of a server to a wrong password, and how many of them count as guessing.
 const REFUSAL: &[u8] = b"Invalid RCON password.";
-const GUESSES: u8 = 3;
+const GUESSES: usize = 3;
 /// Maximum number of addresses with refused passwords that are remembered.
 const MAX_REFUSED: usize = 4096;
 
@@ -269,7 +269,10 @@ static MESSAGES: [Message; 15] = [
     Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header),
     Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header),
     Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header),
-    Message { forms: &[Form::of(SAMP).known()], ..Message::named("unknown") },
+    Message {
+        forms: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).known()],
+        ..Message::named("unknown")
+    },
 ];
 /// A form for known conversations. Elsewhere, length and header must tell the direction.
 const fn asks(opcode: &'static [u8]) -> Form {
@@ -283,20 +286,20 @@ const PAIRED: StepRules = StepRules {
     unasked: Some(&TXN_001),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
+    larger: Some((3, &SEC_001)),
     ..StepRules::new(&TXN_003)
 };
-const LISTED: StepRules = StepRules { larger: Some((3, &SEC_001)), ..PAIRED };
 /// A step whose key is the same in every request. Each answer belongs to one request.
 const QUERIED: StepInfo =
-    StepInfo { reuses_keys: true, keyless: true, ..StepInfo::keyed("query", 14, LISTED) };
+    StepInfo { reuses_keys: true, keyless: true, ..StepInfo::keyed("query", 14, PAIRED) };
 
 /// SA-MP's query.
 #[derive(Debug)]
 pub struct Samp;
 
 impl Protocol for Samp {
-    /// How often a server has refused passwords from an address.
-    type Memory = Limited<(Endpoint, Endpoint), u8, MAX_REFUSED>;
+    /// The frames in which a server first refused passwords from an address; 0 for those to come.
+    type Memory = Limited<(Endpoint, Endpoint), [u64; GUESSES], MAX_REFUSED>;
 
     const INFO: Info = Info {
         ports: &[7777, 8192],
@@ -405,9 +408,12 @@ impl Protocol for Samp {
             raised.add_at(&HDR_002, ADDRESS_AT);
         }
         if seen.probe.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
-            let times = refused.get_or_insert((seen.server, seen.client.host()), 0);
-            *times = times.saturating_add(1);
-            if *times == GUESSES {
+            let (pair, frame) = ((seen.server, seen.client.host()), seen.datagram.frame);
+            let frames = refused.get_or_insert(pair, [0; GUESSES]);
+            // An answer that comes before its request is judged a second time.
+            let to_come = frames.iter_mut().find(|known| [0, frame].contains(*known));
+            to_come.into_iter().for_each(|known| *known = frame);
+            if frames.last() == Some(&frame) {
                 raised.add(&SEC_003);
             }
         }

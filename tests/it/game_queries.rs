@@ -67,7 +67,7 @@ fn gamespy_3_takes_a_challenge_for_what_it_is_even_if_it_looks_like_a_selector()
 
 #[test]
 fn what_looks_only_vaguely_like_an_answer_is_one_where_a_request_is_open() {
-    let packets = ["00*20", "00 0102030405060708", "00 'game state'", "09 'abcdefgh'", "00 ffffffffff"];
+    let packets = ["00*20", "00 0102030405060708", "00 'game state' 00", "09 'abcdefgh'", "00 ffffffffff"];
     let shots = |asks: [&str; 2], open: &[&str]| {
         let begun = [c(0, asks[0]), s(MS, asks[1])].into_iter().chain(open.iter().map(|ask| c(S, ask)));
         begun.chain((1001..).zip(packets).map(|(at, packet)| s(at * MS, packet))).collect::<Vec<_>>()
@@ -95,12 +95,34 @@ fn a_copy_of_an_answer_is_known_by_its_bytes() {
         (BS, BR, "GS3-TXN-004"),
         (whole, &plain, "GS3-TXN-004"),
         (TABLES, TWO, "GS2-TXN-004"),
+        ("fefd00 'CORX' 00ff00", "00 'CORX' 000000", "GS2-TXN-004"),
         (KEYS, LIST, "GS2-TXN-004"),
     ];
     for (ask, answer, copy) in copied {
         let heard = hear(&[c(0, ask), s(MS, answer), s(2 * MS, answer)]);
         assert_eq!(heard.frame(4).rules(), [copy], "{answer}");
     }
+}
+
+#[test]
+fn an_answer_is_known_by_the_id_of_any_of_the_latest_requests() {
+    let ids = ["'AAAA'", "'BBBB'", "'CCCC'"];
+    let asks = ids.map(|id| c(S, &format!("fefd00 {id} 00ff00")));
+    let answers = ids.map(|id| s(S + MS, &format!("00 {id} 000000")));
+    let known = [c(0, KEYS), s(MS, LIST)];
+    let heard = hear(&[&known[..], &asks, &answers].concat());
+    assert_eq!(told(&heard)[5..], [const { ("query_response", vec![]) }; 3]);
+    assert_eq!(rules(&heard), ["GEN-007"]);
+}
+
+#[test]
+fn a_few_letters_are_no_answer_of_gamespy_2_with_another_id() {
+    let last = |packet: &str| {
+        let heard = hear(&[c(0, KEYS), s(MS, LIST), c(S, KEYS), s(S + MS, packet)]);
+        told(&heard).pop().expect("it was claimed")
+    };
+    assert_eq!(last("00 9a307665 767c4530"), ("unknown", vec![]));
+    assert_eq!(last(&LIST.replace("CORY", "XXXX")).1, ["GS2-TXN-001"]);
 }
 
 #[test]

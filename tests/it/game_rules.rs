@@ -1,6 +1,6 @@
 //! What the rules for the queries of games say in cases that their examples do not show.
 
-use crate::kit::play::{Collected, MS, S, START, c, foreign, hear, lines, s, shot};
+use crate::kit::play::{Collected, MS, S, START, Seen, c, foreign, hear, lines, s, shot};
 use qdissect::check::Finding;
 use qdissect::contract::Context;
 use qdissect::decode::{Heard, Value};
@@ -254,4 +254,65 @@ fn passwords_in_quotes_and_in_other_commands_are_hidden() {
         assert!(!leaks(&told(false)) && told(false).contains(shown), "{word}");
         assert_eq!(leaks(&told(true)), word.contains("hunter2"), "{word}");
     }
+}
+
+#[test]
+fn passwords_refused_are_counted_once_each_in_whatever_order_they_are_captured() {
+    const HEADER: &str = "'SAMP' c000020a 611e 'x'";
+    let command = c(MS, &format!("{HEADER} 0100 'p' 0300 'cmd'"));
+    let refused = |at| s(at, &format!("{HEADER} 1600 'Invalid RCON password.'"));
+    let heard = hear(&[refused(0), command, refused(2 * MS), refused(3 * MS)]);
+    let guessed = |p: &&Seen| p.rules().contains(&"SAMP-SEC-003");
+    let frames: Vec<_> = heard.packets.iter().filter(guessed).map(|p| p.frame).collect();
+    assert_eq!(frames, [5], "the first frame is the start of the capture");
+}
+
+#[test]
+fn every_answer_of_samp_may_be_too_long_and_every_dialect_cut() {
+    let long = "'SAMP' c000020a 611e 'x'";
+    let heard = talk(&[&format!("{long} 0100 'p' 0300 'cmd'"), &format!("{long} 4000 '{}'", "x".repeat(64))]);
+    assert!(heard.frame(3).rules().contains(&"SAMP-SEC-001"));
+    let info = "'MP04' 7f000001 611e 'i' 00*12 01 0000 3200 01000000 'A' 01000000 'g' 01000000 'l'";
+    let heard = talk(&["'VCMP' 7f000001 611e 'i'", info, "'VCMP' 7f000001 611e"]);
+    assert_eq!(rules(&heard), ["SAMP-HDR-002", "SAMP-HDR-001"]);
+}
+
+#[test]
+fn what_stands_before_an_empty_length_is_no_consequence_of_it() {
+    let answer = "'EYE1' 04 'mta' 05 'none' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 02 'a' 00";
+    let heard = talk(&["'s'", answer]);
+    let counts = heard.findings().filter(|f| f.counts()).map(|f| f.rule.id);
+    let counts: Vec<_> =
+        counts.filter(|rule| rule.starts_with("ASE-I") || rule.starts_with("ASE-ST")).collect();
+    assert_eq!(counts, ["ASE-INF-002", "ASE-STR-001"]);
+}
+
+#[test]
+fn whatever_comes_instead_of_an_answer_of_ase_is_told() {
+    const OK: &str = "'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01";
+    for packet in ["'hello'", "'EYE'", &OK.replace("EYE", "eye"), "00ff12"] {
+        let heard = talk(&["'s'", OK, "'s'", packet]);
+        let last = heard.frame(5);
+        assert_eq!((last.message, last.rules()), ("unknown", vec!["ASE-HDR-001"]), "{packet}");
+        let silence = heard.findings().find(|f| f.rule.id == "ASE-TXN-002").expect("nothing answers");
+        assert!(!silence.counts(), "{packet}");
+    }
+    // Where nothing is asked it is other traffic, and a version may come twice.
+    assert_eq!(talk(&["'s'", OK, "'z'", "'hello'"]).packets.len(), 2);
+    let twice = hear(&[c(0, "'s'"), s(MS, OK), c(S, "'v'"), s(S + MS, "'1.6'"), s(S + 2 * MS, "'1.6'")]);
+    assert_eq!(rules(&twice), ["ASE-TXN-004"]);
+}
+
+#[test]
+fn a_cut_answer_of_titanfall_has_no_text_that_is_not_utf_8() {
+    let ask = "ffffffff 4d 03 00*1194";
+    let answer = |name: &str| format!("ffffffff 4e 03 01 02 ffffffff 0e02 0100000000000000 {name}");
+    let told = |name: &str| rules(&talk(&[ask, &answer(name)]));
+    assert_eq!(told("'Andr' c3"), ["TTF-RSP-002"], "a letter of two bytes is cut");
+    assert_eq!(told("'Andr' c3 00 'w'"), ["TTF-STR-001", "TTF-RSP-002"]);
+    let whole = answer(
+        "'A' 00 'w' 00 's' 00 9790 'PC' 00 '0' 00 01000000 'd' 00 01 3c 'm' 00 02 0100 00 0807 0700 3200 ff 00*8",
+    );
+    let versionless = talk(&[ask, &whole, "ffffffff 4d", &whole]);
+    assert!(!rules(&versionless).contains(&"TTF-TXN-005"), "{:?}", rules(&versionless));
 }

@@ -213,6 +213,10 @@ fn lines_of_a_console_belong_to_the_last_command_however_many_and_also_twice() {
     };
     assert_eq!([2, 3, 5, 6].map(asked), [Some(1), Some(1), Some(4), Some(4)]);
     assert_eq!((totals.exchanges, totals.answered), (2, 2));
+    // Also where an earlier command was lost.
+    let lost = [command(0), command(S), line(S + MS, "one"), line(S + 2 * MS, "two"), clock(60 * S)];
+    let outcomes = outcomes(&lost);
+    assert_eq!(outcomes, [(1, None, Outcome::Unanswered), (2, Some(3), Outcome::Answered)]);
 }
 
 #[test]
