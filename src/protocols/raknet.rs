@@ -246,6 +246,8 @@ pub struct Raknet;
 impl Protocol for Raknet {
     type Memory = ();
 
+    const COLOURS: Option<Colours> = Some(Colours::Sections);
+
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let ping = || [&[1, 0, 0, 0, 0, 0, 0, 0, 1][..], MAGIC, &ask.random.to_be_bytes()].concat();
         (ask.answered == 0).then(ping)
