@@ -243,7 +243,7 @@ impl Table {
             let same_key = key.is_some() && r.key() == key;
             if r.step != v.probe.step || r.state != State::Open {
                 let answered = matches!(r.state, State::Answered | State::Answering);
-                others.reused |= r.step == v.probe.step && answered && same_key;
+                others.reused |= answered && same_key;
                 continue;
             }
             // A client does not continue a message after sending another one.

@@ -37,19 +37,26 @@ impl Numbered {
         numbered
     }
 
-    /// Adds a part; `false` where it contradicts those that came before.
+    /// Adds a part; `false` where it contradicts those that came before. If it says that it is the last, those beyond it
+    /// count no more.
     pub fn add(&mut self, part: Part, now: Time) -> bool {
         self.last = self.last.max(now);
         let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
         let total = part.total.or(self.total);
-        let highest = self.highest.max(part.number);
+        let most = total.map_or(u8::MAX, |total| total.saturating_sub(1));
         let (half, bit) = place(part.number);
-        if self.seen[half] & bit != 0 || other_total || total.is_some_and(|total| highest >= total) {
+        if self.seen[half] & bit != 0 || other_total || part.number > most {
             return false;
         }
         self.seen[half] |= bit;
-        (self.highest, self.total) = (highest, total);
-        true
+        let highest = self.highest.max(part.number);
+        if highest > most {
+            let (half, bit) = place(most);
+            self.seen[half] &= bit | (bit - 1);
+            self.seen[half + 1..].fill(0);
+        }
+        (self.highest, self.total) = (highest.min(most), total);
+        highest <= most
     }
 
     pub fn is_complete(&self) -> bool {

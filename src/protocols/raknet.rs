@@ -192,7 +192,13 @@ rules! {
     /// Then only order tells which ping a pong belongs to. Some clients always send the same.
     TXN_006 = "RAK-TXN-006" Note "time is used again after its answer" {
         cite: GAMEDIG,
-        examples: [Example::of(&[ASK, OK, Wait(1000), ASK])],
+        examples: [
+            Example::of(&[ASK, OK, Wait(1000), ASK]),
+            // The two kinds of ping have the same pong.
+            Example::of(&[
+                ASK, OK, Wait(1000), C("02 0000000000000001 00ffff00fefefefefdfdfdfd12345678 0000000000000002"),
+            ]),
+        ],
     }
     /// 33 bytes with a forged source address bring a victim that much more: nothing proves the client's address.
     SEC_001 = "RAK-SEC-001" Note "pong is more than three times its ping" {
@@ -245,6 +251,8 @@ pub struct Raknet;
 
 impl Protocol for Raknet {
     type Memory = ();
+
+    const COLOURS: Option<Colours> = Some(Colours::Sections);
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let ping = || [&[1, 0, 0, 0, 0, 0, 0, 0, 1][..], MAGIC, &ask.random.to_be_bytes()].concat();

@@ -338,6 +338,8 @@ fn rules_and_players_of_unreal_2_are_two_messages() {
 fn what_servers_state_has_no_colours_and_the_numbers_that_rust_tags() {
     let quake = status(r"'\sv_hostname\^1Lab ^x0f8One\clients\1\sv_maxclients\8' 0a");
     let minecraft = FR.replace("'Lab'", "a7 '6Lab ' a7 'r' 'One'");
+    let bedrock = |name: &str| format!("1c {:032x} 00ffff00fefefefefdfdfdfd12345678 {name}", 1);
+    let bedrock = bedrock("001d 'MCPE;' c2a7 '6Lab ' c2a7 'r' 'One;1;1;1;8;;w'");
     let info = |folder: &str, tags: &str| {
         let head = format!("ffffffff 49 11 'Lab One' 00 'b' 00 '{folder}' 00 'd' 00");
         format!("{head} 0000 56 3f 00 'dl' 00 01 '1' 00 20 '{tags}' 00")
@@ -345,6 +347,7 @@ fn what_servers_state_has_no_colours_and_the_numbers_that_rust_tags() {
     for (id, message, answer, counts) in [
         (Id::Quake3, "status_response", quake, [1, 8]),
         (Id::Gamespy3, "full_stat_response", minecraft, [1, 8]),
+        (Id::Raknet, "unconnected_pong", bedrock, [1, 8]),
         (Id::A2s, "info_response", info("rust", "mp575,cp547,v2336"), [547, 575]),
         (Id::A2s, "info_response", info("rust", "cp547,v2336"), [86, 63]),
         (Id::A2s, "info_response", info("valve", "mp575,cp547"), [86, 63]),

@@ -180,6 +180,23 @@ fn a_part_that_contradicts_another_is_said() {
 }
 
 #[test]
+fn of_an_answer_that_is_complete_but_for_a_part_beyond_the_last_nothing_is_missed() {
+    let [first, beyond, last] = ["00 01 'a_' 00", "02 01 'a_' 00", "81 01 'a_' 00 00 'b' 00 00 00"];
+    for (parts, wrong) in [([first, beyond, last], 6), ([beyond, last, first], 5), ([first, last, beyond], 6)]
+    {
+        let (heard, _) = play(&in_parts(&parts));
+        let told: Vec<_> = [4, 5, 6].map(|frame| heard.frame(frame).rules()).concat();
+        assert_eq!(
+            (told, heard.frame(wrong).rules()),
+            (vec!["GS3-SPL-003"], vec!["GS3-SPL-003"]),
+            "{parts:?}"
+        );
+        let (_, findings) = heard.exchanges.iter().find(|(e, _)| e.request_frame == 3).expect("it is told");
+        assert_eq!(findings.iter().map(|f| f.rule.id).collect::<Vec<_>>(), [""; 0], "{parts:?}");
+    }
+}
+
+#[test]
 fn an_answer_with_the_key_of_its_handshake_belongs_to_the_only_request() {
     let shots = [
         c(0, "fefd09 01020304"),

@@ -144,7 +144,10 @@ rules! {
     /// npm gamedig appends four zeros; every server ignores them.
     REQ_001 = "GS3-REQ-001" Note "bytes follow the challenge request" {
         cite: gamedig("protocols/gamespy3.js"),
-        examples: [Example::of(&[C("fefd09 01020304 00000000"), HR, FS, FROK])],
+        examples: [
+            Example::of(&[C("fefd09 01020304 00000000"), HR, FS, FROK]),
+            Example::of(&[C("fefd09 01020304 00"), HR, FS, FROK]),
+        ],
     }
     /// It is a challenge, a selector of keys, or both: 4, 7 or 8 bytes. BungeeCord and Velocity refuse others, the SDK drops what
     /// ends inside the selector.
@@ -332,7 +335,7 @@ static MESSAGES: [Message; 7] = [
         &[
             ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
             ASKS_CHALLENGE.long(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
-            ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).known(),
+            ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).level(Level::Low),
         ],
     )
     .keyed(ASKED_ID),
