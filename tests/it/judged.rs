@@ -165,6 +165,25 @@ fn what_is_read_as_text_has_one_value_whatever_its_mark() {
 }
 
 #[test]
+fn where_the_capture_ends_no_datagram_does() {
+    for (last, rule) in [("17", "GQP-CHR-004"), ("23", "")] {
+        let reply = format!("3130 6563686f 1e 11 61 {last} 62 04");
+        let whole = rules(&[ID, IDR, ECHO, &reply]);
+        assert_eq!(whole.contains(&rule), !rule.is_empty(), "{last}");
+        let seen = cut(&[ID, IDR, ECHO, &reply], 10);
+        assert!(seen.rules().iter().all(|rule| !rule.starts_with("GQP-FRM")), "{last}: {:?}", seen.rules());
+    }
+}
+
+#[test]
+fn an_rs_behind_a_us_in_its_place_is_not_the_second_one() {
+    let asked = |arguments: &str| rules(&[ID, IDR, &format!("6563686f {arguments} 04")]);
+    assert_eq!(asked("1f 61 1e 62"), ["GQP-REQ-002"]);
+    assert_eq!(asked("1f 61 1e 62 1e 63"), ["GQP-REQ-002", "GQP-REQ-003"]);
+    assert_eq!(asked("1e 61 1f 62 1e 63"), ["GQP-REQ-003"]);
+}
+
+#[test]
 fn a_blank_stands_behind_a_status_only_where_there_is_one() {
     assert_eq!(rules(&[ID, IDR, ECHO, "3130 20 6563686f 1e 06 04"])[..1], ["GQP-RSP-007"]);
     assert_eq!(rules(&[ID, IDR, ECHO, "20 6563686f 1e 06 04"]), ["GQP-RSP-001"]);

@@ -64,6 +64,17 @@ fn the_parts_of_a_request_are_one_exchange() {
 }
 
 #[test]
+fn the_first_part_may_be_short_whatever_ends_it() {
+    for (first, rest) in
+        [("69", "64656e74696679 04"), ("69 17", "64656e74696679 04"), ("69 23", "64656e74696679 04")]
+    {
+        let heard = hear(&[c(0, ID), s(5, IDR), c(300, first), c(310, rest), s(320, IDR)]);
+        assert_eq!(messages(&heard)[2..], [(3, "fragment"), (4, "request"), (5, "response")], "{first}");
+        assert!(heard.frame(5).rules().is_empty(), "{first}: what was cut is not compared");
+    }
+}
+
+#[test]
 fn a_command_that_is_cut_in_two_goes_on_with_its_message() {
     let reply = "3130 6563686f 1e 11 61 1d 3230 6964656e74696679 1e 06 04";
     let parts = ["6563686f 1e 61 1d", "6964656e7469", "6679 04"];

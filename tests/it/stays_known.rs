@@ -81,6 +81,17 @@ fn a_slow_answer_promotes_its_request_too() {
     assert!(heard.packets.iter().all(|p| p.level == Level::Medium));
 }
 
+/// SQP: a token of 0 makes the challenge response equal to its request.
+#[test]
+fn zeros_answer_a_challenge_of_another_client_of_a_known_server() {
+    let at = |ms: i64| START + ms * MS;
+    let zeros = [shot(at(100), CLIENTS[1], END, &hex(H1)), shot(at(101), END, CLIENTS[1], &hex(H1))];
+    let pair = [(6, "challenge_request", vec![]), (7, "challenge_response", vec!["SQP-RSP-002"])];
+    assert_eq!(told(&[&sqp()[..], &zeros].concat())[4..], pair);
+    // Nobody asked.
+    assert_eq!(told(&[&sqp()[..], &zeros[1..]].concat()).len(), 4);
+}
+
 #[test]
 fn a_request_that_waited_on_and_had_to_leave_is_counted_when_it_is_answered() {
     let end = |n: u32| ([10, 0, (n >> 8) as u8, n as u8], 9);

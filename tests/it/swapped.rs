@@ -321,6 +321,24 @@ fn a_copy_of_a_part_of_an_answer_is_one_too() {
     assert_eq!(remarks(&shots), [(5, part.clone()), (6, part), copy]);
 }
 
+/// SQP: parts are told apart by their number, whichever comes first, and whether or not one is the whole answer.
+#[test]
+fn two_parts_with_one_number_are_two_answers() {
+    let with = |numbers: &str, text: &str| {
+        OK.replacen("00 00 0012", &format!("{numbers} 0012"), 1).replace("0163", text)
+    };
+    let told = |answers: &[(&str, &str)]| {
+        let answers = answers.iter().zip(3..).map(|((numbers, text), ms)| s(ms * MS, &with(numbers, text)));
+        let shots: Vec<_> = [c(0, H1), s(MS, H2), c(2 * MS, QI)].into_iter().chain(answers).collect();
+        let second = |(frame, rules): (u64, Vec<&str>)| rules.contains(&"SQP-TXN-014").then_some(frame);
+        remarks(&shots).into_iter().filter_map(second).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&[("00 01", "0163"), ("00 01", "0164"), ("01 01", "0165")]), [6]);
+    assert_eq!(told(&[("01 01", "0163"), ("00 01", "0164"), ("01 01", "0165")]), [7]);
+    assert_eq!(told(&[("00 00", "0163"), ("00 01", "0164")]), [6]);
+    assert!(told(&[("00 00", "0163"), ("01 01", "0164")]).is_empty());
+}
+
 #[test]
 fn another_token_than_the_one_issued_last_is_one_however_long_after_it() {
     let used = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];

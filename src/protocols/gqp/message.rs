@@ -117,7 +117,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
 
 /// Reads the list of arguments; returns their number.
 fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<u16, Fault> {
-    let mut count = 0u16;
+    let (mut count, mut begun) = (0u16, false);
     c.list(
         &ARGS,
         |c, _| matches!(c.rest().first(), Some(&(RS | US))),
@@ -125,7 +125,9 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<
             let by = c.rest().first().copied();
             string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
             c.check(&REQ_002, || count > 0 || by == Some(RS) || around.continues);
-            c.check(&REQ_003, || count == 0 || by == Some(US) || around.continues);
+            // After a US in place of RS, the first RS is not the second one.
+            c.check(&REQ_003, || by == Some(US) || !begun || around.continues);
+            begun |= by == Some(RS);
             count = count.saturating_add(1);
             Ok(())
         },
@@ -552,8 +554,8 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
 
 /// Reads the end of the message, or of a part of it.
 fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) -> Result<(), Fault> {
-    if c.is_cut() && c.rest().is_empty() {
-        return Err(c.short(&FRM_001)); // GEN-001 is reported instead
+    if c.is_cut() && matches!(c.rest(), [] | [ETB]) {
+        return Err(c.short(&FRM_001)); // GEN-001 is reported instead, and the datagram ends elsewhere
     }
     let block = c.rest() == [ETB];
     if block {

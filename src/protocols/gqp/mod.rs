@@ -298,7 +298,8 @@ fn is_text(p: &[u8], known: Known) -> bool {
     if is_other_query(p) {
         return false;
     }
-    let plain = p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | GS..=US)).count();
+    let plain =
+        p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | ETB | GS..=US)).count();
     let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
     // An expected answer may be more damaged than other datagrams.
     let expected = known.open && known.direction == Direction::S2c;

@@ -4,8 +4,8 @@
 //! {'players':['Ann','Bob'],'experience':'Stalker','pvp':'True'}
 //! ```
 //!
-//! The server escapes nothing, so between single quotes a backslash is a backslash. Text between double quotes is read as JSON,
-//! but its escapes are shown as they were sent, because values are borrowed.
+//! The server escapes nothing, so between single quotes a backslash is a backslash here, whatever its clients make of it.
+//! Text between double quotes is read as JSON, but its escapes are shown as they were sent, because values are borrowed.
 //!
 //! Also contains the datagrams that all examples share.
 
@@ -99,15 +99,21 @@ rules! {
         strict: Warning,
         examples: [Example::of(&[RQ, OK])],
     }
-    /// Neither as JSON nor with single quotes: it is cut, or a name broke it, for nothing is escaped.
-    JSN_002 = "SKY-JSN-002" Error "configuration cannot be read" {
+    /// It is cut, or a name broke it, for the server escapes nothing: one with a control character, or with a backslash
+    /// that begins no escape.
+    JSN_002 = "SKY-JSN-002" Error "configuration is not JSON, not even with double quotes" {
         cite: wiki("Reply format"),
         examples: [
             Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 02000000 7b00")]),
+            // A player whose name is a backslash.
+            Example::of(&[RQ, S("93000000 02000000 4100 03000000 302e31 01000000 0a000000 6c000000 7b002700\
+               70006c006100790065007200730027003a005b0027005c0027005d002c00270065007800700065007200690065006e00\
+               6300650027003a002700500069006c006700720069006d0027002c00270070007600700027003a002700460061006c00\
+               7300650027007d00")]),
         ],
     }
-    /// Every known server sends the three of them.
-    JSN_003 = "SKY-JSN-003" Warning "configuration lacks players, experience or pvp" {
+    /// Every known server sends the three of them: a list, and two strings.
+    JSN_003 = "SKY-JSN-003" Warning "players, experience or pvp is missing or of another type" {
         cite: server("GetStatusJson"),
         examples: [
             Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 32000000 7b002700\
@@ -163,6 +169,8 @@ rules! {
     }
 }
 
+/// What may follow a backslash in JSON.
+const ESCAPES: [u8; 9] = *b"\"\\/bfnrtu";
 /// Maximum nesting depth.
 const MAX_DEPTH: u8 = 8;
 
@@ -179,6 +187,8 @@ pub(super) struct Config<'a> {
     strict: bool,
     /// Whether a string in it stands between single quotes.
     single: bool,
+    /// Whether a string in it would not be valid JSON between double quotes either.
+    broken: bool,
     /// Length of the string in bytes.
     length: u16,
 }
@@ -231,7 +241,7 @@ impl<'a> Config<'a> {
         if !half.is_empty() {
             return None;
         }
-        let mut reader = Reader { text, units, at: 0, strict: true, single: false };
+        let mut reader = Reader { text, units, at: 0, strict: true, single: false, broken: false };
         let mut config = Config::default();
         reader.blanks();
         reader.object(0, |key, value| {
@@ -244,7 +254,8 @@ impl<'a> Config<'a> {
             }
         })?;
         reader.blanks();
-        (config.strict, config.single) = (reader.strict, reader.single);
+        config.strict = reader.strict && !reader.broken;
+        (config.single, config.broken) = (reader.single, reader.broken);
         config.length = text.len() as u16;
         (reader.at == units.len()).then_some(config)
     }
@@ -258,6 +269,7 @@ impl<'a> Config<'a> {
             at: 0,
             strict: true,
             single: false,
+            broken: false,
         };
         Some(Players { reader, base: inside.at })
     }
@@ -288,6 +300,7 @@ struct Reader<'a> {
     at: usize,
     strict: bool,
     single: bool,
+    broken: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -354,9 +367,14 @@ impl<'a> Reader<'a> {
             if c == quote {
                 return Some(self.slice(from, self.at.saturating_sub(1)));
             }
-            self.strict &= c >= 0x20;
-            if c == u16::from(b'\\') && !single {
-                self.skip();
+            self.broken |= c < 0x20;
+            if c == u16::from(b'\\') {
+                let escape = self.peek().is_some_and(|c| ESCAPES.map(u16::from).contains(&c));
+                self.broken |= !escape;
+                // The quote behind a backslash that a name ends with is the end of the name.
+                if escape || !single {
+                    self.skip();
+                }
             }
         }
     }
@@ -430,10 +448,10 @@ static EXPERIENCES: [&str; 5] = ["Pilgrim", "Voyageur", "Stalker", "Interloper",
 /// Reads the configuration string that was just decoded, checks it and reports its content.
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], players: i32) {
     let config = Config::read(text);
-    c.check(&JSN_002, || config.is_some());
+    c.check(&JSN_002, || config.is_some_and(|config| !config.broken));
     let Some(config) = config else { return };
     c.facts.game = config.experience.map(|e| Shown::Utf16(e.text));
-    c.check(&JSN_001, || !config.single);
+    c.check(&JSN_001, || !config.single || config.broken);
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
@@ -514,6 +532,17 @@ mod tests {
         );
         assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
         assert!(read("{}").unwrap().0);
+    }
+
+    #[test]
+    fn names_that_break_it_for_json_are_read_all_the_same() {
+        let broken = |text: &str| Config::read(&utf16(text)).unwrap().broken;
+        for text in ["{'a':'\\'}", "{'a':'\\o/'}", "{'a':'b\tc'}", "{\"a\":\"\\x\"}", "{\"a\":\"b\tc\"}"] {
+            assert!(broken(text), "{text:?}");
+        }
+        for text in ["{'a':'\\\\'}", "{'a':'\\n','b':'\"'}", "{\"a\":\"\\\"\\u0041\"}", "{'a':\t'b'}"] {
+            assert!(!broken(text), "{text:?}");
+        }
     }
 
     #[test]

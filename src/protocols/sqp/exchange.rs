@@ -66,8 +66,11 @@ pub(super) const QUERY: u8 = 1;
 
 /// Maximum number of tokens remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_TOKENS: usize = 131_072;
-/// Maximum number of suspect queries remembered until their answers come, with 64 MiB; the oldest goes first.
+/// Maximum number of suspect queries remembered until their answers come, and of parts of split answers, with 64 MiB; the
+/// oldest goes first.
 const MAX_SUSPECT: usize = 4_096;
+/// In place of the number of a part, all of which are below it: the first answer to the query was a part.
+const SPLIT: u32 = 256;
 /// An answer takes less than this to pass an address translation, in nanoseconds; a capture of both sides shows it twice.
 const TRANSLATED: i64 = 1_000_000;
 /// How many of the latest tokens may have been issued in that time.
@@ -159,10 +162,20 @@ rules! {
         side: Path,
         examples: [Example::of(&[H1, H2, QI, OK, OK])],
     }
-    /// Somebody spoofs the server, or a proxy answers too. Clients take the first one.
+    /// Somebody spoofs the server, or a proxy answers too. Clients take the first one. Parts of a split answer
+    /// are different answers only if they have the same number.
     TXN_014 = "SQP-TXN-014" Error "second, different answer to one query" {
         cite: unity("Query packets"),
-        examples: [Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")])],
+        examples: [
+            Example::of(&[H1, H2, QI, OK, S("01 80902348 0001 00 00 0012 0000000e 0007000801410162016301641e61")]),
+            Example::of(&[
+                H1,
+                H2,
+                QI,
+                S("01 80902348 0001 00 01 0012 0000000e 0001000801410162016301641e61"),
+                S("01 80902348 0001 00 01 0012 0000000e 0007000801410162016301641e61"),
+            ]),
+        ],
     }
     /// The number is to be random. A value that comes twice in one capture hints at a weak generator; among n
     /// random ones that happens n²/2³³ times by chance, which is once among 93,000. If two clients get it within
@@ -225,6 +238,8 @@ pub struct Memory {
     suspect: Bounded<u64, ()>,
     /// Tokens that clients used, and that were issued where the capture may not show it.
     trusted: Bounded<u64, ()>,
+    /// The parts of split answers that came: exchange and number, or [`SPLIT`].
+    parts: Bounded<(u64, u32), ()>,
     /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
     recent: [(u64, Time); RECENT],
     next: usize,
@@ -238,6 +253,7 @@ impl From<Budget> for Memory {
             issued: Bounded::new(budget.of(MAX_TOKENS)),
             suspect: Bounded::new(budget.of(MAX_SUSPECT)),
             trusted: Bounded::new(budget.of(MAX_TOKENS)),
+            parts: Bounded::new(budget.of(MAX_SUSPECT)),
             recent: [(0, Time::UNKNOWN); RECENT],
             next: 0,
             searches: 0,
@@ -251,7 +267,8 @@ impl Forgets for Memory {
     fn forgotten(&self) -> u64 {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         let doubtful = self.suspect.forgotten().saturating_add(self.trusted.forgotten());
-        self.issued.forgotten().saturating_add(doubtful).saturating_add(unsearched)
+        let forgotten = self.issued.forgotten().saturating_add(self.parts.forgotten());
+        forgotten.saturating_add(doubtful).saturating_add(unsearched)
     }
 }
 
@@ -270,6 +287,18 @@ impl Memory {
             other == key && now.since(time).is_some_and(|t| t.abs() <= TRANSLATED)
         };
         self.recent.iter().any(same)
+    }
+    /// Whether an answer has the packet number of an earlier one to its query: parts with different numbers are no second
+    /// answer.
+    #[cold]
+    fn has_part(&mut self, answer: &Answer, packets: u32) -> bool {
+        let (exchange, number) = (answer.exchange, packets >> 8);
+        // A first answer that is whole is not kept here; its number is 0.
+        let whole_before = answer.second && self.parts.get(&(exchange, SPLIT)).is_none();
+        if !whole_before {
+            self.parts.insert((exchange, SPLIT), ());
+        }
+        self.parts.insert((exchange, number), ()).is_some() || number == 0 && whole_before
     }
     fn trusts(&self, key: u64, client: u64) -> bool {
         self.trusted.get(&hash_one(&self.hasher, (key, client))).is_some()
@@ -313,10 +342,8 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     }
 }
 
-fn answered_query(memory: &Memory, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-    // The parts of a split answer differ, and are no second answer.
-    let split = seen.probe.request_state != 0;
-    if answer.second && !split {
+fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
+    if (answer.second || seen.probe.request_state != 0) && memory.has_part(answer, seen.probe.request_state) {
         raised.add(&TXN_014);
     }
     if !memory.suspect.is_empty() && memory.suspect.get(&answer.exchange).is_some() {

@@ -134,7 +134,7 @@ impl Protocol for Sqp {
         if known.level <= Level::Low {
             return if server { answers_candidate(p, wire_len, known) } else { repeats(p, wire_len, known) };
         }
-        if !known.conversation && !damaged(p, wire_len, server) || is_other_query(p) {
+        if !known.conversation && !damaged(p, wire_len, known) || is_other_query(p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
@@ -295,13 +295,14 @@ fn stray(level: Level) -> Probe {
 
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a damaged packet of this
 /// protocol rather than like something else.
-fn damaged(p: &[u8], wire_len: usize, server: bool) -> bool {
+fn damaged(p: &[u8], wire_len: usize, known: Known) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
+    let short = wire_len <= LONGEST_REQUEST;
     // Zeros from a server that was not asked are no answer: it queries another server, or keeps a path open.
-    let zeros = is_zeros(p, wire_len);
-    match server {
-        false => ours && wire_len <= LONGEST_REQUEST,
-        true => ours && !zeros && (wire_len <= LONGEST_REQUEST || is_like_answer(p, wire_len)),
+    let unasked = !known.open && is_zeros(p, wire_len);
+    match known.direction {
+        Direction::C2s => ours && short,
+        Direction::S2c => ours && !unasked && (short || is_like_answer(p, wire_len)),
     }
 }
 
