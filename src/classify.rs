@@ -402,18 +402,20 @@ impl Memory {
         &self,
         d: &Datagram<'_>,
         met: u32,
-        conversation: impl Fn(Id) -> Option<(Slot, Conversation, Waiting)>,
+        conversation: impl Fn(Id) -> Option<(Slot, Conversation)>,
+        waiting: impl Fn(Slot) -> Waiting,
     ) -> Option<Verdict> {
         let read = |id: Id, known: Known| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let (mut stray, mut foreign) = (None, 0);
         for id in protocols_of(met).filter(|&id| may_speak(id)) {
-            let Some((slot, c, Waiting { open, issued, steps, keys })) = conversation(id) else { continue };
+            let Some((slot, c)) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
                 foreign |= 1 << id as u32;
                 continue;
             }
+            let Waiting { open, issued, steps, keys } = waiting(slot);
             let way = c.direction(d.src);
             let reads = |direction| {
                 let known = self.known_in(d, direction, &c, open);
@@ -454,7 +456,7 @@ impl Memory {
         let by_server = pinned.is_none();
         let [_, server] = direction.order([d.src, d.dst]);
         let server_index = self.servers.find(server, id).filter(|_| by_server).unwrap_or(NONE);
-        let slot = conversation(id).map(|(slot, ..)| slot);
+        let slot = conversation(id).map(|(slot, _)| slot);
         Some(Verdict {
             direction,
             decided: true,

@@ -53,10 +53,11 @@ fn others(memory: &Memory, table: &mut Table, d: &Datagram<'_>, id: Id) -> Optio
 #[inline(never)]
 pub(super) fn classify_unrecognised(memory: &Memory, table: &mut Table, d: &Datagram<'_>) -> Option<Verdict> {
     let met = table.conversations.between(d.src, d.dst);
-    let verdict = memory.classify_unrecognised(d, met, |id| {
+    let conversation = |id| {
         let slot = table.conversations.find(d.src, d.dst, id)?;
-        Some((slot, *table.conversations.get(slot)?, table.waiting(slot, d)))
-    });
+        Some((slot, *table.conversations.get(slot)?))
+    };
+    let verdict = memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
     for id in protocols_of(met) {
         let slot = table.conversations.find(d.src, d.dst, id);
         if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
