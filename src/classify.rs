@@ -5,7 +5,7 @@
 //! learnt: which endpoints are servers of which protocol, and what the user pinned. What is known of a conversation
 //! is passed in, see [`crate::conversation`].
 
-use crate::contract::{Budget, LONG, LatestKeys, Lengths};
+use crate::contract::{Budget, LONG, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
 use crate::packed::ones;
@@ -173,6 +173,9 @@ impl Verdict {
     }
 }
 
+/// How many of the latest requests a damaged answer may belong to.
+const LATEST: usize = 4;
+
 /// The open requests of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Waiting {
@@ -183,8 +186,8 @@ pub struct Waiting {
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each.
     pub steps: u32,
-    /// See [`Known::keys`].
-    pub keys: LatestKeys,
+    /// Keys of the latest requests, open or not.
+    pub keys: [Option<u64>; LATEST],
 }
 
 /// What was learnt from the capture so far, and the user's choice.
@@ -237,7 +240,13 @@ impl Memory {
 
     /// What is known of a datagram that travels in that direction in its conversation; `open` says whether a request
     /// is open.
-    pub fn known_in(&self, d: &Datagram<'_>, direction: Direction, c: &Conversation, open: bool) -> Known {
+    pub fn known_in(
+        &self,
+        d: &Datagram<'_>,
+        direction: Direction,
+        c: &Conversation,
+        open: bool,
+    ) -> Known<'static> {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == c.id);
         Known { open, pinned, conversation: pinned || !c.unproven(), ..Known::of(direction, c.level) }
     }
@@ -419,7 +428,7 @@ impl Memory {
             let way = c.direction(d.src);
             let reads = |direction| {
                 let known = self.known_in(d, direction, &c, open);
-                Some((direction, read(id, Known { issued, awaited: steps, keys, ..known })?))
+                Some((direction, read(id, Known { issued, awaited: steps, keys: &keys, ..known })?))
             };
             // The datagram that looked like a request may have been an answer: then this one is the request.
             let asks = !c.decided() && c.doubtful() && way == Direction::S2c;
@@ -477,7 +486,7 @@ fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
 }
 
 /// What is known of a datagram to or from a server, or to or from a port that the user pinned.
-fn known_at(direction: Direction, pinned: bool) -> Known {
+fn known_at(direction: Direction, pinned: bool) -> Known<'static> {
     Known { conversation: pinned, pinned, ..Known::of(direction, Level::Medium) }
 }
 
@@ -497,7 +506,7 @@ fn agrees(v: &mut Verdict, direction: Direction) -> bool {
 /// Reads a datagram again with what is known; `false` where it does not belong to its protocol.
 #[cold]
 #[inline(never)]
-fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known) -> bool {
+fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known<'_>) -> bool {
     let read = v.id.probe_known(d.payload, d.wire_len(), known);
     v.probe = read.unwrap_or(v.probe);
     read.is_some()

@@ -143,14 +143,9 @@ pub struct Part {
     pub makes: Option<u8>,
 }
 
-/// How many of the latest requests a damaged answer may belong to.
-const LATEST_KEYS: usize = 4;
-/// Keys of the latest requests of a conversation, open or not.
-pub type LatestKeys = [Option<u64>; LATEST_KEYS];
-
 /// What is known of a conversation when a datagram is read again with that knowledge.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct Known<'k> {
     /// Which way the datagram travels.
     pub direction: Direction,
     /// Confidence of the conversation, or of the server.
@@ -164,14 +159,14 @@ pub struct Known {
     /// Steps with an open request, one bit each, where the bytes of the datagram do not tell what it is.
     pub awaited: u32,
     /// Keys of the latest requests, where the bytes of the datagram do not tell what it is.
-    pub keys: LatestKeys,
+    pub keys: &'k [Option<u64>],
     /// The user says that the port speaks the protocol, or asks how the datagram reads in that protocol.
     pub pinned: bool,
 }
 
-impl Known {
+impl Known<'_> {
     /// Only that the two ends have exchanged datagrams before, with that confidence.
-    pub const fn of(direction: Direction, level: Level) -> Known {
+    pub const fn of(direction: Direction, level: Level) -> Known<'static> {
         Known {
             direction,
             level,
@@ -179,7 +174,7 @@ impl Known {
             open: false,
             issued: None,
             awaited: 0,
-            keys: [None; LATEST_KEYS],
+            keys: &[],
             pinned: false,
         }
     }

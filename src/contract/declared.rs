@@ -352,7 +352,7 @@ pub trait Protocol {
 
     /// Reads a datagram again when its conversation or server is known; `None` if it does not belong to the
     /// protocol. By default by the forms of its messages.
-    fn probe_known(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(payload, wire_len, known)
     }
 

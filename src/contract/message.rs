@@ -288,7 +288,7 @@ impl Form {
 
     /// The confidence that the payload has this form of that message; `None` where it has not.
     #[inline(always)]
-    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known>, message: &Message) -> Option<Level> {
+    fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known<'_>>, message: &Message) -> Option<Level> {
         let (least, most) = self.length;
         let enough = match self.needs {
             Needs::Nothing => true,
@@ -413,7 +413,7 @@ impl Info {
 
     /// The stray probe of a payload that looks like this message; `None` unless the conversation or server has
     /// medium confidence at least.
-    pub fn stray(&self, message: u8, payload: &[u8], known: Known) -> Option<Probe> {
+    pub fn stray(&self, message: u8, payload: &[u8], known: Known<'_>) -> Option<Probe> {
         if known.level < Level::Medium {
             return None;
         }
@@ -428,7 +428,7 @@ impl Info {
 
     /// The surest of these messages (one bit each), in a tie the first. Where something is known, only messages of
     /// that direction count.
-    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known>, bits: u32) -> Option<Probe> {
+    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known<'_>>, bits: u32) -> Option<Probe> {
         let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
         'messages: while let at = left.trailing_zeros() as usize
             && let Some(message) = self.messages.get(at)
@@ -485,7 +485,11 @@ pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Optio
 
 /// Recognises a payload in a known conversation or with a known server: a message of that direction, or a stray
 /// one.
-pub fn recognise_known<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+pub fn recognise_known<P: Protocol + ?Sized>(
+    payload: &[u8],
+    wire_len: usize,
+    known: Known<'_>,
+) -> Option<Probe> {
     let info = const { &P::INFO };
     if let Some(g) = info.surest(payload, wire_len, Some(known), possible(&P::BEGINS[1], payload)) {
         return Some(Probe { level: g.level.max(known.level.min(Level::Medium)), ..g });
@@ -615,7 +619,7 @@ mod tests {
         assert_eq!([0b0100, 0b1011].map(due), [Some(Level::Hint), None]);
         let asked = |key| {
             let keys = [Some(9), None, key, Some(8)];
-            form.asked().fits(b"xy", 2, Some(Known { keys, ..known(true) }), &M)
+            form.asked().fits(b"xy", 2, Some(Known { keys: &keys, ..known(true) }), &M)
         };
         assert_eq!([Some(2), Some(3), None].map(asked), [Some(Level::Hint), None, None]);
         assert_eq!(among(form, b"xyz"), [None; 3]);

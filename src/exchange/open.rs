@@ -3,7 +3,6 @@
 use super::queue::{Request, State};
 use super::table::Table;
 use crate::classify::Waiting;
-use crate::contract::LatestKeys;
 use crate::conversation::Slot;
 use crate::net::Datagram;
 use crate::protocols::Id;
@@ -44,7 +43,7 @@ impl Table {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
         let declared = c.id.info().steps;
         let (mut open, mut steps, mut issued) = (false, 0, None);
-        let (mut keys, mut hash) = (LatestKeys::default(), None);
+        let (mut keys, mut hash) = (Waiting::default().keys, None);
         for (at, (_, r)) in self.chain(slot).enumerate() {
             keys.get_mut(at).into_iter().for_each(|key| *key = r.key());
             let waits = r.state == State::Open

@@ -342,7 +342,7 @@ impl Protocol for Ase {
         letters.get(ask.answered).map(|letter| vec![*letter])
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let answers = known.direction == Direction::S2c && known.open;
             Self::INFO.stray(answers.then(|| damaged(p).unwrap_or(UNKNOWN))?, p, known)

@@ -231,7 +231,7 @@ impl Protocol for Gamespy1 {
         recognise::<Self>(p, wire_len).map(|g| unnumbered(g, p, wire_len))
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         // A client may ask a server to prove itself, too.
         let ours = match master_word(p) {
             Some(b"secure") => known.conversation && known.direction == Direction::C2s,

@@ -269,7 +269,7 @@ impl Protocol for Gamespy2 {
         Some([&[0xfe, 0xfd, 0][..], &(ask.random as u32).to_be_bytes(), sections].concat())
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| unknown(&Self::INFO, p, known))
     }
 

@@ -57,7 +57,7 @@ macro_rules! registry {
                 match self { $(Id::$Proto => $file::$Proto::probe(payload, wire_len, ports)),* }
             }
             /// See [`Protocol::probe_known`].
-            pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+            pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe_known(payload, wire_len, known)),* }
             }
             /// [`Id::dissect`] to a place that the caller has, which is empty: it is too large to be copied for nothing.

@@ -20,7 +20,7 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
 
 /// The message `unknown`, for a datagram of a known conversation or of a server that the user names, unless it is another
 /// query.
-pub(super) fn unknown(info: &Info, payload: &[u8], known: Known) -> Option<Probe> {
+pub(super) fn unknown(info: &Info, payload: &[u8], known: Known<'_>) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
     if ours { info.stray(info.unknown(), payload, known) } else { None }
 }

@@ -287,7 +287,7 @@ impl Protocol for Raknet {
         recognise::<Self>(p, wire_len).or_else(|| damaged(p, Level::Medium, LEAST_MAGIC))
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         if let Some(probe) = recognise_known::<Self>(p, wire_len, known) {
             return Some(probe);
         }

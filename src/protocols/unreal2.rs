@@ -263,7 +263,7 @@ impl Protocol for Unreal2 {
         u8::try_from(ask.answered).ok().filter(|kind| *kind <= last).map(|kind| vec![0x79, 0, 0, 0, kind])
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
             let asks = matches!(p, [0x78 | 0x79, zeros @ ..] if zeros.iter().take(3).all(|b| *b == 0));
             let ours = asks && known.direction == Direction::C2s;

@@ -264,7 +264,7 @@ impl Protocol for A2s {
         }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let answers = known.direction == Direction::S2c;
         if let Some(probe) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
             return Some(with_hidden(probe, p, wire_len));

@@ -475,7 +475,7 @@ impl Protocol for Gamespy3 {
         if by_master { None } else { recognise::<Self>(p, wire_len) }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
         recognise_known::<Self>(p, wire_len, known).or_else(|| match (p, known.direction) {
             ([0xfe, 0xfd, 9, ..], Direction::C2s) if wire_len < REQUEST_HEADER => stray(CHALLENGE_REQUEST),

@@ -179,7 +179,7 @@ impl Protocol for Gqp {
         }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         if p.is_empty() {
@@ -294,7 +294,7 @@ fn begins_encoded(p: &[u8]) -> bool {
 }
 
 /// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
-fn is_text(p: &[u8], known: Known) -> bool {
+fn is_text(p: &[u8], known: Known<'_>) -> bool {
     if is_other_query(p) {
         return false;
     }

@@ -450,7 +450,7 @@ impl Protocol for Quake3 {
         recognise::<Self>(p, wire_len).map(|g| whole_key(g, p, wire_len))
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| whole_key(g, p, wire_len));
         read.or_else(|| {
             let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();

@@ -94,7 +94,7 @@ impl Protocol for Satisfactory {
         }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
         let answer = by_server && known.open;

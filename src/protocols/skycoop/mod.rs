@@ -190,7 +190,7 @@ impl Protocol for Skycoop {
         }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         if known.level <= Level::Low {
             return None;
         }

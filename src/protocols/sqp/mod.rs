@@ -128,7 +128,7 @@ impl Protocol for Sqp {
         }
     }
 
-    fn probe_known(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+    fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
@@ -203,7 +203,7 @@ fn challenge_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
 
 /// Recognises what a server sends while five zero bytes wait for their answer: a datagram that begins like an answer but is cut
 /// or too long, or one of the right length but another type. Zeros are a keep-alive, and a wrong length proves nothing.
-fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+fn answers_candidate(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
     let kind = p.first().copied();
     let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
     let answer = like && p.iter().skip(1).any(|&b| b != 0);
@@ -218,7 +218,7 @@ fn answers_candidate(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
 
 /// Recognises what a client sends after it seems to have received a token: a query with that token, whatever else is wrong with
 /// it, or a bare header with another token, which may be a query that was cut.
-fn repeats(p: &[u8], wire_len: usize, known: Known) -> Option<Probe> {
+fn repeats(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
     let (issued, token) = (known.issued.filter(|token| *token != 0)?, token_of(p)?);
     let (right, short) = (token == issued, wire_len == 5);
     let asks = p.first() == Some(&1) && wire_len <= LONGEST_REQUEST && (right || short);
@@ -295,7 +295,7 @@ fn stray(level: Level) -> Probe {
 
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a damaged packet of this
 /// protocol rather than like something else.
-fn damaged(p: &[u8], wire_len: usize, known: Known) -> bool {
+fn damaged(p: &[u8], wire_len: usize, known: Known<'_>) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
     let short = wire_len <= LONGEST_REQUEST;
     // Zeros from a server that was not asked are no answer: it queries another server, or keeps a path open.
