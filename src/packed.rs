@@ -95,9 +95,54 @@ impl Bits {
     }
 }
 
+/// A set of numbers of one byte, one bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers([u128; 2]);
+
+impl Numbers {
+    /// The word and the bit of a number.
+    fn place(number: u8) -> (usize, u128) {
+        (usize::from(number >> 7), 1 << (number & 127))
+    }
+    /// Whether a number is in the set.
+    pub fn has(&self, number: u8) -> bool {
+        let (half, bit) = Numbers::place(number);
+        self.0[half] & bit != 0
+    }
+    /// Adds a number; `false` where it was in the set before.
+    pub fn insert(&mut self, number: u8) -> bool {
+        let (half, bit) = Numbers::place(number);
+        let new = self.0[half] & bit == 0;
+        self.0[half] |= bit;
+        new
+    }
+    /// Removes the numbers above `most`.
+    pub fn keep_up_to(&mut self, most: u8) {
+        let (half, bit) = Numbers::place(most);
+        self.0[half] &= bit | (bit - 1);
+        self.0[half + 1..].fill(0);
+    }
+    /// How many there are.
+    pub fn len(&self) -> u32 {
+        self.0.iter().map(|half| half.count_ones()).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_in_the_set_up_to_the_highest_that_is_kept() {
+        let mut set = Numbers::default();
+        assert!([0, 5, 127, 128, 255].into_iter().all(|number| set.insert(number)));
+        assert!(!set.insert(128) && set.has(255) && !set.has(254) && set.len() == 5);
+        for (most, left) in [(255, 5), (254, 4), (128, 4), (127, 3), (4, 1), (0, 1)] {
+            set.keep_up_to(most);
+            assert_eq!(set.len(), left, "{most}");
+        }
+        assert!(set.has(0));
+    }
 
     #[test]
     fn a_number_is_remembered_where_there_is_room() {

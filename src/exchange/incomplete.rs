@@ -7,13 +7,14 @@ use crate::classify::Verdict;
 use crate::contract::Part;
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
+use crate::packed::Numbers;
 use crate::protocols::{Id, Level};
 
 /// Which parts of an answer have come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbered {
-    /// One bit each.
-    seen: [u128; 2],
+    /// Their numbers.
+    seen: Numbers,
     /// The highest number among them.
     pub(super) highest: u8,
     /// Number of parts, once a part has said it.
@@ -24,15 +25,10 @@ pub(super) struct Numbered {
     last: Time,
 }
 
-/// The word and the bit of a part.
-fn place(number: u8) -> (usize, u128) {
-    (usize::from(number >> 7), 1 << (number & 127))
-}
-
 impl Numbered {
     /// An answer of which this part is the first to come.
     pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
-        let mut numbered = Numbered { seen: [0; 2], highest: 0, total: None, key, last: now };
+        let mut numbered = Numbered { seen: Numbers::default(), highest: 0, total: None, key, last: now };
         numbered.add(part, now);
         numbered
     }
@@ -44,19 +40,13 @@ impl Numbered {
         let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
         let total = part.total.or(self.total);
         let most = total.map_or(u8::MAX, |total| total.saturating_sub(1));
-        let (half, bit) = place(part.number);
-        if self.seen[half] & bit != 0 || other_total || part.number > most {
+        if other_total || part.number > most || !self.seen.insert(part.number) {
             return false;
         }
-        self.seen[half] |= bit;
-        let highest = self.highest.max(part.number);
-        if highest > most {
-            let (half, bit) = place(most);
-            self.seen[half] &= bit | (bit - 1);
-            self.seen[half + 1..].fill(0);
-        }
-        (self.highest, self.total) = (highest.min(most), total);
-        highest <= most
+        let beyond = self.highest > most;
+        self.seen.keep_up_to(most);
+        (self.highest, self.total) = (self.highest.max(part.number).min(most), total);
+        !beyond
     }
 
     pub fn is_complete(&self) -> bool {
@@ -65,13 +55,12 @@ impl Numbered {
 
     /// Number of parts that have come.
     pub fn came(&self) -> u32 {
-        self.seen.iter().map(|half| half.count_ones()).sum()
+        self.seen.len()
     }
 
     /// Whether the part with that number has come.
     pub fn has(&self, part: Part) -> bool {
-        let (half, bit) = place(part.number);
-        self.seen[half] & bit != 0
+        self.seen.has(part.number)
     }
 
     /// What is missing and no longer expected, because the last part came more than `window` nanoseconds ago.

@@ -5,6 +5,7 @@
 use crate::capture::Time;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
+use crate::packed::Numbers;
 use crate::protocols::prelude::*;
 use hashbrown::DefaultHashBuilder;
 
@@ -66,11 +67,9 @@ pub(super) const QUERY: u8 = 1;
 
 /// Maximum number of tokens remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_TOKENS: usize = 131_072;
-/// Maximum number of suspect queries remembered until their answers come, and of parts of split answers, with 64 MiB; the
-/// oldest goes first.
+/// Maximum number of suspect queries remembered until their answers come, and of answers in parts, with 64 MiB; the oldest
+/// goes first.
 const MAX_SUSPECT: usize = 4_096;
-/// In place of the number of a part, all of which are below it: the first answer to the query was a part.
-const SPLIT: u32 = 256;
 /// An answer takes less than this to pass an address translation, in nanoseconds; a capture of both sides shows it twice.
 const TRANSLATED: i64 = 1_000_000;
 /// How many of the latest tokens may have been issued in that time.
@@ -238,8 +237,8 @@ pub struct Memory {
     suspect: Bounded<u64, ()>,
     /// Tokens that clients used, and that were issued where the capture may not show it.
     trusted: Bounded<u64, ()>,
-    /// The parts of split answers that came: exchange and number, or [`SPLIT`].
-    parts: Bounded<(u64, u32), ()>,
+    /// The numbers of the parts that came, by exchange, unless the only answer is whole.
+    parts: Bounded<u64, Numbers>,
     /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
     recent: [(u64, Time); RECENT],
     next: usize,
@@ -292,13 +291,11 @@ impl Memory {
     /// answer.
     #[cold]
     fn has_part(&mut self, answer: &Answer, packets: u32) -> bool {
-        let (exchange, number) = (answer.exchange, packets >> 8);
-        // A first answer that is whole is not kept here; its number is 0.
-        let whole_before = answer.second && self.parts.get(&(exchange, SPLIT)).is_none();
-        if !whole_before {
-            self.parts.insert((exchange, SPLIT), ());
+        let mut before = Numbers::default();
+        if answer.second {
+            before.insert(0); // the number of a first answer that is whole
         }
-        self.parts.insert((exchange, number), ()).is_some() || number == 0 && whole_before
+        !self.parts.get_or_insert(answer.exchange, before).insert((packets >> 8) as u8)
     }
     fn trusts(&self, key: u64, client: u64) -> bool {
         self.trusted.get(&hash_one(&self.hasher, (key, client))).is_some()
