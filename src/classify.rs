@@ -414,7 +414,7 @@ impl Memory {
         conversation: impl Fn(Id) -> Option<(Slot, Conversation)>,
         waiting: impl Fn(Slot) -> Waiting,
     ) -> Option<Verdict> {
-        let read = |id: Id, known: Known| id.probe_known(d.payload, d.wire_len(), known);
+        let read = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
         let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
         let (mut stray, mut foreign) = (None, 0);

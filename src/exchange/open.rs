@@ -42,23 +42,25 @@ impl Table {
     pub fn waiting(&self, slot: Slot, d: &Datagram<'_>) -> Waiting {
         let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
         let declared = c.id.info().steps;
-        let (mut open, mut steps, mut issued) = (false, 0, None);
-        let (mut keys, mut hash) = (Waiting::default().keys, None);
+        let (mut waiting, mut hash) = (Waiting::default(), None);
         for (at, (_, r)) in self.chain(slot).enumerate() {
-            keys.get_mut(at).into_iter().for_each(|key| *key = r.key());
+            if let Some(key) = waiting.keys.get_mut(at) {
+                *key = r.key();
+            }
             let waits = r.state == State::Open
                 || r.state == State::Answered
                     && r.answer_hash == *hash.get_or_insert_with(|| self.fingerprint(d));
-            open |= waits || r.state == State::Answering;
+            waiting.open |= waits || r.state == State::Answering;
             if waits {
-                steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
+                waiting.steps |= 1u32.checked_shl(r.step.into()).unwrap_or(0);
             }
             if r.state == State::Open {
-                issued = issued.or(declared[usize::from(r.step)].issues.then_some(r.request_state));
+                let carried = declared[usize::from(r.step)].issues.then_some(r.request_state);
+                waiting.issued = waiting.issued.or(carried);
             }
         }
-        let issued = issued.or_else(|| c.issued().map(|issued| issued.value));
-        Waiting { open, issued, steps, keys }
+        waiting.issued = waiting.issued.or_else(|| c.issued().map(|issued| issued.value));
+        waiting
     }
 
     /// The oldest open exchange of a conversation.
