@@ -87,7 +87,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         match self.place(hash, &key) {
             Some(at) => Some(std::mem::replace(&mut self.entries[at].1, value)),
             None => {
-                self.add(hash, key, value);
+                self.add(hash, key, value, |_| true);
                 None
             }
         }
@@ -96,13 +96,19 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     /// The value of `key`, which is set to `new` if there is none.
     #[inline]
     pub fn get_or_insert(&mut self, key: K, new: V) -> &mut V {
+        self.get_or_insert_over(key, new, |_| true)
+    }
+
+    /// The same; the entry that makes room for a new one counts as forgotten only if it is still `needed`.
+    #[inline]
+    pub fn get_or_insert_over(&mut self, key: K, new: V, needed: impl Fn(&(K, V)) -> bool) -> &mut V {
         let hash = hash_one(&self.hasher, key);
-        let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new));
+        let at = self.place(hash, &key).unwrap_or_else(|| self.add(hash, key, new, needed));
         &mut self.entries[at].1
     }
 
     /// Adds a new key, and returns its place.
-    fn add(&mut self, hash: u64, key: K, value: V) -> usize {
+    fn add(&mut self, hash: u64, key: K, value: V, needed: impl Fn(&(K, V)) -> bool) -> usize {
         let at = if self.entries.len() < self.most {
             if self.index.is_full() {
                 let hashed = |(at, (key, _)): (usize, &(K, V))| (hash_one(&self.hasher, key), at as u32);
@@ -111,23 +117,23 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
             self.entries.push((key, value));
             self.entries.len() - 1
         } else {
-            self.replace_oldest(key, value)
+            self.replace_oldest(key, value, needed)
         };
         self.index.add(hash, at as u32);
         at
     }
 
     /// Replaces the oldest entry, which is forgotten; returns its place.
-    fn replace_oldest(&mut self, key: K, value: V) -> usize {
+    fn replace_oldest(&mut self, key: K, value: V, needed: impl Fn(&(K, V)) -> bool) -> usize {
         let at = self.oldest;
         // Entries are replaced in a row.
         prefetch_index(&self.entries, at + 2 * AHEAD);
         let next = self.entries.get(at + AHEAD);
         next.into_iter().for_each(|(key, _)| self.prefetch(key));
-        let (gone, _) = std::mem::replace(&mut self.entries[at], (key, value));
-        self.index.remove(hash_one(&self.hasher, gone), at as u32);
+        let gone = std::mem::replace(&mut self.entries[at], (key, value));
+        self.index.remove(hash_one(&self.hasher, gone.0), at as u32);
         self.oldest = (at + 1) % self.most;
-        self.forgotten += 1;
+        self.forgotten += u64::from(needed(&gone));
         at
     }
 
@@ -136,7 +142,7 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         if self.entries.len() < self.most { None } else { self.entries.get(self.oldest).map(|e| e.0) }
     }
 
-    /// Entries forgotten so far.
+    /// Entries forgotten so far that were still needed, as far as who inserted others said so.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -189,7 +195,10 @@ impl<const N: usize> From<Budget> for Asking<N> {
 impl<const N: usize> Asking<N> {
     /// Remembers a request; returns whether its address sent `N` others in the `span` nanoseconds before it.
     pub fn exceeds(&mut self, server: Endpoint, client: Endpoint, now: Time, span: i64) -> bool {
-        let times = self.0.get_or_insert((server, client.host()), [None; N]);
+        // Requests before that say nothing more.
+        let recent = |at: &Time| now.since(*at).is_some_and(|age| age < span);
+        let needed = |(_, times): &(_, [Option<Time>; N])| times.iter().flatten().any(recent);
+        let times = self.0.get_or_insert_over((server, client.host()), [None; N], needed);
         times.rotate_left(1);
         let oldest = times.last_mut().and_then(|latest| latest.replace(now));
         oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
@@ -202,18 +211,33 @@ impl<const N: usize> Forgets for Asking<N> {
     }
 }
 
-/// A bounded map by exchange number, which knows which numbers may have been forgotten.
+/// A map by exchange number, of at most `MOST` entries with 64 MiB, which knows which numbers may have been forgotten. That
+/// counts only where one of them is sought: most exchanges have ended by then.
 #[derive(Debug)]
-pub struct Numbered<V> {
+pub struct Numbered<V, const MOST: usize> {
     map: Bounded<u64, V>,
     /// The highest number forgotten; numbers start at 1.
     gone: u64,
+    missed: u64,
 }
 
-impl<V> Numbered<V> {
-    /// An empty map of at most `most` entries; memory is taken as it fills.
-    pub fn new(most: usize) -> Self {
-        Numbered { map: Bounded::new(most), gone: 0 }
+impl<V, const MOST: usize> From<Budget> for Numbered<V, MOST> {
+    fn from(budget: Budget) -> Self {
+        Numbered { map: Bounded::new(budget.of(MOST)), gone: 0, missed: 0 }
+    }
+}
+
+impl<V, const MOST: usize> Forgets for Numbered<V, MOST> {
+    fn forgotten(&self) -> u64 {
+        self.missed
+    }
+}
+
+impl<V, const MOST: usize> Numbered<V, MOST> {
+    /// Whether nothing is remembered.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
     }
 
     /// The value of a number.
@@ -223,6 +247,12 @@ impl<V> Numbered<V> {
 
     /// The same, to be changed.
     pub fn get_mut(&mut self, number: u64) -> Option<&mut V> {
+        self.map.get_mut(&number)
+    }
+
+    /// The same; a number that may have been forgotten counts.
+    pub fn find(&mut self, number: u64) -> Option<&mut V> {
+        self.missed += u64::from(self.may_have_forgotten(number));
         self.map.get_mut(&number)
     }
 
@@ -246,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_number_that_was_driven_out_may_have_been_known_and_so_may_those_before_it() {
-        let mut known = Numbered::new(2);
+        let mut known = Numbered::<char, 2>::from(Budget::default());
         [2, 5, 2].into_iter().for_each(|number| known.insert(number, 'a'));
         assert_eq!([1, 2, 5].map(|number| known.may_have_forgotten(number)), [false; 3]);
         known.insert(6, 'b');

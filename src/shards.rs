@@ -18,6 +18,7 @@
 
 use super::packet::Packet;
 use crate::bounded::Numbered;
+use crate::budget::Budget;
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
 use crate::pipeline::{Options, Pipeline, Stopped};
@@ -44,12 +45,12 @@ pub struct Scan {
     /// Number of frames in the file.
     pub frames: u64,
     /// Endpoints of recent frames whose packet holds another packet, or a part of one.
-    ends: Numbered<Ends>,
+    ends: Numbered<Ends, MAX_AROUND>,
 }
 
 impl Scan {
     fn new() -> Scan {
-        let (asked, around, ends) = (HashSet::new(), HashSet::new(), Numbered::new(MAX_AROUND));
+        let (asked, around, ends) = (HashSet::new(), HashSet::new(), Numbered::from(Budget::default()));
         Scan { asked, around, forgotten: 0, frames: 0, ends }
     }
 

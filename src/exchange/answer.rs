@@ -11,9 +11,6 @@ use crate::fold::hash_one;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
 
-/// Most incomplete answers at once; of a further answer, the first part is taken for all of it.
-const MAX_ANSWERING: usize = 64;
-
 impl Table {
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
         let g = &v.probe;
@@ -120,18 +117,14 @@ impl Table {
     fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
-        if self.answering.len() >= MAX_ANSWERING {
-            self.end_oldest();
-        }
         let queue = &mut self.queues[v.id as usize];
         let Some(kept) = queue.get_mut(seq) else { return Pairing::Nothing };
         let request = *kept;
         let step = &v.id.info().steps[request.step as usize];
         let part = v.probe.part.filter(|_| request.request_state & Probe::WHOLE_ANSWER == 0);
         let open_ended = step.open_ended;
-        let more =
-            open_ended || v.probe.role == Role::ResponsePart && (part.is_some() || v.probe.part.is_none());
-        let whole = !more || self.answering.len() >= MAX_ANSWERING;
+        let whole =
+            !open_ended && (v.probe.role != Role::ResponsePart || part.is_none() && v.probe.part.is_some());
         let state = if whole { State::Answered } else { State::Answering };
         kept.state = state;
         kept.answer(hash, d.frame, v.probe.message);
@@ -145,9 +138,9 @@ impl Table {
         let answer = Answer { late, foreign_key, keyless, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
-            self.answering.push_back(Answering {
-                exchange: answer.exchange,
-                open_ended: open_ended.then_some((v.id, seq)),
+            let answering = Answering {
+                request: (v.id, seq),
+                open_ended,
                 outcome,
                 response_time: answer.response_time,
                 message: Some(v.probe.message),
@@ -157,14 +150,13 @@ impl Table {
                 bytes: d.wire_len() as u64,
                 contradicted: None,
                 numbered: part.map(|part| Numbered::new(part, v.probe.key, now)),
-            });
+            };
+            self.begin_answer(answer.exchange, answering);
             if part.is_some() {
-                self.seconds.insert((answer.exchange, hash), d.frame);
+                self.remember_second(answer.exchange, hash, d.frame);
             }
             return Pairing::Answered(answer);
         }
-        // An open-ended answer loses nothing but the list of its frames.
-        self.evicted += u64::from(more && !open_ended);
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             let done = record(c, &request, outcome, frame, answer.response_time, bytes);
@@ -173,19 +165,21 @@ impl Table {
         Pairing::Answered(answer)
     }
 
-    /// Ends the open-ended answer that began first, to make room: most likely all of its datagrams have come.
+    /// Remembers an answer in parts. The one that began first ends to make room: of an open-ended one most likely all has come.
     #[cold]
-    fn end_oldest(&mut self) {
-        if let Some((id, seq)) = self.answering.iter().find_map(|a| a.open_ended) {
+    fn begin_answer(&mut self, exchange: u64, answering: Answering) {
+        if self.answering.len() >= self.most_answering
+            && let Some(&Answering { request: (id, seq), open_ended, .. }) = self.answering.oldest()
+        {
+            self.evicted += u64::from(!open_ended);
             self.close_waiting(id as usize, seq);
         }
+        self.answering.insert(exchange, answering);
     }
 
     /// Adds a further datagram to an open-ended answer.
     fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
-        let Some(parts) = self.answering.iter_mut().find(|a| a.exchange == answer.exchange) else {
-            return answer;
-        };
+        let Some(parts) = self.answering.get_mut(answer.exchange) else { return answer };
         let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
         if parts.frames.is_empty() {
             parts.frames.push(parts.frame);
@@ -200,12 +194,11 @@ impl Table {
     /// A further answer, which differs from the first: it may be a copy of one that came after the first.
     #[cold]
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
-        let key = (answer.exchange, hash);
-        if let Some(&of) = self.seconds.get(&key) {
+        if let Some(&of) = self.seconds.get(&(answer.exchange, hash)) {
             let Answer { exchange, request_frame, asked, step, .. } = answer;
             return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step };
         }
-        self.seconds.insert(key, d.frame);
+        self.remember_second(answer.exchange, hash, d.frame);
         Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })
     }
 
@@ -245,11 +238,11 @@ impl Table {
         let late = now.since(sent).is_some_and(|t| t > self.windows.answer(v.id));
         let answer = Answer { late, ..request.answered(d.time) };
         self.conversations.confirm(slot, v.probe.paired);
-        if request.state == State::Open && self.answering.len() < MAX_ANSWERING {
+        if request.state == State::Open {
             self.queues[v.id as usize].set(seq, State::Answering);
-            self.answering.push_back(Answering {
-                exchange: request.id,
-                open_ended: None,
+            let answering = Answering {
+                request: (v.id, seq),
+                open_ended: false,
                 outcome: if late { Outcome::Late } else { Outcome::Answered },
                 response_time: answer.response_time,
                 message: None,
@@ -259,11 +252,10 @@ impl Table {
                 bytes: 0,
                 contradicted: None,
                 numbered: None,
-            });
+            };
+            self.begin_answer(request.id, answering);
         }
-        let listed =
-            self.answering.iter_mut().find(|a| a.exchange == request.id && a.frames.len() < MAX_HOSTS);
-        match listed {
+        match self.answering.get_mut(request.id).filter(|answers| answers.frames.len() < MAX_HOSTS) {
             Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => {
                 answers.frames.push(d.frame);
                 answers.bytes += d.wire_len() as u64;

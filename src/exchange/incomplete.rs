@@ -9,6 +9,8 @@ use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::packed::Numbers;
 use crate::protocols::{Id, Level};
+use hashbrown::HashMap;
+use std::collections::VecDeque;
 
 /// Which parts of an answer have come.
 #[derive(Clone, Copy, Debug)]
@@ -72,13 +74,60 @@ impl Numbered {
     }
 }
 
+/// The answers of which some parts have come, by exchange.
+#[derive(Debug, Default)]
+pub(super) struct PartialAnswers {
+    by_exchange: HashMap<u64, Answering>,
+    /// Their exchanges in the order in which they began, and some that have ended.
+    order: VecDeque<u64>,
+}
+
+impl PartialAnswers {
+    pub fn len(&self) -> usize {
+        self.by_exchange.len()
+    }
+
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.by_exchange.is_empty()
+    }
+
+    pub fn get(&self, exchange: u64) -> Option<&Answering> {
+        self.by_exchange.get(&exchange)
+    }
+
+    pub fn get_mut(&mut self, exchange: u64) -> Option<&mut Answering> {
+        self.by_exchange.get_mut(&exchange)
+    }
+
+    pub fn insert(&mut self, exchange: u64, answering: Answering) {
+        if self.order.len() > 2 * self.len() + 64 {
+            self.order.retain(|exchange| self.by_exchange.contains_key(exchange));
+        }
+        self.order.push_back(exchange);
+        self.by_exchange.insert(exchange, answering);
+    }
+
+    pub fn remove(&mut self, exchange: u64) -> Option<Answering> {
+        self.by_exchange.remove(&exchange)
+    }
+
+    /// The one that began first.
+    pub fn oldest(&mut self) -> Option<&Answering> {
+        while self.order.front().is_some_and(|exchange| !self.by_exchange.contains_key(exchange)) {
+            self.order.pop_front();
+        }
+        self.get(*self.order.front()?)
+    }
+}
+
 /// An answer of which some parts have come.
 #[derive(Debug)]
 pub(super) struct Answering {
-    /// Number of its exchange.
-    pub(super) exchange: u64,
-    /// Its protocol and the number of its request, where nothing tells which part is the last.
-    pub(super) open_ended: Option<(Id, u64)>,
+    /// Its protocol and the number of its request.
+    pub(super) request: (Id, u64),
+    /// Nothing tells which part is the last.
+    pub(super) open_ended: bool,
     pub(super) outcome: Outcome,
     pub(super) response_time: Option<i64>,
     /// The message, or that of its first part; `None` where many hosts answer.

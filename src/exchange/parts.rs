@@ -21,22 +21,20 @@ impl Table {
         // If the step has no rule for contradicting parts, a part whose number has come before belongs to another
         // answer.
         let contradicting = v.id.info().steps[usize::from(v.probe.step)].rules.contradicting.is_some();
-        let (seq, at) =
-            self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
-                let open =
-                    |(later, o): (u64, &Request)| later > seq && o.state == State::Open && o.step == r.step;
-                let its = |numbered: &Numbered| {
-                    let sent = self.seconds.get(&(r.id, hash)).is_some();
-                    // As with whole answers, nothing is a copy while a later request of the step is open.
-                    let again = || (contradicting || sent) && !self.chain(slot).any(open);
-                    (numbered.key == key || r.key() == key) && (!sent && !numbered.has(part) || again())
-                };
-                let at = self.answering.iter().position(|a| a.exchange == r.id)?;
-                self.answering[at].numbered.as_ref().is_some_and(its).then_some((seq, at))
-            })?;
+        let seq = self.chain(slot).filter(|(_, r)| r.state == State::Answering).find_map(|(seq, r)| {
+            let open =
+                |(later, o): (u64, &Request)| later > seq && o.state == State::Open && o.step == r.step;
+            let its = |numbered: &Numbered| {
+                let sent = self.seconds.get(&(r.id, hash)).is_some();
+                // As with whole answers, nothing is a copy while a later request of the step is open.
+                let again = || (contradicting || sent) && !self.chain(slot).any(open);
+                (numbered.key == key || r.key() == key) && (!sent && !numbered.has(part) || again())
+            };
+            self.answering.get(r.id)?.numbered.as_ref().is_some_and(its).then_some(seq)
+        })?;
         let request = *queue.get(seq)?;
         let window = self.windows.answer(v.id);
-        let answering = &mut self.answering[at];
+        let answering = self.answering.get_mut(request.id)?;
         let numbered = answering.numbered.as_mut()?;
         if numbered.lacks(now, window).is_some() {
             self.finish_parts(slot, seq, &request);
@@ -57,7 +55,7 @@ impl Table {
         if contradicts {
             answering.contradicted.get_or_insert(d.frame);
         }
-        self.seconds.insert((request.id, hash), d.frame);
+        self.remember_second(request.id, hash, d.frame);
         if complete {
             self.finish_parts(slot, seq, &request);
         }
@@ -93,7 +91,7 @@ impl Table {
         let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
         let request = *self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
-        let parts = self.answering.iter_mut().find(|a| a.exchange == request.id)?;
+        let parts = self.answering.get_mut(request.id)?;
         if g.part.is_some() && parts.numbered.is_some() {
             return None;
         }
@@ -123,8 +121,7 @@ impl Table {
 
     /// Makes the record of an exchange whose answer came in parts, and forgets the parts.
     pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
-        let i = self.answering.iter().position(|a| a.exchange == request.id)?;
-        let parts = self.answering.remove(i)?;
+        let parts = self.answering.remove(request.id)?;
         let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
@@ -152,7 +149,8 @@ impl Table {
         let now = self.now(d);
         let server = (v.id, v.server(d));
         let id = v.probe.key.map_or(0, |key| key as u32);
-        let layout = self.joins.layout(slot, id, now, server);
+        let of_message = self.chain(slot).find_map(|(_, r)| self.joins.layout_of(r.id, id, now));
+        let layout = self.joins.layout(of_message, server);
         let Some(split) = (joining.read)(d.payload, d.wire_len(), layout) else {
             return self.answer(slot, d, v);
         };
@@ -164,7 +162,7 @@ impl Table {
         let mut piece = Piece { split, whole: None, broken: None, contradicted: None };
         if let Pairing::Answered(answer) = &pairing {
             self.joins.layouts.insert(server, split.layout);
-            if let Some(mut join) = self.joins.take(slot, d, now, &split, answer) {
+            if let Some(mut join) = self.joins.take(d, now, &split, answer) {
                 piece.contradicted = join.contradicted;
                 match join.whole(v.id, joining) {
                     Ok((first, whole)) => {

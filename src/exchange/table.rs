@@ -1,6 +1,6 @@
 //! The table of exchanges.
 
-use super::incomplete::{Answering, Orphan, record};
+use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
 use super::queue::{Closed, GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
@@ -17,7 +17,9 @@ use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 
 /// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
-const MAX_SECONDS: usize = 1_024;
+const MAX_SECONDS: usize = 65_536;
+/// Most answers in parts that are not complete, with 64 MiB; the one that began first ends to make room.
+const MAX_ANSWERING: usize = 4_096;
 
 /// How many requests before it is closed the memory of a conversation is asked for.
 const AHEAD: usize = 16;
@@ -37,7 +39,9 @@ pub struct Table {
     pub(super) far_back: usize,
     pub(super) windows: Windows,
     pub(super) orphans: VecDeque<Orphan>,
-    pub(super) answering: VecDeque<Answering>,
+    /// Answers in parts that are not complete, and the most that may be.
+    pub(super) answering: PartialAnswers,
+    pub(super) most_answering: usize,
     pub(super) hasher: DefaultHashBuilder,
     pub(super) clock: Time,
     pub(super) next_deadline: Time,
@@ -68,7 +72,8 @@ impl Table {
             far_back: budget.of(MAX_FAR_BACK).max(MAX_STEPS_BACK),
             windows,
             orphans: VecDeque::new(),
-            answering: VecDeque::new(),
+            answering: PartialAnswers::default(),
+            most_answering: budget.of(MAX_ANSWERING),
             hasher: DefaultHashBuilder::default(),
             clock: Time::UNKNOWN,
             next_deadline: NEVER,
@@ -77,7 +82,7 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(budget.of(MAX_SECONDS)),
             withdrawn: VecDeque::new(),
-            joins: Joins::default(),
+            joins: Joins::from(budget),
             piece: None,
             changes: 1,
         }
@@ -110,6 +115,16 @@ impl Table {
     /// issued values that were not used; and messages in parts and their layouts.
     pub fn forgotten(&self) -> u64 {
         self.seconds.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
+    }
+
+    /// Remembers the frame of a further answer or of a part. What makes room for it counts as forgotten if copies of it could
+    /// still be recognised, because its request is remembered.
+    #[cold]
+    pub(super) fn remember_second(&mut self, exchange: u64, hash: u32, frame: u64) {
+        let oldest = self.used().filter_map(|(_, queue)| Some(queue.oldest()?.1.id)).min();
+        let needed =
+            |&((exchange, _), _): &((u64, u32), u64)| oldest.is_some_and(|oldest| oldest <= exchange);
+        *self.seconds.get_or_insert_over((exchange, hash), frame, needed) = frame;
     }
 
     /// The next exchange that has closed.

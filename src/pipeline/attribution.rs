@@ -30,7 +30,7 @@ const MAX_CONVERSATIONS: usize = 4_096;
 /// Faults of earlier datagrams that may cause later findings.
 #[derive(Debug)]
 pub struct Attribution {
-    exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>>,
+    exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>, MAX_EXCHANGES>,
     /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
     answers: Bounded<u64, Option<Cause>>,
     hasher: DefaultHashBuilder,
@@ -55,7 +55,7 @@ struct Noted {
 impl From<Budget> for Attribution {
     fn from(budget: Budget) -> Self {
         Attribution {
-            exchanges: Numbered::new(budget.of(MAX_EXCHANGES)),
+            exchanges: budget.into(),
             answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
             hasher: DefaultHashBuilder::default(),
         }

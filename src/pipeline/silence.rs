@@ -5,9 +5,9 @@
 
 use super::options::Options;
 use crate::bounded::Numbered;
+use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
 use crate::check::{Counts, Finding, Silence};
-use crate::contract::Budget;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
 use crate::general::GEN_009;
@@ -73,12 +73,11 @@ pub(super) struct Silences {
     /// Servers that have answered.
     answered: Bits,
     unheard: HashMap<u32, Unheard>,
-    again: Numbered<Again>,
+    again: Numbered<Again, MAX_AGAIN>,
     /// Possible requests, by the endpoint and the protocol of their server.
     candidates: HashMap<(Endpoint, Id), Asked>,
     /// Capture time at the end of the input; unknown before.
     end: Time,
-    forgotten: u64,
 }
 
 /// Counts of the possible requests to an endpoint.
@@ -98,10 +97,9 @@ impl Silences {
             windows,
             answered,
             unheard: HashMap::new(),
-            again: Numbered::new(budget.of(MAX_AGAIN)),
+            again: budget.into(),
             candidates: HashMap::new(),
             end: Time::UNKNOWN,
-            forgotten: 0,
         }
     }
 
@@ -203,8 +201,7 @@ impl Silences {
         if e.retransmissions == 0 {
             return (e.outcome != Outcome::Undecided).then_some(first);
         }
-        let known = self.again.get(e.id).copied();
-        self.forgotten += u64::from(known.is_none());
+        let known = self.again.find(e.id).copied();
         if e.outcome != Outcome::Undecided {
             // The number of datagrams is known even if their times are forgotten.
             let datagrams = 1 + u64::from(e.retransmissions);
@@ -272,6 +269,6 @@ impl Silences {
 
     /// Number of retransmitted requests whose times were forgotten.
     pub fn forgotten(&self) -> u64 {
-        self.forgotten
+        self.again.forgotten()
     }
 }

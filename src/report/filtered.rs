@@ -5,6 +5,7 @@ use super::{Candidate, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
 use crate::check::{Counts, Finding};
+use crate::contract::Budget;
 use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::exchange::{Exchange, Pairing};
@@ -104,7 +105,7 @@ struct Gate {
     secrets: bool,
     recent: Recent,
     /// Numbers of exchanges whose packets passed.
-    passed: Numbered<()>,
+    passed: Numbered<(), MAX_PASSED>,
     /// Exchanges that did not pass, but may be among the exchanges that `passed` forgot.
     forgotten: u64,
 }
@@ -112,7 +113,7 @@ struct Gate {
 impl Gate {
     fn new(filter: Filter, secrets: bool) -> Gate {
         let (needs, pick) = (filter.needs(), Pick::new(&filter));
-        let (recent, passed) = (Recent::new(needs), Numbered::new(MAX_PASSED));
+        let (recent, passed) = (Recent::new(needs), Numbered::from(Budget::default()));
         Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
     }
 

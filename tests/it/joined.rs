@@ -1,6 +1,7 @@
 //! Messages that were cut into datagrams and are joined again: whatever way their parts come, they are the message.
 
-use crate::kit::play::{self, Collected, MS, START, Shot, everything, foreign, lines, report};
+use crate::kit::play::{self, CLIENTS, Collected, MS, START, Shot, everything, foreign, lines, report, shot};
+use qdissect::exchange::Exchange;
 use qdissect::report::{Form, Output, Records};
 use qdissect::rule::{Severity, hex};
 use serde_json::{Value, json};
@@ -77,6 +78,20 @@ fn parts_may_come_in_any_order_and_twice() {
         "{said:?}"
     );
     assert_eq!(packets(&twice)[4]["message"], "rules_response");
+}
+
+/// All first parts come, then all second ones, and so on.
+#[test]
+fn a_thousand_servers_may_answer_at_once() {
+    let server = |n: usize| ([10, 1, (n >> 8) as u8, n as u8], 27015);
+    let mut shots: Vec<_> = (0..1_000).map(|n| shot(START, CLIENTS[0], server(n), &hex(ASK))).collect();
+    for (ms, part) in (1..).zip(PARTS) {
+        shots.extend((0..1_000).map(|n| shot(START + ms * MS, server(n), CLIENTS[0], &hex(part))));
+    }
+    let (heard, totals) = report(everything(), Collected::<false>::default(), &shots);
+    let whole = |e: &Exchange| e.response_frames().len() == 3 && e.incomplete.is_none();
+    assert_eq!(heard.exchanges.iter().filter(|(e, _)| whole(e)).count(), 1_000);
+    assert_eq!((totals.evicted, totals.memory_forgotten), (0, 0));
 }
 
 #[test]

@@ -133,7 +133,10 @@ fn handshakes_that_are_forgotten_are_counted() {
 fn requests_for_a_state_that_are_forgotten_are_counted() {
     let (most, more) = (least(65_536), 25);
     let ask = hex("fefd00 01020304 ffffff01");
-    let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    let mut shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, &ask)).collect();
+    assert_eq!(totals(&shots).1.memory_forgotten, 0, "none of them is sought");
+    let answer = hex("00 01020304 'hostname' 00 'x' 00 00 00 0000");
+    shots.extend((0..most + more).map(|n| shot(START + 1, END, (host(n), 9), &answer)));
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
 }
 
@@ -160,6 +163,35 @@ fn clients_of_servers_with_a_limit_that_are_forgotten_are_counted() {
     let (most, more) = (least(16_384), 25);
     let shots: Vec<_> = (0..most + more).map(|n| shot(START, (host(n), 9), END, b"s")).collect();
     assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+}
+
+#[test]
+fn who_polls_for_long_forgets_nothing_that_is_needed() {
+    // Polls a minute apart, with the datagrams of their answers; `others` makes each come from another address.
+    let forgotten = |bound: u32, others: bool, request: &[u8], answer: &[&[u8]]| {
+        let polls = least(bound) + 100;
+        let poll = |n: u32| {
+            let (client, time) =
+                (if others { (host(n), 9) } else { CLIENTS[0] }, START + i64::from(n) * 60 * S);
+            let parts = answer.iter().map(move |part| shot(time + 1, END, client, part));
+            [shot(time, client, END, request)].into_iter().chain(parts)
+        };
+        let (_, totals) = totals(&(0..polls).flat_map(poll).collect::<Vec<_>>());
+        assert_eq!(totals.exchanges, u64::from(polls));
+        totals.memory_forgotten + totals.evicted
+    };
+    let info = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 00";
+    let a2s = forgotten(16_384, false, &hex("ffffffff 54 'Source Engine Query' 00"), &[&hex(info)]);
+    let parts: [&[u8]; 3] = [
+        br"\hostname\Lab\gamever\1\queryid\7.1",
+        br"\player_0\Ann\queryid\7.2",
+        br"\player_1\Bob\final\\queryid\7.3",
+    ];
+    let gamespy1 = forgotten(65_536 / 3, false, br"\status\", &parts);
+    let ase = forgotten(16_384, true, b"s", &[]);
+    let status = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\mapname\q3dm17\sv_maxclients\8' 0a";
+    let quake3 = forgotten(16_384, true, &hex("ffffffff 'getstatus'"), &[&hex(status)]);
+    assert_eq!([a2s, gamespy1, ase, quake3], [0; 4]);
 }
 
 #[test]
@@ -243,7 +275,7 @@ fn of_so_many_unknown_tokens_it_is_asked_whether_their_client_had_another() {
 
 #[test]
 fn copies_of_second_answers_that_are_forgotten_count_as_others() {
-    let most = least(1_024);
+    let most = least(65_536);
     for (answers, copies, forgotten) in [(most, 1, 0), (most + 1, 0, 2)] {
         let name =
             |n: u32| format!("01 80902348 0001 00 00 0015 00000011 0001 0008 04 {n:08x} 0162 0163 0164 1e61");
@@ -443,7 +475,13 @@ fn queries_without_a_token_that_are_forgotten_are_counted() {
     ];
     let query = |n: u32| [&[1][..], &(n + 1).to_be_bytes(), &hex("0001 01")].concat();
     shots.extend((0..most + more).map(|n| shot(START + 20 * S, (host(n), 9), END, &query(n))));
-    assert_eq!(totals(&shots).1.memory_forgotten, u64::from(more));
+    assert_eq!(totals(&shots).1.memory_forgotten, 0, "none of them is answered");
+    let rest = hex("0001 00 00 0012 0000000e 0001 0008 01 41 01 62 01 63 01 64 1e61");
+    let answer = |n: u32| [&[1][..], &(n + 1).to_be_bytes(), &rest].concat();
+    shots.extend((0..most + more).map(|n| shot(START + 20 * S + 1, END, (host(n), 9), &answer(n))));
+    let (heard, totals) = totals(&shots);
+    let unproven = heard.findings().filter(|finding| finding.rule.id == "SQP-SEC-001").count();
+    assert_eq!((totals.memory_forgotten, unproven), (u64::from(more), most as usize));
 }
 
 #[test]

@@ -23,7 +23,7 @@ const FRESH: i64 = 5_000_000_000;
 #[derive(Debug)]
 pub struct Memory {
     /// Requests by exchange.
-    asked: Bounded<u64, Asked>,
+    asked: Numbered<Asked, MAX_ASKED>,
     /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
     /// The address that a challenge was first issued to, by server and value.
@@ -35,7 +35,7 @@ pub struct Memory {
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Memory {
         Memory {
-            asked: Bounded::new(budget.of(MAX_ASKED)),
+            asked: budget.into(),
             issued: Bounded::new(budget.of(MAX_ADDRESSES)),
             owners: Bounded::new(budget.of(MAX_CHALLENGES)),
             counts: Bounded::new(budget.of(MAX_COUNTS)),
@@ -126,7 +126,7 @@ impl Memory {
     }
 
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-        let Some(&Asked { step, proof }) = self.asked.get(&answer.exchange) else { return };
+        let Some(&mut Asked { step, proof }) = self.asked.find(answer.exchange) else { return };
         let message = seen.probe.message;
         if message == CHALLENGE_RESPONSE {
             if proof == Proof::Fresh && !answer.second {

@@ -416,7 +416,7 @@ pub struct Gamespy3;
 
 impl Protocol for Gamespy3 {
     /// The challenges that servers issued to clients, and stat requests, by exchange.
-    type Memory = (Limited<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Limited<u64, Stat, MAX_STATS>);
+    type Memory = (Limited<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Numbered<Stat, MAX_STATS>);
 
     const COLOURS: Option<Colours> = Some(Colours::Sections);
 
@@ -546,13 +546,14 @@ impl Protocol for Gamespy3 {
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
                 let again = answer.second && answer.alike && seen.datagram.cut == 0;
-                let part = seen.probe.part.zip(stats.get_mut(&answer.exchange));
+                let mut stat = stats.find(answer.exchange);
+                let part = seen.probe.part.zip(stat.as_mut());
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
                 if again && contradicts != Some(false) {
                     raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
-                match stats.get(&answer.exchange).map(|stat| stat.proof) {
+                match stat.map(|stat| stat.proof) {
                     Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
                     Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}

@@ -15,7 +15,6 @@ mod message;
 
 use super::other::is_other_query;
 use super::prelude::*;
-use crate::bounded::Numbered;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
 use grammar::*;
@@ -393,7 +392,7 @@ struct Announced {
 /// one in 2^64.
 #[derive(Debug)]
 pub struct Memory {
-    asked: Numbered<Asked>,
+    asked: Numbered<Asked, MAX_ASKED>,
     logins: Bounded<u64, Login>,
     /// The client that received a string.
     owners: Bounded<u64, u64>,
@@ -406,7 +405,7 @@ pub struct Memory {
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Self {
         Memory {
-            asked: Numbered::new(budget.of(MAX_ASKED)),
+            asked: budget.into(),
             logins: Bounded::new(budget.of(MAX_LOGINS)),
             owners: Bounded::new(budget.of(MAX_LOGINS)),
             announced: Bounded::new(budget.of(MAX_ANNOUNCING)),
@@ -419,7 +418,8 @@ impl From<Budget> for Memory {
 impl Forgets for Memory {
     /// Requests count only if they were answered afterwards.
     fn forgotten(&self) -> u64 {
-        let logins = self.logins.forgotten().saturating_add(self.owners.forgotten());
+        let asked = self.asked.forgotten().saturating_add(self.logins.forgotten());
+        let logins = asked.saturating_add(self.owners.forgotten());
         logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
     }
 }
@@ -441,7 +441,7 @@ impl Memory {
     /// Notes an answer of which not all is read: unless its request shows that it cannot, it may have announced any
     /// extension, and returned any string.
     fn may_have_answered(&mut self, seen: &Observation<'_>, exchange: u64) {
-        let asked = self.asked.get(exchange).copied();
+        let asked = self.asked.find(exchange).copied();
         let may = |name: &[u8]| asked.is_none_or(|asked| asked.may_hold(self.hash(name)));
         let [extensions, auth] = [may(b"extensions"), may(b"auth")];
         if extensions {
@@ -561,8 +561,7 @@ fn answered(
     payload: &[u8],
     raised: &mut Raised,
 ) {
-    let asked = memory.asked.get(answer.exchange).copied();
-    memory.count_beyond(usize::from(memory.asked.may_have_forgotten(answer.exchange)));
+    let asked = memory.asked.find(answer.exchange).copied();
     if let Some((name, _)) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
             raised.add(&ENC_005);

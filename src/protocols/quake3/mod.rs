@@ -511,8 +511,9 @@ impl Protocol for Quake3 {
             (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) => false,
             _ => return, // nearly all packets are the game's
         };
-        let client = clients.get_or_insert((seen.server, seen.client.host()), Client::default());
         let now = seen.datagram.time;
+        let needed = |(_, client): &(_, Client)| client.limits(now);
+        let client = clients.get_or_insert_over((seen.server, seen.client.host()), Client::default(), needed);
         if asks && client.drops(now) {
             raised.add(&TXN_008);
         }
@@ -533,6 +534,12 @@ pub struct Client {
 }
 
 impl Client {
+    /// Whether what it sent and got may still count: it takes that long to empty the bucket.
+    fn limits(&self, now: Time) -> bool {
+        let latest = self.since.max(self.answers.last().copied());
+        latest.and_then(|latest| now.since(latest)).is_some_and(|age| age < PERIOD.saturating_mul(BURST.into()))
+    }
+
     /// Whether a server with ioquake3's rate limit drops a request.
     fn drops(&mut self, now: Time) -> bool {
         let age = self.since.and_then(|since| now.since(since)).filter(|age| *age >= 0);

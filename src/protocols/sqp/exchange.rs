@@ -234,11 +234,11 @@ rules! {
 pub struct Memory {
     issued: Bounded<u64, u64>,
     /// Queries whose token was missing, wrong or issued to another client.
-    suspect: Bounded<u64, ()>,
+    suspect: Numbered<(), MAX_SUSPECT>,
     /// Tokens that clients used, and that were issued where the capture may not show it.
     trusted: Bounded<u64, ()>,
     /// The numbers of the parts that came, by exchange, unless the only answer is whole.
-    parts: Bounded<u64, Numbers>,
+    parts: Numbered<Numbers, MAX_SUSPECT>,
     /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
     recent: [(u64, Time); RECENT],
     next: usize,
@@ -250,9 +250,9 @@ impl From<Budget> for Memory {
     fn from(budget: Budget) -> Self {
         Memory {
             issued: Bounded::new(budget.of(MAX_TOKENS)),
-            suspect: Bounded::new(budget.of(MAX_SUSPECT)),
+            suspect: budget.into(),
             trusted: Bounded::new(budget.of(MAX_TOKENS)),
-            parts: Bounded::new(budget.of(MAX_SUSPECT)),
+            parts: budget.into(),
             recent: [(0, Time::UNKNOWN); RECENT],
             next: 0,
             searches: 0,
@@ -291,11 +291,17 @@ impl Memory {
     /// answer.
     #[cold]
     fn has_part(&mut self, answer: &Answer, packets: u32) -> bool {
-        let mut before = Numbers::default();
-        if answer.second {
-            before.insert(0); // the number of a first answer that is whole
+        let number = (packets >> 8) as u8;
+        if let Some(parts) = self.parts.find(answer.exchange) {
+            return !parts.insert(number);
         }
-        !self.parts.get_or_insert(answer.exchange, before).insert((packets >> 8) as u8)
+        let mut parts = Numbers::default();
+        if answer.second {
+            parts.insert(0); // the number of a first answer that is whole
+        }
+        let new = parts.insert(number);
+        self.parts.insert(answer.exchange, parts);
+        !new
     }
     fn trusts(&self, key: u64, client: u64) -> bool {
         self.trusted.get(&hash_one(&self.hasher, (key, client))).is_some()
@@ -343,7 +349,7 @@ fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, 
     if (answer.second || seen.probe.request_state != 0) && memory.has_part(answer, seen.probe.request_state) {
         raised.add(&TXN_014);
     }
-    if !memory.suspect.is_empty() && memory.suspect.get(&answer.exchange).is_some() {
+    if !memory.suspect.is_empty() && memory.suspect.find(answer.exchange).is_some() {
         raised.add(&SEC_001);
     }
 }

@@ -14,11 +14,22 @@ fn challenged(n: u32) -> [Shot; 2] {
 }
 
 #[test]
-fn requests_addresses_and_challenges_that_are_forgotten_are_counted() {
-    for (clients, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 3)] {
+fn addresses_and_challenges_that_are_forgotten_are_counted() {
+    for (clients, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 2)] {
         let mut shots: Vec<_> = (0..clients).flat_map(challenged).collect();
         shots.push(foreign(START + 60 * S));
         assert_eq!(totals(&shots).1.memory_forgotten, forgotten);
+    }
+}
+
+#[test]
+fn requests_that_are_forgotten_before_their_answers_are_counted() {
+    for (clients, forgotten) in [(least(16_384), 0), (least(16_384) + 1, 1)] {
+        let mut shots: Vec<_> = (0..clients).map(|n| shot(START, (host(n), 9), END, &hex(ASK))).collect();
+        shots.push(shot(START + 1, END, (host(0), 9), &hex(INFO)));
+        let (heard, totals) = totals(&shots);
+        let unproven = heard.findings().filter(|finding| finding.rule.id == "A2S-SEC-001").count() as u64;
+        assert_eq!((totals.memory_forgotten, unproven), (forgotten, 1 - forgotten));
     }
 }
 
