@@ -152,9 +152,12 @@ impl Read for Growing {
     }
 }
 
-/// How many of the first bytes are remembered: the file header of pcap and the header of its first record, or most of the
-/// section header of pcapng.
-const MAX_HEAD: usize = 64;
+/// How many of the first bytes tell a file from another: in pcapng the time of the first packet follows the descriptions of
+/// program and interfaces, which all files of a ring have in common.
+const MAX_HEAD: usize = 4096;
+/// Basis and prime of the hash FNV-1a.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0100_0000_01b3;
 
 /// The part of a file that was read; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -164,7 +167,7 @@ pub struct FollowedFile(Arc<Mutex<Begun>>);
 #[derive(Debug, Default)]
 struct Begun {
     bytes: u64,
-    head: Vec<u8>,
+    head: Head,
     /// Length and modification time when the file was last found to be the same.
     looked: Option<(u64, Option<SystemTime>)>,
 }
@@ -173,7 +176,7 @@ impl FollowedFile {
     /// Marks everything that the file contains now as read.
     pub fn all(path: &Path, data: &Metadata) -> FollowedFile {
         let followed = FollowedFile::default();
-        followed.note(&head(path, MAX_HEAD));
+        followed.get().head = Head::of(path, MAX_HEAD);
         followed.get().bytes = data.len();
         followed
     }
@@ -181,8 +184,7 @@ impl FollowedFile {
     /// Records that further bytes have been read.
     pub fn note(&self, bytes: &[u8]) {
         let mut read = self.get();
-        let room = MAX_HEAD.saturating_sub(read.head.len());
-        read.head.extend(bytes.iter().take(room));
+        read.head.add(bytes);
         read.bytes = read.bytes.saturating_add(bytes.len() as u64);
     }
 
@@ -193,7 +195,7 @@ impl FollowedFile {
         if read.looked == now {
             return false; // not modified since
         }
-        let other = data.len() < read.bytes || head(path, read.head.len()) != read.head;
+        let other = data.len() < read.bytes || Head::of(path, read.head.length) != read.head;
         if !other {
             read.looked = now;
         }
@@ -205,12 +207,36 @@ impl FollowedFile {
     }
 }
 
-/// The first bytes of a file, or fewer if it is shorter or cannot be read.
-fn head(path: &Path, most: usize) -> Vec<u8> {
-    let mut bytes = vec![];
-    let file = File::open(path).map(|file| file.take(most as u64));
-    let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
-    bytes
+/// The first bytes of a file: how many, and a hash of them.
+#[derive(Debug, PartialEq)]
+struct Head {
+    length: usize,
+    hash: u64,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Head { length: 0, hash: BASIS }
+    }
+}
+
+impl Head {
+    /// Adds the bytes that follow, up to [`MAX_HEAD`].
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().take(MAX_HEAD.saturating_sub(self.length)) {
+            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(PRIME);
+            self.length += 1;
+        }
+    }
+
+    /// The first bytes of a file, or fewer if it is shorter or cannot be read.
+    fn of(path: &Path, most: usize) -> Head {
+        let (mut bytes, mut head) = (vec![], Head::default());
+        let file = File::open(path).map(|file| file.take(most as u64));
+        let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
+        head.add(&bytes);
+        head
+    }
 }
 
 #[cfg(test)]
@@ -262,14 +288,23 @@ mod tests {
         assert!(all.is_other(&path, &data) && !some.is_other(&path, &data));
         let data = write("head of another capture, and it is longer");
         assert!(all.is_other(&path, &data) && some.is_other(&path, &data));
+        // The files of a ring begin alike, and a new one may get the inode number of one that was deleted.
+        let begin = "the same program, the same interfaces ".repeat(20);
+        let data = write(&(begin.clone() + "first packet"));
+        let all = FollowedFile::all(&path, &data);
+        assert!(!all.is_other(&path, &data));
+        let data = write(&(begin + "packet of another file"));
+        assert!(all.is_other(&path, &data));
     }
 
     #[test]
     fn no_more_than_the_first_bytes_are_kept() {
         let followed = FollowedFile::default();
-        followed.note(&[1; 50]);
-        followed.note(&[2; 50]);
-        let read = followed.get();
-        assert_eq!((read.head.len(), read.bytes), (MAX_HEAD, 100));
+        followed.note(&[1; 4000]);
+        followed.note(&[2; 4000]);
+        let (read, mut head) = (followed.get(), Head::default());
+        head.add(&[[1; 4000], [2; 4000]].concat()[..4096]);
+        assert_eq!((read.head.length, read.bytes), (MAX_HEAD, 8000));
+        assert_eq!(read.head, head);
     }
 }

@@ -52,6 +52,16 @@ pub fn read(line: &str) -> Option<Found<'_>> {
     any.then_some(found)
 }
 
+/// Reads a line of digits, which a comment may follow; `None` if the line is anything else.
+pub fn commented(line: &str) -> Option<Found<'_>> {
+    read(line).or_else(|| read(before_comment(line)?))
+}
+
+/// Whether nothing separates the digits of a line.
+pub fn is_stream(line: &str) -> bool {
+    words(line).nth(1).is_none()
+}
+
 /// Whether a line of digits announces that the next line continues it.
 pub fn goes_on(line: &str) -> bool {
     line.trim_end().ends_with([',', ':', '\\'])
@@ -63,7 +73,7 @@ pub fn is_comment(text: &str) -> bool {
 }
 
 /// The text before a comment that follows a blank; `None` if there is none.
-pub fn before_comment(line: &str) -> Option<&str> {
+fn before_comment(line: &str) -> Option<&str> {
     let at = ["#", "//", "/*", ";"].iter().filter_map(|mark| line.find(mark)).min()?;
     line.get(..at).filter(|before| before.ends_with([' ', '\t']))
 }

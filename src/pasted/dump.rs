@@ -47,6 +47,8 @@ pub struct Row<'a> {
     pub indented: bool,
     /// Its words are octal, decimal or binary, as plain `od`, `hexdump -d` and `xxd -b` print them.
     pub is_other_base: bool,
+    /// Number of bytes in its first word.
+    word: u64,
     /// Its bytes.
     pub found: Found<'a>,
 }
@@ -70,8 +72,18 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     }
     let place = u64::from_str_radix(offset, 16).ok().filter(|_| wide && first.len() == 2);
     let placed = offset.starts_with('0') && place.is_some_and(|at| at.is_multiple_of(16) && at < 1 << 16);
-    let found = bytes_behind(rest, certain);
-    Some(Row { offset, certain, placed, prefixed: prefixed && colon, indented, is_other_base, found })
+    let (found, word) = (bytes_behind(rest, certain), first.len() as u64 / 2);
+    Some(Row { offset, certain, placed, prefixed: prefixed && colon, indented, is_other_base, word, found })
+}
+
+/// Whether a line names the columns of the dump below it, as HxD and PowerShell print them: `Offset 00 01 02 …`.
+pub fn is_ruler(line: &str, below: &str) -> bool {
+    let words = line.split_whitespace().skip_while(|word| word.starts_with("Offset"));
+    let numbers = words.map_while(|word| u8::from_str_radix(word, 16).ok());
+    let first =
+        || below.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with("---"));
+    numbers.zip(0..).take_while(|(number, column)| number == column).take(8).count() == 8
+        && first().and_then(row).is_some_and(|row| row.offset.bytes().all(|b| b == b'0'))
 }
 
 /// Whether the words behind an offset are bytes in binary, as `xxd -b` prints them: there are not more characters than words.
@@ -145,7 +157,7 @@ fn characters<'a>(found: &mut Found<'a>, text: &'a str, group: usize) {
             .all(|(b, c)| *b == c || !graphic(*b) || !graphic(c))
     };
     let mut swapped = found.bytes.chunks(group.max(1)).flat_map(|word| word.iter().rev());
-    if group >= 4 && !agree(&mut found.bytes.iter()) && agree(&mut swapped) {
+    if group >= 2 && !agree(&mut found.bytes.iter()) && agree(&mut swapped) {
         let what = "The characters show that the words of this row have their low byte first, as `xxd -e` prints them";
         found.unread.add(text, format_args!("{what}: print the bytes with `xxd`."));
     }
@@ -184,6 +196,8 @@ struct Placed<'a> {
 pub struct Dump<'a> {
     rows: Vec<Placed<'a>>,
     certain: bool,
+    /// Number of bytes in a word.
+    word: u64,
     /// It is from tcpdump, which shows packets with their headers.
     pub packets: bool,
     /// Its rows are indented.
@@ -197,7 +211,7 @@ impl<'a> Dump<'a> {
         let zero = row.offset.bytes().all(|b| b == b'0');
         let is_dump = zero || row.certain || row.placed || forced || row.offset.len() == 7;
         let (certain, packets, indented) = (row.certain, row.prefixed, row.indented);
-        is_dump.then_some(Dump { rows: vec![], certain, packets, indented })
+        is_dump.then_some(Dump { rows: vec![], certain, word: row.word, packets, indented })
     }
 
     /// Whether an offset is greater than that of the last row; otherwise it begins another dump.
@@ -231,7 +245,9 @@ impl<'a> Dump<'a> {
         let wrong = |values: &Vec<u64>| {
             let steps = values.windows(2).zip(self.rows.windows(2)).map(|pair| match pair {
                 ([from, to], [row, next]) if !row.repeats => {
-                    to.wrapping_sub(*from).abs_diff(next.begin.saturating_sub(row.begin) as u64)
+                    let (step, read) = (to.wrapping_sub(*from), next.begin.saturating_sub(row.begin) as u64);
+                    // The last word is filled up.
+                    if (1..self.word).contains(&read.wrapping_sub(step)) { 0 } else { step.abs_diff(read) }
                 }
                 _ => 0,
             });
@@ -282,7 +298,7 @@ impl<'a> Dump<'a> {
                 missing = ahead as u64;
                 let what = "What follows is taken as not captured, up to the end of the dump.";
                 let gap = count(missing, "byte");
-                unread.add(next.offset, format_args!("{gap} are missing before this offset. {what}"));
+                unread.add(next.offset, format_args!("Missing before this offset: {gap}. {what}"));
             }
         }
         (bytes, missing)

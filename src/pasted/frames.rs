@@ -160,7 +160,8 @@ fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
 
 /// Whether a piece looks like a request; `None` if its bytes do not tell.
 fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
-    let [client, server] = between(piece, true, ends.port);
+    // With the server's port the bytes would be taken for sent there, where a protocol names that port in them.
+    let [client, server] = between(piece, true, CLIENT_PORT);
     let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
     let frame = made.frame(0);
     match classify::probe(&parse(&frame).ok()?, ends.protocols)?.1.role {

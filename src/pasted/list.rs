@@ -17,6 +17,9 @@ static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^<Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?")
 });
 
+/// A character in quotes: `'T'`, `b'\n'`, `'\xff'`.
+static CHARACTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^b?'(?:[^\\'\n]|\\[^\n][0-9a-fA-F]{0,4})'"));
+
 /// A literal of the text.
 #[derive(Debug)]
 pub struct Literal<'a> {
@@ -91,7 +94,9 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
             cut = between.name("more").map(|more| (rest, more.as_str())).or(cut);
             rest = rest.get(whole.end()..)?;
         } else {
-            let word = rest.split(|c: char| c.is_whitespace() || ",;]}([{".contains(c)).next()?;
+            let ends = |c: char| c.is_whitespace() || ",;]}([{".contains(c);
+            let word =
+                CHARACTER.find(rest).map(|found| found.as_str()).or_else(|| rest.split(ends).next())?;
             // If another list begins, or the first word is not a number, this is not a list.
             if word.is_empty() || words.is_empty() && value(word, 16).is_none() {
                 return None;
@@ -139,8 +144,8 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
 /// A word as a number in this base, unless its prefix names another; or as a character.
 fn value(word: &str, radix: u32) -> Option<i64> {
     let word = ["u8", "U8", "u", "U", "i8", "L"].iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
-    if let [b'\'', c, b'\''] = word.strip_prefix('b').unwrap_or(word).as_bytes() {
-        return Some(i64::from(*c));
+    if let Some((_, body)) = word.strip_suffix('\'').and_then(|word| word.split_once('\'')) {
+        return string::character(body).map(i64::from);
     }
     let number =
         |digits: &str, radix| i64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'));

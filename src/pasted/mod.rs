@@ -5,6 +5,7 @@
 //!                    ├─> head.rs      who sent it, when, between which ends
 //!                    ├─> dump.rs      00000000: d5f6 0001  ....   rows with an offset
 //!                    ├─> digits.rs    d5 f6 00 01   d5:f6:00:01   plain hex
+//!                    ├─> lines.rs     lines of plain hex: parts of a datagram, or datagrams
 //!                    ├─> list.rs      {0xd5, 0xf6}  [213, 246]    arrays and byte lists
 //!                    ├─> string.rs    b'\xd5\xf6'   "1fYAAQ=="    escaped strings, base64
 //!                    └─> packet.rs    do headers stand before the datagram?
@@ -20,6 +21,7 @@ mod digits;
 mod dump;
 mod frames;
 mod head;
+mod lines;
 mod list;
 mod reader;
 mod string;

@@ -1,12 +1,14 @@
 //! Joins lines into datagrams.
 
 use super::dump::{self, Dump, Row};
+use super::lines::Block;
 use super::list::{self, Literal};
 use super::{
     Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
     digits, frames, head, string,
 };
 use nom::Offset;
+use std::borrow::Cow;
 
 /// Fewest characters of a base64 line that further lines may continue.
 const BASE64_LINE: usize = 60;
@@ -17,6 +19,7 @@ const FEWEST: usize = 4;
 ///
 /// Of a text longer than [`MAX_TEXT`], only the beginning is read.
 pub fn read(text: &str, form: Option<Form>) -> Pasted {
+    let text = &*unquoted(text);
     let cut = |back| text.get(..text.len().min(MAX_TEXT).saturating_sub(back));
     let whole = (0..4).find_map(cut).unwrap_or_default(); // a character has at most four bytes
     let mut reader = Reader { form, whole, ..Reader::default() };
@@ -32,14 +35,26 @@ pub fn read(text: &str, form: Option<Form>) -> Pasted {
     reader.finish()
 }
 
+/// The text without the `>` of a quotation before every line, blank lines included. A blank stands for each, so that places
+/// stay the same.
+fn unquoted(text: &str) -> Cow<'_, str> {
+    let is_quoted = |line: &str| line.trim_end() == ">" || line.starts_with("> ");
+    let has_blank = text.lines().any(|line| line.trim_end() == ">");
+    if !has_blank || !text.lines().all(|line| is_quoted(line) || line.trim().is_empty()) {
+        return Cow::Borrowed(text);
+    }
+    let lines =
+        text.split_inclusive('\n').map(|line| line.strip_prefix('>').map_or(["", line], |rest| [" ", rest]));
+    Cow::Owned(lines.flatten().collect())
+}
+
 /// The way the current datagram is written, which decides how the next lines may continue it.
 #[derive(Debug)]
 enum Way<'a> {
     /// Rows with offsets.
     Dump(Dump<'a>),
-    /// Lines of digits: number of bytes of the first and of the last line, and whether the last line announced
-    /// another.
-    Lines { first: usize, last: usize, goes_on: bool },
+    /// Lines of digits: number of bytes in the last line, and whether it announced another.
+    Lines { last: usize, goes_on: bool },
     /// Lines of base64; number of characters of the last line.
     Base64(usize),
     /// It is complete.
@@ -68,6 +83,10 @@ struct Reader<'a> {
     is_stream: bool,
     /// Lines are skipped up to the next blank line, because their form is not supported.
     skips: bool,
+    /// Where the lines of digits end that were looked at together.
+    looked: usize,
+    /// Number of bytes in a full one of them, where they are wrapped.
+    width: Option<usize>,
     /// There are more datagrams than are kept, and a complaint says so.
     full: bool,
     pieces: Vec<Piece>,
@@ -83,7 +102,12 @@ impl<'a> Reader<'a> {
             self.flush();
             self.skips = false;
         }
-        if line.trim().is_empty() || self.skips || self.row(line, Head::default()) || self.more(line) {
+        if line.trim().is_empty()
+            || self.skips
+            || dump::is_ruler(line, below)
+            || self.row(line, Head::default())
+            || self.more(line)
+        {
             return below;
         }
         let mut rest = head::behind(line);
@@ -186,6 +210,13 @@ impl<'a> Reader<'a> {
         let word = line.trim();
         match way {
             Way::Dump(dump) if word == "*" => dump.repeat(),
+            // The marks of `qdissect dump -x` below a row.
+            Way::Dump(_) if word.starts_with("^^") => {}
+            Way::Lines { .. } if word == "*" => {
+                let what = "A `*` stands for lines like the one above, and without offsets it is unknown how many: \
+                            print all with `-v`.";
+                self.unread.add(line, format_args!("{what}"));
+            }
             Way::Dump(dump) => {
                 let Some(offset) = dump::end(line).filter(|offset| dump.is_behind(offset)) else {
                     return false;
@@ -205,8 +236,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a line of digits; `false` if the line is not one.
     fn digits(&mut self, line: &'a str, said: Head) -> bool {
-        let found = || digits::read(line).or_else(|| digits::read(digits::before_comment(line)?));
-        let Some(found) = self.is(Form::Hex).then(found).flatten() else { return false };
+        let Some(found) = digits::commented(line).filter(|_| self.is(Form::Hex)) else { return false };
         self.put(Form::Hex, found, said, line);
         true
     }
@@ -215,17 +245,22 @@ impl<'a> Reader<'a> {
     fn put(&mut self, form: Form, found: Found<'a>, said: Head, line: &'a str) {
         let (len, says) = (found.bytes.len(), digits::goes_on(line));
         match &mut self.open {
-            Some(Open { way: Way::Lines { first, last, goes_on }, .. })
+            Some(Open { way: Way::Lines { last, goes_on }, .. })
                 if form == Form::Hex
                     && said == Head::default()
-                    && (*goes_on || is_wrapped(*first, *last, len)) =>
+                    && (*goes_on || self.width == Some(*last)) =>
             {
-                *last = if found.unread.kept.is_empty() { len } else { *first };
+                *last = if found.unread.kept.is_empty() { len } else { *last };
                 *goes_on = says;
             }
             _ => {
+                let at = self.whole.offset(line);
+                if at >= self.looked {
+                    let block = Block::at(self.whole.get(at..).unwrap_or_default());
+                    (self.looked, self.width) = (at.saturating_add(block.length), block.width);
+                }
                 let way = match form {
-                    Form::Hex => Way::Lines { first: len, last: len, goes_on: says },
+                    Form::Hex => Way::Lines { last: len, goes_on: says },
                     Form::Base64 => Way::Base64(line.trim().len()),
                     _ => Way::Whole,
                 };
@@ -377,12 +412,4 @@ fn expected(form: Form) -> &'static str {
         Form::String => "a text with escapes, such as \"\\xd5\\xf6\"",
         Form::Base64 => "base64",
     }
-}
-
-/// Whether a line of `len` bytes continues the lines above: they are full, and of a length at which lines are
-/// usually wrapped. `xxd -p` has 30 bytes per line; lines of 72, 76 and 78 characters are common too.
-fn is_wrapped(first: usize, last: usize, len: usize) -> bool {
-    let usual =
-        first >= 8 && (first.is_multiple_of(8) || first.is_multiple_of(10) || [36, 38, 39].contains(&first));
-    usual && last == first && len <= first
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  \xHH  two hex digits      \OOO  one to three octal digits      \uHHHH  a byte of Latin-1
+//!  \DDD  in Lua one to three decimal digits      |HH HH|  hex in the text, as in rules of Snort
 //!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`  \?  \/
 //! ```
 
@@ -21,6 +22,11 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// The text between two strings of one expression, and the letters before the second one.
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
+/// Decimal escapes, as in Lua: those that no program prints in octal, and how the messages of many protocols begin.
+static IN_DECIMAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"^(?:[^\\]|\\.)*?\\(?:[1-9]?[89]|[12][0-9][89])|^\\255\\255\\255\\255|^\\254\\253")
+});
+static DECIMAL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\\(?<decimal>[0-9]{1,3})"));
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|u(?<unicode>[0-9a-fA-F]{4})|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
@@ -101,8 +107,13 @@ fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     if says(&["b64decode", "atob", "Base64String"], "base64") {
         return Some((base64(body)?, Form::Base64, behind));
     }
-    if body.contains('\\') {
+    // PostgreSQL's `\xd5f60001`.
+    let one_escape = !is_bytes && body.len() > 8 && body.rfind('\\') == Some(0);
+    if body.contains('\\') && !(one_escape && sound(4).is_some()) {
         return Some((unescape(body), Form::String, behind));
+    }
+    if let Some(found) = between_pipes(body) {
+        return Some((found, Form::String, behind));
     }
     if let Some(found) = sound(if is_bytes { 4 } else { 2 }) {
         return Some((found, Form::Hex, behind));
@@ -111,6 +122,22 @@ fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
         return Some((unescape(body), Form::String, behind));
     }
     is_base64(body).then(|| Some((base64(body)?, Form::Base64, behind))).flatten()
+}
+
+/// The bytes of a text with hex between pipes, as in rules of Snort and Suricata: `|ff ff ff ff|getinfo|0a|`.
+fn between_pipes(body: &str) -> Option<Found<'_>> {
+    let mut found = Found::default();
+    let parts: Vec<_> = body.split('|').collect();
+    if parts.len() < 3 || parts.len().is_multiple_of(2) {
+        return None;
+    }
+    for (part, is_hex) in parts.into_iter().zip([false, true].into_iter().cycle()) {
+        match is_hex {
+            true => found.bytes.extend(digits::read(part).filter(|f| f.unread.kept.is_empty())?.bytes),
+            false => found.bytes.extend(part.bytes()),
+        }
+    }
+    Some(found)
 }
 
 /// Reads a line of escapes without quotes, or from the quote that is never closed.
@@ -129,13 +156,26 @@ pub fn bare(line: &str) -> Option<Found<'_>> {
     ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
 }
 
+/// The byte of a character as it stands in quotes.
+pub fn character(body: &str) -> Option<u8> {
+    let Found { bytes, unread, .. } = unescape(body);
+    <[u8; 1]>::try_from(bytes).ok().filter(|_| unread.kept.is_empty()).map(|[byte]| byte)
+}
+
 /// The bytes of a text with escapes.
 fn unescape(body: &str) -> Found<'_> {
     let mut found = Found::default();
     let mut rest = body;
+    let (in_hex, escapes) = (body.contains("\\x"), if is_decimal(body) { &*DECIMAL } else { &*ESCAPE });
     while let Some((text, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
         found.bytes.extend(text.bytes());
-        let parts = ESCAPE.captures(escape);
+        let parts = escapes.captures(escape).or_else(|| ESCAPE.captures(escape));
+        let octal = parts.as_ref().and_then(|parts| parts.name("octal")).map_or("", |octal| octal.as_str());
+        if in_hex && octal.len() > 1 && octal.starts_with('0') && octal != "000" {
+            let what =
+                "is read as one byte in octal, as in C; where \\0 is a byte of its own, write \\x00 instead.";
+            found.unread.add(escape, format_args!("\"\\{octal}\" {what}"));
+        }
         let length = match parts.as_ref().and_then(|parts| Some((byte(parts)?, parts.get(0)?.end()))) {
             Some((byte, length)) => {
                 found.bytes.push(byte);
@@ -157,9 +197,14 @@ fn unescape(body: &str) -> Found<'_> {
     found
 }
 
+/// Whether the escapes of a text are in decimal, as in Lua.
+fn is_decimal(body: &str) -> bool {
+    IN_DECIMAL.is_match(body) && !body.contains("\\x")
+}
+
 /// The byte that an escape stands for.
 fn byte(parts: &Captures<'_>) -> Option<u8> {
-    for (name, radix) in [("hex", 16), ("unicode", 16), ("octal", 8)] {
+    for (name, radix) in [("hex", 16), ("unicode", 16), ("octal", 8), ("decimal", 10)] {
         if let Some(digits) = parts.name(name) {
             return u32::from_str_radix(digits.as_str(), radix).ok()?.try_into().ok();
         }

@@ -193,6 +193,7 @@ fn what_cannot_be_asked_is_wrong_usage() {
         (&["sqp", "no.such.host.invalid:1"], "is not known"),
         (&["http", "127.0.0.1:1"], "There is no protocol \"http\""),
         (&["sqp", "127.0.0.1:1", "-T", "sarif"], "-T sarif needs --check"),
+        (&["sqp", "127.0.0.1:1", "-T", "fields"], "invalid value 'fields'"),
         (&["sqp", "127.0.0.1:1", "-T", "tree", "--check"], "-T tree goes without --check"),
     ] {
         let output = ask(args);

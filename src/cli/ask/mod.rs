@@ -227,9 +227,10 @@ pub struct AskArgs {
     pub color: Colour,
 }
 
-/// The names of the formats of `dump` and `check`.
+/// The names of the formats of `dump` and `check`, without the one that needs columns.
 fn formats() -> PossibleValuesParser {
-    let mut all: Vec<_> = DUMP_FORMATS.names().map(str::to_owned).chain(check_formats()).collect();
+    let dump = DUMP_FORMATS.names().filter(|name| *name != "fields").map(str::to_owned);
+    let mut all: Vec<_> = dump.chain(check_formats()).collect();
     all.sort();
     all.dedup();
     PossibleValuesParser::new(all)

@@ -38,6 +38,38 @@ fn digits_are_read_however_they_are_separated() {
 }
 
 #[test]
+fn lines_of_digits_are_wrapped_or_datagrams_of_their_own() {
+    let read = |lengths: &[usize], between: &str| {
+        let line = |len: &usize| vec!["d5"; *len].join(between);
+        let text = lengths.iter().map(line).collect::<Vec<_>>().join("\n");
+        read(&text, None).pieces.iter().map(|piece| piece.bytes.len()).collect::<Vec<_>>()
+    };
+    for own in [&[13, 64, 13, 64][..], &[8, 5], &[8, 8], &[40, 13, 40], &[5, 5, 8, 24, 5], &[1260, 1260, 805]]
+    {
+        assert_eq!(read(own, ""), own);
+    }
+    for (wrapped, datagrams) in [
+        (&[30, 5][..], &[35][..]),
+        (&[5, 30, 5, 30, 30, 1], &[5, 35, 61]),
+        (&[16, 16, 5], &[37]),
+        (&[64, 13], &[77]),
+        (&[13, 64, 64, 2], &[13, 130]),
+        (&[256, 256, 1], &[513]),
+    ] {
+        assert_eq!(read(wrapped, ""), datagrams, "{wrapped:?}");
+    }
+    for (lengths, datagrams) in [
+        (&[8, 5][..], &[13][..]),
+        (&[8, 8, 5, 8, 8, 1], &[21, 17]),
+        (&[5, 16, 9, 16], &[5, 25, 16]),
+        (&[8, 5, 8], &[8, 5, 8]),
+        (&[13, 64, 13, 64], &[13, 64, 13, 64]),
+    ] {
+        assert_eq!(read(lengths, " "), datagrams, "{lengths:?}");
+    }
+}
+
+#[test]
 fn a_damaged_line_gives_what_stands_before_the_damage() {
     for (line, expected, column, words) in [
         ("d5 f6 00 0g 01", "d5f600", 10, "not \"0g\""),
@@ -157,6 +189,7 @@ fn arrays_of_many_languages() {
     assert_eq!(bytes("[01, 02, 10]"), ["010210"]);
     assert_eq!(bytes("[1, 2, 10]"), ["01020a"]);
     assert_eq!(bytes("{'i', 4}"), ["6904"]);
+    assert_eq!(bytes(r"{'\xff', b'T', ' ', ',', '\0'}"), ["ff54202c00"]);
     for text in
         ["[UDP] 127.0.0.1", "[13]", "x[60]", "[2026-11-20 10:32:02] sent", "don't, it's", "{ a, b }", "[] {}"]
     {
@@ -210,6 +243,12 @@ fn strings_with_escapes_of_several_languages() {
         ("\"\\xd5\\xf6\" \\\n\"\\x00\"", "d5f600"),
         ("x = (b'\\xd5'\n     b'\\xf6\\0')", "d5f600"),
         (">>> b'\\xd5\\xf6'", "d5f6"),
+        // Lua, PostgreSQL, Snort
+        (r#""\255\255\255\255T\0""#, "ffffffff5400"),
+        (r#""\184\9""#, "b809"),
+        (r#""\\8\12""#, "5c380a"),
+        (r"'\xd5f60001'", "d5f60001"),
+        ("content:\"|ff ff|info|0a|\"; depth:2;", "ffff696e666f0a"),
     ] {
         assert_eq!(bytes(text), [expected], "{text}");
     }
@@ -370,6 +409,9 @@ fn the_text_decides_the_direction_and_then_the_looks() {
     assert_eq!(from(&marked), [40_000, 7777]);
     assert_eq!(from(&[piece(None, STATE), piece(None, POLL)]), [7777, 40_000]);
     assert_eq!(from(&[piece(None, POLL), piece(None, "ffff")]), [40_000, 7777], "it answers");
+    // A message of SA-MP that names the port which the made-up server has.
+    let samp = [piece(None, "53414d50c000020a611e69"), piece(None, "53414d50c000020a611e690003003200")];
+    assert_eq!(from(&samp), [40_000, 7777]);
 }
 
 #[test]

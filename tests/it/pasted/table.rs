@@ -54,6 +54,9 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("[255 255 255 255 105]", &[">ffffffff69"]),
     ("[ff ff ff ff 69]", &[">ffffffff69"]),
     ("[1 2 3]\nd5f6", &[">d5f6"]),
+    // quoted as a whole
+    ("> 0000000000\n>\n> 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
+    (">\n> x = {0xd5,\n>   0xf6}\n", &[">d5f6"]),
     // directions
     ("> 0000000000\n< 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
     ("-> 0000000000\n<- 0095bd447e\n", &[">0000000000", "<0095bd447e"]),
@@ -82,6 +85,18 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("00000000: 00000000 00000000  ........\n", &[">0000000000000000"]),
     // the last line of hexdump and od, quoted as a whole
     ("> 00000000  d5 f6 00 01 a5 9c 43 84  f1 46 df 08 01           |......C..F...|\n> 0000000d\n", &[POLL]),
+    // od -t x4 fills the last word up
+    ("0000000 0100f6d5 84439ca5 08df46f1 00000001\n0000015\n", &[POLL]),
+    // the columns are named, as by PowerShell and HxD
+    (
+        "           00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F\n\n\
+         00000000   D5 F6 00 01 A5 9C 43 84 F1 46 DF 08 01           ......C..F...\n",
+        &[POLL],
+    ),
+    ("Offset(h) 00 01 02 03 04 05 06 07\n\n00000000  D5 F6 00 01\n", &[">d5f60001"]),
+    ("00 01 02 03 04 05 06 07\n", &[">0001020304050607"]),
+    // the marks of `qdissect dump -x`
+    ("0000  d5 f6 00 01 a5 9c 43 84\n      ^^ ^^\n0008  f1 46 df 08 01\n", &[POLL]),
     // hexdump -x
     ("0000000    f6d5    0100    9ca5    8443    46f1    08df    0001        \n000000d\n", &[POLL]),
     // tcpdump -e -x: Ethernet addresses are no bytes of a datagram
@@ -143,6 +158,10 @@ pub const DAMAGED: &[Case] = &[
     ("0000  d5 f6 00 01    a5 9c 43 84 f1\n", &[">d5f60001"], &[(1, 22)]),
     // what `xxd -e` prints
     ("00000000: 41f6d541 64636261  A..Aabcd\n", &[">41f6d54164636261"], &[(1, 30)]),
+    ("00000000: 41d5 6241  .AAb\n", &[">41d56241"], &[(1, 22)]),
+    // repeated lines without offsets, and an escape that C and Rust read differently
+    ("d5 f6 00 01 a5 9c 43 84\n*\nf1\n", &[">d5f60001a59c4384f1"], &[(2, 1)]),
+    ("b\"\\xff\\032\"", &[">ff1a"], &[(1, 7)]),
     ("{0xd5, 0x1f6, 0x00}", &[">d500"], &[(1, 8)]),
     ("b'\\xd5\\xf6\n", &[">d5f6"], &[(1, 2)]),
     ("{0xd5, 0xf6", &[">d5f6"], &[(1, 1)]),
