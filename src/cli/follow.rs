@@ -5,6 +5,7 @@ use super::inputs::{Input, Inputs, open};
 use super::interrupt;
 use super::output::Node;
 use super::terminal::name;
+use flate2::Crc;
 use hashbrown::{HashMap, HashSet};
 use qdissect::capture::{Error, Source};
 use std::fs::{File, Metadata};
@@ -154,10 +155,7 @@ impl Read for Growing {
 
 /// How many of the first bytes tell a file from another: in pcapng the time of the first packet follows the descriptions of
 /// program and interfaces, which all files of a ring have in common.
-const MAX_HEAD: usize = 4096;
-/// Basis and prime of the hash FNV-1a.
-const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0100_0000_01b3;
+const MAX_HEAD: u32 = 4096;
 
 /// The part of a file that was read; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +165,8 @@ pub struct FollowedFile(Arc<Mutex<Begun>>);
 #[derive(Debug, Default)]
 struct Begun {
     bytes: u64,
-    head: Head,
+    /// Checksum and number of its first bytes.
+    head: Crc,
     /// Length and modification time when the file was last found to be the same.
     looked: Option<(u64, Option<SystemTime>)>,
 }
@@ -176,7 +175,7 @@ impl FollowedFile {
     /// Marks everything that the file contains now as read.
     pub fn all(path: &Path, data: &Metadata) -> FollowedFile {
         let followed = FollowedFile::default();
-        followed.get().head = Head::of(path, MAX_HEAD);
+        followed.get().head = head(path, MAX_HEAD);
         followed.get().bytes = data.len();
         followed
     }
@@ -184,7 +183,7 @@ impl FollowedFile {
     /// Records that further bytes have been read.
     pub fn note(&self, bytes: &[u8]) {
         let mut read = self.get();
-        read.head.add(bytes);
+        add(&mut read.head, bytes);
         read.bytes = read.bytes.saturating_add(bytes.len() as u64);
     }
 
@@ -195,7 +194,9 @@ impl FollowedFile {
         if read.looked == now {
             return false; // not modified since
         }
-        let other = data.len() < read.bytes || Head::of(path, read.head.length) != read.head;
+        let now_there = head(path, read.head.amount());
+        let alike = (now_there.amount(), now_there.sum()) == (read.head.amount(), read.head.sum());
+        let other = data.len() < read.bytes || !alike;
         if !other {
             read.looked = now;
         }
@@ -207,36 +208,19 @@ impl FollowedFile {
     }
 }
 
-/// The first bytes of a file: how many, and a hash of them.
-#[derive(Debug, PartialEq)]
-struct Head {
-    length: usize,
-    hash: u64,
+/// Adds the bytes that follow to the first bytes of a file, up to [`MAX_HEAD`].
+fn add(head: &mut Crc, bytes: &[u8]) {
+    let room = MAX_HEAD.saturating_sub(head.amount()) as usize;
+    head.update(bytes.get(..room).unwrap_or(bytes));
 }
 
-impl Default for Head {
-    fn default() -> Self {
-        Head { length: 0, hash: BASIS }
-    }
-}
-
-impl Head {
-    /// Adds the bytes that follow, up to [`MAX_HEAD`].
-    fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes.iter().take(MAX_HEAD.saturating_sub(self.length)) {
-            self.hash = (self.hash ^ u64::from(*byte)).wrapping_mul(PRIME);
-            self.length += 1;
-        }
-    }
-
-    /// The first bytes of a file, or fewer if it is shorter or cannot be read.
-    fn of(path: &Path, most: usize) -> Head {
-        let (mut bytes, mut head) = (vec![], Head::default());
-        let file = File::open(path).map(|file| file.take(most as u64));
-        let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
-        head.add(&bytes);
-        head
-    }
+/// The first bytes of a file, or fewer if it is shorter or cannot be read.
+fn head(path: &Path, most: u32) -> Crc {
+    let (mut bytes, mut head) = (vec![], Crc::new());
+    let file = File::open(path).map(|file| file.take(most.into()));
+    let _ = file.and_then(|mut file| file.read_to_end(&mut bytes));
+    add(&mut head, &bytes);
+    head
 }
 
 #[cfg(test)]
@@ -302,9 +286,9 @@ mod tests {
         let followed = FollowedFile::default();
         followed.note(&[1; 4000]);
         followed.note(&[2; 4000]);
-        let (read, mut head) = (followed.get(), Head::default());
-        head.add(&[[1; 4000], [2; 4000]].concat()[..4096]);
-        assert_eq!((read.head.length, read.bytes), (MAX_HEAD, 8000));
-        assert_eq!(read.head, head);
+        let (read, mut head) = (followed.get(), Crc::new());
+        head.update(&[[1; 4000], [2; 4000]].concat()[..4096]);
+        assert_eq!((read.head.amount(), read.bytes), (MAX_HEAD, 8000));
+        assert_eq!(read.head.sum(), head.sum());
     }
 }
