@@ -15,19 +15,17 @@
 use super::Error;
 use super::blockwise::{FRAME, Legacy, Zstd};
 use super::buffer::Buffer;
-use super::input::{Fault, Input, MAX_WINDOW, is_skippable};
+use super::input::{Fault, Input, is_skippable};
+use super::xz::Xz;
 use bzip2::bufread::BzDecoder;
 use flate2::bufread::GzDecoder;
 use lz4_flex::frame::FrameDecoder;
-use lzma_rust2::XzReader;
-use std::io::{self, BufRead, ErrorKind, Read};
+use std::io::{self, BufRead, Read};
 use std::mem;
 
 /// Bytes requested per call from a reader that loses them if the call fails. The gzip reader has decoded up to 32
 /// KiB more.
 const PART: usize = 32 << 10;
-/// The xz reader waits until it has all bytes requested, and loses them also where a stream is cut.
-const XZ_PART: usize = 4 << 10;
 
 /// A compression format that is read.
 pub(super) struct Packing {
@@ -84,7 +82,7 @@ static PACKINGS: [Packing; 6] = [
         name: "xz",
         command: "xz -dc FILE",
         between: Between::Zeros,
-        open: open_xz,
+        open: |input| Ok(Stream::Xz(Box::new(Xz::open(input)))),
     },
     Packing {
         magic: b"BZh",
@@ -121,8 +119,7 @@ enum Stream {
     Zstd(Box<Zstd>),
     Lz4(FrameDecoder<Input>),
     Legacy(Legacy),
-    /// With the number of bytes that may still be decoded.
-    Xz(Box<XzReader<Input>>, u64),
+    Xz(Box<Xz>),
     Bzip2(BzDecoder<Input>),
 }
 
@@ -134,51 +131,24 @@ impl Stream {
             Stream::Zstd(reader) => &mut reader.input,
             Stream::Lz4(reader) => reader.get_mut(),
             Stream::Legacy(reader) => &mut reader.input,
-            Stream::Xz(reader, _) => reader.inner_mut(),
+            Stream::Xz(reader) => &mut reader.input,
             Stream::Bzip2(reader) => reader.get_mut(),
         }
     }
 
     /// Returns 0 at the end of the stream, and perhaps where it is cut.
     fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
-        let most = |part: usize| part.min(space.len());
-        let (part, xz_part) = (most(PART), most(XZ_PART));
+        let part = PART.min(space.len());
         match self {
             Stream::None(_) => Ok(0),
             Stream::Gzip(reader) => Ok(reader.read(space.get_mut(..part).unwrap_or_default())?),
             Stream::Zstd(reader) => reader.read(space),
             Stream::Lz4(reader) => Ok(reader.read(space)?),
             Stream::Legacy(reader) => reader.read(space),
-            Stream::Xz(_, 0) => Err(Fault::window()),
-            Stream::Xz(reader, left) => {
-                let part = xz_part.min(usize::try_from(*left).unwrap_or(usize::MAX));
-                let got = reader.read(space.get_mut(..part).unwrap_or_default())?;
-                *left = left.saturating_sub(got as u64);
-                Ok(got)
-            }
+            Stream::Xz(reader) => reader.read(space),
             Stream::Bzip2(reader) => Ok(reader.read(space.get_mut(..part).unwrap_or_default())?),
         }
     }
-}
-
-/// The reader keeps no more of a dictionary than it has decoded. Whether the dictionary exceeds the limit is found
-/// out with a second reader that gets only the stream header and the header of the first block. If it does, the
-/// stream is decoded up to that limit.
-fn open_xz(input: &mut Input) -> Result<Stream, Fault> {
-    /// Upper bound of the memory that the reader needs besides the dictionary.
-    const BESIDES: u64 = 1 << 20;
-    const STREAM_HEAD: usize = 12;
-    let limit = (MAX_WINDOW.saturating_add(BESIDES) >> 10) as u32;
-    let words = input.peek(STREAM_HEAD.saturating_add(1))?.get(STREAM_HEAD).copied().unwrap_or_default();
-    let head = input.peek(usize::from(words).saturating_add(4).saturating_mul(4))?;
-    let first = XzReader::new_mem_limit(head, false, limit).read(&mut [0]);
-    let input = mem::take(input);
-    Ok(match first {
-        Err(error) if error.kind() == ErrorKind::OutOfMemory => {
-            Stream::Xz(Box::new(XzReader::new(input, false)), MAX_WINDOW)
-        }
-        _ => Stream::Xz(Box::new(XzReader::new_mem_limit(input, false, limit)), u64::MAX),
-    })
 }
 
 /// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format.

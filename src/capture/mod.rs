@@ -41,6 +41,7 @@ mod pcapng;
 mod source;
 mod time;
 mod writer;
+mod xz;
 
 #[cfg(test)]
 mod testing;

@@ -88,10 +88,14 @@ fn crc32(data: &[u8]) -> [u8; 4] {
     sum.sum().to_le_bytes()
 }
 
+/// What xz protects with a checksum of its own.
+pub(super) fn sealed(bytes: &[u8]) -> Vec<u8> {
+    [bytes, &crc32(bytes)].concat()
+}
+
 /// An xz stream of one block with the check CRC-32, in chunks that are not compressed, with a dictionary size of
 /// code `dictionary`; and the number of bytes of the stream before the end of the data.
 pub(super) fn xz(data: &[u8], dictionary: u8) -> (Vec<u8>, usize) {
-    let sealed = |bytes: &[u8]| [bytes, &crc32(bytes)].concat();
     let mut stream = [b"\xfd7zXZ\0".as_slice(), &sealed(&[0, 1])].concat();
     let head = stream.len();
     stream.extend(sealed(&[2, 0, 0x21, 1, dictionary, 0, 0, 0]));

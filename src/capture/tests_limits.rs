@@ -6,7 +6,8 @@ use super::ErrorKind;
 use super::blockwise::Legacy;
 use super::input::MAX_WINDOW;
 use super::testing::{LITTLE, data};
-use super::testing_packed::{BARE, lz4_blocks, many, read, xz, zstd, zstd_blocks};
+use super::testing_packed::{BARE, lz4_blocks, many, read, sealed, xz, zstd, zstd_blocks};
+use super::xz::MAX_BLOCKS;
 use lz4_flex::block::compress;
 use std::fs;
 
@@ -130,6 +131,25 @@ fn of_larger_windows_so_much_is_read_as_is_kept() {
         assert!(text.contains("needs a window of more than the 32 MiB that are kept, at byte 33"), "{text}");
         assert!(text.contains("decompress it on the way, with `"), "{text}");
     }
+}
+
+#[test]
+fn blocks_of_xz_have_a_limit() {
+    let (capture, plain) = many(10);
+    let block = |chunk: &[u8]| {
+        let mut block = [&sealed(&[2, 0, 0x21, 1, 0, 0, 0, 0]), chunk, &[0]].concat();
+        block.resize(block.len().next_multiple_of(4), 0);
+        block
+    };
+    let first = block(&[&[1], &(capture.len() as u16 - 1).to_be_bytes()[..], &capture].concat());
+    let mut stream = [b"\xfd7zXZ\0".as_slice(), &sealed(&[0, 0]), &first].concat();
+    stream.extend(block(&[]).repeat(MAX_BLOCKS as usize - 1));
+    let (frames, error) = read(&stream);
+    assert_eq!((frames, error.unwrap().kind()), (plain.clone(), ErrorKind::CutShort));
+    stream.extend(block(&[]));
+    let (frames, error) = read(&stream);
+    let error = error.unwrap().to_string();
+    assert!(frames == plain && error.contains("has more than 262144 blocks"), "{error}");
 }
 
 #[test]

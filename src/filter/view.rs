@@ -130,8 +130,9 @@ pub const MAX_TAGS: usize = 8;
 
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
-/// LINKTYPE_LINUX_SLL.
+/// LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2.
 const SLL: u16 = 113;
+const SLL2: u16 = 276;
 /// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
 const VLAN: [u16; 2] = [0x8100, 0x9100];
 const PROVIDER: u16 = 0x88a8;
@@ -228,6 +229,11 @@ impl FrameFacts {
                     facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
                 }
             }
+            SLL2 => {
+                if let Some(([t0, t1, ..], rest)) = frame.bytes.split_first_chunk::<20>() {
+                    facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
+                }
+            }
             _ => {}
         }
         facts
@@ -281,19 +287,22 @@ mod tests {
             let mut bytes = vec![0; 12];
             (1..=tags).for_each(|n| bytes.extend([0x81, 0, 0, n]));
             bytes.extend([0x08, 0]);
-            let frame = Frame {
-                number: 1,
-                time: Time::UNKNOWN,
-                link: ETHERNET,
-                interface: 0,
-                at: 0,
-                wire_len: 60,
-                bytes: &bytes,
-            };
-            FrameFacts::of(&frame).vlans
+            vlans(ETHERNET, &bytes)
         };
         assert!(tagged(8).into_iter().eq(1..=8));
         assert!(tagged(9).into_iter().eq(1..=8));
         assert!(tagged(0).is_empty());
+    }
+
+    #[test]
+    fn tags_of_cooked_captures_are_looked_at() {
+        let tag = [0, 7, 0x08, 0];
+        assert_eq!(vlans(SLL, &[&[0; 14][..], &[0x81, 0], &tag].concat())[..], [7]);
+        assert_eq!(vlans(SLL2, &[&[0x81, 0][..], &[0; 18], &tag].concat())[..], [7]);
+    }
+
+    fn vlans(link: u16, bytes: &[u8]) -> ArrayVec<u16, MAX_TAGS> {
+        let (number, time, interface, at, wire_len) = (1, Time::UNKNOWN, 0, 0, 60);
+        FrameFacts::of(&Frame { number, time, link, interface, at, wire_len, bytes }).vlans
     }
 }

@@ -204,8 +204,8 @@ pub struct Datagram<'a> {
     pub at: u64,
     /// Payload bytes that the snap length cut off; the sender did send them.
     pub cut: u32,
-    /// Where its frame was captured: the number of the interface in the upper 24 bits, and below it the packet type
-    /// of Linux cooked captures (0 received by this host, 4 sent by it); 0 for other link types.
+    /// Where its frame was captured: the number of the interface in the upper 24 bits, and below it what Linux cooked
+    /// captures say about that; 0 for other link types.
     pub origin: u32,
     /// Whether fragments are missing: then the network or the capture lost the bytes counted in [`cut`](Self::cut).
     pub partial: bool,

@@ -120,14 +120,15 @@ pub fn has_direction(link: u16) -> bool {
     matches!(link, LINK_SLL | LINK_SLL2)
 }
 
-/// Where a frame was captured: the number of its interface in the upper 24 bits, and below it the packet type of
-/// Linux cooked captures (0 received by this host, 4 sent by it); 0 for other link types.
+/// Where a frame was captured: the number of its interface in the upper 24 bits; below it, in Linux cooked captures,
+/// the packet type (0 received by this host, 4 sent by it) and, in their second version, the lowest bits of the number
+/// that the kernel gave the interface; 0 for other link types.
 #[inline(always)]
 pub(super) fn origin(frame: &Frame<'_>) -> u32 {
-    let kind = match frame.link {
-        LINK_SLL => frame.bytes.get(1),
-        LINK_SLL2 => frame.bytes.get(10),
-        _ => None,
+    let below = match (frame.link, frame.bytes) {
+        (LINK_SLL, [_, kind, ..]) => *kind,
+        (LINK_SLL2, [_, _, _, _, _, _, _, index, _, _, kind, ..]) => index << 3 | kind & 7,
+        _ => 0,
     };
-    frame.interface << 8 | u32::from(kind.copied().unwrap_or(0))
+    frame.interface << 8 | u32::from(below)
 }

@@ -150,7 +150,7 @@ fn ethertypes_within_each_other_have_a_limit() {
 
 #[test]
 fn the_origin_is_interface_and_way() {
-    for (link, way) in [(1, 0), (113, 4), (276, 4), (101, 0)] {
+    for (link, way) in [(1, 0), (113, 4), (276, 3 << 3 | 4), (101, 0)] {
         let bytes = linked(link, &query4()).unwrap();
         let frame = crate::capture::Frame { interface: 600, ..frame(link, &bytes) };
         assert_eq!(parse(&frame).unwrap().origin, 600 << 8 | way, "link type {link}");

@@ -192,7 +192,7 @@ impl<W: Write> Records<W> {
         push(&mut self.out.line, format_args!(",\"encapsulation\":[{names}]"));
     }
 
-    /// Appends the keys that follow from pairing, and the captured length where bytes are missing.
+    /// Appends the keys that follow from pairing, and the captured length.
     fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, here: Place) {
         let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
@@ -218,11 +218,15 @@ impl<W: Write> Records<W> {
             }
             _ => {}
         }
-        let line = &mut self.out.line;
-        if d.cut > 0 {
-            line.add(b",\"captured_length\":");
-            push_u64(line, d.payload.len() as u64);
-        }
+        captured(&mut self.out.line, d);
+    }
+}
+
+/// Appends the captured length where bytes are missing.
+fn captured(line: &mut Line, d: &Datagram<'_>) {
+    if d.cut > 0 {
+        line.add(b",\"captured_length\":");
+        push_u64(line, d.payload.len() as u64);
     }
 }
 
@@ -271,6 +275,7 @@ impl<W: Write> Report for Records<W> {
         let line = &mut self.out.line;
         line.add(b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":");
         push_u64(line, d.wire_len() as u64);
+        captured(line, d);
         line.add(b",\"payload\":\"");
         let secrets = if self.secrets || !self.bytes { vec![] } else { in_unclaimed(d) };
         let shown = match (self.bytes, self.secrets) {

@@ -51,6 +51,7 @@ pub fn unclaimed() -> Value {
     head()
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
+        .maybe("captured_length", term("length"))
         .key("payload", term("payload"))
         .key("looks_like", or_null(term("looks_like")))
         .end("With --all: a datagram that no protocol claims. Without -x its first 64 bytes are shown.")

@@ -84,6 +84,19 @@ fn unclaimed_datagrams_show_their_first_bytes() {
 }
 
 #[test]
+fn of_what_nobody_claims_it_is_said_how_much_was_captured() {
+    let lengths = |args: &[&str]| {
+        let path = ["-T", "ndjson", "captures/containers/snap96.pcap"];
+        let all = parsed(&qdissect().args(args).args(path).output().unwrap(), 0).into_iter();
+        let packets = all.filter(|record| record["type"] == "packet");
+        packets.map(|packet| packet["captured_length"].as_u64()).collect::<Vec<_>>()
+    };
+    let claimed = lengths(&["dump", "--all"]);
+    assert!(claimed.contains(&Some(54)), "{claimed:?}");
+    assert_eq!(lengths(&["dump", "--all", "--protocol", "mumble"]), claimed);
+}
+
+#[test]
 fn a_password_in_what_nobody_claims_is_not_shown() {
     let rcon = std::fs::read_to_string("docs/protocols/skycoop.md").unwrap();
     assert!(rcon.contains("RCON"));
