@@ -133,8 +133,9 @@ pub fn check(
     };
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
+    let evidence = evidence(args, &verdict);
     let missed = rules_missed(&verdict, &args.common);
-    let sought = |rule: &str| code == OK && !missed.contains(rule);
+    let sought = |rule: &str| code == OK && evidence && !missed.contains(rule);
     let kept = match accepted.finish(&verdict, code == OK, &sought) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
@@ -150,7 +151,6 @@ pub fn check(
         // These have no place for it.
         verdict.unlisted().iter().for_each(|what| note(&format_args!("{what}.")));
     }
-    let evidence = evidence(args, &verdict);
     let code = match () {
         () if !(written && kept) => FAILED,
         () if code == FAILED || interrupt::is_signal(code) => code,
