@@ -152,6 +152,10 @@ fn a_link_stays_and_its_file_gets_the_result() {
     let (code, said) = ended(&mut qdissect(line));
     assert!(code == Some(2) && said.contains("is to hold two things"), "{said}");
     assert_eq!(names(folder.path()), ["link"]);
+    // A circle of links leads nowhere, and is cut.
+    symlink("link", &real).unwrap();
+    assert_eq!(ended(&mut qdissect(["summary", "--output", text(&link), DEMO])), (Some(0), String::new()));
+    assert_eq!((fs::read(&link).unwrap(), fs::read(&real).unwrap()), (expected.clone(), expected.clone()));
     // An open file that has no name any more has one in /proc.
     let file = fs::File::options()
         .read(true)
