@@ -18,6 +18,8 @@ pub struct Accepted {
     update: bool,
     /// How many findings the updated baseline accepts that the old one did not.
     new: u64,
+    /// How many findings of the baseline have the reason of a rule by now: the updated one leaves them out.
+    reasoned: usize,
 }
 
 impl Accepted {
@@ -32,7 +34,7 @@ impl Accepted {
             baseline.map(|baseline| (path.to_owned(), baseline))
         };
         let baseline = path.map(load).transpose()?;
-        Ok(Accepted { excused: config.excused.clone(), baseline, update, new: 0 })
+        Ok(Accepted { excused: config.excused.clone(), baseline, update, new: 0, reasoned: 0 })
     }
 
     /// Excuses a finding if it is accepted. The baseline is asked even if its rule is excused, so that it records which of its
@@ -50,6 +52,7 @@ impl Accepted {
             known = Some(Excuse::Baseline);
             self.new += 1;
         }
+        self.reasoned += usize::from(own.is_some() && known.is_some());
         entry.excused = own.or(known);
     }
 
@@ -80,8 +83,8 @@ impl Accepted {
         }
         output::write(path, baseline.update(&verdict.findings, sought).as_bytes())
             .map_err(|e| not(&why(&e)))?;
-        let new = self.new;
-        let mut news = format!("{name}: The baseline was written; new findings: {new}, dropped: {stale}");
+        let (new, dropped) = (self.new, stale + self.reasoned);
+        let mut news = format!("{name}: The baseline was written; new findings: {new}, dropped: {dropped}");
         if kept > 0 {
             news += &format!(", kept because this run could not find all of their kind: {kept}");
         }
@@ -169,6 +172,9 @@ mod tests {
         let excused: Vec<_> = verdict.findings.iter().map(|e| e.excused.clone()).collect();
         assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
         assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(None));
+        let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
+        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
+        assert!(said.ends_with("new findings: 0, dropped: 1."), "{said}");
         std::fs::remove_file(&path).unwrap();
         let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
         assert!(accepted.finish(&verdict, true, &|_| true).unwrap().unwrap().contains("new findings: 0,"));

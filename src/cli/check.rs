@@ -119,7 +119,7 @@ pub fn check(
             Ok(())
         };
         let mut report = Check::new(options.policy.clone(), judge);
-        let judged = if wants_page(args) {
+        let judged = if writes(args, &[CheckFormat::Html]) {
             let mut page = Page::new(report, &options);
             let (totals, code) = read_all(&args.common, options, inputs, &mut page)?;
             let (verdict, gathered) = page.verdict(totals)?;
@@ -133,8 +133,9 @@ pub fn check(
     };
     let written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
+    let evidence = evidence(args, &verdict);
     let missed = rules_missed(&verdict, &args.common);
-    let sought = |rule: &str| code == OK && !missed.contains(rule);
+    let sought = |rule: &str| code == OK && evidence && !missed.contains(rule);
     let kept = match accepted.finish(&verdict, code == OK, &sought) {
         Ok(said) => {
             said.iter().for_each(|what| note(what));
@@ -146,7 +147,10 @@ pub fn check(
         }
     };
     name_limits(&verdict.totals);
-    let evidence = evidence(args, &verdict);
+    if writes(args, &[CheckFormat::Csv, CheckFormat::Gitlab]) {
+        // These have no place for it.
+        verdict.unlisted().iter().for_each(|what| note(&format_args!("{what}.")));
+    }
     let code = match () {
         () if !(written && kept) => FAILED,
         () if code == FAILED || interrupt::is_signal(code) => code,
@@ -193,9 +197,9 @@ struct Judged {
     page: Option<Gathered>,
 }
 
-/// Whether the result or a report is a page of HTML.
-fn wants_page(args: &CheckArgs) -> bool {
-    args.report.iter().map(|(format, _)| *format).chain([args.format]).any(|f| f == CheckFormat::Html)
+/// Whether the result or a report has one of these formats.
+fn writes(args: &CheckArgs, formats: &[CheckFormat]) -> bool {
+    args.report.iter().map(|(format, _)| format).chain([&args.format]).any(|format| formats.contains(format))
 }
 
 /// Writes the result, GitHub's job summary and the further reports. Prints an error for each summary or report that cannot be
@@ -228,7 +232,9 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
     match () {
         () if verdict.totals.files == 0 => {}
-        () if verdict.totals.all().recognised == 0 => missing.extend(no_traffic(&verdict.totals)),
+        () if verdict.totals.all().recognised == 0 => {
+            missing.extend(no_traffic(&verdict.totals, &looked_at(args, false)))
+        }
         () if verdict.protocols.is_empty() => {
             missing.push("None of the query traffic in the input passes the filter.".to_owned());
         }
@@ -243,7 +249,7 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     }
     for id in &args.require {
         if !verdict.protocols.contains(id) {
-            missing.push(format!("There is no traffic of {} in the input.", id.info().name));
+            missing.push(format!("There is no traffic of {} in {}.", id.info().name, looked_at(args, true)));
         }
     }
     for (id, percent) in &args.require_coverage {
@@ -262,8 +268,22 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     missing.is_empty() || args.allow_empty
 }
 
-/// The message for a run in which nothing was recognised: that there is no query traffic, or which candidates there are.
-fn no_traffic(totals: &Totals) -> Vec<String> {
+/// What was looked at: the input, or what is left of it by the options that choose among its packets, with or without the filter.
+fn looked_at(args: &CheckArgs, filtered: bool) -> String {
+    let Common { display_filter, protocol, count, .. } = &args.common;
+    let filtered = filtered && display_filter.is_some();
+    let chosen = [("-Y", filtered), ("--protocol", !protocol.is_empty()), ("-c", count.is_some())];
+    let chosen: Vec<_> = chosen.iter().filter(|(_, given)| *given).map(|(option, _)| *option).collect();
+    match chosen.as_slice() {
+        [] => "the input".to_owned(),
+        [one] => format!("what {one} leaves of the input"),
+        all => format!("what {} leave of the input", all.join(" and ")),
+    }
+}
+
+/// The message for a run in which nothing was recognised in what was `looked_at`: that there is no query traffic, or which
+/// candidates there are.
+fn no_traffic(totals: &Totals, looked_at: &str) -> Vec<String> {
     let could = |c: &Candidate| {
         let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
         format!("There is no certain query traffic in the input, but {c}; {pin} makes sure.")
@@ -275,7 +295,7 @@ fn no_traffic(totals: &Totals) -> Vec<String> {
     }
     match more {
         0 if said.is_empty() => {
-            said.push(format!("There is no query traffic in the input{}.", unread(totals)))
+            said.push(format!("There is no query traffic in {looked_at}{}.", unread(totals)))
         }
         0 => {}
         n => said.push(format!("The same may be true of {}.", count(n, "further endpoint"))),

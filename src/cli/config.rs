@@ -48,9 +48,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Finds the nearest configuration, from a folder upwards. `from` is an absolute path.
+    /// Finds the nearest configuration, from a folder upwards. `from` is an absolute path. A link that leads nowhere is one,
+    /// too: it cannot be read, and to go on without it would be another verdict.
     pub fn find(from: &Path) -> Option<PathBuf> {
-        from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file())
+        from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file() || path.is_symlink())
     }
 
     /// Reads a configuration.
@@ -353,6 +354,11 @@ mod tests {
         assert_eq!(found, root.join("a").join(NAME));
         assert_eq!(Config::load(&found).unwrap().timeout, Some(3_000_000_000));
         assert!(Config::load(&deep.join(NAME)).unwrap_err().contains("The file cannot be read: "));
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink("nowhere", deep.join(NAME)).unwrap();
+            assert_eq!(Config::find(&deep), Some(deep.join(NAME)), "so that somebody hears of it");
+        }
     }
 
     /// The common options of a command line, filled from a configuration.

@@ -8,6 +8,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
+/// Most links that are followed one after another, as many as Linux follows: there may be a circle of them.
+const MAX_LINKS: u32 = 40;
+
 /// An open output.
 pub enum Target {
     /// Standard output.
@@ -30,9 +33,10 @@ impl Target {
         if is_device(path) {
             return Ok(Target::Device(File::options().write(true).open(path)?));
         }
-        // The target of a link is replaced, and the link stays.
-        let real = path.is_symlink().then(|| fs::canonicalize(path).ok()).flatten();
-        let path = real.unwrap_or_else(|| path.to_owned());
+        let path = led_to(path);
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         let folder = folder(&path);
         fs::metadata(folder)?;
         Ok(Target::File(aside(folder, &path)?, path))
@@ -78,6 +82,16 @@ pub fn is_device(path: &Path) -> bool {
 /// Whether the name of an output stands for standard output.
 pub fn to_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
+}
+
+/// The file that a name leads to by links, whether it exists or not: it gets the result, and the links stay.
+pub fn led_to(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = fs::read_link(&path) else { break };
+        path = folder(&path).join(to);
+    }
+    path
 }
 
 /// The directory of a file.
@@ -216,8 +230,10 @@ fn same(a: &Path, b: &Path) -> bool {
     match (fs::metadata(a), fs::metadata(b)) {
         (Ok(a), Ok(b)) => a.is_file() && Mark::of(&a) == Mark::of(&b),
         (Err(_), Err(_)) => {
-            let place =
-                |path: &Path| Some((fs::canonicalize(folder(path)).ok()?, path.file_name()?.to_owned()));
+            let place = |path: &Path| {
+                let path = led_to(path);
+                Some((fs::canonicalize(folder(&path)).ok()?, path.file_name()?.to_owned()))
+            };
             a == b || place(a).is_some_and(|a| place(b) == Some(a))
         }
         _ => false,

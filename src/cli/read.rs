@@ -89,7 +89,7 @@ fn read_into(
         let last = list.is_empty();
         let growing = follow.as_mut().map(|f| (f, last));
         let file = input.path.to_string_lossy().into_owned();
-        if let Err((end, why)) = read_one(&mut pipeline, input, open, growing, threads(common))? {
+        if let Err((end, why)) = read_one(&mut pipeline, input, open, growing, common)? {
             complete = false;
             if unread.len() < MAX_UNREAD {
                 unread.push(Unread { file, why });
@@ -98,8 +98,7 @@ fn read_into(
                 code = signal;
                 break;
             }
-            // A truncated capture was read as far as possible; the user may accept that.
-            if !(end == End::CutShort && common.allow_truncated) {
+            if end == End::Failed {
                 code = FAILED;
             }
         }
@@ -111,8 +110,9 @@ fn read_into(
 /// Why an input was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    CutShort,
-    Unreadable,
+    /// It is cut short and was read as far as possible, which the user accepts.
+    Accepted,
+    Failed,
 }
 
 /// Why an input was not read to its end, and what is wrong, as a clause.
@@ -124,7 +124,7 @@ fn read_one(
     mut input: Input,
     open: Open<'_>,
     follow: Option<(&mut Follow, bool)>,
-    threads: usize,
+    common: &Common,
 ) -> io::Result<Result<(), Unfinished>> {
     let mut grows = false;
     let opened = match follow {
@@ -146,7 +146,7 @@ fn read_one(
     let file = path.to_string_lossy();
     let read = match grows {
         true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
-        false if threads > 1 && is_large(path, &source) => pipeline.read_ahead(&mut source, &file),
+        false if threads(common) > 1 && is_large(path, &source) => pipeline.read_ahead(&mut source, &file),
         false => pipeline.read(&mut source, &file),
     };
     match read {
@@ -154,11 +154,11 @@ fn read_one(
         Ok(()) => {}
         Err(Stopped::Report(e)) => return Err(e),
         Err(Stopped::Capture(_)) if interrupt::caught().is_some() => return Ok(interrupted(path)),
-        Err(Stopped::Capture(e)) => {
-            let cut = e.kind() == ErrorKind::CutShort;
-            let end = if cut { End::CutShort } else { End::Unreadable };
-            return Ok(complain(path, e.to_string()).map_err(|(_, why)| (end, why)));
+        Err(Stopped::Capture(e)) if e.kind() == ErrorKind::CutShort && common.allow_truncated => {
+            warning(&format_args!("{}: {e}.", name(path)));
+            return Ok(Err((End::Accepted, e.to_string())));
         }
+        Err(Stopped::Capture(e)) => return Ok(complain(path, e.to_string())),
     }
     match pipeline.strange(source.facts()) {
         Some(why) => Ok(complain(path, why)),
@@ -206,7 +206,7 @@ fn misplaced(path: &Path) -> bool {
 /// Reports what is wrong with an input.
 fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     error(&format_args!("{}: {what}.", name(path)));
-    Err((End::Unreadable, what))
+    Err((End::Failed, what))
 }
 
 /// The display filter, if the user gave one.

@@ -9,12 +9,11 @@
 
 use super::common_args::Common;
 use super::inputs::Inputs;
-use super::output::{folder, is_device};
+use super::output::{folder, is_device, led_to};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags, path_beneath_rules,
 };
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The standard library reads these files to learn how many processors the process may use when it starts a thread.
@@ -103,14 +102,15 @@ pub fn places(path: &Path) -> Vec<PathBuf> {
     if is_device(path) {
         return vec![path.to_owned()];
     }
-    let real = fs::canonicalize(path).ok();
-    let real = real.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let real = led_to(path);
+    let real = (real != path).then(|| folder(&real).to_owned());
     real.into_iter().chain([folder(path).to_owned()]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::net::TcpListener;
     use std::process::Command;
 
@@ -194,7 +194,9 @@ mod tests {
         fs::write(other.join("real"), "").unwrap();
         std::os::unix::fs::symlink(other.join("real"), own.join("link")).unwrap();
         assert_eq!(places(&own.join("new")), [own.as_path()]);
-        assert_eq!(places(&own.join("link")), [other, own]);
+        assert_eq!(places(&own.join("link")), [other.as_path(), own.as_path()]);
+        fs::remove_file(other.join("real")).unwrap();
+        assert_eq!(places(&own.join("link")), [other, own], "it will be written there");
         assert_eq!(places(Path::new("new")), [PathBuf::from(".")]);
         assert_eq!(places(Path::new("/dev/null")), [PathBuf::from("/dev/null")]);
     }

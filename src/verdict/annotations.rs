@@ -96,8 +96,8 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         }
         writeln!(out, "::endgroup::")?;
     }
-    if verdict.more > 0 {
-        writeln!(out, "{} counted, but not listed.", count(verdict.more, "further finding"))?;
+    if let Some(unlisted) = verdict.unlisted() {
+        writeln!(out, "{unlisted}.")?;
     }
     if let Some(below) = verdict.below() {
         writeln!(out, "{below}")?;

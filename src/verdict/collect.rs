@@ -75,8 +75,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     fn add(&mut self, entry: Entry) -> io::Result<()> {
         if entry.rule().per_server && entry.finding.counts() {
-            self.remark(entry);
-            return Ok(());
+            return self.remark(entry);
         }
         let past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
         if past && self.doubtful.len() < MAX_REMARKS {
@@ -87,15 +86,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         self.keep(entry)
     }
 
-    /// Keeps a remark, which is reported once for each server, after everything else, with its count.
-    fn remark(&mut self, entry: Entry) {
-        if self.remarks.len() < MAX_REMARKS {
-            let rule = entry.rule().address();
-            self.known.insert((entry.server, entry.protocol, rule), self.remarks.len());
-            self.remarks.push(entry);
-        } else {
-            self.more += 1;
+    /// Keeps a remark, which is reported once for each server, after everything else, with its count; where there is no
+    /// more room, as any other finding.
+    fn remark(&mut self, entry: Entry) -> io::Result<()> {
+        if self.remarks.len() >= MAX_REMARKS {
+            return self.keep(entry);
         }
+        let rule = entry.rule().address();
+        self.known.insert((entry.server, entry.protocol, rule), self.remarks.len());
+        self.remarks.push(entry);
+        Ok(())
     }
 
     /// Counts a finding that is a remark made before about the same server. Returns whether it is one.

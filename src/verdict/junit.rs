@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
             None if others.iter().any(|e| e.counts()) => Ending::Passed,
             None => match excused(&others) {
                 Some(why) => Ending::Skipped { why },
-                None if result.outcome == Outcome::Fail && self.verdict.more > 0 => {
+                None if self.listed_of(rule) < result.count => {
                     let why = "broken in this run, and not every finding is listed: perhaps here";
                     Ending::Skipped { why: why.to_owned() }
                 }
@@ -172,6 +172,12 @@ impl<'a> Run<'a> {
         let file =
             file.filter(|name| !name.is_empty() && *name != "-").map(|name| characters(&address(name)));
         Case { name: format!("{} {}", rule.id, rule.slug()), file, ending, heard: self.listed(&heard) }
+    }
+
+    /// How many findings of a rule are listed, in whatever protocol, that count.
+    fn listed_of(&self, rule: &Rule) -> u64 {
+        let found = Id::ALL.iter().filter_map(|id| self.found.get(&(*id, rule.id))).flatten();
+        found.filter(|e| e.counts()).map(|e| e.count).sum()
     }
 
     /// A line for each of the first findings, with its capture where there are several captures, and the number of further

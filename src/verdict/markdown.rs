@@ -57,8 +57,8 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         ]
     });
     table(out, "Findings", &head, rows)?;
-    if verdict.more > 0 {
-        writeln!(out, "\n{} counted, but not listed.", count(verdict.more, "further finding"))?;
+    if let Some(unlisted) = verdict.unlisted() {
+        writeln!(out, "\n{unlisted}.")?;
     }
     if let Some(below) = verdict.below() {
         writeln!(out, "\n{}.", plain(&below))?;
@@ -120,7 +120,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     said.extend(t.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
     said.extend(dropped_remark(t));
     let counted = [
-        (verdict.more, "Findings that were counted, but not listed"),
+        (verdict.more, "Findings that are not listed"),
         (t.undecided, "Exchanges that were open when their capture ended"),
         (t.evicted, "Open requests and conversations that were forgotten for want of room"),
         (

@@ -245,7 +245,8 @@ pub struct Verdict {
     pub seen: Vec<Evidence>,
     /// Findings in the order found; remarks made once for each server come last.
     pub findings: Vec<Entry>,
-    /// Number of findings beyond [`MAX_FINDINGS`].
+    /// Number of findings that are not listed: those beyond [`MAX_FINDINGS`], which are counted otherwise, and those beyond
+    /// what is kept of one datagram, which are not.
     pub more: u64,
     /// Servers with findings that count, in the order found; no more of them than [`MAX_FINDINGS`].
     pub servers: Vec<ServerCounts>,
@@ -362,6 +363,12 @@ impl Verdict {
         let named = named.join(", ");
         (all > 0)
             .then(|| format!("{all_text} below {show} {are} not listed (--show note lists all): {named}"))
+    }
+
+    /// How many findings have no place in the list.
+    pub fn unlisted(&self) -> Option<String> {
+        let are = if self.more == 1 { "is" } else { "are" };
+        (self.more > 0).then(|| format!("{} {are} not listed", count(self.more, "further finding")))
     }
 
     /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.

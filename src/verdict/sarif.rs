@@ -92,7 +92,7 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     verdict.totals.unread.iter().for_each(|u| note("error", format!("{}: {}.", u.file, u.why)));
     if left_out > 0 {
         let more = count(left_out, "further finding");
-        note("warning", format!("{more} counted, but not among the results."));
+        note("warning", format!("{more} not among the results."));
     }
     if let Some(below) = verdict.below() {
         note("note", format!("{below}."));

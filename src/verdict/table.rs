@@ -242,20 +242,16 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
 
 /// Remarks on what was not listed, not read, or is not certain.
 fn remarks(verdict: &Verdict) -> Vec<String> {
-    let mut said = vec![];
-    if verdict.more > 0 {
-        said.push(format!("{} counted, but not listed.", count(verdict.more, "further finding")));
-    }
+    let mut said: Vec<_> = verdict.unlisted().map(|unlisted| unlisted + ".").into_iter().collect();
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
         said.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
     }
     said.extend(verdict.below());
     said.extend(dropped_remark(&verdict.totals));
-    // Where nothing was recognised, the exit code and its message say so.
     let (candidates, more) = verdict.totals.candidates();
-    said.extend(candidates.iter().filter(|_| verdict.totals.recognised > 0).map(|c| format!("{c}")));
-    if more > 0 && verdict.totals.recognised > 0 {
+    said.extend(candidates.iter().map(|c| format!("{c}")));
+    if more > 0 {
         said.push(format!("and the same of {}", count(more, "further endpoint")));
     }
     said.extend(
@@ -284,7 +280,8 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             e.server
         )?;
     }
-    verdict.below().iter().filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
+    let left_out = verdict.unlisted().into_iter().chain(verdict.below());
+    left_out.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out, "{}", verdict.sums())
 }
 

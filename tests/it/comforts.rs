@@ -170,7 +170,8 @@ fn whoever_reads_one_line_gets_it_and_the_end_is_quiet() {
     }
 }
 
-/// Reads a line of the output and closes the pipe; returns the exit code. Nothing may be said about it.
+/// Reads a line of the output and closes the pipe; returns the exit code. Nothing may be said about it; CSV and GitLab's
+/// format have no other place for the number of findings that are not listed.
 fn one_line(args: &[&str]) -> Option<i32> {
     let mut command = Command::new(QDISSECT);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -182,7 +183,7 @@ fn one_line(args: &[&str]) -> Option<i32> {
     drop(out);
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "", "{args:?}");
+    assert!(said.is_empty() || said.ends_with(" further findings are not listed.\n"), "{args:?}: {said}");
     child.wait().unwrap().code()
 }
 

@@ -143,7 +143,16 @@ fn known_findings_that_were_not_looked_for_stay_in_the_baseline() {
     let cut = ["check", "--baseline=base.json", "--update-baseline", "--allow-truncated", "cut.pcapng"];
     let cut = qdissect().args(cut).current_dir(here).output().unwrap();
     assert_eq!((cut.status.code(), kept(err(&cut))), (Some(0), true), "{}", err(&cut));
+    assert!(err(&cut).contains("warning: cut.pcapng: the capture is cut short: "), "{}", err(&cut));
     assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text);
+    // The server did not start, or not all of them did.
+    for part in ["captures/containers/empty_capture.pcap", "captures/sqp/fake_badutf8.pcap"] {
+        let args = ["check", "--baseline=base.json", "--update-baseline", "--require=samp"];
+        let capture = fs::canonicalize(part).unwrap();
+        let checked = qdissect().args(args).arg(capture).current_dir(here).output().unwrap();
+        assert_eq!((checked.status.code(), kept(err(&checked))), (Some(3), true), "{}", err(&checked));
+        assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text, "{part:?}");
+    }
 }
 
 #[test]

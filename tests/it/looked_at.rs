@@ -17,7 +17,12 @@ fn check(args: &[&str]) -> Output {
 fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
     for (args, why) in [
         (&["-Y", "ip.addr == 203.0.113.99"][..], "None of the query traffic in the input passes the filter."),
-        (&["--protocol", "gqp", "-c", "12"], "There is no query traffic in the input."),
+        (
+            &["--protocol", "gqp", "-c", "12"],
+            "There is no query traffic in what --protocol and -c leave of the input.",
+        ),
+        (&["-Y", "sqp", "--require", "gqp"], "There is no traffic of gqp in what -Y leaves of the input."),
+        (&["--require", "samp"], "There is no traffic of samp in the input."),
         (
             &["--select", "GQP", "-c", "12"],
             "No rule that --select and --ignore leave is for what the input holds, which is sqp, satisfactory, skycoop.",
@@ -35,6 +40,22 @@ fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
         assert_eq!((lifted.status.code(), lifted.stderr.as_slice()), (Some(0), &[][..]), "{args:?}");
     }
     assert_eq!(check(&["--select", "SQP-STR", DEMO]).status.code(), Some(0));
+}
+
+#[test]
+fn what_is_beyond_the_list_is_said_and_no_protocol_is_blamed_for_it() {
+    // One datagram of the first breaks more rules than are listed of a datagram.
+    let captures = ["captures/hostile/sat_lengths.pcap", "captures/sqp/fake_badutf8.pcap"];
+    let said = |format: &str| {
+        let output = check(&[&["-T", format], &captures[..]].concat());
+        [output.stdout, output.stderr].concat()
+    };
+    for format in ["table", "concise", "csv", "github", "gitlab", "markdown"] {
+        let said = String::from_utf8(said(format)).unwrap();
+        assert_eq!(said.matches(" further findings are not listed").count(), 1, "{format}: {said}");
+    }
+    let junit = String::from_utf8(said("junit")).unwrap();
+    assert!(junit.contains("qdissect.sqp") && !junit.contains("<skipped "), "{junit}");
 }
 
 /// Rules and counts of what is found in captures.

@@ -289,6 +289,8 @@ fn what_could_be_requests_of_a_silent_server_is_told() {
         assert!(said.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{said}");
         assert!(!said.contains("There is no query traffic"), "{said}");
         assert_eq!(said.contains("one direction may be missing"), more.is_empty(), "{said}");
+        let allowed = printed(&run(&["check", "--no-config", "--allow-empty", &path]));
+        assert!(allowed.contains(&format!("{could}{more}\n")), "{allowed}");
         // Pinned they are requests.
         let pinned = check(&["-d", "udp.port==7777,sqp", &path], 1);
         assert_eq!(pinned.iter().filter(|(rule, ..)| rule == "GEN-009").count(), 1);

@@ -21,6 +21,7 @@ fn places_that_take_no_file_are_named() {
             let (code, said) = ended(qdissect([args, &[DEMO]].concat()).stdout(Stdio::null()));
             assert_eq!(code, Some(2), "{args:?}");
             assert!(said.starts_with(&format!("error: {words} \"{place}\": ")), "{args:?}: {said}");
+            assert_eq!(said.contains("is a directory"), place == text(folder.path()), "{args:?}: {said}");
         }
     }
     assert_eq!(names(folder.path()), ["file"]);
@@ -136,10 +137,25 @@ fn a_link_stays_and_its_file_gets_the_result() {
     fs::write(&real, "of yesterday").unwrap();
     symlink("real", &link).unwrap();
     let expected = qdissect(["summary", DEMO]).output().unwrap().stdout;
+    // At first it is there, and then it is made.
+    for _ in 0..2 {
+        assert_eq!(
+            ended(&mut qdissect(["summary", "--output", text(&link), DEMO])),
+            (Some(0), String::new())
+        );
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&real).unwrap(), expected);
+        assert_eq!(names(folder.path()), ["link", "real"]);
+        fs::remove_file(&real).unwrap();
+    }
+    let line = ["summary", "--output", text(&link), "-w", text(&real), DEMO];
+    let (code, said) = ended(&mut qdissect(line));
+    assert!(code == Some(2) && said.contains("is to hold two things"), "{said}");
+    assert_eq!(names(folder.path()), ["link"]);
+    // A circle of links leads nowhere, and is cut.
+    symlink("link", &real).unwrap();
     assert_eq!(ended(&mut qdissect(["summary", "--output", text(&link), DEMO])), (Some(0), String::new()));
-    assert!(link.is_symlink());
-    assert_eq!(fs::read(&real).unwrap(), expected);
-    assert_eq!(names(folder.path()), ["link", "real"]);
+    assert_eq!((fs::read(&link).unwrap(), fs::read(&real).unwrap()), (expected.clone(), expected.clone()));
     // An open file that has no name any more has one in /proc.
     let file = fs::File::options()
         .read(true)
