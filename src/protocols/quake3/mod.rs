@@ -537,7 +537,9 @@ impl Client {
     /// Whether what it sent and got may still count: it takes that long to empty the bucket.
     fn limits(&self, now: Time) -> bool {
         let latest = self.since.max(self.answers.last().copied());
-        latest.and_then(|latest| now.since(latest)).is_some_and(|age| age < PERIOD.saturating_mul(BURST.into()))
+        latest
+            .and_then(|latest| now.since(latest))
+            .is_some_and(|age| age < PERIOD.saturating_mul(BURST.into()))
     }
 
     /// Whether a server with ioquake3's rate limit drops a request.
