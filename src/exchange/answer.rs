@@ -16,7 +16,7 @@ impl Table {
         let g = &v.probe;
         let step = &v.id.info().steps[g.step as usize];
         let reply = &self.reply(d, v);
-        if !self.answering.is_empty()
+        if !self.answering.by_exchange.is_empty()
             && let Some(pairing) = self.more_parts(slot, reply)
         {
             return pairing;
@@ -168,9 +168,7 @@ impl Table {
     /// Remembers an answer in parts. The one that began first ends to make room: of an open-ended one most likely all has come.
     #[cold]
     fn begin_answer(&mut self, exchange: u64, answering: Answering) {
-        if self.answering.len() >= self.most_answering
-            && let Some(&Answering { request: (id, seq), open_ended, .. }) = self.answering.oldest()
-        {
+        if let Some(&Answering { request: (id, seq), open_ended, .. }) = self.answering.oldest_if_full() {
             self.evicted += u64::from(!open_ended);
             self.close_waiting(id as usize, seq);
         }
@@ -179,7 +177,7 @@ impl Table {
 
     /// Adds a further datagram to an open-ended answer.
     fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
-        let Some(parts) = self.answering.get_mut(answer.exchange) else { return answer };
+        let Some(parts) = self.answering.by_exchange.get_mut(&answer.exchange) else { return answer };
         let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
         if parts.frames.is_empty() {
             parts.frames.push(parts.frame);
@@ -255,7 +253,8 @@ impl Table {
             };
             self.begin_answer(request.id, answering);
         }
-        match self.answering.get_mut(request.id).filter(|answers| answers.frames.len() < MAX_HOSTS) {
+        let answers = self.answering.by_exchange.get_mut(&request.id);
+        match answers.filter(|answers| answers.frames.len() < MAX_HOSTS) {
             Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => {
                 answers.frames.push(d.frame);
                 answers.bytes += d.wire_len() as u64;

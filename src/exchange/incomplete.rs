@@ -4,7 +4,7 @@ use super::queue::{HIDDEN, Request};
 use super::{Exchange, Lack, Outcome};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Part;
+use crate::contract::{Budget, Part};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::packed::Numbers;
@@ -74,50 +74,45 @@ impl Numbered {
     }
 }
 
-/// The answers of which some parts have come, by exchange.
-#[derive(Debug, Default)]
+/// Most answers in parts that are not complete, with 64 MiB; the one that began first ends to make room.
+const MAX_ANSWERING: usize = 4_096;
+
+/// The answers of which some parts have come.
+#[derive(Debug)]
 pub(super) struct PartialAnswers {
-    by_exchange: HashMap<u64, Answering>,
+    /// By exchange; see [`PartialAnswers::insert`].
+    pub by_exchange: HashMap<u64, Answering>,
     /// Their exchanges in the order in which they began, and some that have ended.
     order: VecDeque<u64>,
+    most: usize,
+}
+
+impl From<Budget> for PartialAnswers {
+    fn from(budget: Budget) -> Self {
+        let (by_exchange, order, most) = (HashMap::new(), VecDeque::new(), budget.of(MAX_ANSWERING));
+        PartialAnswers { by_exchange, order, most }
+    }
 }
 
 impl PartialAnswers {
-    pub fn len(&self) -> usize {
-        self.by_exchange.len()
-    }
-
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.by_exchange.is_empty()
-    }
-
-    pub fn get(&self, exchange: u64) -> Option<&Answering> {
-        self.by_exchange.get(&exchange)
-    }
-
-    pub fn get_mut(&mut self, exchange: u64) -> Option<&mut Answering> {
-        self.by_exchange.get_mut(&exchange)
-    }
-
+    /// Remembers an answer, for which there is [room](Self::oldest_if_full).
     pub fn insert(&mut self, exchange: u64, answering: Answering) {
-        if self.order.len() > 2 * self.len() + 64 {
+        if self.order.len() > 2 * self.by_exchange.len() + 64 {
             self.order.retain(|exchange| self.by_exchange.contains_key(exchange));
         }
         self.order.push_back(exchange);
         self.by_exchange.insert(exchange, answering);
     }
 
-    pub fn remove(&mut self, exchange: u64) -> Option<Answering> {
-        self.by_exchange.remove(&exchange)
-    }
-
-    /// The one that began first.
-    pub fn oldest(&mut self) -> Option<&Answering> {
+    /// The answer that began first, if there is no room for another one.
+    pub fn oldest_if_full(&mut self) -> Option<&Answering> {
+        if self.by_exchange.len() < self.most {
+            return None;
+        }
         while self.order.front().is_some_and(|exchange| !self.by_exchange.contains_key(exchange)) {
             self.order.pop_front();
         }
-        self.get(*self.order.front()?)
+        self.by_exchange.get(self.order.front()?)
     }
 }
 

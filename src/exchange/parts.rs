@@ -30,11 +30,11 @@ impl Table {
                 let again = || (contradicting || sent) && !self.chain(slot).any(open);
                 (numbered.key == key || r.key() == key) && (!sent && !numbered.has(part) || again())
             };
-            self.answering.get(r.id)?.numbered.as_ref().is_some_and(its).then_some(seq)
+            self.answering.by_exchange.get(&r.id)?.numbered.as_ref().is_some_and(its).then_some(seq)
         })?;
         let request = *queue.get(seq)?;
         let window = self.windows.answer(v.id);
-        let answering = self.answering.get_mut(request.id)?;
+        let answering = self.answering.by_exchange.get_mut(&request.id)?;
         let numbered = answering.numbered.as_mut()?;
         if numbered.lacks(now, window).is_some() {
             self.finish_parts(slot, seq, &request);
@@ -91,7 +91,7 @@ impl Table {
         let (seq, _) = self.chain(slot).find(|(_, r)| ends(r))?;
         let request = *self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
-        let parts = self.answering.get_mut(request.id)?;
+        let parts = self.answering.by_exchange.get_mut(&request.id)?;
         if g.part.is_some() && parts.numbered.is_some() {
             return None;
         }
@@ -121,7 +121,7 @@ impl Table {
 
     /// Makes the record of an exchange whose answer came in parts, and forgets the parts.
     pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
-        let parts = self.answering.remove(request.id)?;
+        let parts = self.answering.by_exchange.remove(&request.id)?;
         let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);

@@ -18,8 +18,6 @@ use std::collections::VecDeque;
 
 /// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
 const MAX_SECONDS: usize = 65_536;
-/// Most answers in parts that are not complete, with 64 MiB; the one that began first ends to make room.
-const MAX_ANSWERING: usize = 4_096;
 
 /// How many requests before it is closed the memory of a conversation is asked for.
 const AHEAD: usize = 16;
@@ -39,9 +37,7 @@ pub struct Table {
     pub(super) far_back: usize,
     pub(super) windows: Windows,
     pub(super) orphans: VecDeque<Orphan>,
-    /// Answers in parts that are not complete, and the most that may be.
     pub(super) answering: PartialAnswers,
-    pub(super) most_answering: usize,
     pub(super) hasher: DefaultHashBuilder,
     pub(super) clock: Time,
     pub(super) next_deadline: Time,
@@ -72,8 +68,7 @@ impl Table {
             far_back: budget.of(MAX_FAR_BACK).max(MAX_STEPS_BACK),
             windows,
             orphans: VecDeque::new(),
-            answering: PartialAnswers::default(),
-            most_answering: budget.of(MAX_ANSWERING),
+            answering: budget.into(),
             hasher: DefaultHashBuilder::default(),
             clock: Time::UNKNOWN,
             next_deadline: NEVER,
@@ -82,7 +77,7 @@ impl Table {
             closed: Closed::default(),
             seconds: Bounded::new(budget.of(MAX_SECONDS)),
             withdrawn: VecDeque::new(),
-            joins: Joins::from(budget),
+            joins: budget.into(),
             piece: None,
             changes: 1,
         }
@@ -121,9 +116,10 @@ impl Table {
     /// still be recognised, because its request is remembered.
     #[cold]
     pub(super) fn remember_second(&mut self, exchange: u64, hash: u32, frame: u64) {
-        let oldest = self.used().filter_map(|(_, queue)| Some(queue.oldest()?.1.id)).min();
-        let needed =
-            |&((exchange, _), _): &((u64, u32), u64)| oldest.is_some_and(|oldest| oldest <= exchange);
+        let (queues, used) = (&self.queues, self.used);
+        let needed = |&((exchange, _), _): &((u64, u32), u64)| {
+            ones(used).filter_map(|at| queues.get(at)?.oldest()).any(|(_, oldest)| oldest.id <= exchange)
+        };
         *self.seconds.get_or_insert_over((exchange, hash), frame, needed) = frame;
     }
 
