@@ -113,7 +113,7 @@ impl<'r> Pipeline<'r> {
             memories: Memories::from(options.budget),
             attribution: Attribution::from(options.budget),
             checksums: Checksums::default(),
-            pending: Pending::default(),
+            pending: Pending::from(options.budget),
             dedup: Dedup::default(),
             decapsulator: Decapsulator::default(),
             told: 0,

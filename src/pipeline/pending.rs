@@ -5,7 +5,11 @@
 //! paired already; only their records wait, and where records are printed in order, so does everything behind them.
 //! The number of items, their bytes and their time are bounded. An item that is released early is judged by its own
 //! bytes alone, and is counted.
+//!
+//! No search goes through all items: answers are sought from the end, where those are that came within the last frames,
+//! requests from the beginning, and parts in a map of their own.
 
+use crate::budget::Budget;
 use crate::capture::Time;
 use crate::check::Finding;
 use crate::classify::Verdict;
@@ -15,12 +19,14 @@ use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Tabl
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 
-/// Most pending items.
-pub const MAX_WAITING: usize = 1024;
-/// Most payload bytes of all pending items.
-pub const MAX_WAITING_BYTES: usize = 256 * 1024;
+/// Most pending items, with 64 MiB.
+const MAX_WAITING: usize = 16_384;
+/// Most payload bytes of all pending items, with 64 MiB; however little memory there is, a few of the largest have room.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+const MIN_WAITING_BYTES: usize = 256 << 10;
 /// How long a candidate waits in any case, in nanoseconds of capture time. A request waits longer while its answer
 /// may come, as long as there is room.
 pub const MAX_WAIT: i64 = 1_000_000_000;
@@ -115,16 +121,32 @@ pub enum Item {
 }
 
 /// The pending items, see the module documentation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pending {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
+    /// Number of items that are no longer pending.
+    released: u64,
+    /// The unfinished parts among the items, and all copies: by conversation, and by the number of items before them,
+    /// released ones included.
+    parts: BTreeMap<(Slot, u64), Part>,
+    most: usize,
+    most_bytes: usize,
     /// Number of bytes of joined messages.
     joined: usize,
     /// Number of datagrams whose classification is final.
     settled: usize,
     early: u64,
     first: Until,
+}
+
+/// A pending datagram that [`Pending::go_on`] may change.
+#[derive(Debug)]
+struct Part {
+    frame: u64,
+    direction: Direction,
+    /// It is a copy of the datagram in that frame.
+    of: Option<u64>,
 }
 
 /// Until when the first item waits if nothing changes.
@@ -141,9 +163,20 @@ impl Until {
     const NEVER: Until = Until { clock: Time::UNKNOWN, frame: 0, changes: 0 };
 }
 
-impl Default for Until {
-    fn default() -> Self {
-        Until::NEVER
+impl From<Budget> for Pending {
+    fn from(budget: Budget) -> Self {
+        Pending {
+            items: VecDeque::new(),
+            bytes: VecDeque::new(),
+            released: 0,
+            parts: BTreeMap::new(),
+            most: budget.of(MAX_WAITING),
+            most_bytes: budget.of(MAX_WAITING_BYTES).max(MIN_WAITING_BYTES),
+            joined: 0,
+            settled: 0,
+            early: 0,
+            first: Until::NEVER,
+        }
     }
 }
 
@@ -186,7 +219,7 @@ impl Pending {
     /// message.
     pub fn is_full(&self, joined: usize) -> bool {
         let bytes = self.bytes.len() + self.joined + joined + usize::from(u16::MAX);
-        self.items.len() >= MAX_WAITING || bytes > MAX_WAITING_BYTES
+        self.items.len() >= self.most || bytes > self.most_bytes
     }
 
     /// Counts the first item, which is released for lack of room, unless it has waited longer than [`MAX_WAIT`].
@@ -200,7 +233,11 @@ impl Pending {
     /// pending.
     #[cold]
     pub fn count_missed(&mut self, frame: u64) {
-        let waits = self.claims().any(|(number, _)| number == frame);
+        let datagrams = self.items.iter().filter_map(|item| match item {
+            Item::Datagram(d, _, claim) => Some((d.frame, claim.is_some())),
+            Item::Exchange(..) => None,
+        });
+        let waits = datagrams.take_while(|&(number, _)| number <= frame).any(|found| found == (frame, true));
         self.early += u64::from(!waits);
     }
 
@@ -211,6 +248,17 @@ impl Pending {
 
     /// Adds a datagram.
     pub fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
+        if let Some(claim) = &claim {
+            let of = match claim.pairing {
+                Pairing::DuplicateFrame { of, .. } => Some(of),
+                _ => None,
+            };
+            if claim.unfinished || of.is_some() {
+                let at = self.released + self.items.len() as u64;
+                let part = Part { frame: d.frame, direction: claim.verdict.direction, of };
+                self.parts.insert((claim.slot, at), part);
+            }
+        }
         self.settled += usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
         self.joined += claim.as_ref().map_or(0, Claim::joined_bytes);
         self.bytes.extend(d.payload);
@@ -230,9 +278,12 @@ impl Pending {
     /// Removes the next item; its payload is copied to `payload`.
     pub fn pop(&mut self, payload: &mut Vec<u8>) -> Option<Item> {
         let item = self.items.pop_front()?;
+        let at = self.released;
+        self.released += 1;
         self.first = Until::NEVER;
         payload.clear();
         if let Item::Datagram(_, len, claim) = &item {
+            claim.iter().for_each(|claim| _ = self.parts.remove(&(claim.slot, at)));
             payload.extend(self.bytes.drain(..*len));
             self.settled -= usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
             self.joined -= claim.as_ref().map_or(0, Claim::joined_bytes);
@@ -242,26 +293,21 @@ impl Pending {
 
     /// A further part of a message has come: the last pending part before it is reported as a part.
     pub fn go_on(&mut self, slot: Slot, direction: Direction) {
-        let part = |c: &Claim| c.unfinished && c.slot == slot && c.verdict.direction == direction;
-        let Some((frame, claim)) = self.claims().rev().find(|(_, claim)| part(claim)) else { return };
-        claim.unfinished = false;
-        // Some protocols report each part as the message that it was recognised as.
-        let Some(message) = claim.verdict.id.info().fragment else { return };
-        claim.verdict.probe.message = message;
+        let mut parts = self.parts.range((slot, 0)..=(slot, u64::MAX));
+        let last = parts.rfind(|(_, part)| part.of.is_none() && part.direction == direction);
+        let Some((&(_, at), &Part { frame, .. })) = last else { return };
+        self.parts.remove(&(slot, at));
         // Copies of it are behind it.
-        for (_, copy) in self.claims() {
-            if matches!(copy.pairing, Pairing::DuplicateFrame { of, .. } if of == frame) {
-                copy.verdict.probe.message = message;
-            }
+        let behind = self.parts.range((slot, at)..=(slot, u64::MAX));
+        let copies = behind.filter(|(_, part)| part.of == Some(frame)).map(|(&(_, at), _)| at);
+        for at in iter::once(at).chain(copies) {
+            let item = self.items.get_mut((at - self.released) as usize);
+            let Some(Item::Datagram(_, _, Some(claim))) = item else { continue };
+            claim.unfinished = false;
+            // Some protocols report each part as the message that it was recognised as.
+            let Some(message) = claim.verdict.id.info().fragment else { return };
+            claim.verdict.probe.message = message;
         }
-    }
-
-    /// The claims of the pending datagrams, with their frames.
-    fn claims(&mut self) -> impl DoubleEndedIterator<Item = (u64, &mut Claim)> {
-        self.items.iter_mut().filter_map(|item| match item {
-            Item::Datagram(d, _, claim) => Some((d.frame, claim.as_mut()?)),
-            Item::Exchange(..) => None,
-        })
     }
 
     /// The answer in a frame, if it is pending; its payload is copied to `payload`.
@@ -271,11 +317,11 @@ impl Pending {
         frame: u64,
         payload: &mut Vec<u8>,
     ) -> Option<(&mut Claim, Datagram<'static>)> {
-        let (items, bytes, mut start) = (&mut self.items, &self.bytes, 0);
-        items.iter_mut().find_map(|item| {
+        let (items, bytes, mut end) = (&mut self.items, &self.bytes, self.bytes.len());
+        items.iter_mut().rev().find_map(|item| {
             let Item::Datagram(d, len, claim) = item else { return None };
-            let place = start..start + *len;
-            start = place.end;
+            let place = end - *len..end;
+            end = place.start;
             let claim = claim.as_mut().filter(|claim| d.frame == frame && claim.slot == slot)?;
             payload.clear();
             payload.extend(bytes.range(place));

@@ -294,13 +294,15 @@ fn copies_of_second_answers_that_are_forgotten_count_as_others() {
 
 #[test]
 fn who_leaves_the_waiting_room_for_want_of_room_is_counted() {
-    let (most, more) = (1_024, 30);
-    // Five zero bytes, which only their answers could confirm, all in one moment.
-    let shots: Vec<_> =
-        (0..most + more).map(|n| shot(START, (host(n), 9), END, &hex("00 00000000"))).collect();
-    let (heard, totals) = totals(&shots);
-    assert_eq!(totals.waiting_overflow, u64::from(more));
-    assert_eq!(heard.packets.len(), (most + more) as usize, "each is told of all the same");
+    let (bound, more) = (16_384, 30);
+    for (mib, most) in [(1, least(bound)), (64, bound)] {
+        // Five zero bytes, which only their answers could confirm, all in one moment.
+        let shots: Vec<_> =
+            (0..most + more).map(|n| shot(START, (host(n), 9), END, &hex("00 00000000"))).collect();
+        let (heard, totals) = with_memory(mib, &shots);
+        assert_eq!(totals.waiting_overflow, u64::from(more));
+        assert_eq!(heard.packets.len(), (most + more) as usize, "each is told of all the same");
+    }
 }
 
 #[test]
@@ -417,11 +419,12 @@ fn of_the_requests_of_all_clients_the_latest_are_looked_at() {
 #[test]
 fn who_leaves_the_waiting_room_for_want_of_bytes_is_counted() {
     let ends: [End; 2] = [([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53)];
-    for (long, early) in [(4, false), (5, true)] {
+    for (mib, long, early) in [(1, 4, false), (1, 5, true), (64, 69, false), (64, 70, true)] {
         // Five zero bytes wait for an answer, and behind them all that is to be told in its order.
         let mut shots = vec![shot(START, CLIENTS[0], END, &hex("00 00000000"))];
         shots.extend((0..long).map(|_| shot(START, ends[0], ends[1], &[0xee; 60_000])));
-        let (heard, totals) = play::play(&shots);
+        let options = Options { budget: Budget::mib(mib), ..everything() };
+        let (heard, totals) = report(options, Collected::<true>::default(), &shots);
         assert_eq!(totals.waiting_overflow > 0, early);
         assert_eq!((heard.packets.len(), heard.unclaimed.len()), (1, long), "each is told of all the same");
         assert!(heard.packets[0].frame == 1 && heard.unclaimed.is_sorted());

@@ -95,7 +95,7 @@ fn zeros_answer_a_challenge_of_another_client_of_a_known_server() {
 #[test]
 fn a_request_that_waited_on_and_had_to_leave_is_counted_when_it_is_answered() {
     let end = |n: u32| ([10, 0, (n >> 8) as u8, n as u8], 9);
-    for (others, answered, counted) in [(1_000, true, 0), (1_100, false, 0), (1_100, true, 1)] {
+    for (others, answered, counted) in [(16_000, true, 0), (17_000, false, 0), (17_000, true, 1)] {
         let mut shots = vec![c(0, H1)];
         shots.extend((0..others).map(|n| shot(START + 1_200 * MS, end(n), END, &hex(POLL))));
         shots.extend(answered.then(|| s(1_500 * MS, H2)));
