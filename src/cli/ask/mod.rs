@@ -7,7 +7,7 @@ use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format,
 use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
-use super::diagnostics::{OK, error, why};
+use super::diagnostics::{OK, error, note, why};
 use super::inputs::Inputs;
 use super::output::{self, overwritten, to_stdout};
 use super::run::{self, Job};
@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
 
 /// Exit code: no server answered.
 const NOTHING: u8 = 3;
+/// Most addresses of one name that are asked in turn.
+const MAX_ADDRESSES: usize = 8;
 
 /// Runs `qdissect ask` and returns the exit code. `given` tells whether an option was given on the command line.
 ///
@@ -39,11 +41,11 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     if args.proto.ask(&begin).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
     }
-    let server = address(&args.server, args.proto)?;
+    let servers = addresses(&args.server, args.proto)?;
     let mut reading = reading(args)?;
     // The server's pin and the timeout of `ask` take precedence over those of a configuration.
     let common = reading.common_mut();
-    common.decode_as.push((server.port(), args.proto));
+    common.decode_as.extend(servers.first().map(|server| (server.port(), args.proto)));
     common.timeout = Some(args.timeout);
     let config = run::configure(&mut reading, given)?;
     if let Some(refusal) = refusal(args, &reading, &config) {
@@ -53,7 +55,7 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
-    let talk = client::talk(args, server, &options).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+    let (server, talk) = ask_in_turn(args, &servers, &options)?;
     let capture = written(&talk).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
         output::write(path, &capture)
@@ -71,6 +73,31 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
         }
         None => code,
     })
+}
+
+/// Asks one address after another until one answers; where none does, what the first one that could be asked did stands
+/// for all.
+fn ask_in_turn(
+    args: &AskArgs,
+    servers: &[SocketAddr],
+    options: &Options,
+) -> Result<(SocketAddr, Talk), String> {
+    let mut silent = Err(format!("The host {} has no address.", quoted(&args.server)));
+    for &server in servers {
+        let tried = client::talk(args, server, options);
+        let tried = tried.map(|talk| (server, talk)).map_err(|e| format!("{server} cannot be asked: {e}."));
+        let answered = matches!(&tried, Ok((_, talk)) if talk.answered > 0);
+        if answered || interrupt::caught().is_some() {
+            return tried;
+        }
+        if servers.len() > 1 {
+            note(&tried.as_ref().map_or_else(String::clone, |(_, talk)| silence(server, talk)));
+        }
+        if silent.is_err() {
+            silent = tried;
+        }
+    }
+    silent
 }
 
 /// The reason why capture and result cannot be written as asked.
@@ -93,8 +120,8 @@ fn silence(server: SocketAddr, talk: &Talk) -> String {
     format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
 }
 
-/// Resolves a server's name to an address. Without a port, the protocol's default port is used.
-fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
+/// Resolves a server's name to its addresses, at least one. Without a port, the protocol's default port is used.
+fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
     let (host, port) = match text.rsplit_once(':') {
         // More than one colon outside of brackets: an IPv6 address without a port.
         Some((host, _)) if host.contains(':') && !host.ends_with(']') => (text, None),
@@ -115,13 +142,18 @@ fn address(text: &str, id: Id) -> Result<SocketAddr, String> {
         }
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let known = (host, port).to_socket_addrs().map_err(|e| e.to_string());
-    let first = known.and_then(|mut all| all.next().ok_or_else(|| "it has no address".to_owned()));
-    let address = first.map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?;
-    if address.port() == 0 {
+    if port == 0 {
         return Err("Nobody listens on port 0: write a number from 1 to 65535.".to_owned());
     }
-    Ok(address)
+    let known = (host, port).to_socket_addrs();
+    let found: Vec<_> = known
+        .map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?
+        .take(MAX_ADDRESSES)
+        .collect();
+    if found.is_empty() {
+        return Err(format!("The host {} is not known: it has no address.", quoted(host)));
+    }
+    Ok(found)
 }
 
 /// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
@@ -239,10 +271,13 @@ fn formats() -> PossibleValuesParser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::FromArgMatches;
+    use std::net::UdpSocket;
+    use std::thread;
 
     #[test]
     fn servers_are_named_with_a_port_or_have_that_of_the_protocol() {
-        let found = |text, id| address(text, id).map(|address| address.to_string());
+        let found = |text, id| addresses(text, id).map(|all| all[0].to_string());
         assert_eq!(found("127.0.0.1:9000", Id::Sqp), Ok("127.0.0.1:9000".into()));
         assert_eq!(found("127.0.0.1", Id::Satisfactory), Ok("127.0.0.1:7777".into()));
         assert_eq!(found("[::1]:9000", Id::Sqp), Ok("[::1]:9000".into()));
@@ -254,5 +289,32 @@ mod tests {
             assert!(found(text, Id::Sqp).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
         assert!(found("no such host:1", Id::Sqp).unwrap_err().contains("is not known"));
+    }
+
+    #[test]
+    fn of_several_addresses_the_first_that_answers_is_taken() {
+        let [closed, silent, sound] = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let [no, mute, yes] = [&closed, &silent, &sound].map(|socket| socket.local_addr().unwrap());
+        drop(closed);
+        thread::spawn(move || {
+            let mut ping = [0; 12];
+            while let Ok((12, from)) = sound.recv_from(&mut ping) {
+                let pong = [&[0, 1, 4, 0], &ping[4..], &[0, 0, 0, 3, 0, 0, 0, 9, 0, 1, 0, 0]].concat();
+                sound.send_to(&pong, from).unwrap();
+            }
+        });
+        let command = AskArgs::augment_args(clap::Command::new("ask"));
+        let given = command.get_matches_from(["ask", "mumble", "name", "--timeout", "100ms"]);
+        let args = AskArgs::from_arg_matches(&given).unwrap();
+        let asked = |servers: &[SocketAddr]| {
+            let (server, talk) = ask_in_turn(&args, servers, &Options::default()).unwrap();
+            (server, talk.answered)
+        };
+        assert_eq!(asked(&[no, mute, yes, no]), (yes, 1));
+        assert_eq!(asked(&[mute, no]), (mute, 0));
+        // Nobody may send to the broadcast address who has not asked for it.
+        let never = SocketAddr::from(([255, 255, 255, 255], 1));
+        assert_eq!(asked(&[never, yes]), (yes, 1));
+        assert!(ask_in_turn(&args, &[never], &Options::default()).unwrap_err().contains("cannot be asked"));
     }
 }
