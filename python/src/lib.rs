@@ -76,7 +76,7 @@ impl Reading {
             }
         }
         let complete = unread.is_empty();
-        pipeline.miss(unread);
+        pipeline.miss(unread, false);
         pipeline.finish(complete).map(drop).map_err(|e| e.to_string())
     }
 

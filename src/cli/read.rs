@@ -103,7 +103,7 @@ fn read_into(
             }
         }
     }
-    pipeline.miss(unread);
+    pipeline.miss(unread, code == OK);
     Ok((pipeline.finish(complete)?, code))
 }
 

@@ -5,9 +5,9 @@ use crate::report::{Totals, Unread};
 use std::io;
 
 impl Pipeline<'_> {
-    /// Records for the totals which inputs could not be read, or not to their end.
-    pub fn miss(&mut self, unread: Vec<Unread>) {
-        self.totals.unread = unread;
+    /// Records for the totals which inputs could not be read, or not to their end, and whether that is accepted.
+    pub fn miss(&mut self, unread: Vec<Unread>, accepted: bool) {
+        (self.totals.unread, self.totals.accepted) = (unread, accepted);
     }
 
     /// Records for the totals how many packets the capture program dropped, if the capture itself does not say.

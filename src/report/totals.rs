@@ -40,6 +40,8 @@ pub const MORE_MEMORY: &str =
 pub struct Totals {
     /// Whether every input was read to its end.
     pub complete: bool,
+    /// Where it was not, whether that is accepted: nothing is wrong but that captures are cut short, and they may be.
+    pub accepted: bool,
     /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
     pub unread: Vec<Unread>,
     /// Files read.
@@ -133,6 +135,11 @@ impl fmt::Display for Candidate {
 }
 
 impl Totals {
+    /// Whether something could not be read that was to be read.
+    pub fn failed(&self) -> bool {
+        !self.complete && !self.accepted
+    }
+
     /// Whether something was forgotten that would be remembered with more memory.
     pub fn crowded(&self) -> bool {
         self.evicted + self.servers_refused + self.memory_forgotten > 0

@@ -200,16 +200,18 @@ impl<'a> Run<'a> {
 
     /// The tests of the run as a whole: whether everything was read, and whether everything is listed.
     fn itself(&self) -> Suite {
-        let ending = match self.verdict.totals.complete {
-            true => Ending::Passed,
-            false => {
-                let unread = self.verdict.totals.unread.iter();
-                let unread: String =
-                    unread.map(|u| format!(" {}: {}.", legal(&u.file), legal(&u.why))).collect();
-                Ending::Error { message: format!("Not everything could be read.{unread}") }
+        let totals = &self.verdict.totals;
+        let mut heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
+        let mut ending = Ending::Passed;
+        if !totals.complete {
+            let unread = totals.unread.iter();
+            let unread: String = unread.map(|u| format!(" {}: {}.", legal(&u.file), legal(&u.why))).collect();
+            let message = format!("Not everything could be read.{unread}");
+            match totals.failed() {
+                true => ending = Ending::Error { message },
+                false => heard = format!("{message}\n{heard}"),
             }
-        };
-        let heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
+        }
         let mut cases = vec![Case { name: "capture".to_owned(), file: None, ending, heard }];
         if let Some((kind, n)) = self.unlisted() {
             let message = format!("{} that were counted, but not listed", count(n, "finding"));

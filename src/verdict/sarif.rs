@@ -81,15 +81,17 @@ fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
     (all.into_iter().map(|(_, e)| e).collect(), verdict.more.saturating_add(too_many as u64))
 }
 
-/// How the run went: it is successful if it read all that it was to read, whatever it found.
+/// How the run went: it is successful if it read all that it had to read, whatever it found.
 fn invocation(verdict: &Verdict, left_out: u64) -> Value {
+    let failed = verdict.totals.failed();
+    let level = if failed { "error" } else { "warning" };
     let mut notes = vec![];
     let mut note = |level, text: String| notes.push(json!({ "level": level, "message": { "text": text } }));
     if !verdict.totals.complete {
         let text = "Not everything could be read: the verdict is about the readable part.";
-        note("error", text.to_owned());
+        note(level, text.to_owned());
     }
-    verdict.totals.unread.iter().for_each(|u| note("error", format!("{}: {}.", u.file, u.why)));
+    verdict.totals.unread.iter().for_each(|u| note(level, format!("{}: {}.", u.file, u.why)));
     if left_out > 0 {
         let more = count(left_out, "further finding");
         note("warning", format!("{more} not among the results."));
@@ -97,7 +99,7 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     if let Some(below) = verdict.below() {
         note("note", format!("{below}."));
     }
-    let mut record = json!({ "executionSuccessful": verdict.totals.complete });
+    let mut record = json!({ "executionSuccessful": !failed });
     if !notes.is_empty() {
         record["toolExecutionNotifications"] = notes.into();
     }

@@ -191,8 +191,9 @@ fn symptoms_do_not_fail_but_are_said() {
 
 #[test]
 fn a_capture_that_is_cut_short_is_said_everywhere() {
-    for complete in [true, false] {
+    for (complete, accepted) in [(true, false), (false, false), (false, true)] {
         let mut verdict = judge(&[(&bytes(CLEAN), "clean")], complete, |_| None);
+        verdict.totals.accepted = accepted;
         let unread = Unread { file: "cut|`<b>.pcap".to_owned(), why: "it ends early".to_owned() };
         verdict.totals.unread = if complete { vec![] } else { vec![unread] };
         let text = xml(&verdict, JunitStyle::Common, None);
@@ -200,7 +201,7 @@ fn a_capture_that_is_cut_short_is_said_everywhere() {
         let document = Document::parse(&text).expect("XML");
         let errors = elements(document.root_element(), "error");
         let names: Vec<_> = errors.iter().filter_map(|e| e.parent()?.attribute("name")).collect();
-        assert_eq!(names, if complete { vec![] } else { vec!["capture"] });
+        assert_eq!(names, if complete || accepted { vec![] } else { vec!["capture"] });
         let page = written(|out| markdown(out, &verdict));
         hold_markdown(&page);
         for text in [&text, &written(|out| github(out, &verdict)), &page] {

@@ -258,10 +258,14 @@ fn of_too_many_findings_the_worst_are_written_and_the_rest_is_counted() {
 
 #[test]
 fn a_run_that_could_not_read_everything_says_so() {
-    let log = log(&judge(&[(DEMO, DEMO)], false, |_| None), SarifStyle::Spec);
-    let invocation = &log["runs"][0]["invocations"][0];
-    assert_eq!(invocation["executionSuccessful"], false);
-    assert_eq!(invocation["toolExecutionNotifications"][0]["level"], "error");
+    let mut verdict = judge(&[(DEMO, DEMO)], false, |_| None);
+    for (accepted, level) in [(false, "error"), (true, "warning")] {
+        verdict.totals.accepted = accepted;
+        let log = log(&verdict, SarifStyle::Spec);
+        let invocation = &log["runs"][0]["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], accepted);
+        assert_eq!(invocation["toolExecutionNotifications"][0]["level"], level);
+    }
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl Engine {
             },
         };
         let complete = why.is_none();
-        pipeline.miss(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect());
+        pipeline.miss(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect(), false);
         Ok(pipeline.finish(complete)?)
     }
 }
