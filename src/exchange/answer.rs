@@ -226,12 +226,14 @@ impl Table {
         let is = |r: &Request| {
             (by_order || r.key() == v.probe.key) && (r.step == v.probe.step || also.contains(&r.step))
         };
-        let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).find_map(|(seq, r)| {
+        let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).filter_map(|(seq, r)| {
             let waits = matches!(r.state, State::Open | State::Answering) && is(r);
             let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
-            (c.client() == d.dst && c.server().is_group()).then_some((seq, *r))
+            let other_port = c.server().port() != d.src.port();
+            (c.client() == d.dst && c.server().is_group()).then_some((other_port, seq, *r))
         });
-        let (seq, request) = asked?;
+        // Who searches asks several ports at once, and a host answers from its own.
+        let (_, seq, request) = asked.min_by_key(|(other_port, ..)| *other_port)?;
         let sent = self.queues[v.id as usize].sent(seq, &request).stamp;
         let late = now.since(sent).is_some_and(|t| t > self.windows.answer(v.id));
         let answer = Answer { late, ..request.answered(d.time) };

@@ -276,6 +276,17 @@ fn a_broadcast_is_answered_by_many_hosts_or_none_and_nobody_wonders() {
 }
 
 #[test]
+fn a_host_answers_the_broadcast_to_its_port() {
+    let asks =
+        |n: u16| shot(START + i64::from(n), CLIENTS[0], ([255; 4], 27960 + n), &hex("ffffffff 'getinfo'"));
+    let hears = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\m\sv_maxclients\8'";
+    let answer = shot(START + MS, ([192, 0, 2, 21], 27961), CLIENTS[0], &hex(hears));
+    let told = outcomes(&[asks(0), asks(1), asks(2), asks(3), answer, clock(60 * S)]);
+    let answered: Vec<_> = told.iter().map(|(_, answer, _)| *answer).collect();
+    assert_eq!(answered, [None, Some(5), None, None]);
+}
+
+#[test]
 fn what_is_asked_of_a_whole_network_is_answered_by_its_hosts_in_every_protocol() {
     let (info, plain) = ("ffffffff 'TSource Engine Query' 00", "ffffffff 'getinfo'");
     let a2s = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
