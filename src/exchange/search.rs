@@ -67,6 +67,8 @@ pub(super) struct Search<'v> {
     copy: Option<Pairing>,
     /// Whether the answer that it copies has the same bytes.
     same: bool,
+    /// An answer to a request of its own step has the same bytes.
+    repeats: bool,
     answered: Option<Answer>,
     /// That request was sent after the one whose answer it copies, and other messages may follow its answer.
     accompanies: bool,
@@ -97,6 +99,7 @@ impl<'v> Search<'v> {
             only_open: (0, 0),
             copy: None,
             same: false,
+            repeats: false,
             answered: None,
             accompanies: false,
             latest: None,
@@ -133,6 +136,7 @@ impl<'v> Search<'v> {
         self.earlier |= self.step.key_of == Some(r.step) && self.has_key_of(r);
         self.look_followed(r, sent);
         let Some(place) = self.place(r) else { return };
+        self.repeats |= place == 0 && r.state == State::Answered && r.answer_hash == self.hash;
         // What the client asks with another key gives up nothing that it asked with this one.
         let given_up = match self.answers.alike || self.step.reuses_keys && self.has_key_of(r) {
             true => self.latest.get_or_insert(sent).since(sent).is_some_and(|t| t >= GIVE_UP),
@@ -234,10 +238,13 @@ impl<'v> Search<'v> {
         // A server waits for the end of a request before it answers.
         let is_partial = |found: &(Rank, u64)| found.0.1[2];
         let complete = self.any.filter(|found| !is_partial(found));
-        let by_order =
-            self.waiting.filter(|found| !is_partial(found)).or(complete).or(self.waiting).or(self.any);
-        let by_order = by_order.map(|(_, seq)| seq);
-        let by_key = self.by_key.map(|(_, seq)| seq);
+        // Where it is wrong to answer another step, requests of its own are preferred even late, and copies are none.
+        let wrong = |found: &(Rank, u64)| self.step.rules.other_step.is_some() && found.0.0 > 0;
+        let waiting = self.waiting.filter(|found| !wrong(found) || self.any.as_ref().is_some_and(wrong));
+        let by_order = waiting.filter(|found| !is_partial(found)).or(complete).or(waiting).or(self.any);
+        let answers = |found: &(Rank, u64)| !(self.repeats && wrong(found));
+        let by_order = by_order.filter(answers).map(|(_, seq)| seq);
+        let by_key = self.by_key.filter(answers).map(|(_, seq)| seq);
         // Without its key, an answer is paired by order, if at all; so it may look like a copy of another.
         let ordered = !self.keyed() || self.key.is_none();
         let request = if ordered { by_order } else { by_key };

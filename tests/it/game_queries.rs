@@ -415,6 +415,35 @@ fn an_empty_server_of_quake_world_answers_a_request_for_its_players() {
 }
 
 #[test]
+fn a_second_info_response_does_not_answer_the_status_request_behind_it() {
+    let info = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\m\sv_maxclients\8'";
+    let (asks_info, asks_status) = ("ffffffff 'getinfo' 0a", "ffffffff 'getstatus' 0a");
+    let status = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a";
+    let end = [c(7 * S, asks_status), s(7 * S + MS, status)];
+    // UDP doubled it.
+    let doubled =
+        [c(0, asks_info), s(2 * MS, info), c(4 * MS, asks_status), s(6 * MS, info), s(8 * MS, status)];
+    // The first request was only slow, and repeated.
+    let slow = [
+        c(0, asks_info),
+        c(2 * S, asks_info),
+        s(3 * S, info),
+        c(3 * S + MS, asks_status),
+        s(4 * S, info),
+        s(5 * S, status),
+    ];
+    for (shots, rule) in [(&doubled[..], "Q3-TXN-004"), (&slow[..], "Q3-TXN-003")] {
+        let heard = hear(&[shots, &end].concat());
+        let told: Vec<_> = rules(&heard).into_iter().filter(|rule| rule.starts_with("Q3-TXN")).collect();
+        assert_eq!(told, [rule]);
+    }
+    // It has other bytes where it stands for the status response.
+    let instead =
+        [c(0, asks_info), s(2 * MS, info), c(4 * MS, asks_status), s(6 * MS, &format!("{info} 0a"))];
+    assert!(rules(&hear(&instead)).contains(&"Q3-TXN-007"));
+}
+
+#[test]
 fn a_basic_answer_is_known_by_its_numbers_whatever_the_server_is_called() {
     for name in ["''", "'map'", "'gamename'", "'Lab'"] {
         let answer = BR.replace("'Lab'", name);
