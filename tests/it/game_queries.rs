@@ -415,6 +415,27 @@ fn an_empty_server_of_quake_world_answers_a_request_for_its_players() {
 }
 
 #[test]
+fn what_the_console_of_quake_world_prints_answers_the_command_alone() {
+    let lab = [
+        "ffffffff 'status 23'",
+        r#"ffffffff 'n\hostname\Lab\map\dm6' 0a '7 12 3 45 "Ann" "base" 4 11' 0a00"#,
+    ];
+    for printed in ["'host:  Lab' 0a", "'5 players' 0a", "'-5' 0a 00", "0a 00", "00"] {
+        let printed = format!("ffffffff 'n' {printed}");
+        // A long text comes in several datagrams.
+        let heard = hear(&[
+            c(0, lab[0]),
+            s(MS, lab[1]),
+            c(2 * MS, "ffffffff 'rcon sesame status'"),
+            s(3 * MS, &printed),
+            s(4 * MS, "ffffffff 'n7 more' 0a"),
+        ]);
+        assert_eq!(told(&heard)[3..], [("print_response", vec![]), ("print_response", vec![])], "{printed}");
+        assert!(!rules(&heard).contains(&"Q3-TXN-002"), "{printed}");
+    }
+}
+
+#[test]
 fn a_second_info_response_does_not_answer_the_status_request_behind_it() {
     let info = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\m\sv_maxclients\8'";
     let (asks_info, asks_status) = ("ffffffff 'getinfo' 0a", "ffffffff 'getstatus' 0a");
@@ -441,6 +462,12 @@ fn a_second_info_response_does_not_answer_the_status_request_behind_it() {
     let instead =
         [c(0, asks_info), s(2 * MS, info), c(4 * MS, asks_status), s(6 * MS, &format!("{info} 0a"))];
     assert!(rules(&hear(&instead)).contains(&"Q3-TXN-007"));
+}
+
+#[test]
+fn ten_bytes_of_255_are_a_query_of_teeworlds() {
+    let talk = hear(&[c(0, "ffffffff 'getinfo'"), c(MS, "ff*10 'gief'")]);
+    assert_eq!(told(&talk).len(), 1);
 }
 
 #[test]

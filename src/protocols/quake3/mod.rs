@@ -369,8 +369,8 @@ static MESSAGES: [Message; 10] = [
             answers(Form::of(b"print\n\\")).level(Level::Medium),
             answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
             answers(Form::of(b"n")).when(has_player).level(Level::Low),
-            answers(Form::of(b"n")).when(may_have_player).known(),
-            answers(Form::of(b"n")).when(has_nothing).awaited(),
+            answers(Form::of(b"n")).when(may_have_player).due(),
+            answers(Form::of(b"n")).when(has_nothing).due(),
             Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
         ],
     )
@@ -388,8 +388,13 @@ static MESSAGES: [Message; 10] = [
     )
     .keyed(repeated_challenge)
     .also(&[STATUS]),
-    Message::response("print_response", CONSOLE, &[answers(Form::of(b"print\n")).level(Level::Low)])
-        .paired(Level::Medium),
+    // QuakeWorld and DarkPlaces print to the console with the letter that begins a status response.
+    Message::response(
+        "print_response",
+        CONSOLE,
+        &[answers(Form::of(b"print\n")).level(Level::Low), answers(Form::of(b"n")).level(Level::Low).known()],
+    )
+    .paired(Level::Medium),
     Message::named("oob"),
     Message::named("unknown"),
 ];
@@ -429,7 +434,10 @@ impl Protocol for Quake3 {
         steps: &[
             StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
             StepInfo { keyless: true, ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
-            StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) }),
+            StepInfo {
+                lines: true,
+                ..StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) })
+            },
         ],
         fields: &[FIELDS],
         rules: &[RULES],
@@ -453,7 +461,7 @@ impl Protocol for Quake3 {
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| whole_key(g, p, wire_len));
         read.or_else(|| {
-            let word = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
+            let word = p.get(prefix(p)..).unwrap_or_default();
             match p {
                 [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
                 [0xff, 0xff, 0xff, 0xff, ..] => None,
@@ -471,7 +479,7 @@ impl Protocol for Quake3 {
             let rest = c.rest().len();
             return c.field(&PAYLOAD, bytes(rest)).map(drop);
         }
-        let prefix = c.rest().iter().take(5).take_while(|b| **b == 0xff).count();
+        let prefix = prefix(c.rest());
         c.field(&PREFIX, bytes(prefix))?;
         if c.rest().is_empty() {
             return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
@@ -488,8 +496,9 @@ impl Protocol for Quake3 {
                 response(c, cx.message, prefix, moved)
             }
             PRINT_RESPONSE => {
-                c.words(&WORD, until(b"\n"))?;
-                c.skip(b"\n");
+                let length = if c.rest().first() == Some(&b'n') { 1 } else { "print".len() };
+                c.words(&WORD, text(length))?;
+                c.skip(if length == 1 { b"" } else { b"\n" });
                 // The value of a variable stands in quotes.
                 let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
                 c.secret(cx.secrets || !shows);
@@ -571,9 +580,14 @@ impl Client {
 
 // --- Recognising
 
+/// The length of the prefix. Other queries have more bytes of 255 than Hexen World.
+fn prefix(p: &[u8]) -> usize {
+    p.iter().take(5).take_while(|b| **b == 0xff).count()
+}
+
 /// The text after the prefix and MOHAA's byte.
 fn words(p: &[u8]) -> &[u8] {
-    let rest = p.get(p.iter().take_while(|b| **b == 0xff).count()..).unwrap_or_default();
+    let rest = p.get(prefix(p)..).unwrap_or_default();
     rest.strip_prefix(b"\x01").or(rest.strip_prefix(b"\x02")).unwrap_or(rest)
 }
 
