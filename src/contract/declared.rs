@@ -318,6 +318,8 @@ impl Info {
 pub struct Ask<'a> {
     /// Number of requests that have been answered.
     pub answered: usize,
+    /// How often the next one was sent already, without an answer.
+    pub silences: usize,
     /// Ask for everything, not only for what every client wants.
     pub all: bool,
     /// Random bits, for cookies.

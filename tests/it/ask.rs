@@ -175,6 +175,22 @@ fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
     assert_eq!((&summary["exchanges"], &summary["answered"]), (&2.into(), &2.into()), "{records:?}");
 }
 
+/// A server of QuakeWorld: it knows one query.
+fn quake_world(request: &[u8]) -> Vec<Vec<u8>> {
+    let answer = b"\xff\xff\xff\xffn\\hostname\\Lab\\map\\dm6\\maxclients\\8\n\0";
+    if request == b"\xff\xff\xff\xffstatus" { vec![answer.to_vec()] } else { vec![] }
+}
+
+#[test]
+fn a_server_of_quake_world_is_asked_in_its_own_words() {
+    for wanted in [&["--check"][..], &["--check", "--all"]] {
+        let server = serve(quake_world);
+        let output = ask(&[&["quake3", &server, "--timeout", "150ms"][..], wanted].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+        assert!(text(&output.stdout).contains("4 datagrams of query traffic"), "{}", text(&output.stdout));
+    }
+}
+
 #[test]
 fn what_is_not_listed_can_be_listed() {
     let repeated: Answer = |request| [sqp(request), sqp(request)].concat();
@@ -210,7 +226,7 @@ fn every_protocol_asks_what_it_recognises_as_a_request_and_comes_to_an_end() {
         let first = [&[0][..], &TOKEN].concat();
         for all in [false, true] {
             let (first, latest) = (&first[..], &first[..]);
-            let ask = |answered| Ask { answered, all, random: 7, server: None, first, latest };
+            let ask = |answered| Ask { answered, silences: 0, all, random: 7, server: None, first, latest };
             let asked: Vec<_> = (0..20).map_while(|answered| id.ask(&ask(answered))).collect();
             assert!((1..20).contains(&asked.len()), "{id:?}");
             for payload in asked {

@@ -97,9 +97,9 @@ impl Client {
         let all = args.all;
         self.begin = self.talk.frames.len();
         loop {
-            let so_far = Ask { answered, all, random, server, first: &first, latest: &latest };
-            let Some(payload) = args.proto.ask(&so_far) else { break };
-            let Some(answer) = self.request(&payload)? else { break };
+            let so_far = Ask { answered, silences: 0, all, random, server, first: &first, latest: &latest };
+            let payload = |silences| args.proto.ask(&Ask { silences, ..so_far });
+            let Some(answer) = self.request(payload)? else { break };
             if answered == 0 {
                 first.clone_from(&answer);
             }
@@ -112,10 +112,10 @@ impl Client {
 
     /// Returns the answer to a request. The request is sent again if no answer comes: a copy of an earlier answer is none, nor
     /// is what cannot be read.
-    fn request(&mut self, payload: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    fn request(&mut self, payload: impl Fn(usize) -> Option<Vec<u8>>) -> io::Result<Option<Vec<u8>>> {
         let before = self.answered()?;
-        for _ in 0..TRIES {
-            self.send(payload)?;
+        for payload in (0..TRIES).map_while(payload) {
+            self.send(&payload)?;
             let until = Instant::now() + self.timeout;
             for left in (0..MAX_PARTS).rev() {
                 let Some(answer) = self.receive(until)? else { break };

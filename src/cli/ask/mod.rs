@@ -37,7 +37,8 @@ const MAX_ADDRESSES: usize = 8;
 /// # Errors
 /// A sentence that says why the server cannot be asked.
 pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let begin = Ask { answered: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
+    let begin =
+        Ask { answered: 0, silences: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
     if args.proto.ask(&begin).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
     }

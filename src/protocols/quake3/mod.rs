@@ -421,10 +421,16 @@ impl Protocol for Quake3 {
     const COLOURS: Option<Colours> = Some(Colours::Carets);
 
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
-        let commands =
-            [format!("getinfo {:08x}", ask.random as u32), format!("getstatus {:08x}", ask.random as u32)];
-        let wanted = if ask.all { 2 } else { 1 };
-        let command = commands.get(..wanted)?.get(ask.answered)?;
+        let challenge = ask.random as u32;
+        let command = match (ask.answered, ask.silences) {
+            // Quake 2 and QuakeWorld know no other word, and tell everything at once.
+            (0, 2..) => "status".to_owned(),
+            (0, _) => format!("getinfo {challenge:08x}"),
+            (1, _) if ask.all && words(ask.first).starts_with(b"infoResponse") => {
+                format!("getstatus {challenge:08x}")
+            }
+            _ => return None,
+        };
         Some([&[0xff; 4], command.as_bytes()].concat())
     }
 
