@@ -31,7 +31,8 @@ pub(super) struct Found {
 
 /// The order of preference among open requests, the lowest first: requests of the answer's own step or, where all
 /// steps are alike, requests that carry no issued value; then requests without a key where the answer has none
-/// either, requests inside their window that were not given up where their keys are all the same, and complete requests.
+/// either, requests inside their window that were not given up where their keys or their steps are alike, and complete
+/// requests.
 type Rank = (u8, [bool; 3]);
 
 /// The requests that an answer may belong to.
@@ -189,12 +190,14 @@ impl<'v> Search<'v> {
         if age.is_some_and(|t| t < -SKEW) {
             return; // sent only after the answer
         }
+        // A request that carries an issued value was sent because that came: it gives up no other request for one.
+        let meant = self.answers.alike && place == 0;
         // A complete request is preferred to a partial one.
-        let rank = (place, [r.key().is_some(), false, r.is(PARTIAL)]);
+        let rank = (place, [r.key().is_some(), meant && given_up, r.is(PARTIAL)]);
         if !passed_over && better(self.any, rank) {
             self.any = Some((rank, seq));
         }
-        if !given_up && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
+        if (meant || !given_up) && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
             self.waiting = Some((rank, seq));
         }
     }

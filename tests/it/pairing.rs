@@ -64,6 +64,49 @@ fn a_key_that_never_changes_proves_no_more_than_the_order() {
     assert_eq!(outcomes(&apart), last, "the one that was not given up");
 }
 
+/// Any challenge of Valve's servers may answer any request; a client whose round trip is long asks for several things at once.
+#[test]
+fn a_request_with_a_challenge_gives_up_no_request_for_one() {
+    const CHALLENGE: &str = "ffffffff 41 c3192a4b";
+    let asks = |step: &str, challenge: &str| format!("ffffffff {step} {challenge}");
+    let [players, rules] = ["55", "56"].map(|step| asks(step, "ffffffff"));
+    let [proven_players, proven_rules] = ["55", "56"].map(|step| asks(step, "c3192a4b"));
+    let [list, pairs] = ["ffffffff 44 01 00 6e00 01000000 00007042", "ffffffff 45 0100 6b00 3100"];
+    let rules_of = |shots: &[Shot]| play(shots).0.findings().map(|f| f.rule.id).collect::<Vec<_>>();
+    let (trip, end) = (300 * MS, clock(60 * S));
+    let at_once = [
+        c(0, &players),
+        c(MS, &rules),
+        s(trip, CHALLENGE),
+        c(trip + MS, &proven_players),
+        s(trip + 2 * MS, CHALLENGE),
+        c(trip + 3 * MS, &proven_rules),
+        s(2 * trip, list),
+        s(2 * trip + 2 * MS, pairs),
+        end.clone(),
+    ];
+    let answered = [(1, 3), (2, 5), (4, 7), (6, 8)].map(|(ask, told)| (ask, Some(told), Outcome::Answered));
+    assert_eq!(outcomes(&at_once), answered);
+    assert!(!rules_of(&at_once).iter().any(|rule| rule.starts_with("A2S")), "{:?}", rules_of(&at_once));
+    // Sent again because the answer took long: both are answered.
+    let again = [
+        c(0, &players),
+        c(S, &players),
+        s(S + trip, CHALLENGE),
+        c(S + trip + MS, &proven_players),
+        s(S + trip + 2 * MS, CHALLENGE),
+        s(S + 2 * trip, list),
+        end.clone(),
+    ];
+    let answered = [(1, 5), (2, 3), (4, 6)].map(|(ask, told)| (ask, Some(told), Outcome::Answered));
+    assert_eq!(outcomes(&again), answered);
+    assert!(!rules_of(&again).contains(&"A2S-CHL-004"));
+    // Where nothing else is open, it is refused.
+    let refused =
+        [c(0, &players), s(trip, CHALLENGE), c(trip + MS, &proven_players), s(2 * trip, CHALLENGE), end];
+    assert!(rules_of(&refused).contains(&"A2S-CHL-004"));
+}
+
 #[test]
 fn an_icmp_error_refuses_only_what_it_quotes() {
     const SKY: &str = "feffffff";
