@@ -90,6 +90,33 @@ fn every_query_carries_a_token_of_its_own() {
     assert!(!format!("{records:?}").contains("SQP-TXN-006"));
 }
 
+/// A server of Valve's that asks for a challenge where it lists, if at all, but not where it says what it is.
+#[test]
+fn lists_are_asked_for_where_no_challenge_came_before() {
+    fn told(request: &[u8], challenged: bool) -> Vec<Vec<u8>> {
+        let answer = match request.get(4..) {
+            Some([b'T', ..]) => b"I\x11A\0b\0c\0d\0\xf0\0\x01\x08\0dl\0\x011\0".to_vec(),
+            Some([b'U' | b'V', 0xff, 0xff, 0xff, 0xff]) if challenged => b"A\xc3\x19\x2a\x4b".to_vec(),
+            Some([b'U', ..]) => b"D\x01\0n\0\x01\0\0\0\0\0\x70\x42".to_vec(),
+            _ => b"E\x01\0k\x001\0".to_vec(),
+        };
+        vec![[&[0xff; 4][..], &answer].concat()]
+    }
+    let asked = |answer: Answer| {
+        let records = parsed(&ask(&["a2s", &serve(answer), "--all", "-T", "ndjson"]), 0);
+        let messages: Vec<_> =
+            records.iter().filter_map(|r| Some(r["message"].as_str()?.to_owned())).collect();
+        messages.chunks(2).map(|pair| pair.join(" ")).collect::<Vec<_>>()
+    };
+    let [info, players, rules] =
+        ["info", "players", "rules"].map(|list| format!("{list}_request {list}_response"));
+    let [first_players, first_rules] =
+        ["players", "rules"].map(|list| format!("{list}_request challenge_response"));
+    assert_eq!(asked(|request| told(request, false)), [&info, &players, &rules].map(String::as_str));
+    let challenged = asked(|request| told(request, true));
+    assert_eq!(challenged, [&info, &first_players, &players, &first_rules, &rules].map(String::as_str));
+}
+
 #[test]
 fn a_verdict_is_that_of_check() {
     let sound = ask(&["sqp", &serve(sqp), "--check"]);

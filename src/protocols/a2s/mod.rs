@@ -380,15 +380,23 @@ impl Protocol for A2s {
         memory.observe(seen, raised);
     }
 
-    /// INFO, then INFO with the challenge if one was returned, and with that challenge PLAYER and RULES.
+    /// INFO, then INFO with the challenge if one was returned, and with that challenge PLAYER and RULES. A server that answers
+    /// INFO at once returns a challenge for each of these, or lists at once, too.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         const INFO: &[u8] = b"\xff\xff\xff\xffTSource Engine Query\0";
-        let challenge = ask.first.strip_prefix(b"\xff\xff\xff\xff\x41").and_then(|rest| rest.get(..4));
-        match (ask.answered, challenge) {
-            (0, _) => Some(INFO.to_vec()),
-            (1, Some(challenge)) => Some([INFO, challenge].concat()),
-            (2, Some(challenge)) if ask.all => Some([MARK, b"\x55", challenge].concat()),
-            (3, Some(challenge)) if ask.all => Some([MARK, b"\x56", challenge].concat()),
+        const NO_CHALLENGE: &[u8] = MARK;
+        let challenge = |answer| <[u8]>::strip_prefix(answer, b"\xff\xff\xff\xff\x41")?.get(..4);
+        let list = |kind, challenge| Some([MARK, kind, challenge].concat());
+        match (ask.answered, challenge(ask.first), challenge(ask.latest)) {
+            (0, ..) => Some(INFO.to_vec()),
+            (1, Some(challenge), _) => Some([INFO, challenge].concat()),
+            _ if !ask.all => None,
+            (1, None, _) => list(b"\x55", NO_CHALLENGE),
+            (2, Some(challenge), _) | (2, None, Some(challenge)) => list(b"\x55", challenge),
+            (3, Some(challenge), _) | (3 | 4, None, Some(challenge)) => list(b"\x56", challenge),
+            (2 | 3, None, None) if !ask.latest.starts_with(b"\xff\xff\xff\xff\x45") => {
+                list(b"\x56", NO_CHALLENGE)
+            }
             _ => None,
         }
     }
