@@ -29,6 +29,8 @@ pub struct StepInfo {
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
     pub retransmits: bool,
+    /// The request_state of an answer has the bits of requests that it cannot belong to, whatever its key.
+    pub excludes: bool,
     /// Any second answer to a key counts as a copy, even a different one.
     pub once: bool,
     /// The answer comes in lines, each in a datagram of its own and some of them equal; the first one closes the
@@ -148,6 +150,7 @@ impl StepInfo {
             key_of: None,
             issues: false,
             retransmits: false,
+            excludes: false,
             once: false,
             lines: false,
             may_be_silent: false,
@@ -163,6 +166,12 @@ impl StepInfo {
     #[inline]
     pub fn proves(&self, request_state: u32) -> bool {
         self.validated || request_state & self.carries != 0
+    }
+
+    /// Whether an answer with that state cannot belong to a request with that state.
+    #[inline]
+    pub fn excluded(&self, answer_state: u32, request_state: u32) -> bool {
+        self.excludes && answer_state & request_state != 0
     }
 
     /// Confidence of a pair, by the confidence `paired` of its datagrams and their request states; a state of 0

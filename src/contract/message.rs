@@ -45,8 +45,6 @@ pub struct Answers {
     /// The requests of all these steps are equivalent: the oldest is preferred, and a request that
     /// [carries](super::StepInfo::carries) nothing is preferred to one that does.
     pub alike: bool,
-    /// Bits of the request_state: it never answers a request that has one of them.
-    pub spares: u32,
     /// Messages that, as a first answer, it may follow as a further answer to the same request, where no request is
     /// open.
     pub follows: &'static [u8],
@@ -54,7 +52,7 @@ pub struct Answers {
 
 impl Answers {
     /// Only the requests of its own step, once each.
-    pub const OWN: Answers = Answers { also: &[], alike: false, spares: 0, follows: &[] };
+    pub const OWN: Answers = Answers { also: &[], alike: false, follows: &[] };
 }
 
 impl Message {

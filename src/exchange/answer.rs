@@ -103,7 +103,7 @@ impl Table {
         } else {
             r.previous(seq) == 0 && queue.sent(seq, r).clock >= r.time
         };
-        (its && sure).then_some(seq)
+        (its && sure && !step.excluded(v.probe.request_state, r.request_state)).then_some(seq)
     }
 
     /// [`answered`](Self::answered) where it took a search.

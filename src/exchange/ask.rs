@@ -291,6 +291,7 @@ impl Table {
                 && o.conversation == slot
                 && o.step == v.probe.step
                 && (step.key_digits == 0 || o.key == v.probe.key)
+                && !step.excluded(o.request_state, v.probe.request_state)
         };
         let at = self.orphans.iter().position(near)?;
         self.orphans.remove(at)

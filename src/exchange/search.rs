@@ -50,6 +50,8 @@ pub(super) struct Search<'v> {
     step: &'v StepInfo,
     number: u8,
     message: u8,
+    /// Its request_state.
+    state: u32,
     answers: Answers,
     key: Option<u64>,
     window: i64,
@@ -87,6 +89,7 @@ impl<'v> Search<'v> {
             step,
             number: v.probe.step,
             message: v.probe.message,
+            state: v.probe.request_state,
             answers: answers_of(v),
             key: v.probe.key,
             window,
@@ -158,12 +161,12 @@ impl<'v> Search<'v> {
     /// The rank of its step among the steps that the answer may belong to; `None` where the answer cannot belong to
     /// the request.
     fn place(&self, r: &Request) -> Option<u8> {
-        let Answers { also, alike, spares, .. } = self.answers;
+        let Answers { also, alike, .. } = self.answers;
         let also = || also.iter().position(|step| *step == r.step).map(|at| at.saturating_add(1) as u8);
         let place = if r.step == self.number { Some(0) } else { also() };
         let place =
             if alike { place.map(|_| u8::from(r.request_state & self.step.carries != 0)) } else { place };
-        place.filter(|_| r.request_state & spares == 0)
+        place.filter(|_| !self.step.excluded(self.state, r.request_state))
     }
 
     fn look_open(&mut self, seq: u64, r: &Request, sent: Time, (place, given_up): (u8, bool)) {

@@ -217,12 +217,16 @@ static MESSAGES: [Message; 3] = [
         0,
         &[
             Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
-            Form::of(b"\x00").when(|p| is_table(p) || begins_with_key(p) && p.ends_with(&[0])).known(),
+            Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list_before_tables).level(Level::Low),
+            Form::of(b"\x00")
+                .when(|p| table_name(p).is_some() || begins_with_key(p) && p.ends_with(&[0]))
+                .known(),
             Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
             Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
         ],
     )
-    .keyed(ANSWERED_ID),
+    .keyed(ANSWERED_ID)
+    .remembers(not_asked),
     Message::named("unknown"),
 ];
 
@@ -247,7 +251,12 @@ impl Protocol for Gamespy2 {
     const INFO: Info = Info {
         ports: &[2302, 23000],
         messages: &MESSAGES,
-        steps: &[StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("query", 8, ANSWERED) }],
+        steps: &[StepInfo {
+            reuses_keys: true,
+            retransmits: true,
+            excludes: true,
+            ..StepInfo::keyed("query", 8, ANSWERED)
+        }],
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
@@ -309,16 +318,48 @@ fn selects_sections(p: &[u8]) -> bool {
 }
 /// Bit that says that the requested sections are known. The bits below it tell which of them are requested.
 const KNOWN: u32 = 8;
+const LIST: u32 = 1;
+const OF_ALL_PLAYERS: u32 = 2;
+/// The bits that say so of the first two sections where they are known not to be requested.
+const NO_LIST: u32 = LIST << 28;
+const NO_PLAYERS: u32 = OF_ALL_PLAYERS << 28;
 fn asked(p: &[u8]) -> u32 {
     let sections = selector(p).filter(|_| selects_sections(p));
     let other = selector(p).map_or(0, |keys| u32::from_be_bytes([0, keys[0], keys[1], keys[2]]) << 4);
-    sections
-        .map_or(other, |keys| (0..3).zip(keys).fold(KNOWN, |bits, (n, key)| bits | u32::from(key & 1) << n))
+    sections.map_or(other, |keys| {
+        let its = (0..3).zip(keys).fold(0, |bits, (n, key)| bits | u32::from(key & 1) << n);
+        KNOWN | its | (!its & (LIST | OF_ALL_PLAYERS)) << 28
+    })
 }
-/// Whether this is a table: a count, and a name with the ending of those of players or teams.
-fn is_table(p: &[u8]) -> bool {
-    let name = p.get(7..).and_then(|table| table.split(|b| *b == 0).next()).unwrap_or_default();
-    p.get(5) == Some(&0) && p.ends_with(&[0]) && (name.ends_with(b"_") || name.ends_with(b"_t"))
+/// What the request of an answer did not ask: clients send all their requests with one id, so that only its first section
+/// shows which of them it belongs to.
+fn not_asked(p: &[u8]) -> u32 {
+    match table_name(p) {
+        Some(name) if name.ends_with(b"_t") => LIST | OF_ALL_PLAYERS,
+        Some(_) => LIST | NO_PLAYERS,
+        None if begins_with_key(p) => NO_LIST,
+        None => 0,
+    }
+}
+/// The first name of a table that begins in an answer: after a count, and with the ending of those of players or teams.
+fn table_name(p: &[u8]) -> Option<&[u8]> {
+    let name = p.get(7..)?.split(|b| *b == 0).next()?;
+    let named = name.first()?.is_ascii_alphabetic() && (name.ends_with(b"_") || name.ends_with(b"_t"));
+    (p.get(5) == Some(&0) && p.ends_with(&[0]) && named).then_some(name)
+}
+/// Whether keys and values stand first in an answer, and a table after them.
+fn is_list_before_tables(p: &[u8]) -> bool {
+    if !begins_with_key(p) {
+        return false;
+    }
+    let mut at = 5_usize;
+    let mut words = p.get(5..).unwrap_or_default().split(|b| *b == 0).map(<[u8]>::len);
+    // A word and its zero; a pair has two of them, the end of the list one.
+    while let Some(key) = words.next().filter(|key| *key > 0) {
+        let value = words.next().unwrap_or_default();
+        at = at.saturating_add(key).saturating_add(value).saturating_add(2);
+    }
+    p.get(at.saturating_sub(4)..).is_some_and(|tables| table_name(tables).is_some())
 }
 /// Whether this is no answer of query 3, which begins with the number of a part.
 fn is_no_gamespy3(p: &[u8]) -> bool {

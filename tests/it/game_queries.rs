@@ -496,3 +496,45 @@ fn ut3_tells_its_name_and_map_among_its_numbered_settings() {
     assert_eq!(name("'Lab'"), ("Lab".to_owned(), [Some(3), Some(8)]));
     assert_eq!(name("").0, "host");
 }
+
+#[test]
+fn gamespy_2_answers_what_was_asked_even_where_all_requests_have_one_id() {
+    const PLAYERS: &str = "fefd00 'CORY' 00ff00";
+    const TEAMS: &str = "fefd00 'CORY' 0000ff";
+    const ANN: &str = "00 'CORY' 0001 'player_' 00 00 'Ann' 00";
+    const RED: &str = "00 'CORY' 0001 'team_t' 00 00 'Red' 00";
+    let outcomes = |heard: &Collected<true>| {
+        let mut all: Vec<_> =
+            heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame)).collect();
+        all.sort_unstable();
+        all
+    };
+    // The keys were asked for again, so that they come again when the client has gone on to the players.
+    let another = LIST.replace("'1'", "'2'");
+    for (again, copies) in [(LIST, &["GS2-TXN-004"][..]), (&another, &[])] {
+        let heard = hear(&[
+            c(0, KEYS),
+            c(S, KEYS),
+            s(1_200 * MS, LIST),
+            c(1_201 * MS, PLAYERS),
+            s(1_202 * MS, again),
+            s(1_240 * MS, ANN),
+            c(1_241 * MS, TEAMS),
+            s(1_280 * MS, RED),
+        ]);
+        assert_eq!(outcomes(&heard), [(2, Some(4)), (5, Some(7)), (8, Some(9))], "{heard:#?}");
+        let serious: Vec<_> = rules(&heard).into_iter().filter(|rule| !rule.starts_with("GEN")).collect();
+        assert_eq!(serious, copies, "{heard:#?}");
+    }
+    // Requests in a row may be answered in another order.
+    let heard = hear(&[
+        c(0, KEYS),
+        c(MS, PLAYERS),
+        c(2 * MS, TEAMS),
+        s(40 * MS, RED),
+        s(41 * MS, ANN),
+        s(42 * MS, LIST),
+    ]);
+    assert_eq!(outcomes(&heard), [(2, Some(7)), (3, Some(6)), (4, Some(5))], "{heard:#?}");
+    assert_eq!(rules(&heard), ["GEN-007"], "{heard:#?}");
+}

@@ -337,11 +337,14 @@ fn what_is_asked_of_a_whole_network_is_answered_by_its_hosts_in_every_protocol()
         format!(r"ffffffff 'infoResponse' 0a '{challenge}\hostname\Lab\mapname\m\sv_maxclients\8'")
     };
     let status = r"'\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'";
+    let list = "'hostname' 00 'Lab' 00 'mapname' 00 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
     let polls = [
         (info, a2s.to_owned()),
         (plain, quake("")),
         ("ffffffff 'getinfo abc'", quake(r"\challenge\abc")),
         (r"'\status\'", status.to_owned()),
+        ("fefd00 'CORY' ff0000", format!("00 'CORY' {list}")),
+        ("fefd00 'CORY' ffffff", format!("00 'CORY' {list} 0001 'player_' 00 00 'Ann' 00 0000 00")),
     ];
     for (ask, answer) in polls {
         let asks = |at| shot(START + at, CLIENTS[0], ([255; 4], 27960), &hex(ask));

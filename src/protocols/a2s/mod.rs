@@ -120,10 +120,10 @@ static MESSAGES: [Message; 18] = [
     word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]),
     word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]),
     Message::response("challenge_response", CHALLENGE_STEP, &[CHALLENGES.long(9, 9).level(Level::Low)])
+        .remembers(|_| WORD)
         .answering(Answers {
             also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
             alike: true,
-            spares: WORD,
             follows: &[CHALLENGE_RESPONSE],
         }),
     answer(
@@ -223,7 +223,7 @@ impl Protocol for A2s {
             step("info", &TXN_002),
             step("players", &TXN_003),
             step("rules", &TXN_003),
-            step("challenge", &TXN_003),
+            StepInfo { excludes: true, ..step("challenge", &TXN_003) },
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
