@@ -256,7 +256,9 @@ static MESSAGES: [Message; 9] = [
     Message::response("full_response", 0, &mark(b"EYE1")),
     Message::response("light_response", 1, &mark(b"EYE2")),
     Message::response("xfire_response", 2, &mark(b"EYE3")),
-    Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()]),
+    // A letter and a word prove nothing, not even together.
+    Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()])
+        .paired(Level::Hint),
     Message::named("unknown"),
 ];
 

@@ -76,6 +76,7 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("a word, then bytes from SOH", "6368616c6c656e676500", "010203", Some(Level::Low)),
     ("a cookie between SOH and EOT", "01 c4c20641 c1 04", "01 c4c20641 f76150f3", None),
     ("five bytes that come back", "00 5dd97a60", "00 5dd97a60", Some(Level::Low)),
+    ("a letter and a word", "'v'", "'1.6'", None),
 ];
 
 fn conversation(question: &str, answer: &str) -> Vec<Shot> {
@@ -124,6 +125,15 @@ fn what_others_send_to_a_server_of_a2s_need_not_be_a_message_of_it() {
     ];
     let (heard, totals) = play(&shots);
     assert_eq!((heard.packets.len(), totals.unclaimed), (2, 2), "{heard:#?}");
+}
+
+#[test]
+fn a_handshake_of_teamspeak_may_leave_out_that_it_is_not_encrypted() {
+    let begin = |kind: &str| format!("'TS3INIT1' 0065 0000 {kind} 0dd05766 00 5f5916e0 ade76b61 00*8");
+    for (kind, message) in [("88", "init_request"), ("08", "init_request"), ("02", "unknown")] {
+        let (heard, _) = play(&[c(0, &begin(kind)), foreign(START + 60_000 * MS)]);
+        assert_eq!(heard.frame(1).message, message, "{kind}");
+    }
 }
 
 #[test]
