@@ -116,6 +116,7 @@ rules! {
     /// at the end, once, of the last of them, by the summary and by `check`; there the missing answers are its symptoms.
     /// Requests that another endpoint has answered instead (GEN-006) do not speak for the server as long as they are fewer
     /// than those without an answer. Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
+    /// Nor is it down where the same endpoint answers another protocol, which is then named.
     GEN_009 = "GEN-009" Error "server answered none of its requests" {
         cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
         lenient: Warning,

@@ -16,6 +16,8 @@ pub struct Silence {
     pub millis: u32,
     /// The capture holds no answer from any server.
     pub nobody: bool,
+    /// Name of another protocol in which the same endpoint does answer.
+    pub answers: Option<&'static str>,
 }
 
 impl Silence {
@@ -23,7 +25,14 @@ impl Silence {
     pub fn new(requests: u64, refused: u64, (first, last): (Time, Time), nobody: bool) -> Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
-        Silence { requests: count(requests), refused: count(refused), elsewhere: 0, millis, nobody }
+        Silence {
+            requests: count(requests),
+            refused: count(refused),
+            elsewhere: 0,
+            millis,
+            nobody,
+            answers: None,
+        }
     }
 
     /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.
@@ -34,7 +43,7 @@ impl Silence {
 
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Silence { requests, refused, elsewhere, millis, .. } = *self;
+        let Silence { requests, refused, elsewhere, millis, answers, .. } = *self;
         write!(f, "{requests} datagrams in {:.1} s", f64::from(millis) / 1e3)?;
         match refused {
             0 => {}
@@ -43,6 +52,9 @@ impl fmt::Display for Silence {
         }
         if elsewhere > 0 {
             write!(f, "; another endpoint has answered {elsewhere} more")?;
+        }
+        if let Some(name) = answers {
+            write!(f, "; it does answer {name}")?;
         }
         if self.is_one_way() {
             f.write_str("; the capture holds no answer of anybody: one direction may be missing")

@@ -182,10 +182,11 @@ fn forgetful(totals: &Totals) -> bool {
     totals.crowded() || totals.waiting_overflow > 0
 }
 
-/// Prints what was forgotten for want of memory, in whatever format the result is: findings may be wrong for it.
+/// Prints what was forgotten for want of memory, in whatever format the result is: findings may be wrong for it. So they may
+/// be where servers were never asked: a flood of answers, which somebody else has asked for, looks like half a capture.
 fn name_limits(totals: &Totals) {
     let mut said = vec![];
-    if forgetful(totals) {
+    if forgetful(totals) || !totals.one_sided.is_empty() {
         let _ = limits(&mut said, totals); // writing to memory does not fail
     }
     String::from_utf8_lossy(&said).lines().for_each(|line| note(&line));

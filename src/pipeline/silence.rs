@@ -8,6 +8,7 @@ use crate::bounded::Numbered;
 use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
 use crate::check::{Counts, Finding, Silence};
+use crate::classify::protocols_of;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
 use crate::general::GEN_009;
@@ -15,7 +16,7 @@ use crate::net::Endpoint;
 use crate::packed::Bits;
 use crate::protocols::{Direction, Id};
 use crate::report::{Candidate, Silent};
-use crate::servers::MAX_SERVERS;
+use crate::servers::{MAX_SERVERS, Servers};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 
@@ -214,8 +215,8 @@ impl Silences {
     }
 
     /// Ends a series of files: returns the servers that answered nothing, and the counts of findings that are only
-    /// symptoms of that. `heard` says whether the capture holds anything that a server sent.
-    pub fn take(&mut self, options: &Options, heard: bool) -> (Vec<Silent>, Counts) {
+    /// symptoms of that. `heard` says whether the capture holds anything that one of the `servers` sent.
+    pub fn take(&mut self, options: &Options, servers: &Servers, heard: bool) -> (Vec<Silent>, Counts) {
         let unheard = std::mem::take(&mut self.unheard);
         let nobody = !heard && options.watched.is_none();
         let long = if options.watched.is_some() { 0 } else { LONG };
@@ -231,6 +232,7 @@ impl Silences {
             })
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
+        let answered = self.answered.clone();
         self.answered.clear();
         self.end = Time::UNKNOWN;
         let mut symptoms = Counts::default();
@@ -239,8 +241,13 @@ impl Silences {
             symptoms.merge(&unheard.findings);
             let silence =
                 Silence::new(unheard.requests, unheard.refused, (unheard.first, unheard.last), nobody);
-            let silence =
-                Silence { elsewhere: u32::try_from(unheard.elsewhere).unwrap_or(u32::MAX), ..silence };
+            let at = unheard.exchange.server;
+            let answers = |id: &Id| servers.find(at, *id).is_some_and(|index| answered.has(index as usize));
+            let silence = Silence {
+                elsewhere: u32::try_from(unheard.elsewhere).unwrap_or(u32::MAX),
+                answers: protocols_of(servers.at(at)).find(answers).map(|id| id.info().name),
+                ..silence
+            };
             let mut finding = Finding { severity, silence: Some(silence), ..Finding::of_exchange(&GEN_009) };
             finding.sent(Direction::S2c);
             Silent { frame: unheard.frame, exchange: unheard.exchange, finding }

@@ -394,3 +394,11 @@ fn two_requests_without_an_answer_before_the_end_are_told_on_the_first_screen() 
     let screen = printed(&run(&[&path]));
     assert!(screen.contains(said), "{screen}");
 }
+
+#[test]
+fn who_answers_another_protocol_is_not_down() {
+    let asks = |at| c(at, "79000000 00");
+    let shots = [asks(0), c(S, POLL), s(S + MS, STATE), asks(S), asks(2 * S), clock(LATER)];
+    let said = "server answered none of its requests: 3 datagrams in 2.0 s; it does answer satisfactory";
+    assert_eq!(told(&shots), [(5, said.into())]);
+}
