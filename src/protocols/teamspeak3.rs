@@ -14,6 +14,9 @@ use crate::net::Endpoint;
 const MAGIC: &[u8] = b"TS3INIT1";
 /// Packet type of the unencrypted handshake, and its offsets.
 const INIT: &[u8] = &[0x88];
+/// The same type without the flag that says that the packet is not encrypted: some clients leave it out, and servers do not
+/// miss it.
+const BARE_INIT: &[u8] = &[0x08];
 const SERVER_TYPE_AT: usize = 10;
 const CLIENT_TYPE_AT: usize = 12;
 /// The packet id in all messages of the handshake.
@@ -36,7 +39,7 @@ fields! {
     PACKET_NUMBER = "packet_id": Uint;
     /// Number of the client, 0 as long as it has none.
     CLIENT_ID = "client_id": Uint;
-    /// Kind of the packet and its flags: 136, handshake and not encrypted.
+    /// Kind of the packet and its flags: 136, handshake and not encrypted, or 8, without that flag.
     PACKET_TYPE = "packet_type": Uint;
     /// Time when the client was built, in seconds since 2010.
     CLIENT_VERSION = "client_version": Uint;
@@ -82,7 +85,11 @@ static MESSAGES: [Message; 3] = [
     // The answer comes first: a request has only zeros before its type, but an answer may have anything at the offset of a
     // request's type.
     Message::label("init_response", Direction::S2c, &[Form::of(MAGIC).and(SERVER_TYPE_AT, INIT)]),
-    Message::label("init_request", Direction::C2s, &[Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT)]),
+    Message::label(
+        "init_request",
+        Direction::C2s,
+        &[Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT), Form::of(MAGIC).and(CLIENT_TYPE_AT, BARE_INIT)],
+    ),
     Message { forms: &[Form::of(MAGIC)], ..Message::named("unknown") },
 ];
 
