@@ -13,7 +13,7 @@
 //!
 //! Oddities: all requests except p and x consist of the header only, and answers repeat nothing else of their request. The
 //! address is the one that the client knows. Each line of the console is an answer of its own, and nothing marks the last one.
-//! Vice City has 'VCMP' in requests, 'MP04' in answers, and a version of 12 bytes in front of i.
+//! Vice City has 'VCMP' in requests, 'MP04' in answers, a version of 12 bytes in front of i, and names alone in c.
 
 use super::prelude::*;
 use super::sources::gamedig;
@@ -353,6 +353,8 @@ impl Protocol for Samp {
                 S(
                     "'MP04' c000020a 611e 'i' '04rel006abcd' 01 0000 3200 01000000 'A' 01000000 'g' 01000000 'l'",
                 ),
+                C("'VCMP' c000020a 611e 'c'"),
+                S("'MP04' c000020a 611e 'c' 0200 03 'Ann' 03 'Bob'"),
             ]),
         ],
         ..Info::of("samp", "SA-MP and open.mp query", SPEC, &HEADER_ENDS)
@@ -481,6 +483,11 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
     match kind {
         b'i' => info(c, magic),
         b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
+        b'c' if magic == VC_ANSWERS && are_names(c.rest()) => {
+            c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
+                c.words(&PLAYER_NAME, string8).map(drop)
+            })
+        }
         b'c' => c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], player),
         b'd' => c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
             c.field(&PLAYER_ID, byte)?;
@@ -510,6 +517,17 @@ fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> 
     let value = c.words(&RULE_VALUE, string8)?;
     c.says(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
     Ok(())
+}
+
+/// Whether a list of players holds their names only, up to its end.
+fn are_names(list: &[u8]) -> bool {
+    let Some((&[low, high], mut names)) = list.split_first_chunk() else { return false };
+    for _ in 0..u16::from_le_bytes([low, high]) {
+        let Some((length, rest)) = names.split_first() else { return false };
+        let Some(next) = rest.get(usize::from(*length)..) else { return false };
+        names = next;
+    }
+    names.is_empty()
 }
 
 fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
