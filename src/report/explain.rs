@@ -151,6 +151,8 @@ impl Teller {
         let follows = info.steps.iter().any(|s| s.issues) && step.is_some_and(|s| !s.issues);
         match (issued, e.key) {
             _ if !follows => {}
+            // The exchange closed only after that; what was issued before it was asked is no longer known.
+            (Some(&(_, frame)), _) if frame > e.request_frame => {}
             (Some(&(value, frame)), Some(key)) if value == key => {
                 told.push(format!("challenged in frame {}", name(frame)));
                 told.push("asked with the value issued there".into());
@@ -250,6 +252,8 @@ mod tests {
         (0..MAX_ISSUED as u64).for_each(|n| issue(&mut teller, n));
         assert!(told(&teller, 0).contains("challenged in frame 0; asked with the value issued there"));
         assert!(told(&teller, nobody).contains("asked without a challenge in the capture"));
+        // What is issued after a query has nothing to do with it.
+        assert!(!told(&teller, 5).contains("challenge"), "{}", told(&teller, 5));
         issue(&mut teller, MAX_ISSUED as u64);
         assert!(told(&teller, 1).contains("challenged in frame 1; asked with the value issued there"));
         for n in [0, nobody] {
