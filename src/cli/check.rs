@@ -182,8 +182,8 @@ fn forgetful(totals: &Totals) -> bool {
     totals.crowded() || totals.waiting_overflow > 0
 }
 
-/// Prints what was forgotten for want of memory, in whatever format the result is: findings may be wrong for it. So they may
-/// be where servers were never asked: a flood of answers, which somebody else has asked for, looks like half a capture.
+/// Prints what findings may be wrong for, in whatever format the result is: what was forgotten for want of memory, and
+/// servers that were never asked. A flood of answers that somebody else has asked for looks like half a capture.
 fn name_limits(totals: &Totals) {
     let mut said = vec![];
     if forgetful(totals) || !totals.one_sided.is_empty() {

@@ -93,7 +93,7 @@ pub fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
         (
             t.one_sided.len() as u64,
-            "servers have only their answers in the capture, which lacks the requests, or nobody here asked them",
+            "servers have only answers in the capture: it lacks the requests, or nobody here sent any",
         ),
         (
             t.fragments.disputes,

@@ -232,7 +232,7 @@ fn a_capture_of_answers_alone_blames_nobody() {
     let path = folder.path().join("answers.pcap");
     let said = qdissect().args(["check", "--no-config"]).arg(path).output().unwrap();
     let said = String::from_utf8(said.stderr).unwrap();
-    assert!(said.contains("which lacks the requests, or nobody here asked them: 1"), "{said}");
+    assert!(said.contains("it lacks the requests, or nobody here sent any: 1"), "{said}");
     assert!(got.iter().any(|r| r["fault"] == "capture" && r["rule"] == "SQP-TXN-003"), "{got:#?}");
     // Who is asked afterwards is there with both sides: nobody asked for those answers.
     let later = frames.iter().map(|f| Kept { time: f.time + 120_000_000_000, ..f.clone() });
