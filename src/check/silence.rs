@@ -21,18 +21,18 @@ pub struct Silence {
 }
 
 impl Silence {
-    /// The silence of a server after that many requests, of which `refused` were refused, between these times.
-    pub fn new(requests: u64, refused: u64, (first, last): (Time, Time), nobody: bool) -> Silence {
+    /// The silence of a server between these times: the numbers of its requests, of those that were refused, and of those that
+    /// another endpoint answered instead.
+    pub fn new(
+        requests: [u64; 3],
+        (first, last): (Time, Time),
+        nobody: bool,
+        answers: Option<&'static str>,
+    ) -> Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let [requests, refused, elsewhere] = requests.map(count);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
-        Silence {
-            requests: count(requests),
-            refused: count(refused),
-            elsewhere: 0,
-            millis,
-            nobody,
-            answers: None,
-        }
+        Silence { requests, refused, elsewhere, millis, nobody, answers }
     }
 
     /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.

@@ -194,13 +194,13 @@ impl<'v> Search<'v> {
             return; // sent only after the answer
         }
         // A request that carries an issued value was sent because that came: it gives up no other request for one.
-        let meant = self.answers.alike && place == 0;
+        let awaits_value = self.answers.alike && place == 0;
         // A complete request is preferred to a partial one.
-        let rank = (place, [r.key().is_some(), meant && given_up, r.is(PARTIAL)]);
+        let rank = (place, [r.key().is_some(), awaits_value && given_up, r.is(PARTIAL)]);
         if !passed_over && better(self.any, rank) {
             self.any = Some((rank, seq));
         }
-        if (meant || !given_up) && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
+        if (awaits_value || !given_up) && age.is_none_or(|t| t <= self.window) && better(self.waiting, rank) {
             self.waiting = Some((rank, seq));
         }
     }

@@ -232,27 +232,30 @@ impl Silences {
             })
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
-        let answered = self.answered.clone();
+        let mut symptoms = Counts::default();
+        let mut told = vec![];
+        if let Some(severity) = options.policy.severity(&GEN_009) {
+            silent.iter().for_each(|unheard| symptoms.merge(&unheard.findings));
+            told.extend(silent.into_iter().map(|unheard| {
+                let silence = self.silence_of(&unheard, servers, nobody);
+                let mut finding =
+                    Finding { severity, silence: Some(silence), ..Finding::of_exchange(&GEN_009) };
+                finding.sent(Direction::S2c);
+                Silent { frame: unheard.frame, exchange: unheard.exchange, finding }
+            }));
+        }
         self.answered.clear();
         self.end = Time::UNKNOWN;
-        let mut symptoms = Counts::default();
-        let Some(severity) = options.policy.severity(&GEN_009) else { return (vec![], symptoms) };
-        let told = silent.into_iter().map(|unheard| {
-            symptoms.merge(&unheard.findings);
-            let silence =
-                Silence::new(unheard.requests, unheard.refused, (unheard.first, unheard.last), nobody);
-            let at = unheard.exchange.server;
-            let answers = |id: &Id| servers.find(at, *id).is_some_and(|index| answered.has(index as usize));
-            let silence = Silence {
-                elsewhere: u32::try_from(unheard.elsewhere).unwrap_or(u32::MAX),
-                answers: protocols_of(servers.at(at)).find(answers).map(|id| id.info().name),
-                ..silence
-            };
-            let mut finding = Finding { severity, silence: Some(silence), ..Finding::of_exchange(&GEN_009) };
-            finding.sent(Direction::S2c);
-            Silent { frame: unheard.frame, exchange: unheard.exchange, finding }
-        });
-        (told.collect(), symptoms)
+        (told, symptoms)
+    }
+
+    /// What there is to say of a server that answered nothing.
+    fn silence_of(&self, unheard: &Unheard, servers: &Servers, nobody: bool) -> Silence {
+        let at = unheard.exchange.server;
+        let answers = |id: &Id| servers.find(at, *id).is_some_and(|index| self.answered.has(index as usize));
+        let answers = protocols_of(servers.at(at)).find(answers).map(|id| id.info().name);
+        let requests = [unheard.requests, unheard.refused, unheard.elsewhere];
+        Silence::new(requests, (unheard.first, unheard.last), nobody, answers)
     }
 
     /// Endpoints that got possible requests repeatedly and never answered; those that got the most come first.

@@ -83,7 +83,7 @@ fn ask_in_turn(
     servers: &[SocketAddr],
     options: &Options,
 ) -> Result<(SocketAddr, Talk), String> {
-    let mut silent = Err(format!("The host {} has no address.", quoted(&args.server)));
+    let mut silent = Err(format!("The host {} is not known: it has no address.", quoted(&args.server)));
     for &server in servers {
         let tried = client::talk(args, server, options);
         let tried = tried.map(|talk| (server, talk)).map_err(|e| format!("{server} cannot be asked: {e}."));
@@ -121,7 +121,7 @@ fn silence(server: SocketAddr, talk: &Talk) -> String {
     format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
 }
 
-/// Resolves a server's name to its addresses, at least one. Without a port, the protocol's default port is used.
+/// Resolves a server's name to its addresses. Without a port, the protocol's default port is used.
 fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
     let (host, port) = match text.rsplit_once(':') {
         // More than one colon outside of brackets: an IPv6 address without a port.
@@ -147,14 +147,8 @@ fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
         return Err("Nobody listens on port 0: write a number from 1 to 65535.".to_owned());
     }
     let known = (host, port).to_socket_addrs();
-    let found: Vec<_> = known
-        .map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?
-        .take(MAX_ADDRESSES)
-        .collect();
-    if found.is_empty() {
-        return Err(format!("The host {} is not known: it has no address.", quoted(host)));
-    }
-    Ok(found)
+    let known = known.map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?;
+    Ok(known.take(MAX_ADDRESSES).collect())
 }
 
 /// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
