@@ -143,11 +143,6 @@ impl Servers {
         }
     }
 
-    /// Endpoint and protocol of a server.
-    pub fn get(&self, index: u32) -> Option<(Endpoint, Id)> {
-        self.list.get(index as usize).map(|s| (s.endpoint, s.id))
-    }
-
     /// Notes that the server was sent a request.
     #[inline(always)]
     pub fn asked(&mut self, index: u32) {

@@ -2,7 +2,7 @@
 
 use super::choices::{CONFIDENCE, PROFILES};
 use super::value_parsers;
-use super::value_parsers::{Expression, decode_as, expression, level, timeout};
+use super::value_parsers::{Expression, decode_as, expression, level, packets, timeout};
 use clap::Args;
 use qdissect::check::Profile;
 use qdissect::contract::Budget;
@@ -46,7 +46,7 @@ pub struct Common {
     #[command(flatten)]
     pub save: SaveArgs,
     /// Stop after N packets
-    #[arg(short = 'c', value_name = "N")]
+    #[arg(short = 'c', value_name = "N", value_parser = packets)]
     pub count: Option<u64>,
     /// No records or lines, only the counts at the end
     #[arg(short = 'q')]

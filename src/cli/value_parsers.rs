@@ -116,6 +116,12 @@ fn pin_meant(text: &str) -> Option<String> {
     Some(format!("udp.port=={port},{id}"))
 }
 
+/// Parses the number of packets after which to stop.
+pub fn packets(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{} is not a number of packets: write one from 1.", quoted(text));
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(wrong)
+}
+
 /// Parses the time to wait for an answer, in nanoseconds.
 pub fn timeout(text: &str) -> Result<i64, String> {
     let wrong = |why: &str| format!("\"{text}\" is not a duration such as 500ms or 2s: {why}.");

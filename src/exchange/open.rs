@@ -62,10 +62,4 @@ impl Table {
         waiting.issued = waiting.issued.or_else(|| c.issued().map(|issued| issued.value));
         waiting
     }
-
-    /// The oldest open exchange of a conversation.
-    pub fn oldest_open(&self, slot: Slot) -> Option<u64> {
-        let open = self.chain(slot).filter(|(_, r)| r.state == State::Open);
-        open.last().map(|(_, r)| r.id)
-    }
 }

@@ -91,7 +91,7 @@ impl Decapsulator {
                 Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
             }
             End::Fragment(payload, header) => {
-                let packet = add(&mut self.fragments, &mut self.tunnels, &payload, header, &path)?;
+                let packet = add(&mut self.fragments, &mut self.tunnels, &payload, header, (&path, &[]))?;
                 self.keep(packet);
                 self.reassembled(frame, path)
             }
@@ -110,7 +110,8 @@ impl Decapsulator {
             let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())? {
                 End::Content(_) => return self.content(frame, before),
                 End::Fragment(payload, header) => {
-                    add(&mut self.fragments, &mut self.tunnels, &payload, header, &path)?
+                    let others = packet.frames.split_last().map_or(&[][..], |(_, others)| others);
+                    add(&mut self.fragments, &mut self.tunnels, &payload, header, (&path, others))?
                 }
             };
             self.keep(packet);
@@ -227,16 +228,16 @@ fn follow<'a>(
     }
 }
 
-/// Adds a fragment; returns its packet if that is now complete.
-fn add(
+/// Adds a fragment, which came by a path and in other frames besides its own; returns its packet if that is now complete.
+fn add<'a>(
     fragments: &mut Fragments,
     tunnels: &mut Tunnels,
-    payload: &IpPayload<'_>,
+    payload: &IpPayload<'a>,
     header: Header,
-    path: &Path,
+    (path, others): (&Path, &'a [u64]),
 ) -> Result<Packet, DropReason> {
     let key = Key { tunnel: tunnels.number(path), ..header.key };
-    fragments.add(&payload.as_fragment(Header { key, ..header })).ok_or(DropReason::Fragment)
+    fragments.add(&payload.as_fragment(Header { key, ..header }, others)).ok_or(DropReason::Fragment)
 }
 
 /// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.

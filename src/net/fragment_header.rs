@@ -96,6 +96,8 @@ pub(super) struct Fragment<'a> {
     pub wire_len: usize,
     /// Where it was found.
     pub place: Location,
+    /// Other frames that held a part of it: it may have been joined from fragments itself.
+    pub others: &'a [u64],
 }
 
 impl<'a> Fragment<'a> {

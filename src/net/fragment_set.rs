@@ -192,9 +192,8 @@ impl Set {
         if brought {
             packet.pieces = packet.pieces.saturating_add(1);
             // Frames beyond the limit are not listed; `pieces` counts all fragments.
-            if self.buffers.frames.len() < MAX_FRAMES {
-                self.buffers.frames.push(fragment.place.frame);
-            }
+            let frames = fragment.others.iter().copied().chain([fragment.place.frame]);
+            self.buffers.frames.extend(frames.take(MAX_FRAMES.saturating_sub(self.buffers.frames.len())));
         }
         let Some(contested) = contested else { return Insertion::NoRoom };
         if !fragment.header.more {

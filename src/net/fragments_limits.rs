@@ -307,7 +307,8 @@ proptest! {
             let wire_len = if wire % 2 == 0 { held & !7 } else { wire };
             let time = if nanos % 5 == 0 { Time::UNKNOWN } else { Time::from_nanos(nanos % SECOND) };
             let bytes = vec![frame as u8; held];
-            let piece = Fragment { header, bytes: &bytes, wire_len, place: Location { frame, time, at: frame } };
+            let place = Location { frame, time, at: frame };
+            let piece = Fragment { header, bytes: &bytes, wire_len, place, others: &[] };
             for (fragments, said) in runs.iter_mut().zip(&mut said) {
                 while let Some(packet) = fragments.next_expired(time) {
                     said.push(facts(&packet));

@@ -13,7 +13,7 @@ pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
     let key = Key { addresses: Addresses::V4(SRC4, DST4), id, protocol: 17, tunnel: 0 };
     let place = Location { frame: 1, time: Time::from_nanos(0), at: 42 };
     let header = Header { key, protocol: 17, offset, more };
-    Fragment { header, bytes, wire_len: bytes.len(), place }
+    Fragment { header, bytes, wire_len: bytes.len(), place, others: &[] }
 }
 
 /// A fragment, moved to another frame.

@@ -184,11 +184,11 @@ impl<'a> IpPayload<'a> {
         .behind_extensions()
     }
 
-    /// The payload as a fragment; `header` has the fields of its header.
-    pub fn as_fragment(&self, header: Header) -> Fragment<'a> {
+    /// The payload as a fragment; `header` has the fields of its header, `others` are [`Fragment::others`].
+    pub fn as_fragment(&self, header: Header, others: &'a [u64]) -> Fragment<'a> {
         let frame = &self.frame;
         let place = Location { frame: frame.number, time: frame.time, at: frame.at };
-        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place }
+        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place, others }
     }
 
     /// The payload as a UDP segment: any with `all`, else only one that cannot hold another packet.

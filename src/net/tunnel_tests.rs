@@ -252,6 +252,35 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
     assert_eq!(opened(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
 }
 
+/// An IPv4 packet as two fragments with that identification; the first has `at` bytes of its payload.
+fn halves(id: u8, packet: &[u8], at: usize) -> [Vec<u8>; 2] {
+    let (first, last) = packet[20..].split_at(at);
+    [(first, 0x20, 0), (last, 0, at as u8 / 8)].map(|(body, more, offset)| {
+        let mut piece = join(&[&packet[..20], body]);
+        piece[3] = piece.len() as u8;
+        piece[4..8].copy_from_slice(&[0, id, more, offset]);
+        piece
+    })
+}
+
+#[test]
+fn fragments_within_fragments_are_joined() {
+    let outer = halves(1, &query4(), 8).map(|piece| v4(4, &piece));
+    let pieces = [halves(2, &outer[0], 16), halves(3, &outer[1], 8)].concat();
+    let mut deep = Decapsulator::default();
+    for (number, piece) in (1..).zip(&pieces) {
+        let found = deep.decapsulate(&Frame { number, ..frame(101, piece) });
+        if number < 4 {
+            assert_eq!(found.map(|_| ()), Err(DropReason::Fragment), "{number}");
+            continue;
+        }
+        let found = found.unwrap();
+        let Content::Datagram(datagram) = &found.content else { panic!("{:?}", found.content) };
+        is_ours(datagram);
+        assert_eq!((datagram.frame, found.fragments), (4, &[1, 2, 3, 4][..]));
+    }
+}
+
 /// An ICMP error that quotes the test datagram as it was sent.
 fn refusal(v6_: bool) -> Vec<u8> {
     let head = [if v6_ { 1 } else { 3 }, if v6_ { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];

@@ -183,6 +183,16 @@ fn what_cannot_be_read_is_no_answer() {
 }
 
 #[test]
+fn a_closed_port_is_said_where_the_conversation_is_judged_too() {
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let judged = ask(&["sqp", &closed, "--timeout", "120ms", "--check"]);
+    let said =
+        format!("note: {closed} did not answer: 3 datagrams sent; ICMP says that nothing listens there.\n");
+    assert_eq!((judged.status.code(), text(&judged.stderr)), (Some(1), &said[..]));
+    assert!(text(&judged.stdout).contains("error[GEN-009]"), "{}", text(&judged.stdout));
+}
+
+#[test]
 fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = socket.local_addr().unwrap().to_string();

@@ -164,7 +164,7 @@ fn calls_that_make_no_sense_are_refused() {
         (&["-i", "lo", "--allow-truncated"], "about files"),
         (&["-i", "lo", "-i", "eth0"], "one interface"),
         (&["-i", "-"], "qdissect dump -"),
-        (&["-i", "lo", "-c", "0"], "-c 0"),
+        (&["-i", "lo", "-c", "0"], "write one from 1"),
         (&["-i", "lo", "-w", "-"], "-w needs a file"),
         (&["-i", "lo", "-w", "/nonexistent/a.pcap"], "cannot be saved to \"/nonexistent/a.pcap\""),
         (

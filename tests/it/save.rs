@@ -174,7 +174,7 @@ fn the_choice_of_packets_is_that_of_the_result() {
         &["--min-confidence", "high"],
         &["--all"],
         &["--all", "-c", "9"],
-        &["--all", "-c", "0"],
+        &["--all", "-c", "1"],
     ];
     let original = frames(DEMO.as_ref());
     for choice in choices {

@@ -72,7 +72,12 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
             error(&silence(server, &talk));
             NOTHING
         }
-        None => code,
+        None => {
+            if args.check && talk.refused {
+                note(&silence(server, &talk)); // no datagram shows it
+            }
+            code
+        }
     })
 }
 

@@ -89,7 +89,7 @@ impl LiveArgs {
 
     /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
-        let Common { files, read, allow_truncated, count, per_file, follow, .. } = &self.common;
+        let Common { files, read, allow_truncated, per_file, follow, .. } = &self.common;
         if let Some(file) = files.first() {
             let file = qdissect::escape::quoted(&file.to_string_lossy());
             return Err(format!(
@@ -101,7 +101,6 @@ impl LiveArgs {
         let wrong = [
             (!read.is_empty(), "`live` captures and reads no file: use `qdissect dump` in place of -r."),
             (*allow_truncated, "--allow-truncated is about files; `live` captures."),
-            (*count == Some(0), "-c 0 would capture nothing: give a number from 1."),
             (
                 self.interface.iter().any(|name| name == "-" || name.is_empty()),
                 "-i needs an interface; `qdissect dump -` reads a capture from standard input.",
