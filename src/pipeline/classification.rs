@@ -1,68 +1,77 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
 
-use crate::classify::{Memory, Verdict, protocols_of};
+use super::Pipeline;
+use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
-use crate::exchange::Table;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level};
 
-/// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
-#[inline(always)]
-pub(super) fn classify(memory: &Memory, table: &mut Table, d: &Datagram<'_>, v: &mut Verdict) -> bool {
-    let slot = table.conversations.find(d.src, d.dst, v.id);
-    let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
-    let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
-    let weak = v.probe.level <= Level::Low;
-    if !memory.classify(d, v, known, open) {
-        return false;
-    }
-    if weak && slot.is_none() && v.server_index == NONE {
-        contested(memory, table, d, v);
-    }
-    true
-}
-
-/// Gives a datagram with weak evidence for one protocol to a conversation of another protocol, if there is one.
-#[cold]
-#[inline(never)]
-fn contested(memory: &Memory, table: &mut Table, d: &Datagram<'_>, v: &mut Verdict) {
-    if memory.may_know(d)
-        && let Some(other) = others(memory, table, d, v.id)
-    {
-        *v = other;
-    }
-}
-
-/// Classifies a datagram in a known conversation of another protocol.
-fn others(memory: &Memory, table: &mut Table, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-    let met = table.conversations.between(d.src, d.dst);
-    let owner = protocols_of(met).find(|other| *other != id)?;
-    match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-        Some(g) => {
-            let slot = table.conversations.find(d.src, d.dst, owner)?;
-            let known = table.conversations.get(slot).map(|c| (slot, c));
-            let mut v = Verdict::by_looks(owner, g);
-            memory.classify(d, &mut v, known, |step| table.has_open(slot, step)).then_some(v)
+impl Pipeline<'_> {
+    /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
+    #[inline(always)]
+    pub(super) fn classify(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> bool {
+        let table = &self.table;
+        let slot = table.conversations.find(d.src, d.dst, v.id);
+        let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
+        let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
+        let weak = v.probe.level <= Level::Low;
+        if !self.memory.classify(d, v, known, open) {
+            return false;
         }
-        None => classify_unrecognised(memory, table, d),
+        if weak && slot.is_none() && v.server_index == NONE {
+            self.classify_contested(d, v);
+        }
+        true
     }
-}
 
-/// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it there.
-#[cold]
-#[inline(never)]
-pub(super) fn classify_unrecognised(memory: &Memory, table: &mut Table, d: &Datagram<'_>) -> Option<Verdict> {
-    let met = table.conversations.between(d.src, d.dst);
-    let conversation = |id| {
-        let slot = table.conversations.find(d.src, d.dst, id)?;
-        Some((slot, *table.conversations.get(slot)?))
-    };
-    let verdict = memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
-    for id in protocols_of(met) {
-        let slot = table.conversations.find(d.src, d.dst, id);
-        if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
-            c.note_unrecognised(d.src);
+    /// Gives a datagram with weak evidence for one protocol to a conversation of another protocol, if there is one.
+    #[cold]
+    #[inline(never)]
+    fn classify_contested(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
+        if self.memory.may_know(d)
+            && let Some(other) = self.classify_in_other(d, v.id)
+        {
+            *v = other;
         }
     }
-    verdict
+
+    /// Classifies a datagram in a known conversation of another protocol.
+    fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+        let table = &self.table;
+        let met = table.conversations.between(d.src, d.dst);
+        let owner = protocols_of(met).find(|other| *other != id)?;
+        match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+            Some(g) => {
+                let slot = table.conversations.find(d.src, d.dst, owner)?;
+                let known = table.conversations.get(slot).map(|c| (slot, c));
+                let mut v = Verdict::by_looks(owner, g);
+                let open = |step| table.has_open(slot, step);
+                self.memory.classify(d, &mut v, known, open).then_some(v)
+            }
+            None => self.classify_unrecognised(d),
+        }
+    }
+
+    /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it there.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        let table = &mut self.table;
+        let met = table.conversations.between(d.src, d.dst);
+        let conversation = |id| {
+            let slot = table.conversations.find(d.src, d.dst, id)?;
+            Some((slot, *table.conversations.get(slot)?))
+        };
+        let verdict = self.memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
+        if met == 0 || self.dedup.is_copy(d) {
+            return verdict;
+        }
+        for id in protocols_of(met) {
+            let slot = table.conversations.find(d.src, d.dst, id);
+            if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
+                c.note_unrecognised(d.src);
+            }
+        }
+        verdict
+    }
 }

@@ -62,6 +62,15 @@ struct Original {
 
 impl Original {
     const NONE: Original = Original { signature: 0, frame: 0, time: Time::UNKNOWN, origins: 0, ip_id: 0 };
+
+    /// Whether a datagram of that signature is a copy of it.
+    #[inline(always)]
+    fn has_copy(&self, d: &Datagram<'_>, signature: u64) -> bool {
+        self.signature == signature
+            && self.ip_id == d.ip_id
+            && (d.ip_id != 0 || self.origins & origin(d) == 0)
+            && d.time.since(self.time).is_some_and(|apart| apart.unsigned_abs() <= WINDOW)
+    }
 }
 
 /// The latest datagrams, for detecting copies of them.
@@ -84,26 +93,25 @@ impl Dedup {
     /// A datagram without a time stamp is never taken for a copy.
     #[inline(always)]
     pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
-        let (ip_id, origin) = (d.ip_id, d.origin);
-        if d.time == Time::UNKNOWN || ip_id == 0 && self.one_origin {
+        if d.time == Time::UNKNOWN || d.ip_id == 0 && self.one_origin {
             return None;
         }
         let signature = signature(d);
         let row = &mut self.rows[signature as usize % ROWS];
-        let bit = 1 << (origin.wrapping_mul(0x9e37_79b1) >> 27);
-        let copied = row.iter_mut().find(|original| {
-            original.signature == signature
-                && original.ip_id == ip_id
-                && (ip_id != 0 || original.origins & bit == 0)
-                && d.time.since(original.time).is_some_and(|apart| apart.unsigned_abs() <= WINDOW)
-        });
-        if let Some(original) = copied {
-            original.origins |= bit;
+        if let Some(original) = row.iter_mut().find(|original| original.has_copy(d, signature)) {
+            original.origins |= origin(d);
             return Some(original.frame);
         }
-        let latest = Original { signature, frame: d.frame, time: d.time, origins: bit, ip_id };
+        let latest = Original { signature, frame: d.frame, time: d.time, origins: origin(d), ip_id: d.ip_id };
         row.iter_mut().min_by_key(|original| original.frame).into_iter().for_each(|oldest| *oldest = latest);
         None
+    }
+
+    /// Whether a datagram is a copy of one that is remembered; it is not remembered itself.
+    #[cold]
+    pub fn is_copy(&self, d: &Datagram<'_>) -> bool {
+        let signature = signature(d);
+        self.rows[signature as usize % ROWS].iter().any(|original| original.has_copy(d, signature))
     }
 
     /// A file begins; `one_origin` says whether all its frames have the same origin.
@@ -115,6 +123,12 @@ impl Dedup {
     pub fn clear(&mut self) {
         self.rows.fill([Original::NONE; PLACES]);
     }
+}
+
+/// The bit of a datagram's origin.
+#[inline(always)]
+fn origin(d: &Datagram<'_>) -> u32 {
+    1 << (d.origin.wrapping_mul(0x9e37_79b1) >> 27)
 }
 
 /// A hash of what copies have in common. It is not seeded, because every run must assign datagrams to the same

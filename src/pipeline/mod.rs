@@ -32,7 +32,6 @@ use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
 use attribution::Attribution;
 use checksums::Checksums;
-use classification::{classify, classify_unrecognised};
 use dedup::Dedup;
 pub use options::Options;
 use pending::{Claim, Claimed, MAX_WAIT, Pending, is_part};
@@ -237,17 +236,16 @@ impl<'r> Pipeline<'r> {
     #[inline(always)]
     fn looked_at(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
         self.totals.udp += 1;
-        let (memory, table) = (&self.memory, &mut self.table);
         let mut verdict = probe.map(|(id, probe)| Verdict::by_looks(id, probe));
         match &mut verdict {
-            Some(v) if memory.contradicts(d, v.id) => verdict = classify_unrecognised(memory, table, d),
+            Some(v) if self.memory.contradicts(d, v.id) => verdict = self.classify_unrecognised(d),
             Some(v) => {
-                let ours = classify(memory, table, d, v);
+                let ours = self.classify(d, v);
                 if !ours {
                     verdict = None;
                 }
             }
-            None if memory.may_know(d) => verdict = classify_unrecognised(memory, table, d),
+            None if self.memory.may_know(d) => verdict = self.classify_unrecognised(d),
             None => {}
         }
         match &verdict {

@@ -88,6 +88,24 @@ fn parts_of_a_message_are_parts_in_their_copies_too() {
 }
 
 #[test]
+fn the_copy_of_a_damaged_request_makes_its_conversation_no_more_doubtful() {
+    let named = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 04";
+    let of_another = |time: i64, text: &str, asks: bool| {
+        let (from, to) = if asks { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
+        shot(START + time, from, to, &hex(text))
+    };
+    let heard = hear(&[
+        c(0, "6964656e74696679 04"),
+        s(10 * MS, named),
+        of_another(S, "6964656e7469667b 04", true),
+        of_another(S + 10 * MS, named, false),
+        of_another(2 * S, "01 7a6c6962 06 7801 01 0800 f7ff 6964656e74696679 0ee0035d 04", true),
+        of_another(2 * S + 10 * MS, "3430", false),
+    ]);
+    assert_eq!(heard.frame(12).rules(), ["GQP-FRM-001"]);
+}
+
+#[test]
 fn a_conversation_may_end_between_a_datagram_and_its_copy() {
     let request = c(0, "6563686f 1e 6f6e65 04");
     let late = s(10 * S, "3130 6563686f 1e 11 6f6e65 04");
