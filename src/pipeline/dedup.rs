@@ -18,6 +18,11 @@
 //! * it has another origin (interface, or packet type of Linux's "any"), at which the original was not seen before:
 //!   a retransmission is seen again at the same origins.
 //!
+//! A host that translates addresses may show an answer to a receiver that never asked: a bridge translates one of the
+//! addresses before it shows the datagram, and the other one later. So where there are several origins, an answer that
+//! its receiver has not asked for is a copy, too, if its sender sent the same bytes to somebody else within [`WINDOW`],
+//! with the same identification, or without one and seen at another origin.
+//!
 //! **How sure.** If more datagrams share a row than it has places, or two origins share a bit, only a copy is missed: the
 //! later datagram counts as an original. To be mistaken for a copy, a datagram with other bytes must agree in all of the
 //! above: ends, length, 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time. Of the
@@ -30,7 +35,8 @@
 
 use crate::capture::Time;
 use crate::fold::folded;
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
+use arrayvec::ArrayVec;
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
 /// microseconds, whereas a client that asks again waits at least as long as an answer takes.
@@ -40,6 +46,9 @@ const WINDOW: u64 = 1_000_000;
 /// thousand a second and a quarter of a millisecond, two of them fall into its row once in 3,500 times.
 const ROWS: usize = 1024;
 const PLACES: usize = 2;
+
+/// Answers remembered for recognising them at another receiver, which takes microseconds.
+const LATEST: usize = 16;
 
 /// Factors of the signature: digits of pi.
 const FACTORS: [u64; 5] = [
@@ -73,17 +82,49 @@ impl Original {
     }
 }
 
+/// What an answer keeps when its receiver's address is translated, and where it was seen.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    what: (Endpoint, u16, usize, [u64; 2]),
+    origin: u32,
+    frame: u64,
+    time: Time,
+}
+
+impl Sent {
+    /// Whether it is the same datagram as a later one.
+    fn is(&self, later: &Sent) -> bool {
+        let apart = later.time.since(self.time).map(i64::unsigned_abs);
+        let told = self.what.1 != 0 || self.origin != later.origin;
+        told && self.what == later.what && apart.is_some_and(|apart| apart <= WINDOW)
+    }
+}
+
 /// The latest datagrams, for detecting copies of them.
 #[derive(Debug)]
 pub struct Dedup {
     rows: Box<[[Original; PLACES]; ROWS]>,
+    answers: ArrayVec<Sent, LATEST>,
+    /// Where the next answer is put once there is no room.
+    oldest: usize,
+    /// The origin of the last datagram, `u32::MAX` before the first one, and whether there have been several.
+    origin: u32,
+    several: bool,
     /// All frames of the file have the same origin: only IP identifications reveal copies.
     one_origin: bool,
 }
 
 impl Default for Dedup {
     fn default() -> Self {
-        Dedup { rows: Box::new([[Original::NONE; PLACES]; ROWS]), one_origin: false }
+        let rows = Box::new([[Original::NONE; PLACES]; ROWS]);
+        Dedup {
+            rows,
+            answers: ArrayVec::new(),
+            oldest: 0,
+            origin: u32::MAX,
+            several: false,
+            one_origin: false,
+        }
     }
 }
 
@@ -95,6 +136,10 @@ impl Dedup {
     pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
         if d.time == Time::UNKNOWN || d.ip_id == 0 && self.one_origin {
             return None;
+        }
+        if self.origin != d.origin {
+            self.several |= self.origin != u32::MAX;
+            self.origin = d.origin;
         }
         let signature = signature(d);
         let row = &mut self.rows[signature as usize % ROWS];
@@ -114,6 +159,32 @@ impl Dedup {
         self.rows[signature as usize % ROWS].iter().any(|original| original.has_copy(d, signature))
     }
 
+    /// Whether the datagrams so far were of several origins, so that an answer may be one of
+    /// [another receiver](Self::translation_of).
+    #[inline(always)]
+    pub fn has_several_origins(&self) -> bool {
+        self.several
+    }
+
+    /// The frame that shows an answer that was not asked for on its way to another receiver; otherwise the answer is
+    /// remembered.
+    #[cold]
+    pub fn translation_of(&mut self, d: &Datagram<'_>, asked: bool) -> Option<u64> {
+        if d.time == Time::UNKNOWN {
+            return None;
+        }
+        let what = (d.src, d.ip_id, d.payload.len(), ends(d.payload));
+        let sent = Sent { what, origin: d.origin, frame: d.frame, time: d.time };
+        if !asked && let Some(other) = self.answers.iter().find(|other| other.is(&sent)) {
+            return Some(other.frame);
+        }
+        if let Err(full) = self.answers.try_push(sent) {
+            self.answers[self.oldest] = full.element();
+            self.oldest = (self.oldest + 1) % LATEST;
+        }
+        None
+    }
+
     /// A file begins; `one_origin` says whether all its frames have the same origin.
     pub fn begin(&mut self, one_origin: bool) {
         self.one_origin = one_origin;
@@ -122,6 +193,7 @@ impl Dedup {
     /// Forgets everything, because another capture with its own time begins.
     pub fn clear(&mut self) {
         self.rows.fill([Original::NONE; PLACES]);
+        self.answers.clear();
     }
 }
 
@@ -160,7 +232,6 @@ fn ends(payload: &[u8]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::Endpoint;
     use proptest::prelude::*;
 
     const CLIENT: Endpoint = Endpoint::v4([192, 0, 2, 1], 40_000);
@@ -278,6 +349,65 @@ mod tests {
             let mut dedup = Dedup::default();
             assert_eq!(see(&mut dedup, &one, 7, 0), None);
             assert_eq!(see(&mut dedup, &other, 7, 0), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_known_again_at_another_receiver() {
+        let answer = |frame: u64, micros: i64, ip_id, origin, payload: &'static [u8], to| {
+            let d = datagram(frame, micros * 1000, payload);
+            Datagram { src: SERVER, dst: Endpoint::v4([192, 0, 2, to], 40_000), ip_id, origin, ..d }
+        };
+        let said = |first: Datagram<'_>, second: Datagram<'_>| {
+            let mut dedup = Dedup::default();
+            assert_eq!(dedup.translation_of(&first, true), None);
+            assert_eq!(dedup.translation_of(&second, true), None, "where it was asked for");
+            let mut dedup = Dedup::default();
+            assert_eq!(dedup.translation_of(&first, false), None);
+            dedup.translation_of(&second, false)
+        };
+        let first = answer(1, 0, 7, 0, b"state", 1);
+        assert_eq!(said(first, answer(2, 1000, 7, 0, b"state", 2)), Some(1));
+        assert_eq!(said(first, answer(2, 1001, 7, 0, b"state", 2)), None, "too late");
+        assert_eq!(said(first, answer(2, 9, 8, 0, b"state", 2)), None, "another datagram");
+        assert_eq!(said(first, answer(2, 9, 7, 0, b"stage", 2)), None, "other bytes");
+        assert_eq!(
+            said(first, Datagram { src: CLIENT, ..answer(2, 9, 7, 0, b"state", 2) }),
+            None,
+            "another sender"
+        );
+        let first = answer(1, 0, 0, 1, b"state", 1);
+        assert_eq!(said(first, answer(2, 9, 0, 2, b"state", 2)), Some(1));
+        assert_eq!(
+            said(first, answer(2, 9, 0, 1, b"state", 2)),
+            None,
+            "nothing tells it from another answer"
+        );
+    }
+
+    #[test]
+    fn several_origins_are_noticed() {
+        let mut dedup = Dedup::default();
+        for (origin, several) in [(5, false), (5, false), (7, true), (7, true)] {
+            see(&mut dedup, &datagram(1, 0, b"request"), 7, origin);
+            assert_eq!(dedup.has_several_origins(), several, "{origin}");
+        }
+    }
+
+    #[test]
+    fn of_the_answers_the_latest_are_known() {
+        let last = LATEST as u64;
+        for (apart, known) in [(0, Some(1)), (last - 1, Some(1)), (last, None)] {
+            let mut dedup = Dedup::default();
+            for frame in 1..=apart + 1 {
+                let ip_id = frame as u16;
+                assert_eq!(
+                    dedup.translation_of(&Datagram { ip_id, ..datagram(frame, 0, b"state") }, true),
+                    None
+                );
+            }
+            let again = Datagram { ip_id: 1, ..datagram(99, 0, b"state") };
+            assert_eq!(dedup.translation_of(&again, false), known, "{apart}");
         }
     }
 

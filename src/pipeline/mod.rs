@@ -27,7 +27,7 @@ use crate::decode::{AnyListener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
-use crate::protocols::{Id, Level, Memories, Probe};
+use crate::protocols::{Direction, Id, Level, Memories, Probe};
 use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
 use attribution::Attribution;
@@ -267,7 +267,7 @@ impl<'r> Pipeline<'r> {
     }
 
     fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
-        if let Some(of) = self.dedup.copy_of(d) {
+        if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
             return self.twice(d, v, of);
         }
         v.id.prefetch(&self.memories, v.server(d), &v.probe);
@@ -326,6 +326,16 @@ impl<'r> Pipeline<'r> {
             d,
             Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) },
         )
+    }
+
+    /// The frame that shows an answer with the address of another receiver, if this one has asked for none.
+    #[inline(always)]
+    fn translated(&mut self, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
+        if !self.dedup.has_several_origins() || v.direction == Direction::C2s {
+            return None;
+        }
+        let asked = v.slot.and_then(|slot| self.table.conversations.get(slot)).is_some_and(|c| c.asked());
+        self.dedup.translation_of(d, asked)
     }
 
     /// Tells those that wait what has come for them. `before` is how sure a conversation that had requests was of its protocol.
