@@ -3,8 +3,8 @@
 //! ```text
 //!  a1 b2 c3 d4, a1 b2 3c 4d, a1 b2 cd 34   pcap (or backwards)
 //!  0a 0d 0d 0a .. .. .. .. 1a 2b 3c 4d     pcapng (the last four or backwards)
-//!  1f 8b   28 b5 2f fd   04 22 4d 18   fd 37 7a 58 5a 00   42 5a 68   50 4b 03 04
-//!  gzip    zstd          lz4           xz                  bzip2      zip, which is not read
+//!  1f 8b   28 b5 2f fd   04 22 4d 18   fd 37 7a 58 5a 00   42 5a 68   4c 5a 49 50
+//!  gzip    zstd          lz4           xz                  bzip2      lzip, and others that are not read
 //! ```
 
 use super::Error;
@@ -88,15 +88,30 @@ fn too_short(head: &[u8]) -> Error {
     ))
 }
 
+const CONVERT: &str = "`editcap -F pcapng FILE NEW` converts it";
+
+/// Formats that are not read: first bytes, name, and what to do.
+const OTHERS: [(&[u8], &str, &str); 11] = [
+    (b"PK\x03\x04", "a zip archive", "decompress it on the way, with `unzip -p FILE | qdissect -`"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "decompress it on the way, with `7z x -so FILE | qdissect -`"),
+    (b"LZIP", "compressed with lzip", "decompress it on the way, with `lzip -dc FILE | qdissect -`"),
+    (b"\x89LZO", "compressed with lzop", "decompress it on the way, with `lzop -dc FILE | qdissect -`"),
+    (b"\x5d\0\0", "compressed with lzma", "decompress it on the way, with `xz -dc FILE | qdissect -`"),
+    (b"\x1f\x9d", "compressed with compress", "decompress it on the way, with `gzip -dc FILE | qdissect -`"),
+    (b"snoop\0\0\0", "a capture of Solaris' snoop", CONVERT),
+    (b"GMBU", "a capture of Microsoft's Network Monitor", CONVERT),
+    (b"RTSS", "a capture of Microsoft's Network Monitor", CONVERT),
+    (b"TRSNIFF data", "a capture of Sniffer", CONVERT),
+    (b"XCP\0", "a capture of Sniffer", CONVERT),
+];
+
 /// Error that says what the input is instead, and what to do.
 fn not_a_capture(head: &[u8]) -> Error {
     if head.is_empty() {
         return Error::not_a_capture("it is empty: a capture has at least a file header");
     }
-    if head.starts_with(b"PK\x03\x04") {
-        return Error::not_a_capture(
-            "it is a zip archive, which is not read: decompress it on the way, with `unzip -p FILE | qdissect -`",
-        );
+    if let Some((_, what, todo)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        return Error::not_a_capture(format!("it is {what}, which is not read: {todo}"));
     }
     if head.len() < 12 && word::<false>(head, 0) == SECTION {
         return too_short(head);

@@ -160,7 +160,7 @@ fn a_packet_before_any_interface() {
 
 #[test]
 fn no_captures() {
-    let cases: [(&[u8], &str); 10] = [
+    let cases: [(&[u8], &str); 13] = [
         (b"", "it is empty"),
         (b"a", "it is text"),
         (b"Hello, this is a text of more than one line,\nsaved as a capture\n", "it is text"),
@@ -168,7 +168,10 @@ fn no_captures() {
         (&"Grüße"[..].as_bytes()[..3], "it is text"),
         (&[0xff; 40], "its first bytes are ff ff ff ff ff ff ff ff;"),
         (b"PK\x03\x04\x14\0", "`unzip -p FILE | qdissect -`"),
-        (b"snoop\0\0\0\0\0\0\x02\0\0\0\x04", "its first bytes are 73 6e 6f 6f 70 00 00 00"),
+        (b"LZIP\x01\x0c", "compressed with lzip, which is not read"),
+        (b"\x5d\0\0\x80\0\xff\xff\xff\xff", "`xz -dc FILE | qdissect -`"),
+        (b"snoop\0\0\0\0\0\0\x02\0\0\0\x04", "a capture of Solaris' snoop, which is not read"),
+        (b"snoop 1", "it is text"),
         (&[0; 100], "`editcap -F pcapng FILE NEW` converts others"),
         (b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x01\x02\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "not a capture"),
     ];
