@@ -6,6 +6,7 @@ mod message;
 mod split;
 
 pub use crate::budget::Budget;
+use crate::capture::Time;
 use crate::decode::{Facts, Fault, Span};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
@@ -295,6 +296,12 @@ impl Answer {
     pub fn exceeds(&self, most: usize, d: &Datagram<'_>) -> bool {
         self.bytes(d) > most && self.before as usize <= most
     }
+}
+
+/// Whether two datagrams that are alike but for an address may be one, which a capture shows on both sides of an address
+/// translation: that takes a millisecond at most.
+pub fn at_translation(now: Time, before: Time) -> bool {
+    now.since(before).is_some_and(|apart| apart.unsigned_abs() <= 1_000_000)
 }
 
 impl Pairing {

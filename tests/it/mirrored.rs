@@ -2,8 +2,8 @@
 //! nothing by itself.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, End, H1, H2, MS, OK, QI, S, START, Shot, c, everything, foreign, lines, play, s,
-    shot,
+    CLIENTS, Collected, END, End, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything,
+    foreign, lines, play, s, shot,
 };
 use qdissect::exchange::Pairing;
 use qdissect::general::GEN_008;
@@ -133,4 +133,60 @@ fn a_token_that_passes_an_address_translation_was_issued_once() {
     };
     assert!(round(MS / 10).is_empty());
     assert_eq!(round(2 * MS), ["SQP-TXN-015"]);
+}
+
+/// A bridge of a host that translates both addresses shows an answer when only its receiver's is translated back.
+#[test]
+fn an_answer_that_is_half_translated_is_a_copy() {
+    let (node, public) = (CLIENTS[1], ([192, 0, 2, 99], PORT));
+    // On Linux's "any" interface, version 1.
+    let seen = |id: u8, time: i64, from: End, to: End, text: &str| {
+        let mut shot = shot(START + time, from, to, &hex(text));
+        shot.bytes[19] = id;
+        let kind = u8::from(from.0 != CLIENTS[0].0) * 4;
+        let cooked = [0, kind, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];
+        let bytes = [&cooked, &shot.bytes[14..]].concat();
+        Shot { link: 113, wire_len: bytes.len() as u32, bytes, ..shot }
+    };
+    let (mut shots, mut id) = (vec![foreign(START - 60 * S)], 0);
+    for (time, question, answer) in [(0, H1, H2), (20 * MS, QI, OK)] {
+        let at = |micros: i64| time + micros * MS / 1000;
+        id += 2;
+        shots.extend([
+            seen(id, at(0), CLIENTS[0], public, question),
+            seen(id, at(50), node, END, question),
+            seen(id + 1, at(300), END, node, answer),
+            seen(id + 1, at(320), END, CLIENTS[0], answer),
+            seen(id + 1, at(330), public, CLIENTS[0], answer),
+        ]);
+    }
+    shots.push(foreign(START + 60 * S));
+    let (heard, _) = play(&shots);
+    let rules: Vec<_> = heard.packets.iter().map(|p| p.rules()).filter(|rules| !rules.is_empty()).collect();
+    assert_eq!(rules, [[GEN_008.id]; 2]);
+    let answered = |frame: u64| heard.exchanges.iter().any(|(e, _)| e.response_frame == Some(frame));
+    assert!([4, 6, 9, 11].into_iter().all(answered), "{:?}", heard.exchanges);
+}
+
+/// What two clients seem to send, or to get, within a millisecond, may be one datagram on both sides of an address translation.
+#[test]
+fn what_passes_an_address_translation_is_of_one_client() {
+    let query = "ffffffff 54 536f7572636520456e67696e6520517565727900";
+    let issued = "ffffffff 41 c3192a4b";
+    for (question, answer, rule) in [(query, issued, "A2S-SEC-003"), (POLL, STATE, "SFQ-TXN-006")] {
+        let round = |behind: i64| {
+            let both = |time: i64, text: &str, sends: bool| {
+                [(0, CLIENTS[0]), (behind, CLIENTS[1])].map(|(later, client)| {
+                    let (from, to) = if sends { (client, END) } else { (END, client) };
+                    shot(START + time + later, from, to, &hex(text))
+                })
+            };
+            let shots = [both(0, question, true), both(10 * MS, answer, false)].concat();
+            let (heard, _) =
+                play(&[&[foreign(START - 60 * S)], &shots[..], &[foreign(START + 60 * S)]].concat());
+            heard.packets.iter().any(|p| p.rules().contains(&rule))
+        };
+        assert!(!round(MS / 10), "{rule}");
+        assert!(round(2 * MS), "{rule}");
+    }
 }

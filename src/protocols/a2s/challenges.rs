@@ -26,8 +26,8 @@ pub struct Memory {
     asked: Numbered<Asked, MAX_ASKED>,
     /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
-    /// The address that a challenge was first issued to, by server and value.
-    owners: Bounded<(Endpoint, u32), Endpoint>,
+    /// The address that a challenge was first issued to, and when it was issued to it last, by server and value.
+    owners: Bounded<(Endpoint, u32), (Endpoint, Time)>,
     /// The number of players in the last INFO answer, by server.
     counts: Bounded<Endpoint, (u8, Time)>,
 }
@@ -166,12 +166,15 @@ impl Memory {
     fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         let value = read_at(seen.bytes(), 5, le_u32).filter(|value| !NONE_YET.contains(value));
         let Some(value) = value else { return };
-        let (server, client) = (seen.server, seen.client);
-        if *self.owners.get_or_insert((server, value), client.host()) != client.host() {
+        let (server, client, now) = (seen.server, seen.client, seen.datagram.time);
+        let (owner, since) = self.owners.get_or_insert((server, value), (client.host(), now));
+        if *owner == client.host() {
+            *since = now;
+        } else if !at_translation(now, *since) {
             raised.add(&SEC_003);
         }
         let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
-        let challenge = Challenge { value, port: client.port(), time: seen.datagram.time };
+        let challenge = Challenge { value, port: client.port(), time: now };
         issued.retain(|known| (known.value, known.port) != (value, challenge.port));
         if issued.is_full() {
             issued.remove(0);

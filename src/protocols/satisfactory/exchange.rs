@@ -202,6 +202,10 @@ impl Cookie {
     fn used(&self) -> bool {
         self.answered || self.before
     }
+    /// Whether another client has sent it as well, and not an address translation shown it twice.
+    fn rivals(&self, new: &Cookie) -> bool {
+        self.open(new.since) && !at_translation(new.since, self.since)
+    }
     /// Whether the answer may still come.
     fn open(&self, now: Time) -> bool {
         !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
@@ -276,7 +280,7 @@ impl Memory {
         if let Some(last) = self.cookies.get_mut(&key) {
             last.before = used;
         }
-        (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.open(new.since)))
+        (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.rivals(&new)))
     }
 
     /// A poll is retransmitted, so its answer may come that much later.

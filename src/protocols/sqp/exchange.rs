@@ -70,8 +70,6 @@ const MAX_TOKENS: usize = 131_072;
 /// Maximum number of suspect queries remembered until their answers come, and of answers in parts, with 64 MiB; the oldest
 /// goes first.
 const MAX_SUSPECT: usize = 4_096;
-/// An answer takes less than this to pass an address translation, in nanoseconds; a capture of both sides shows it twice.
-const TRANSLATED: i64 = 1_000_000;
 /// How many of the latest tokens may have been issued in that time.
 const RECENT: usize = 64;
 /// How often all tokens are searched at most for the latest one of a client.
@@ -282,9 +280,7 @@ impl Memory {
     /// Whether the token, given as a key, was issued so shortly before that it is the same answer.
     #[cold]
     fn has_just_issued(&self, key: u64, now: Time) -> bool {
-        let same = |&(other, time): &(u64, Time)| {
-            other == key && now.since(time).is_some_and(|t| t.abs() <= TRANSLATED)
-        };
+        let same = |&(other, time): &(u64, Time)| other == key && at_translation(now, time);
         self.recent.iter().any(same)
     }
     /// Whether an answer has the packet number of an earlier one to its query: parts with different numbers are no second
