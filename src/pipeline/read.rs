@@ -120,6 +120,7 @@ impl Pipeline<'_> {
             |gap: i64| gap >= -MAX_BACK && time.since(self.began).is_some_and(|t| t > (-gap).max(0));
         let goes_on = gap.is_some_and(is_behind) && !self.options.per_file;
         if !goes_on {
+            self.totals.overlap |= gap.is_some() && !self.options.per_file;
             self.close()?;
             self.report.listened(&mut self.listener);
             self.checksums = Checksums::default();

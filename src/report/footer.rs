@@ -14,6 +14,10 @@ use std::io::{self, Write};
 /// A count of exchanges, and the outcome that it counts.
 type Outcome = (fn(&Totals) -> u64, &'static str);
 
+/// The way out where one file may hold the requests, and another one the answers.
+const EACH_A_SIDE: &str = "Captures of the same time are read each for itself; if they hold one direction each, \
+                           `mergecap -w BOTH.pcapng FILE...` joins them.";
+
 /// Writes the end of the summary.
 pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
     let outcomes: [Outcome; 4] = [
@@ -103,5 +107,8 @@ pub fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
         (t.servers_refused, "conversations have servers that found no place in their table"),
     ];
     limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))?;
+    if t.overlap && !t.one_sided.is_empty() && t.all().unanswered + t.all().undecided > 0 {
+        writeln!(out, "{EACH_A_SIDE}")?;
+    }
     if t.crowded() { writeln!(out, "{MORE_MEMORY}") } else { Ok(()) }
 }

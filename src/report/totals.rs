@@ -46,6 +46,8 @@ pub struct Totals {
     pub unread: Vec<Unread>,
     /// Files read.
     pub files: u64,
+    /// Whether files are of the same time, so that each was read for itself.
+    pub overlap: bool,
     /// Frames read.
     pub packets: u64,
     /// Packets that were lost on the way into the captures; `None` where no capture gives a number.

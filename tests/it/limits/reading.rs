@@ -7,7 +7,7 @@ use qdissect::capture::Source;
 use qdissect::check::Policy;
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
-use qdissect::report::{Report, Totals};
+use qdissect::report::{Report, Totals, limits};
 use qdissect::rule::hex;
 use qdissect::verdict::{Check, Entry};
 use std::io::{self, Cursor, Read};
@@ -105,6 +105,27 @@ fn of_which_servers_one_side_is_missing_is_known_of_each_file_that_is_for_itself
         let verdict = check.verdict(totals).expect("nothing is written");
         assert_eq!((verdict.counts.error, one_sided), (errors, u32::from(per_file)), "{} files", files.len());
     }
+}
+
+#[test]
+fn who_names_captures_of_one_direction_each_is_told_to_join_them() {
+    let talk = |n: u8| {
+        let (client, time) = (([10, 0, 0, n], 9), START + i64::from(n) * S);
+        [shot(time, client, END, &poll(n.into())), shot(time + MS, END, client, &state(n.into()))]
+    };
+    let (requests, answers): (Vec<_>, Vec<_>) = (1..=10).map(talk).map(<[_; 2]>::into).unzip();
+    let joined: Vec<_> = (1..=10).flat_map(talk).collect();
+    let later = [foreign(START + 60 * S)];
+    let told = |per_file, files: &[&[Shot]]| {
+        let (_, totals) = read_as(Options { per_file, ..everything() }, Collected::<true>::default(), files);
+        let mut said = vec![];
+        limits(&mut said, &totals).expect("there is room in memory");
+        String::from_utf8_lossy(&said).contains("`mergecap -w BOTH.pcapng FILE...` joins them")
+    };
+    assert!(told(false, &[&requests, &answers]) && told(false, &[&answers, &requests]));
+    assert!(!told(true, &[&requests, &answers]), "that was wanted");
+    assert!(!told(false, &[&joined, &joined]) && !told(false, &[&requests]) && !told(false, &[&answers]));
+    assert!(!told(false, &[&requests, &later]) && !told(false, &[&answers, &later]));
 }
 
 #[test]
