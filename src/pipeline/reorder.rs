@@ -34,6 +34,7 @@ impl Pipeline<'_> {
                 exchange,
                 request_frame: request.frame,
                 asked: v.probe.request_state,
+                step: v.probe.step,
                 response_time: d.time.since(request.time),
                 request_bytes: request.wire_len() as u32,
                 ..Answer::default()

@@ -28,6 +28,15 @@ fn an_answer_before_its_request_is_measured_against_it() {
 }
 
 #[test]
+fn an_answer_before_its_request_answers_the_step_of_that() {
+    let info = r"ffffffff 'infoResponse' 0a '\challenge\abc\protocol\68\hostname\Lab\mapname\q3dm17\clients\1\sv_maxclients\8'";
+    let shots = [c(0, "ffffffff 'getinfo abc'"), s(MS, info)];
+    let [told, turned] = [broken(&shots), broken(&[shots[1].clone(), shots[0].clone()])];
+    assert_eq!((&told[1].1, &told[0].1), (&turned[0].1, &turned[1].1));
+    assert!(!turned[0].1.contains(&"Q3-TXN-007"), "{turned:?}");
+}
+
+#[test]
 fn what_such_an_answer_says_of_its_server_is_remembered() {
     let (poll, older) = (POLL.replace("ef", "ee"), STATE.replace("ef", "ee").replace("001100", "001000"));
     let later = [c(S, &poll), s(S + MS, &older)];
