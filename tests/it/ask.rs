@@ -187,7 +187,7 @@ fn a_closed_port_is_said_where_the_conversation_is_judged_too() {
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let judged = ask(&["sqp", &closed, "--timeout", "120ms", "--check"]);
     let said =
-        format!("note: {closed} did not answer: 3 datagrams sent; ICMP says that nothing listens there.\n");
+        format!("error: {closed} did not answer: 3 datagrams sent; ICMP says that nothing listens there.\n");
     assert_eq!((judged.status.code(), text(&judged.stderr)), (Some(1), &said[..]));
     assert!(text(&judged.stdout).contains("error[GEN-009]"), "{}", text(&judged.stdout));
 }
@@ -210,6 +210,48 @@ fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
     let records = parsed(&ask(&["sqp", &server, "-T", "ndjson"]), 0);
     let summary = records.last().unwrap();
     assert_eq!((&summary["exchanges"], &summary["answered"]), (&2.into(), &2.into()), "{records:?}");
+}
+
+/// A server that answers two challenge requests at once, after the second one, and knows the later token alone.
+#[test]
+fn of_two_tokens_the_later_one_is_sent_back() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut space, mut challenges) = ([0; 2000], 0);
+        while let Ok((length, from)) = socket.recv_from(&mut space) {
+            challenges += usize::from(length == 5);
+            let late = match (length, challenges) {
+                (5, 1) => vec![],
+                (5, _) => [vec![vec![0, 1, 2, 3, 4]], sqp(&[0; 5])].concat(),
+                _ if space[1..5] == TOKEN => sqp(&space[..length]),
+                _ => vec![],
+            };
+            late.iter().for_each(|datagram| _ = socket.send_to(datagram, from));
+        }
+    });
+    let output = ask(&["sqp", &server, "--timeout", "200ms", "--check", "--fail-on", "warning"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+}
+
+#[test]
+fn parts_are_waited_for_until_they_count_as_lost() {
+    let halved: Answer = |_| vec![b"\xfe\xff\xff\xff\x07\0\0\0\x02\0\x0f\0\xff\xff\xff\xffI\x11A\0".to_vec()];
+    let output = ask(&["a2s", &serve(halved), "--timeout", "150ms", "--check"]);
+    assert!(text(&output.stdout).contains("A2S-SPL-002"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_verdict_says_what_else_came_back() {
+    let bare: Answer = |request| match request.len() {
+        25 => vec![b"\xff\xff\xff\xffA\xc3\x19\x2a\x4b".to_vec()],
+        _ => vec![b"I\x11A\0b\0c\0d\0".to_vec()],
+    };
+    let server = serve(bare);
+    let output = ask(&["a2s", &server, "--timeout", "120ms", "--check"]);
+    let said =
+        format!("note: {server} also sent 3 datagrams that cannot be a2s: without --check they are shown.\n");
+    assert_eq!(text(&output.stderr), said);
 }
 
 /// A server of QuakeWorld: it knows one query.

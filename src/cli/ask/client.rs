@@ -8,6 +8,7 @@ use qdissect::capture::Time;
 use qdissect::net::{Endpoint, OwnedFrame};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Ask, Level};
+use qdissect::report::Totals;
 use qdissect::report::summary::Summary;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -36,6 +37,8 @@ pub struct Talk {
     pub received: usize,
     /// Number of requests that were answered.
     pub answered: usize,
+    /// Number of datagrams that are none of the protocol's.
+    pub unclaimed: u64,
     /// Whether an ICMP error reported that nothing listens on the port.
     pub refused: bool,
     /// When the waiting ended.
@@ -55,7 +58,8 @@ pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
     let ends = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
-    let talk = Talk { frames: vec![], sent: 0, received: 0, answered: 0, refused: false, end: now() };
+    let talk =
+        Talk { frames: vec![], sent: 0, received: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
     let mut client =
         Client { socket, ends, timeout: nanos(args.timeout), options, begin: 0, last: None, talk };
@@ -68,7 +72,9 @@ pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result
             break;
         }
     }
-    Ok(Talk { end: now(), ..client.talk })
+    client.wait_for_parts()?;
+    let unclaimed = client.totals(0, None)?.unclaimed;
+    Ok(Talk { end: now(), unclaimed, ..client.talk })
 }
 
 /// A socket, and the conversation over it.
@@ -120,8 +126,7 @@ impl Client {
             for left in (0..MAX_PARTS).rev() {
                 let Some(answer) = self.receive(until)? else { break };
                 if self.answered()? > before {
-                    self.receive_rest(left)?;
-                    return Ok(Some(answer));
+                    return self.latest_answer(answer, left).map(Some);
                 }
             }
             if interrupt::caught().is_some() {
@@ -131,21 +136,41 @@ impl Client {
         Ok(None)
     }
 
-    /// Receives further datagrams of an answer.
-    fn receive_rest(&mut self, most: usize) -> io::Result<()> {
+    /// Receives further datagrams of an answer. If the request was sent twice and both are answered now, the later answer
+    /// counts: its token is the one that the server issued last.
+    fn latest_answer(&mut self, mut answer: Vec<u8>, most: usize) -> io::Result<Vec<u8>> {
+        let mut answered = self.answered()?;
         for _ in 0..most {
-            if self.receive(Instant::now() + REST)?.is_none() {
-                break;
+            let Some(next) = self.receive(Instant::now() + REST)? else { break };
+            let now = self.answered()?;
+            if now > answered {
+                (answer, answered) = (next, now);
             }
         }
+        Ok(answer)
+    }
+
+    /// Goes on receiving if an answer lacks parts, until those count as lost.
+    fn wait_for_parts(&mut self) -> io::Result<()> {
+        let until = Instant::now() + self.timeout + REST;
+        let later = now().plus(self.options.timeout.unwrap_or_default().saturating_mul(2));
+        while self.totals(0, Some(now()))?.findings != self.totals(0, Some(later))?.findings
+            && self.receive(until)?.is_some()
+        {}
         Ok(())
     }
 
     /// How many of the requests that belong together were answered.
     fn answered(&self) -> io::Result<u64> {
-        let frames = self.talk.frames.get(self.begin..).unwrap_or_default();
-        let totals = play(("", frames, true), self.options.clone(), &mut Summary::default())?;
+        let totals = self.totals(self.begin, None)?;
         Ok(totals.answered + totals.late)
+    }
+
+    /// What the frames from that one on amount to, if nothing more comes until `watched`.
+    fn totals(&self, begin: usize, watched: Option<Time>) -> io::Result<Totals> {
+        let frames = self.talk.frames.get(begin..).unwrap_or_default();
+        let options = Options { watched, ..self.options.clone() };
+        play(("", frames, true), options, &mut Summary::default())
     }
 
     fn send(&mut self, payload: &[u8]) -> io::Result<()> {

@@ -66,19 +66,18 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(talk.end), ..options };
     let code = run::finish(&reading, Job { config, chosen, options, inputs });
-    Ok(match interrupt::caught() {
-        Some(signal) => signal,
-        None if code == OK && !args.check && talk.answered == 0 => {
-            error(&silence(server, &talk));
-            NOTHING
-        }
-        None => {
-            if args.check && talk.refused {
-                note(&silence(server, &talk)); // no datagram shows it
-            }
-            code
-        }
-    })
+    if let Some(signal) = interrupt::caught() {
+        return Ok(signal);
+    }
+    if talk.answered == 0 {
+        error(&silence(server, &talk));
+        return Ok(if code == OK && !args.check { NOTHING } else { code });
+    }
+    if args.check && talk.unclaimed > 0 {
+        let (many, name) = (count(talk.unclaimed, "datagram"), args.proto.info().name);
+        note(&format!("{server} also sent {many} that cannot be {name}: without --check they are shown."));
+    }
+    Ok(code)
 }
 
 /// Asks one address after another until one answers; where none does, what the first one that could be asked did stands
