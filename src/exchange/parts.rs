@@ -92,7 +92,8 @@ impl Table {
         let request = *self.queues[v.id as usize].get(seq)?;
         let now = self.now(d);
         let parts = self.answering.by_exchange.get_mut(&request.id)?;
-        if g.part.is_some() && parts.numbered.is_some() {
+        // Numbered parts that are missing may still come, whatever else the server says meanwhile.
+        if parts.numbered.is_some() && (begins || g.part.is_some()) {
             return None;
         }
         if begins || now.since(parts.first).is_some_and(|t| t > PARTS_WINDOW) {

@@ -50,6 +50,14 @@ fn behind_a_damaged_text_stands_no_challenge() {
 }
 
 #[test]
+fn parts_are_missing_whatever_is_answered_meanwhile() {
+    let (list, part) = ("ffffffff 56 c3192a4b", "feffffff 07000000 02 00 0f00 ffffffff 45 0100 'alpha'");
+    let begun = [INFO, CHALLENGE, list, part];
+    let [alone, more] = [&begun[..], &[&begun[..], &[INFO, TOLD]].concat()].map(|turns| rules(&talk(turns)));
+    assert_eq!((&alone[..], &more[..]), (&["A2S-SPL-002"][..], &["A2S-SPL-002"][..]));
+}
+
+#[test]
 fn a_type_of_the_other_direction_is_said_and_a_word_is_not() {
     for (from_server, wrong, word) in [
         (false, "ffffffff 6d 00", "ffffffff 'motd 1'"),
