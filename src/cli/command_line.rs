@@ -188,9 +188,28 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         };
         e.remove(ContextKind::SuggestedArg);
         suggest(&mut e, format!("{name} belongs to {owners}"));
+    } else if let Some((_, tip)) = IN_PLACE_OF.iter().find(|(other, _)| *other == name) {
+        e.remove(ContextKind::SuggestedValue);
+        suggest(&mut e, (*tip).to_owned());
     }
     e
 }
+
+/// What stands here for options and formats of tshark that do not exist.
+const IN_PLACE_OF: [(&str, &str); 10] = [
+    ("-2", ONE_PASS),
+    ("-R", ONE_PASS),
+    ("-F", "-w writes pcapng, which `editcap -F` converts"),
+    ("-G", "`qdissect protocol list` and `qdissect protocol show NAME` list protocols and their fields"),
+    ("-T pdml", ALL_FIELDS),
+    ("-T psml", "`qdissect dump -T csv` writes a row for each packet"),
+    ("-T jsonraw", ALL_FIELDS),
+    ("-b", "`dumpcap -b` writes a ring of files, which `qdissect dump --follow DIR` reads"),
+    ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
+    ("-z", "`qdissect stats` and `qdissect exchanges` have its statistics"),
+];
+const ONE_PASS: &str = "there is one pass, which -Y filters";
+const ALL_FIELDS: &str = "`qdissect dump -x -T json` writes all fields and bytes";
 
 fn suggest(e: &mut Error, tip: String) {
     e.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
@@ -306,6 +325,15 @@ mod tests {
         assert!(!said("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
         assert!(said("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
         assert!(said("qdissect check a.pcap --json").contains("tip: --format json exists\n"));
+        for (of_tshark, tip) in [
+            ("-2 -R sqp a.pcap", "-Y"),
+            ("-qz io,phs a.pcap", "qdissect stats"),
+            ("dump -b filesize:1000 a.pcap", "--follow"),
+            ("-T pdml a.pcap", "-T json"),
+        ] {
+            let said = said(&format!("qdissect {of_tshark}"));
+            assert!(said.contains("tip: ") && said.contains(tip), "{said}");
+        }
         for surplus in ["rule list SQP", "generate completions bash zsh", "ask sqp 127.0.0.1:9 2s"] {
             let said = said(&format!("qdissect {surplus}"));
             assert!(said.contains("unexpected argument") && !said.contains("tip:"), "{said}");

@@ -115,18 +115,31 @@ pub fn names() -> Vec<String> {
 /// The error message about an unknown name, with the one that was probably meant.
 pub(super) fn unknown(name: &str) -> String {
     let said = format!("There is no field {}", quoted(name));
-    match meant(name) {
-        Some(known) => format!("{said}; did you mean {known}?"),
+    if let Some(known) = meant(name) {
+        return format!("{said}; did you mean {known}?");
+    }
+    match protocol_of(name) {
+        Some(id) => format!("{said}; `qdissect protocol show {0}` lists those of {0}.", id.info().name),
         None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
     }
 }
 
-/// The known name that an unknown one was probably meant to be.
+/// The protocol whose field a name would be.
+fn protocol_of(name: &str) -> Option<Id> {
+    Id::by_name(&name.split_once('.')?.0.to_ascii_lowercase())
+}
+
+/// The known name that an unknown one was probably meant to be: of a protocol that exists, one of its own fields.
 fn meant(name: &str) -> Option<String> {
-    let all = names();
+    let mut all = names();
     let plain: String =
         name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
-    let last = format!(".{}", plain.to_ascii_lowercase());
+    let mut path = plain.as_str();
+    if let Some(id) = protocol_of(name) {
+        all.retain(|known| protocol_of(known) == Some(id));
+        path = plain.split_once('.').map_or(path, |(_, path)| path);
+    }
+    let last = format!(".{}", path.to_ascii_lowercase());
     let whole = all.iter().find(|known| known.eq_ignore_ascii_case(&plain));
     let shortened = all.iter().find(|known| known.ends_with(&last));
     whole

@@ -30,8 +30,16 @@ pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, 
     match parser.tokens.first() {
         None => parser.refused.map_or(Ok((plan, parser.compiler)), Err),
         Some((Token::Symbol(")"), at)) => at.refuse("This bracket closes none; open one before it."),
+        Some((_, at)) if tokens.iter().any(|(token, _)| is_of_libpcap(token)) => {
+            at.refuse("This is a filter of libpcap; here it says udp.port == 7777 or ip.addr == 192.0.2.10.")
+        }
         Some(_) => Err(parser.unexpected("\"and\", \"or\" or the end")),
     }
+}
+
+/// Whether it is a word of capture filters, such as `udp port 7777`, that no display filter has.
+fn is_of_libpcap(token: &Token<'_>) -> bool {
+    matches!(*token, Token::Word("port" | "portrange" | "host" | "net" | "src" | "dst"))
 }
 
 struct Parser<'p, 't> {

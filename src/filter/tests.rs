@@ -72,6 +72,21 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     ("SQP.token == 1", "SQP.token", "There is no field \"SQP.token\"; did you mean sqp.token?"),
     (
+        "sqp.server_name == \"x\"",
+        "sqp.server_name",
+        "There is no field \"sqp.server_name\"; did you mean sqp.server_info.server_name?",
+    ),
+    (
+        "a2s.server_name",
+        "a2s.server_name",
+        "There is no field \"a2s.server_name\"; `qdissect protocol show a2s` lists those of a2s.",
+    ),
+    (
+        "udp port 7777",
+        "port",
+        "This is a filter of libpcap; here it says udp.port == 7777 or ip.addr == 192.0.2.10.",
+    ),
+    (
         "qwertyuiop",
         "qwertyuiop",
         "There is no field \"qwertyuiop\"; `qdissect protocol show NAME` lists those of a protocol.",
