@@ -8,6 +8,8 @@ pub type Read<'a> = (Found<'a>, Form, &'a str);
 
 /// Characters allowed between bytes.
 const SEPARATORS: &[char] = &[' ', '\t', ',', ';', ':', '-', '|', '\u{a0}'];
+/// The longest line, in bytes of text, that is looked at for characters behind its bytes.
+const LONGEST: usize = 512;
 /// Marks that begin a comment.
 const COMMENTS: [&str; 5] = ["#", "//", "/*", ";", "--"];
 const ARROWS: [&str; 6] = [">", "<", "=>", "<=", "→", "←"];
@@ -52,9 +54,30 @@ pub fn read(line: &str) -> Option<Found<'_>> {
     any.then_some(found)
 }
 
-/// Reads a line of digits, which a comment may follow; `None` if the line is anything else.
+/// Reads a line of digits, which a comment may follow, or the same bytes as characters, as in the output of `ngrep -x`; `None`
+/// if the line is anything else.
 pub fn commented(line: &str) -> Option<Found<'_>> {
-    read(line).or_else(|| read(before_comment(line)?))
+    read(line).or_else(|| read(before_comment(line)?)).or_else(|| before_characters(line))
+}
+
+/// At least four bytes, if the line ends in the same bytes as characters, behind two blanks or more.
+fn before_characters(line: &str) -> Option<Found<'_>> {
+    let gaps = Some(line)
+        .filter(|line| line.len() <= LONGEST)?
+        .match_indices("  ")
+        .filter_map(|(at, _)| line.split_at_checked(at));
+    let mut rows = gaps.filter_map(|(before, behind)| Some((read(before)?, behind)));
+    rows.find_map(|(found, behind)| {
+        // The first characters may be blanks, too, and blanks at the end may be missing.
+        let blanks = found.bytes.iter().take_while(|b| **b == b' ').count();
+        let gap = behind.chars().take_while(|c| *c == ' ').count().checked_sub(blanks)?;
+        let mut characters = behind.chars().skip(gap);
+        let shown = found.bytes.iter().all(|b| match characters.next().unwrap_or(' ') {
+            '.' => true,
+            c => matches!(b, b' '..=b'~') && c == char::from(*b),
+        });
+        (found.bytes.len() >= 4 && gap >= 2 && shown && characters.all(|c| c == ' ')).then_some(found)
+    })
 }
 
 /// Whether nothing separates the digits of a line.

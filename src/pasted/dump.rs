@@ -27,7 +27,10 @@ const LONGEST_ROW: usize = 64;
 
 /// The offset at the beginning of a line.
 static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?<indent>\s*)(?<zero>0x)?(?<offset>[0-9a-fA-F]{4,16})(?<colon>:?)(?<rest>\s.*)?$")
+    pattern(concat!(
+        r"^(?<indent>\s*)(?<frame>[\[|│] ?)?(?<zero>0x)?(?<offset>[0-9a-fA-F]{4,16})",
+        r"(?:[\]|│]|h?(?: <[^<>]{1,80}>)?(?<colon>:?))(?<rest>\s.*)?$",
+    ))
 });
 /// A word and the gap before it.
 static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\s+)(\S+)"));
@@ -39,7 +42,7 @@ pub struct Row<'a> {
     pub offset: &'a str,
     /// A colon follows the offset, or `0x` precedes it, so it certainly is an offset, and in hex.
     pub certain: bool,
-    /// The offset is one that rows of sixteen bytes have, and a gap follows it.
+    /// The offset is one that rows of sixteen bytes have, or an address, and a gap follows it.
     placed: bool,
     /// `0x` precedes the offset, as in the output of tcpdump.
     prefixed: bool,
@@ -63,6 +66,7 @@ pub fn row(line: &str) -> Option<Row<'_>> {
     // `0x00000000  ffff ffff` of radare2; after one blank it is more likely a list of numbers.
     let wide = rest.starts_with("  ");
     let certain = colon || prefixed && offset.len() >= 8 && wide && first.len() <= 4 && is_hex(first);
+    let first = first.strip_prefix("0x").unwrap_or(first);
     let decimal = matches!(first.len(), 3 | 5 | 6) && first.bytes().all(|b| b.is_ascii_digit());
     let is_other_base = !certain && offset.len() == 7 && decimal || colon && is_binary(rest);
     // Without a colon, a word of four digits is more likely data than an offset before words.
@@ -71,17 +75,20 @@ pub fn row(line: &str) -> Option<Row<'_>> {
         return None;
     }
     let place = u64::from_str_radix(offset, 16).ok().filter(|_| wide && first.len() == 2);
-    let placed = offset.starts_with('0') && place.is_some_and(|at| at.is_multiple_of(16) && at < 1 << 16);
-    let (found, word) = (bytes_behind(rest, certain), first.len() as u64 / 2);
+    // Debuggers print addresses, of sixteen digits.
+    let address = offset.len() == 16 && place.is_some();
+    let placed =
+        address || offset.starts_with('0') && place.is_some_and(|at| at.is_multiple_of(16) && at < 1 << 16);
+    let (found, word) = (bytes_behind(rest, certain, has("frame")), first.len() as u64 / 2);
     Some(Row { offset, certain, placed, prefixed: prefixed && colon, indented, is_other_base, word, found })
 }
 
 /// Whether a line names the columns of the dump below it, as HxD and PowerShell print them: `Offset 00 01 02 …`.
 pub fn is_ruler(line: &str, below: &str) -> bool {
-    let words = line.split_whitespace().skip_while(|word| word.starts_with("Offset"));
+    let words = line.split_whitespace().skip_while(|word| !word.contains(|c: char| c.is_ascii_digit()));
     let numbers = words.map_while(|word| u8::from_str_radix(word, 16).ok());
-    let first =
-        || below.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with("---"));
+    let drawn = |line: &str| line.trim().is_empty() || line.trim_start().starts_with(['-', '+']);
+    let first = || below.lines().find(|line| !drawn(line));
     numbers.zip(0..).take_while(|(number, column)| number == column).take(8).count() == 8
         && first().and_then(row).is_some_and(|row| row.offset.bytes().all(|b| b == b'0'))
 }
@@ -102,19 +109,26 @@ pub fn end(line: &str) -> Option<&str> {
     (alone && head.name("zero").is_none() && !line.contains(':')).then_some(offset)
 }
 
-/// Reads the bytes after an offset. Where no colon follows the offset, words have their low byte first.
-fn bytes_behind(rest: &str, certain: bool) -> Found<'_> {
+/// Reads the bytes after an offset. Where no colon follows the offset, words have their low byte first. In a `framed` row, a
+/// stroke may stand before the ninth byte.
+fn bytes_behind(rest: &str, certain: bool, framed: bool) -> Found<'_> {
     let mut found = Found::default();
     let mut first = None;
     for (_, [gap, word]) in WORD.captures_iter(rest).map(|word| word.extract()) {
+        // gdb marks each byte as hex, and puts tabs between them.
+        let marked = word.strip_prefix("0x");
+        let word = marked.unwrap_or(word);
         let (first_gap, digits) = *first.get_or_insert((gap, word.len()));
         let swap = !certain && digits > 2;
         let read = found.bytes.len();
+        if framed && read == 8 && matches!(word, "|" | "┊") {
+            continue;
+        }
         // Counted only where blanks or other characters stand: a row may be as long as the text.
         let left = || rest.get(rest.offset(word)..).unwrap_or_default().trim_end().chars().count();
         // `hexdump -x` has several blanks before each word.
         let even = swap && word.len() == 4 && is_hex(word) && gap == first_gap;
-        let wide = !even && (gap.chars().count() > 1 || gap.contains('\t'));
+        let wide = !even && marked.is_none() && (gap.chars().count() > 1 || gap.contains('\t'));
         // The gap in the middle of a row, before its ninth byte.
         let eighth = word.len() == 2 && read.is_multiple_of(8) && read < 32 && gap.chars().count() <= 3;
         let middle = wide && eighth && (left() > read || !certain && gap == "  ");
@@ -167,7 +181,7 @@ fn characters<'a>(found: &mut Found<'a>, text: &'a str, group: usize) {
 /// of the row.
 fn strange<'a>(found: &mut Found<'a>, word: &'a str, left: usize) {
     let read = found.bytes.len();
-    let marked = word.starts_with(['|', '>', '<', '[', '#']);
+    let marked = word.starts_with(['|', '│', '>', '<', '[', '#']);
     let characters = marked || read > 0 && (left <= read && left > 2 || read >= 16);
     if characters && !(is_hex(word) && word.len() < 4 && read < 16) {
         return;
@@ -264,7 +278,8 @@ impl<'a> Dump<'a> {
     pub fn assemble(&self, read: &[u8], is_stream: bool, unread: &mut Unread<'a>) -> (Vec<u8>, u64) {
         let offsets = self.offsets();
         let (mut bytes, mut missing) = (vec![], 0u64);
-        if let (Some(base @ 1..), Some(row), false) = (offsets.first(), self.rows.first(), is_stream) {
+        // What is beyond the longest datagram is an address in memory, or a place in a file.
+        if let (Some(base @ 1..=0xffff), Some(row), false) = (offsets.first(), self.rows.first(), is_stream) {
             let what = "offset 0 was expected. The bytes before it are taken as not there.";
             unread.add(row.offset, format_args!("The dump begins at offset {base:#x}; {what}"));
         }

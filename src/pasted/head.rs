@@ -64,7 +64,10 @@ static LEADING: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// Text after which bytes may begin in a log line: a tag, or a known word and a colon.
 static LABEL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(&format!(r"^\[[^\]]*\]|(?i:(?-u:\b)(?:{}|{LABELS}))[)\] ]*[:=]", known("CSQATR")))
+    pattern(&format!(
+        r"^\[[^\]]*\]|(?i:(?-u:\b)(?:{}|{LABELS}))[)\] ]*(?:[(\[][0-9]+[)\]])?[:=]",
+        known("CSQATR")
+    ))
 });
 
 /// The words of some signs, as alternatives of a pattern; longer words come first.
@@ -88,7 +91,7 @@ impl Head {
 /// The text after time stamps, arrows and known words at the beginning of a line.
 pub fn behind(line: &str) -> &str {
     let mut rest = line.trim_start();
-    while !rest.starts_with("<Buffer") && !rest.starts_with(">>>") {
+    while !(rest.starts_with("<Buffer") || rest.starts_with(">>>") || is_erlang(rest)) {
         let stamp = time(rest).map(|(_, behind)| behind);
         let sign = || rest.get(LEADING.find(rest)?.end()..);
         match stamp.or_else(sign) {
@@ -97,6 +100,12 @@ pub fn behind(line: &str) -> &str {
         }
     }
     if rest.len() == line.trim_start().len() { line } else { rest }
+}
+
+/// Whether a text begins as Erlang and Elixir print bytes: `<<213, 246>>`.
+fn is_erlang(text: &str) -> bool {
+    text.strip_prefix("<<")
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains(">>"))
 }
 
 /// The ends of a log line that may begin with bytes: after each label.

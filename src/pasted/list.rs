@@ -2,16 +2,19 @@
 
 use super::{Form, Found, MAX_PIECE, digits, pattern, shown, string};
 use digits::Read;
-use nom::Offset;
 use regex::Regex;
 use std::sync::LazyLock;
 
 /// Longest comment within a list in bytes, without its marks: a longer one is read as words of the list.
 const MAX_COMMENT: usize = 4096;
 
-/// Text between the words of a list: blanks, separators, a cast, and a note that bytes were left out.
-static BETWEEN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?:[\s,;]+|\([^)]{0,14}\)|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"));
+/// Text between the words of a list: blanks, separators, a cast, the place of the next one as JavaScript and PHP print it, and
+/// a note that bytes were left out.
+static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r#"^(?:[\s,;]+|\([^)]{0,14}\)|"[0-9]{1,5}"\s*:|[0-9]{1,5}\s*=>|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"#,
+    )
+});
 /// Node's `<Buffer d5 f6 00 ... 12 more bytes>`.
 static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^<Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?")
@@ -36,8 +39,9 @@ pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
     line.char_indices().find_map(|(at, c)| {
         let (before, here) = text.split_at_checked(at)?;
         let (found, form, behind) = match c {
-            '<' => buffer(here)?,
-            '[' | '{' => list(before, here)?,
+            '<' => buffer(here).or_else(|| list(before, here, "<<", &[">>"]))?,
+            '(' if is_array(before) => list(before, here, "(", &[")"])?,
+            '[' | '{' => list(before, here, here.get(..1)?, &["]", "}"])?,
             '"' | '\'' | '`' => string::read(before, here)?,
             _ => return None,
         };
@@ -78,13 +82,20 @@ fn comment(text: &str) -> Option<usize> {
     Some(end.saturating_add(mark.len()).saturating_add(close.len()))
 }
 
+/// Whether a function that makes an array has its arguments here: `byteArrayOf(`, `PackedByteArray(`, `array(`.
+fn is_array(before: &str) -> bool {
+    let before = before.to_ascii_lowercase();
+    before.ends_with("array") || before.ends_with("arrayof")
+}
+
 /// Reads the numbers in the brackets at the beginning of `here`.
-fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+fn list<'a>(before: &str, here: &'a str, open: &str, close: &[&str]) -> Option<Read<'a>> {
     let (mut words, mut commas, mut cut) = (vec![], false, None);
-    let mut rest = here.get(1..)?;
+    let mut rest = here.strip_prefix(open)?;
     let closed = loop {
-        if rest.is_empty() || rest.starts_with([']', '}']) {
-            break !rest.is_empty();
+        let end = close.iter().find(|end| rest.starts_with(**end));
+        if rest.is_empty() || end.is_some() {
+            break end;
         }
         if let Some(length) = comment(rest) {
             rest = rest.get(length..)?;
@@ -94,7 +105,7 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
             cut = between.name("more").map(|more| (rest, more.as_str())).or(cut);
             rest = rest.get(whole.end()..)?;
         } else {
-            let ends = |c: char| c.is_whitespace() || ",;]}([{".contains(c);
+            let ends = |c: char| c.is_whitespace() || ",;]}([{)>".contains(c);
             let word =
                 CHARACTER.find(rest).map(|found| found.as_str()).or_else(|| rest.split(ends).next())?;
             // If another list begins, or the first word is not a number, this is not a list.
@@ -134,16 +145,17 @@ fn list<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
     if let Some((here, more)) = cut {
         leave_out(&mut found, here, more);
     }
-    if !closed {
+    if closed.is_none() {
         let what = "The list that begins here has no closing bracket; it is read to the end of the text.";
         found.unread.add(here, format_args!("{what}"));
     }
-    Some((found, Form::Array, here.get(here.offset(rest).saturating_add(usize::from(closed))..)?))
+    Some((found, Form::Array, rest.get(closed.map_or(0, |end| end.len())..)?))
 }
 
 /// A word as a number in this base, unless its prefix names another; or as a character.
 fn value(word: &str, radix: u32) -> Option<i64> {
-    let word = ["u8", "U8", "u", "U", "i8", "L"].iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
+    let suffixes = ["u8", "U8", "u", "U", "i8", "L", ".toByte"];
+    let word = suffixes.iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
     if let Some((_, body)) = word.strip_suffix('\'').and_then(|word| word.split_once('\'')) {
         return string::character(body).map(i64::from);
     }

@@ -22,14 +22,18 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
 });
 /// The text between two strings of one expression, and the letters before the second one.
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
-/// Decimal escapes, as in Lua: those that no program prints in octal, and how the messages of many protocols begin.
+/// Decimal escapes, as in Lua: those that no program prints in octal, also where all have three digits, and how the messages of
+/// many protocols begin.
 static IN_DECIMAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?:[^\\]|\\.)*?\\(?:[1-9]?[89]|[12][0-9][89])|^\\255\\255\\255\\255|^\\254\\253")
+    pattern(concat!(
+        r"^(?:[^\\]|\\.)*?\\(?:[1-9]?[89]|[12][0-9][89])|^\\255\\255\\255\\255|^\\254\\253",
+        r"|^(?:[^\\]|\\[0-2][0-9]{2})*\\0(?:[0-9][89]|[89][0-9])(?:[^\\]|\\[0-2][0-9]{2})*$",
+    ))
 });
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\\(?<decimal>[0-9]{1,3})"));
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|u(?<unicode>[0-9a-fA-F]{4})|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
+        r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|x\{(?<braced>[0-9a-fA-F]{2})\}|u(?<unicode>[0-9a-fA-F]{4})|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
     )
 });
 
@@ -82,7 +86,7 @@ fn next(behind: &str) -> Option<(&str, &str)> {
 fn prefix(before: &str) -> Option<String> {
     let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3);
     let letters = letters.collect::<String>().to_ascii_lowercase();
-    (matches!(letters.as_str(), "" | "b" | "br" | "rb" | "u" | "c") && !before.ends_with('\\'))
+    (matches!(letters.as_str(), "" | "b" | "br" | "rb" | "u" | "c" | "x") && !before.ends_with('\\'))
         .then_some(letters)
 }
 
@@ -204,7 +208,7 @@ fn is_decimal(body: &str) -> bool {
 
 /// The byte that an escape stands for.
 fn byte(parts: &Captures<'_>) -> Option<u8> {
-    for (name, radix) in [("hex", 16), ("unicode", 16), ("octal", 8), ("decimal", 10)] {
+    for (name, radix) in [("hex", 16), ("braced", 16), ("unicode", 16), ("octal", 8), ("decimal", 10)] {
         if let Some(digits) = parts.name(name) {
             return u32::from_str_radix(digits.as_str(), radix).ok()?.try_into().ok();
         }

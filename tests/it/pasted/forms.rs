@@ -38,6 +38,14 @@ fn digits_are_read_however_they_are_separated() {
 }
 
 #[test]
+fn characters_are_looked_for_in_lines_that_are_not_too_long() {
+    let complaints =
+        |row: usize| read(&format!("{}  {}", "70 ".repeat(row), "p".repeat(row)), None).complaints.len();
+    assert_eq!([4, 127, 128].map(complaints), [0, 0, 1]);
+    assert_eq!(read("70 70 70 70  pppq", None).complaints.len(), 1);
+}
+
+#[test]
 fn lines_of_digits_are_wrapped_or_datagrams_of_their_own() {
     let read = |lengths: &[usize], between: &str| {
         let line = |len: &usize| vec!["d5"; *len].join(between);
