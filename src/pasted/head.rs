@@ -59,7 +59,7 @@ static LEADING: LazyLock<Regex> = LazyLock::new(|| {
     let ways =
         format!(r"c\s*(?:{arrows})\s*s|s\s*(?:{arrows})\s*c|(?:to|from)\s+(?:the\s+)?(?:client|server)");
     pattern(&format!(
-        r"^(?i:{arrows}|[\[(]?(?:{words}|{ways})[\])]?(?:\s*[:=]|\s|$)|[\[(]?(?:{short}|{LABELS})[\])]?\s*[:=])"
+        r"^(?i:{arrows}|[\[(]?(?:{words}|{ways})[\])]?(?:\s*[:=]|\s|$)|[\[(]?(?:{short}|{LABELS})[\])]?\s*[:=]|\([0-9]+(?: bytes?)?\)[:=]?\s)"
     ))
 });
 /// Text after which bytes may begin in a log line: a tag, or a known word and a colon.

@@ -1,6 +1,7 @@
 //! Lists of numbers as in source code and program output, and the first literal of a line. A literal may span lines.
 
 use super::{Form, Found, MAX_PIECE, digits, pattern, shown, string};
+use crate::report::count;
 use digits::Read;
 use regex::Regex;
 use std::sync::LazyLock;
@@ -15,10 +16,16 @@ static BETWEEN: LazyLock<Regex> = LazyLock::new(|| {
         r#"^(?:[\s,;]+|\([^)]{0,14}\)|"[0-9]{1,5}"\s*:|[0-9]{1,5}\s*=>|\.\.\.\s*(?<more>[0-9]*)[^\]}\n]*)"#,
     )
 });
-/// Node's `<Buffer d5 f6 00 ... 12 more bytes>`.
+/// Node's `<Buffer d5 f6 00 ... 12 more bytes>`, and `<d5 f6 00 01>` in its arrays.
 static BUFFER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^<Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?")
+    pattern(concat!(
+        r"^<(?:Buffer(?<bytes>(?:[ \t]+[0-9a-fA-F]{2})+)|(?<bare>[0-9a-fA-F]{2}(?: [0-9a-fA-F]{2}){3,}))",
+        r"[ \t]*(?<cut>\.\.\. *(?<more>[0-9]+)[^>\n]*)?>?",
+    ))
 });
+/// What strace prints behind a string of which it left out the rest: `..., 65535, 0, NULL, NULL) = 44`.
+static LEFT_OUT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\.\.\.(?:[^\n]*\) += +(?<length>[0-9]{1,5})\b)?"));
 
 /// A character in quotes: `'T'`, `b'\n'`, `'\xff'`.
 static CHARACTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^b?'(?:[^\\'\n]|\\[^\n][0-9a-fA-F]{0,4})'"));
@@ -42,7 +49,7 @@ pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
             '<' => buffer(here).or_else(|| list(before, here, "<<", &[">>"]))?,
             '(' if is_array(before) => list(before, here, "(", &[")"])?,
             '[' | '{' => list(before, here, here.get(..1)?, &["]", "}"])?,
-            '"' | '\'' | '`' => string::read(before, here)?,
+            '"' | '\'' | '`' => quoted(before, here)?,
             _ => return None,
         };
         Some(Literal { found, form, before, behind })
@@ -56,20 +63,37 @@ fn buffer(here: &str) -> Option<Read<'_>> {
     if !whole.ends_with('>') && !behind.is_empty() && !behind.starts_with(['\r', '\n', '<']) {
         return None;
     }
-    let mut found = digits::read(parts.name("bytes")?.as_str())?;
+    let mut found = digits::read(parts.name("bytes").or(parts.name("bare"))?.as_str())?;
     if let (Some(cut), Some(more)) = (parts.name("cut"), parts.name("more")) {
-        leave_out(&mut found, cut.as_str(), more.as_str());
+        leave_out(&mut found, cut.as_str(), more.as_str().parse().unwrap_or(0), NODE);
     }
     Some((found, Form::Array, behind))
 }
 
+/// A program that leaves out bytes, and what prints all of them.
+const NODE: [&str; 2] = ["Node", "buffer.toString(\"hex\")"];
+const STRACE: [&str; 2] = ["strace", "strace -s 65535"];
+
 /// Notes that the program which printed the bytes left some out.
-fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, number: &str) {
-    found.missing = number.parse().unwrap_or(0);
-    if found.missing > 0 {
-        let what = "bytes here; `buffer.toString(\"hex\")` prints all. They are taken as not captured.";
-        found.unread.add(here, format_args!("Node left out {number} {what}"));
+fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, missing: u32, [program, all]: [&str; 2]) {
+    found.missing = missing;
+    if missing > 0 {
+        let bytes = count(missing.into(), "byte");
+        let what =
+            format!("{program} left out {bytes} here; `{all}` prints all. They are taken as not captured.");
+        found.unread.add(here, format_args!("{what}"));
     }
+}
+
+/// A text in quotes, and how many bytes strace left out behind it: at least one, if it does not say so.
+fn quoted<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+    let (mut found, form, behind) = string::read(before, here)?;
+    if let Some(rest) = LEFT_OUT.captures(behind).filter(|_| form == Form::String) {
+        let length = rest.name("length").and_then(|length| length.as_str().parse().ok()).unwrap_or(0);
+        let missing = usize::saturating_sub(length, found.bytes.len()).max(1);
+        leave_out(&mut found, behind, u32::try_from(missing).unwrap_or(u32::MAX), STRACE);
+    }
+    Some((found, form, behind))
 }
 
 /// Length of a comment at the beginning of a text; `None` if there is no comment, or it does not end.
@@ -143,7 +167,7 @@ fn list<'a>(before: &str, here: &'a str, open: &str, close: &[&str]) -> Option<R
         }
     }
     if let Some((here, more)) = cut {
-        leave_out(&mut found, here, more);
+        leave_out(&mut found, here, more.parse().unwrap_or(0), NODE);
     }
     if closed.is_none() {
         let what = "The list that begins here has no closing bracket; it is read to the end of the text.";

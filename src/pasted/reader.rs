@@ -5,13 +5,15 @@ use super::lines::Block;
 use super::list::{self, Literal};
 use super::{
     Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
-    digits, frames, head, string,
+    digits, frames, head, is_hex, string,
 };
 use nom::Offset;
 use std::borrow::Cow;
 
 /// Fewest characters of a base64 line that further lines may continue.
 const BASE64_LINE: usize = 60;
+/// Fewest bytes before other bytes of the same line that are more likely a datagram than a number.
+const LONG: usize = 12;
 /// The fewest bytes after words that count as a datagram.
 const FEWEST: usize = 4;
 
@@ -300,8 +302,16 @@ impl<'a> Reader<'a> {
     fn last_resort(&mut self, line: &'a str, mut said: Head) -> bool {
         let word = line.trim();
         if let Some((rest, found)) = labelled(line).filter(|_| self.is(Form::Hex)) {
-            said.take(head::before(line.get(..line.offset(rest)).unwrap_or_default()));
+            let before = line.get(..line.offset(rest)).unwrap_or_default();
+            said.take(head::before(before));
             self.flush();
+            // Most likely another datagram: no number in a log is as long.
+            let other = |word: &&str| word.len() >= 2 * LONG && is_hex(word);
+            if let Some(other) = before.split(|c: char| !c.is_alphanumeric()).find(other) {
+                let what =
+                    "These digits are not read, for others follow them: write each datagram in a line.";
+                self.unread.add(other, format_args!("{what}"));
+            }
             self.put(Form::Hex, found, said, line);
             return true;
         }
