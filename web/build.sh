@@ -15,7 +15,7 @@ hash() {
 }
 # The report's script, in the order in which the report has it.
 script() {
-    grep -o 'script/[a-z]*\.js' $report/html.rs | sed "s|^|$report/|" | xargs cat
+    grep -o 'script/[a-z]*\.js' $report/mod.rs | sed "s|^|$report/|" | xargs cat
 }
 
 cargo build --release --locked --target wasm32-unknown-unknown
@@ -25,7 +25,10 @@ rm -rf dist
 mkdir dist
 cp www/app.js www/list.js www/packet.js dist
 cat $report/base.css www/style.css >dist/style.css
-sed -e "s|REPORT_SCRIPT|$(script | hash)|" -e "s|REPORT_STYLE|$(cat $report/base.css $report/style.css | hash)|" www/index.html >dist/index.html
+# A command that fails within another's arguments does not end the script; here it does.
+script=$(script | hash)
+style=$(cat $report/base.css $report/style.css | hash)
+sed -e "s|REPORT_SCRIPT|$script|" -e "s|REPORT_STYLE|$style|" www/index.html >dist/index.html
 # The worker's program is a function of the page, which starts it from its own text: so the page's policy holds there, too, and
 # nothing has to be fetched.
 {
