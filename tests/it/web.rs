@@ -5,13 +5,16 @@ mod server;
 
 use crate::browser::driver::Browser;
 use crate::kit::captures::{CLICKED, own};
+use crate::kit::frames::{Kept, pcap};
 use crate::kit::run::qdissect;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use server::Server;
+use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
+use tempfile::tempdir;
 
 /// What the tests do inside of the page.
 const LOOK: &str = include_str!("web/look.js");
@@ -91,8 +94,46 @@ fn its_report_is_that_of_the_program() {
         let output = qdissect().args(["report", "-q", capture]).output().expect("it runs");
         let bytes = STANDARD.encode(fs::read(capture).expect("a capture"));
         let told = page.look(&format!("report({}, '{bytes}')", json!(capture)));
-        assert!(told == String::from_utf8(output.stdout).expect("UTF-8").as_str(), "{capture}");
+        let report = String::from_utf8(output.stdout).expect("UTF-8");
+        assert!(told == report.as_str(), "{capture}");
+        let script =
+            report.rsplit_once("<script>").expect("a script").1.split_once("</script>").expect("its end").0;
+        let hash = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
+        let frame = fs::read_to_string("web/dist/index.html").expect("the page");
+        assert!(frame.contains(&hash), "the report's script may not run in the page: {hash}");
     }
+}
+
+/// A capture of so many datagrams of no known protocol, 300 bytes each.
+fn datagrams(count: u32) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0, 1, 72, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];
+    bytes.extend([0x23, 0x28, 0x23, 0x29, 1, 52, 0, 0]);
+    bytes.resize(328, 0x5a);
+    let frame = |n| Kept { time: i64::from(n) * 1_000_000, link: 101, wire_len: 328, bytes: bytes.clone() };
+    pcap(&(1..=count).map(frame).collect::<Vec<_>>())
+}
+
+#[test]
+fn one_click_at_a_time_leads_to_further_packets_and_a_file_that_changed_is_told() {
+    let Some(mut page) = Open::page() else { return };
+    let folder = tempdir().expect("a folder");
+    let capture = folder.path().join("many.pcap");
+    fs::write(&capture, datagrams(60_010)).expect("room");
+    page.choose(capture.to_str().expect("a name"));
+    assert_eq!(page.look("later()"), json!([20_000, 20_001, "Packets 20001 to 40000 of 60010"]));
+    fs::write(&capture, "gone").expect("room");
+    let said = page.look("complaint()");
+    assert!(said.as_str().expect("a text").contains("the browser cannot read the file"), "{said}");
+    page.look("again()");
+    page.choose("captures/demo.pcapng");
+    page.is_quiet("a file that changed");
+}
+
+#[test]
+fn of_several_captures_one_is_read_and_the_page_says_so() {
+    let Some(mut page) = Open::page() else { return };
+    let said = page.look("drop(['a.pcap', 'b.pcap'])");
+    assert_eq!(said, "Only a.pcap is read: the page takes one capture at a time.");
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Read for Slices {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
         let bytes = read_capture(self.0.load(Relaxed) as f64, most)
-            .map_err(|_| io::Error::other("the browser cannot read the file any more"))?;
+            .map_err(|_| io::Error::other("the browser cannot read the file, or cannot any more"))?;
         let length = bytes.length() as usize;
         let room = buffer.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
         bytes.copy_to(room);
@@ -137,10 +137,13 @@ impl Engine {
     pub async fn packet(&self, frame: f64) -> Result<String, JsError> {
         let mut picked = Picked::new(frame as u64);
         let read = self.read(self.options(true), &mut picked).await;
-        match picked.json() {
-            Some(json) => Ok(json),
-            None => Err(read.err().unwrap_or_else(|| JsError::new("There is no packet in this frame."))),
+        if let Some(json) = picked.json() {
+            return Ok(json);
         }
+        Err(match read?.unread.first() {
+            Some(unread) => JsError::new(&format!("{}: {}.", unread.file, unread.why)),
+            None => JsError::new("There is no packet in this frame."),
+        })
     }
 
     /// The report as a page of HTML.

@@ -129,9 +129,17 @@ async function open(what) {
 async function read(mine, before) {
   Object.assign(mine, { before, packets: [], findings: [], more: 0 });
   packets.show(mine.packets);
+  turnable(false);
   const { why } = await mine.engine.ask({ ask: 'records', before, most: KEPT });
   mine.why = why;
-  if (mine === run) ready();
+  if (mine !== run) return;
+  turnable(true);
+  ready();
+}
+
+// Whether other packets may be asked for: not while some are read, for their lines could not be told apart.
+function turnable(may) {
+  ['before', 'behind'].forEach((id) => { $(id).disabled = !may; });
 }
 
 // Does something that takes a while, and says what goes wrong with it.
@@ -158,8 +166,8 @@ function complain(why) {
 
 const TILES = [
   ['packets', 'frames'], ['recognised', 'recognised'], ['unclaimed', 'unclaimed'], ['exchanges', 'exchanges'], ['answered', 'answered'],
-  ['late', 'late', 'warning'], ['unanswered', 'unanswered', 'error'], ['error', 'errors', 'error'], ['warning', 'warnings', 'warning'],
-  ['note', 'notes', 'note'],
+  ['late', 'late', 'warning'], ['unanswered', 'unanswered', 'error'], ['refused', 'refused', 'error'], ['undecided', 'undecided', 'note'],
+  ['error', 'errors', 'error'], ['warning', 'warnings', 'warning'], ['note', 'notes', 'note'],
 ];
 
 // Everything was read: shows it.
@@ -257,8 +265,9 @@ $('paste').addEventListener('submit', (event) => {
 document.addEventListener('dragover', (event) => event.preventDefault());
 document.addEventListener('drop', (event) => {
   event.preventDefault();
-  const [file] = event.dataTransfer.files;
+  const [file, ...others] = event.dataTransfer.files;
   if (file) open({ file, name: file.name });
+  if (others.length > 0) complain(`Only ${file.name} is read: the page takes one capture at a time.`);
 });
 $('views').addEventListener('click', (event) => {
   const { view } = event.target.dataset;

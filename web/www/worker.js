@@ -28,12 +28,17 @@ self.takeTurn = async (next) => {
     stream?.cancel();
     stream = file.slice(streamed).stream().getReader({ mode: 'byob' });
   }
-  while (held.length < ROOM) {
-    const { done, value } = await stream.read(room.subarray(held.length));
-    room = new Uint8Array(value.buffer);
-    if (done) break;
-    held.length += value.length;
-    streamed += value.length;
+  try {
+    while (held.length < ROOM) {
+      const { done, value } = await stream.read(room.subarray(held.length));
+      room = new Uint8Array(value.buffer);
+      if (done) break;
+      held.length += value.length;
+      streamed += value.length;
+    }
+  } catch {
+    // The file was changed or is gone, and the memory is lost with the stream. The engine is told when it reads on.
+    [room, stream, held.length] = [new Uint8Array(ROOM), null, 0];
   }
 };
 

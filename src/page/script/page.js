@@ -3,6 +3,23 @@
 /** Exchanges in the ladder. */
 const RUNGS = 40;
 
+/** In a frame without an origin, links within the page are refused, and others would put a page of errors in its place. */
+const FRAMED = window !== parent;
+
+function goTo(id) {
+  if (FRAMED) document.getElementById(id).scrollIntoView();
+  else location.hash = `#${id}`;
+}
+
+/** Follows a link in a frame, if it stays in the page. */
+function follow(event) {
+  const link = event.target.closest('a');
+  if (!link) return;
+  event.preventDefault();
+  const to = link.getAttribute('href');
+  if (to.startsWith('#')) goTo(to.slice(1));
+}
+
 function begin() {
   const data = JSON.parse(document.getElementById('data').textContent);
   const table = (name) => document.querySelector(`table[data-table="${name}"]`);
@@ -41,7 +58,7 @@ function begin() {
   });
   const toLadder = (row, inside) => el('button', { type: 'button', class: 'link', title: 'Its exchanges', onclick: () => {
     exchanges.set(`server == "${row.server}" and protocol == ${row.protocol}`);
-    location.hash = '#exchanges';
+    goTo('exchanges');
     figure('filter-exchange').focus({ preventScroll: true });
   } }, ...inside);
   start('server', { filter: 'players > 0 and requests > 5', link: exchanges ? { server: toLadder } : {} });
@@ -57,6 +74,7 @@ function begin() {
   });
   redraw();
   addEventListener('resize', redraw);
+  if (FRAMED) addEventListener('click', follow);
   addEventListener('beforeprint', () => document.querySelectorAll('details').forEach((details) => (details.open = true)));
 }
 

@@ -41,6 +41,25 @@
       scrollTo(0, $('packets').offsetTop - 120);
       await new Promise((done) => setTimeout(done, 200));
     },
+    // Presses the button for later packets twice at once.
+    async later() {
+      $('behind').click();
+      $('behind').click();
+      await wait(() => $('state').hidden && !$('behind').disabled);
+      return [packets.items.length, packets.items[0].frame, $('shown').textContent];
+    },
+    // Chooses a packet that has to be read again, and what is said of that.
+    async complaint() {
+      packets.choose(0, true);
+      await wait(() => !$('error').hidden && !run.picking);
+      return $('error').textContent;
+    },
+    drop(names) {
+      const dataTransfer = new DataTransfer();
+      names.forEach((name) => dataTransfer.items.add(new File(['none'], name)));
+      document.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+      return $('error').textContent;
+    },
     again() {
       $('again').click();
     },
