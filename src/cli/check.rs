@@ -185,11 +185,9 @@ fn forgetful(totals: &Totals) -> bool {
 /// Prints what findings may be wrong for, in whatever format the result is: what was forgotten for want of memory, and
 /// servers that were never asked. A flood of answers that somebody else has asked for looks like half a capture.
 fn name_limits(totals: &Totals) {
-    let mut said = vec![];
     if forgetful(totals) || !totals.one_sided.is_empty() {
-        let _ = limits(&mut said, totals); // writing to memory does not fail
+        limits(totals).iter().for_each(|remark| note(remark));
     }
-    String::from_utf8_lossy(&said).lines().for_each(|line| note(&line));
 }
 
 /// The verdict, and the data for an HTML page if one is to be written.

@@ -9,7 +9,9 @@ use crate::escape::to_hex;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
-use crate::report::{CaptureRecord, Form, Output, Place, Records, Report, ServerRecord, Totals, count};
+use crate::report::{
+    CaptureRecord, Form, Output, Place, Records, Report, ServerRecord, Totals, count, remarks,
+};
 use crate::stats::{self, Section};
 use crate::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
@@ -48,6 +50,7 @@ impl Data {
             let findings = count(untimed, "finding");
             notes.push(format!("{findings} in no interval: before the first query, or at an unknown time"));
         }
+        notes.extend(remarks(&g.summary, &verdict.totals));
         let mut captures: Vec<_> =
             g.summary.files.list.iter().map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
         let mut servers = servers(g, verdict);
@@ -79,6 +82,11 @@ impl Data {
     /// The rows of a table.
     pub fn rows(&self, table: &str) -> &[Value] {
         self.tables.iter().find(|(name, _)| *name == table).map_or(&[], |(_, rows)| rows)
+    }
+
+    /// Whether the page is about several captures.
+    pub fn several(&self) -> bool {
+        self.rows("capture").len() > 1
     }
 
     /// Everything as one object.

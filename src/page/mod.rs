@@ -24,7 +24,7 @@ use crate::exchange::Exchange;
 use crate::net::Datagram;
 use crate::pipeline::Options;
 use crate::report::summary::Summary;
-use crate::report::{MORE_MEMORY, Report, Silent, Totals, Wants, count, dropped_remark};
+use crate::report::{Report, Silent, Totals, Wants, besides, count};
 use crate::stats::Stats;
 use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
@@ -210,12 +210,12 @@ fn policy() -> String {
 /// The data as JSON, escaped so that nothing in it ends the element or begins another.
 fn embedded(data: &Data) -> String {
     let mut all = data.json();
-    all["columns"] = table::columns();
+    all["columns"] = table::columns(data.several());
     let json = harmless(&all);
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// The first sentences: how much traffic there is, from when, and whether anything could not be read.
+/// The first sentences: how much traffic there is, from when, what else there is, and whether anything could not be read.
 fn lead(data: &Data, verdict: &Verdict) -> String {
     let summary = &data.summary;
     let span = ["first_time", "last_time"].map(|key| summary[key].as_str().unwrap_or_default().get(..19));
@@ -229,7 +229,8 @@ fn lead(data: &Data, verdict: &Verdict) -> String {
         true => "",
         false => " <strong>Incomplete: not everything could be read.</strong>",
     };
-    format!("{}{when}.{incomplete}", escaped(&verdict.totals.traffic()))
+    let totals = &verdict.totals;
+    format!("{}{when}{}.{incomplete}", escaped(&totals.traffic()), besides(totals))
 }
 
 /// The most important numbers, each with its name.
@@ -239,6 +240,7 @@ fn tiles(data: &Data) -> String {
     let servers = data.rows("server").len() as u64 + data.left_out["server"].as_u64().unwrap_or(0);
     let of = |value: &Value| value.as_u64().unwrap_or(0);
     let outcome = |key: &str| of(&summary[key]);
+    let all = |key: &str| summary["of"][key].as_u64().or(summary["of"]["finding_counts"][key].as_u64());
     let tiles = [
         ("servers", "servers", servers, ""),
         ("exchanges", "exchanges", outcome("exchanges"), ""),
@@ -253,7 +255,8 @@ fn tiles(data: &Data) -> String {
     ];
     let tile = |(key, what, n, class): (&str, &str, u64, &str)| {
         let class = if n > 0 { class } else { "" };
-        format!("<div class=\"tile {class}\" data-number=\"{key}\"><dt>{what}</dt><dd>{n}</dd></div>")
+        let all = all(key).map(|all| format!("<small> of {all}</small>")).unwrap_or_default();
+        format!("<div class=\"tile {class}\" data-number=\"{key}\"><dt>{what}</dt><dd>{n}{all}</dd></div>")
     };
     tiles.map(tile).concat()
 }
@@ -280,20 +283,14 @@ fn section(table: &Table, data: &Data) -> String {
     }
     // The element scrolls, so the keyboard must reach it.
     let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
-    format!("<div class=\"scroll\" {label}>{}</div>{left_out}", table.html(&caption, rows))
+    format!("<div class=\"scroll\" {label}>{}</div>{left_out}", table.html(&caption, rows, data.several()))
 }
 
 /// Remarks that belong to no table.
 fn notes(data: &Data, verdict: &Verdict) -> String {
-    let totals = &verdict.totals;
-    let mut notes = data.notes.clone();
-    notes.extend(dropped_remark(totals));
-    let (candidates, more) = totals.candidates();
-    notes.extend(candidates.iter().map(ToString::to_string));
-    notes.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
-    notes.extend(totals.crowded().then(|| MORE_MEMORY.to_owned()));
-    notes.extend(totals.unread.iter().map(|unread| format!("{}: {}", unread.file, unread.why)));
-    let items: String = notes.iter().map(|note| format!("<li>{}</li>", escaped(note))).collect();
+    let unread = verdict.totals.unread.iter().map(|unread| format!("{}: {}", unread.file, unread.why));
+    let notes = data.notes.iter().cloned().chain(unread);
+    let items: String = notes.map(|note| format!("<li>{}</li>", escaped(&note))).collect();
     if items.is_empty() { items } else { format!("<ul class=\"notes\">{items}</ul>") }
 }
 

@@ -92,6 +92,7 @@ pub const FINDINGS: Table = Table {
         ("field", "Field", Kind::Text),
         ("bytes", "Bytes", Kind::Bytes),
         ("fault", "At fault", Kind::Text),
+        ("file", "Capture", Kind::Name),
     ],
 };
 
@@ -112,6 +113,7 @@ pub const EXCHANGES: Table = Table {
         ("response_bytes", "Bytes in", Kind::Count),
         ("request_frame", "Request", Kind::Count),
         ("response_frames", "Answer", Kind::List),
+        ("file", "Capture", Kind::Name),
     ],
 };
 
@@ -200,10 +202,12 @@ impl Kind {
     }
 }
 
-/// The columns of every table for the script.
-pub fn columns() -> Value {
+/// The columns of every table for the script, of a page about one or `several` captures.
+pub fn columns(several: bool) -> Value {
     let column = |(key, head, kind): &Column| json!([key, head, kind.name()]);
-    ALL.iter().map(|table| (table.name, table.columns.iter().map(column).collect::<Value>())).collect()
+    ALL.iter()
+        .map(|table| (table.name, table.columns_shown(several).map(column).collect::<Value>()))
+        .collect()
 }
 
 /// Text escaped for HTML, between tags or in quotes.
@@ -223,21 +227,27 @@ pub fn escaped(text: &str) -> String {
 }
 
 impl Table {
+    /// The columns; of a page about one capture, only the table of captures names it.
+    fn columns_shown(&self, several: bool) -> impl Iterator<Item = &Column> {
+        let named = several || self.name == CAPTURES.name;
+        self.columns.iter().filter(move |(key, ..)| named || *key != "file")
+    }
+
     /// The table with its caption and its first rows.
-    pub fn html(&self, caption: &str, rows: &[Value]) -> String {
+    pub fn html(&self, caption: &str, rows: &[Value], several: bool) -> String {
         let mut out = format!(
             "<table data-table=\"{}\" data-what=\"{}\"><caption>{}</caption><thead><tr>",
             self.name,
             self.what,
             escaped(caption)
         );
-        for (key, head, kind) in self.columns {
+        for (key, head, kind) in self.columns_shown(several) {
             let _ = write!(out, "<th scope=\"col\" class=\"{}\" data-key=\"{key}\">{head}</th>", kind.name());
         }
         out.push_str("</tr></thead><tbody>");
         for row in rows.iter().take(MAX_ROWS) {
             out.push_str("<tr>");
-            for (key, _, kind) in self.columns {
+            for (key, _, kind) in self.columns_shown(several) {
                 let _ = write!(out, "<td class=\"{}\">{}</td>", kind.name(), cell(row, key, *kind));
             }
             out.push_str("</tr>");
@@ -342,7 +352,7 @@ mod tests {
     fn nothing_of_a_text_is_markup() {
         assert_eq!(escaped("<b a='\"'>&\u{202e}\n"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{202e}\\n");
         let row = json!({ "server_name": "<script>alert(1)</script>", "players": 3, "max_players": 16 });
-        let html = SERVERS.html("a", &[row]);
+        let html = SERVERS.html("a", &[row], false);
         assert!(
             html.contains("<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>") && html.contains(">3/16<"),
             "{html}"
@@ -352,7 +362,7 @@ mod tests {
     #[test]
     fn so_many_rows_stand_in_the_html() {
         let rows: Vec<_> = (0..MAX_ROWS + 5).map(|n| json!({ "endpoint": n.to_string() })).collect();
-        assert_eq!(UNCLAIMED.html("a", &rows).matches("<tr>").count(), 1 + MAX_ROWS);
+        assert_eq!(UNCLAIMED.html("a", &rows, false).matches("<tr>").count(), 1 + MAX_ROWS);
     }
 
     #[test]

@@ -40,58 +40,48 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
         screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
     writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
-    if let Some(remark) = dropped_remark(t) {
-        writeln!(out, "{remark}")?;
-    }
-    unanswering(out, summary)?;
-    candidates(out, t)?;
-    if summary.one_way || t.one_way() {
-        writeln!(out, "{ONE_WAY}")?;
-    }
-    limits(out, t)?;
-    let bare =
-        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
-    if bare > 0 {
-        writeln!(out, "servers beyond the first {MAX_TIMED} have no median and no p99: {bare}")?;
-    }
-    match summary.elsewhere {
-        0 => Ok(()),
-        n => writeln!(
-            out,
-            "exchanges are in no row above, for their server was not certain or found no place: {n}"
-        ),
-    }
+    remarks(summary, t).iter().try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
-/// Writes the servers that were asked more than once and answered nothing, the servers asked most first, whether or not a
-/// rule reports them.
-fn unanswering(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+/// What no table tells: requests that were not answered, and what the tables lack. A sentence or a clause each.
+pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
+    let mut said: Vec<_> = dropped_remark(t).into_iter().collect();
+    said.extend(unanswering(summary));
+    said.extend(t.candidate_remarks());
+    said.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
+    said.extend(limits(t));
+    let bare =
+        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
+    let lacking = [
+        (bare as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
+        (
+            summary.elsewhere,
+            "exchanges are in no row of a server, for theirs was not certain or found no place".to_owned(),
+        ),
+        (summary.foreign.elsewhere, "unclaimed datagrams are of endpoints that found no place".to_owned()),
+    ];
+    said.extend(lacking.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")));
+    said
+}
+
+/// The servers that were asked more than once and answered nothing, the servers asked most first, whether or not a rule
+/// reports them.
+fn unanswering(summary: &Summary) -> Vec<String> {
     let silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
     let mut servers: Vec<_> = summary.servers().filter(silent).collect();
     servers.sort_by_key(|s| std::cmp::Reverse(s.requests));
-    for s in servers.iter().take(MAX_LISTED) {
+    let remark = |s: &&Server| {
         let open = if s.undecided > 0 { ", the last just before the end of the capture" } else { "" };
-        let name = s.id.info().name;
-        writeln!(out, "{} requests to {} ({name}), never answered{open}", s.requests, s.endpoint)?;
-    }
-    match servers.len().saturating_sub(MAX_LISTED) {
-        0 => Ok(()),
-        n => writeln!(out, "and the same of {}", count(n as u64, "further server")),
-    }
+        format!("{} requests to {} ({}), never answered{open}", s.requests, s.endpoint, s.id.info().name)
+    };
+    let mut said: Vec<_> = servers.iter().take(MAX_LISTED).map(remark).collect();
+    let more = servers.len().saturating_sub(MAX_LISTED) as u64;
+    said.extend((more > 0).then(|| format!("and the same of {}", count(more, "further server"))));
+    said
 }
 
-/// Writes the endpoints that may have been sent requests without an answer, the endpoints with most datagrams first.
-fn candidates(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
-    let (listed, more) = t.candidates();
-    listed.iter().try_for_each(|candidate| writeln!(out, "{candidate}"))?;
-    match more {
-        0 => Ok(()),
-        n => writeln!(out, "and the same of {}", count(n, "further endpoint")),
-    }
-}
-
-/// Writes what the limits of memory have cost, and what a capture of one side lacks.
-pub fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
+/// What the limits of memory have cost, and what a capture of one side lacks.
+pub fn limits(t: &Totals) -> Vec<String> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
         (t.waiting_overflow, "datagrams were judged before their conversation could confirm them"),
@@ -106,9 +96,10 @@ pub fn limits(out: &mut dyn Write, t: &Totals) -> io::Result<()> {
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
     ];
-    limits.into_iter().filter(|(n, _)| *n > 0).try_for_each(|(n, what)| writeln!(out, "{what}: {n}"))?;
-    if t.overlap && !t.one_sided.is_empty() && t.all().unanswered + t.all().undecided > 0 {
-        writeln!(out, "{EACH_A_SIDE}")?;
-    }
-    if t.crowded() { writeln!(out, "{MORE_MEMORY}") } else { Ok(()) }
+    let mut said: Vec<_> =
+        limits.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")).collect();
+    let apart = t.overlap && !t.one_sided.is_empty() && t.all().unanswered + t.all().undecided > 0;
+    said.extend(apart.then(|| EACH_A_SIDE.to_owned()));
+    said.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
+    said
 }

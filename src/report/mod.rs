@@ -75,6 +75,8 @@ pub use {
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{Busy, Foreign, UnclaimedRecord},
 };
+#[cfg(feature = "page")]
+pub(crate) use {footer::remarks, screen::besides};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;

@@ -15,7 +15,6 @@ use crate::rule::Severity;
 use crate::timestamps::stamp;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::cmp::Reverse;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
@@ -81,17 +80,19 @@ pub(crate) fn head(
     if let [(_, facts)] = captures.list.as_slice() {
         about(out, facts)?;
     }
-    let mut line = format!("{} of query traffic", totals.part("datagram", |t| t.recognised));
+    let seen = totals.part("datagram", |t| t.recognised);
+    writeln!(out, "{seen} of query traffic{}", besides(totals))
+}
+
+/// What else there is besides query traffic; empty if nothing else is.
+pub(crate) fn besides(totals: &Totals) -> String {
     let mut rest: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
         let of = totals.of.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
         rest.insert(0, format!("datagrams of no known protocol ({}{of})", totals.unclaimed));
     }
-    if !rest.is_empty() {
-        let _ = write!(line, "; besides: {}", rest.join(", "));
-    }
-    writeln!(out, "{line}")
+    if rest.is_empty() { String::new() } else { format!("; besides: {}", rest.join(", ")) }
 }
 
 /// Writes what a capture says about its origin: a line, or nothing.
@@ -217,11 +218,7 @@ fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
         column.set_cell_alignment(CellAlignment::Right);
     }
     screen.print(out, &table)?;
-    more(out, screen, rows.len(), "unclaimed endpoint")?;
-    match summary.foreign.elsewhere {
-        0 => Ok(()),
-        n => writeln!(out, "unclaimed datagrams of endpoints that found no place: {n}"),
-    }
+    more(out, screen, rows.len(), "unclaimed endpoint")
 }
 
 fn wide_row(screen: Screen, s: &Server) -> Vec<String> {

@@ -191,6 +191,14 @@ impl Totals {
         (listed, more.len() as u64)
     }
 
+    /// The candidates as remarks, and one on those that are not listed.
+    pub(crate) fn candidate_remarks(&self) -> Vec<String> {
+        let (listed, more) = self.candidates();
+        let mut said: Vec<_> = listed.iter().map(ToString::to_string).collect();
+        said.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
+        said
+    }
+
     /// The counts of everything, whether a filter has narrowed them or not.
     pub fn all(&self) -> &Totals {
         self.of.as_deref().unwrap_or(self)

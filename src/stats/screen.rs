@@ -40,7 +40,7 @@ pub fn write(
             spreads(out, screen, sheet)?;
         }
     }
-    limits(out, totals)
+    limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {

@@ -249,11 +249,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     }
     said.extend(verdict.below());
     said.extend(dropped_remark(&verdict.totals));
-    let (candidates, more) = verdict.totals.candidates();
-    said.extend(candidates.iter().map(|c| format!("{c}")));
-    if more > 0 {
-        said.push(format!("and the same of {}", count(more, "further endpoint")));
-    }
+    said.extend(verdict.totals.candidate_remarks());
     said.extend(
         verdict.totals.unread.iter().map(|u| format!("not read: {}: {}", shown(&u.file), shown(&u.why))),
     );

@@ -12,7 +12,7 @@ use qdissect::escape::is_hostile;
 use qdissect::page::{self, Gathered, Page};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::summary::{self, Summary};
-use qdissect::report::{Form, Output, Records, Report, Totals};
+use qdissect::report::{Form, ONE_WAY, Output, Records, Report, Totals};
 use qdissect::rule::hex;
 use qdissect::stats::{self, Section, Stats};
 use qdissect::verdict::{Check, Entry, Verdict, json};
@@ -344,6 +344,38 @@ fn the_program_writes_the_page_to_a_file_and_as_a_report_of_check() {
     let [own, of_check] = [own, of_check].map(|path| fs::read_to_string(path).expect("it is written"));
     assert_eq!(own, of_check);
     assert_eq!(own, page_of(&[demo.into()]).expect("it is there"));
+}
+
+#[test]
+fn remarks_of_the_summary_stand_on_the_page() {
+    let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
+    let poll =
+        |n: u8| shot(START + i64::from(n), client, server, &[&hex("d5f6 00 01")[..], &[n; 8], &[1]].concat());
+    let data = played(&[poll(1), poll(2)]);
+    let silent = format!(
+        "2 requests to 192.0.2.10:{PORT} (satisfactory), never answered, the last just before the end of the capture"
+    );
+    assert_eq!(data["notes"], value!([silent, ONE_WAY]));
+}
+
+#[test]
+fn with_several_captures_rows_name_theirs() {
+    let demo = PathBuf::from("captures/demo.pcapng");
+    let heads = |paths: &[PathBuf]| page_of(paths).expect("a page").matches("data-key=\"file\"").count();
+    assert_eq!(heads(&[demo.clone()]), 1, "only the table of captures");
+    assert_eq!(heads(&[demo, "captures/sqp/fake_badutf8.pcap".into()]), 3);
+}
+
+#[test]
+fn beside_what_passes_a_filter_stands_the_number_of_all() {
+    let page =
+        qdissect().args(["report", "-q", "-Y", "sqp", "captures/demo.pcapng"]).output().expect("it runs");
+    let page = String::from_utf8(page.stdout).expect("UTF-8");
+    assert_eq!(
+        between(&page, "<p class=\"lead\">", ","),
+        "56 of 101 datagrams of query traffic in 56 of 108 packets"
+    );
+    assert!(page.contains("<dt>errors</dt><dd>1<small> of 3</small></dd>"));
 }
 
 #[test]
