@@ -61,9 +61,11 @@ pub fn not_writable(common: &Common, e: &io::Error) -> u8 {
     FAILED
 }
 
-/// The reason why an output failed. An error of the temporary file would name that file, which the user does not know.
+/// The reason why an output failed. An error of the temporary file would name that file, which the user does not know;
+/// an error of a kind that says nothing has to be told in its own words.
 pub fn why(e: &io::Error) -> String {
-    if e.raw_os_error().is_some() { e.to_string() } else { e.kind().to_string() }
+    let told = e.raw_os_error().is_some() || e.kind() == io::ErrorKind::Other;
+    if told { e.to_string() } else { e.kind().to_string() }
 }
 
 /// The exit code after writing to standard output. A closed pipe is no error.

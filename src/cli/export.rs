@@ -76,13 +76,16 @@ pub use written::export;
 #[cfg(feature = "parquet")]
 mod written {
     use super::*;
+    use crate::cli::diagnostics::{refuse, why};
     use crate::cli::output::Target;
     use crate::cli::save::read_all;
+    use crate::cli::terminal::name;
     use crate::cli::value_parsers::Expression;
     use arrow_array::RecordBatch;
     use arrow_schema::{DataType, Field};
     use parquet::arrow::ArrowWriter;
     use parquet::basic::{Compression, Encoding};
+    use parquet::errors::ParquetError;
     use parquet::file::metadata::KeyValue;
     use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
     use parquet::schema::types::ColumnPath;
@@ -102,8 +105,14 @@ mod written {
         path: PathBuf,
     }
 
-    fn other(e: impl std::error::Error + Send + Sync + 'static) -> io::Error {
-        io::Error::other(e)
+    /// The error of the file, where that is what a writer failed with.
+    fn unwritten(e: ParquetError) -> io::Error {
+        match e {
+            ParquetError::External(e) => {
+                e.downcast::<io::Error>().map_or_else(io::Error::other, |inner| *inner)
+            }
+            e => io::Error::other(e),
+        }
     }
 
     /// Chooses the encoding of a column: numbers as differences from row to row, labels by a dictionary, both uncompressed
@@ -143,25 +152,25 @@ mod written {
             let properties =
                 schema.fields().iter().fold(properties, |all, field| encoded(all, field)).build();
             let target = Target::open(Some(&path))?;
-            let writer = ArrowWriter::try_new(target, schema, Some(properties)).map_err(other)?;
+            let writer = ArrowWriter::try_new(target, schema, Some(properties)).map_err(unwritten)?;
             Ok(Part { table, writer, rows: 0, path })
         }
 
         fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
             self.rows += batch.num_rows();
-            self.writer.write(batch).map_err(other)?;
+            self.writer.write(batch).map_err(unwritten)?;
             if self.writer.in_progress_size() >= MAX_GROUP_BYTES {
-                self.writer.flush().map_err(other)
+                self.writer.flush().map_err(unwritten)
             } else {
                 Ok(())
             }
         }
 
-        /// Finishes the file and gives it its final name.
-        fn complete(self, out: &mut dyn io::Write, quiet: bool) -> io::Result<()> {
+        /// Finishes the file and gives it its final name. Returns a line that names it.
+        fn complete(self) -> io::Result<String> {
             let Part { table, writer, rows, path } = self;
-            writer.into_inner().map_err(other)?.complete(true)?;
-            if quiet { Ok(()) } else { writeln!(out, "{rows:>12} {:<10} {}", table.name(), path.display()) }
+            writer.into_inner().map_err(unwritten)?.complete(true)?;
+            Ok(format!("{rows:>12} {:<10} {}", table.name(), path.display()))
         }
     }
 
@@ -178,13 +187,31 @@ mod written {
         .to_string()
     }
 
-    /// Reads the inputs and writes the tables.
+    /// Reads the inputs, writes the tables, and then lists them: if nobody reads the list, they are there all the same.
     pub fn export(
         out: &mut dyn io::Write,
         args: &ExportArgs,
         options: Options,
         inputs: Inputs,
     ) -> io::Result<Done> {
+        let (code, lines) = match write(args, options, inputs) {
+            Ok(written) => written,
+            Err(e) => {
+                let to = name(&args.to);
+                return Ok(refuse(&format_args!(
+                    "Not all tables could be written to \"{to}\": {}.",
+                    why(&e)
+                )));
+            }
+        };
+        if !args.common.quiet {
+            lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        }
+        Ok((code, 1))
+    }
+
+    /// Reads the inputs and writes the tables; returns the exit code, and a line for each table.
+    fn write(args: &ExportArgs, options: Options, inputs: Inputs) -> io::Result<(u8, Vec<String>)> {
         let told = told(&args.common);
         let folders = args.folders();
         let wanted: Vec<_> =
@@ -201,7 +228,7 @@ mod written {
             inputs,
             &mut Tables::new(&wanted, args.fields, &told, Box::new(take)),
         )?;
-        parts.into_iter().try_for_each(|part| part.complete(out, args.common.quiet))?;
-        Ok((code, 1))
+        let lines = parts.into_iter().map(Part::complete).collect::<io::Result<_>>()?;
+        Ok((code, lines))
     }
 }

@@ -52,6 +52,19 @@ mod written {
         assert!(said.contains("part-00000.parquet\" exists"), "{said}");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn all_tables_are_written_if_nobody_reads_the_list_of_them() {
+        let folder = tempdir().unwrap();
+        let to = folder.path().join("tables");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = qdissect();
+        command.args(["export", "captures/demo.pcapng", "--to"]).arg(&to).stdout(writer);
+        assert_eq!(command.status().unwrap().code(), Some(0));
+        assert!(files(&to).iter().all(|table| files(&to.join(table)) == ["part-00000.parquet"]));
+    }
+
     #[test]
     fn what_cannot_be_read_ends_with_2_and_tables_all_the_same() {
         let folder = tempdir().unwrap();
