@@ -2,6 +2,7 @@
 
 questions.py PROGRAM [--update]: PROGRAM is qdissect with the feature parquet; duckdb and polars must be installed.
 """
+import collections
 import decimal
 import glob
 import json
@@ -91,6 +92,14 @@ def compare(program, path, folder):
     for table in told:
         a, b = sorted(map(repr, told[table])), sorted(map(repr, held[table]))
         assert a == b, f"{path}: {table}: {next((x, y) for x, y in zip(a + [''], b + ['']) if x != y)}"
+    def counted(severity):
+        its = [r for r in rows["findings"] if r["severity"] == severity and r["caused_by_rule"] is None]
+        return collections.Counter((end(r, "server"), r["protocol"]) for r in its)
+    for severity in ["error", "warning", "note"]:
+        found = counted(severity)
+        for row in rows["servers"]:
+            server = end(row, "server"), row["protocol"]
+            assert row[f"{severity}s"] == found[server], f"{path}: {severity}s of {server}: {found[server]}"
     summary = records(program, "summary", path, "summary")
     if summary:
         capture, summary = rows["captures"][0], summary[0]
