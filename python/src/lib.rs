@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
-use qdissect::capture::{CaptureInfo, Error, Source, Time};
+use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::classify::Choice;
 use qdissect::filter::Filter;
 use qdissect::net::{Datagram, Endpoint};
@@ -34,6 +34,20 @@ fn protocol_of(name: &str) -> PyResult<Id> {
     let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
     Id::by_name(name)
         .ok_or_else(|| wrong(format!("There is no protocol \"{name}\"; there are {}.", known.join(", "))))
+}
+
+/// One path, or several from whatever can be iterated.
+struct Paths(Vec<PathBuf>);
+
+impl<'py> FromPyObject<'_, 'py> for Paths {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Paths> {
+        match object.extract() {
+            Ok(path) => Ok(Paths(vec![path])),
+            Err(_) => object.try_iter()?.map(|path| path?.extract()).collect::<PyResult<_>>().map(Paths),
+        }
+    }
 }
 
 /// What happens to a capture that cannot be read.
@@ -69,10 +83,10 @@ impl Reading {
         for path in &self.paths {
             let file = path.to_string_lossy().into_owned();
             match read_one(&mut pipeline, path, &file) {
-                Ok(()) => {}
-                Err(Stopped::Report(e)) => return Err(e.to_string()),
-                Err(Stopped::Capture(e)) if self.failfast => return Err(format!("{file}: {e}")),
-                Err(Stopped::Capture(e)) => unread.push(Unread { file, why: e.to_string() }),
+                Ok(None) => {}
+                Ok(Some(why)) if self.failfast => return Err(format!("{file}: {why}")),
+                Ok(Some(why)) => unread.push(Unread { file, why }),
+                Err(e) => return Err(e.to_string()),
             }
         }
         let complete = unread.is_empty();
@@ -89,9 +103,17 @@ impl Reading {
     }
 }
 
-fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> Result<(), Stopped> {
-    let mut source: Source = Source::open(path).map_err(|e: Error| Stopped::Capture(e))?;
-    pipeline.read(&mut source, file)
+/// Reads one capture, and returns why not everything in it could be read, if so.
+fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> io::Result<Option<String>> {
+    let read = Source::open(path).map_err(Stopped::Capture).and_then(|mut source: Source| {
+        pipeline.read(&mut source, file)?;
+        Ok(pipeline.strange(source.facts()))
+    });
+    match read {
+        Ok(strange) => Ok(strange),
+        Err(Stopped::Capture(e)) => Ok(Some(e.to_string())),
+        Err(Stopped::Report(e)) => Err(e),
+    }
 }
 
 /// What to read, and the table of it.
@@ -145,7 +167,7 @@ fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 fn read(
     py: Python<'_>,
-    paths: Vec<PathBuf>,
+    paths: Paths,
     table: &str,
     fields: bool,
     display_filter: Option<&str>,
@@ -153,7 +175,7 @@ fn read(
     mode: &str,
     sensor: Option<String>,
 ) -> PyResult<PyTable> {
-    let reading = Reading::new(paths, (display_filter, protocols, mode))?;
+    let reading = Reading::new(paths.0, (display_filter, protocols, mode))?;
     let asked = Asked { reading, table: table_of(table)?, fields, sensor };
     let schema = asked.table.schema();
     let batches = py.detach(|| gathered(|take| asked.run(take))).map_err(PyOSError::new_err)?;
@@ -172,7 +194,7 @@ fn read(
 #[pyfunction]
 #[pyo3(signature = (paths, table, *, fields = false, display_filter = None, protocols = None, mode = "permissive", sensor = None))]
 fn stream(
-    paths: Vec<PathBuf>,
+    paths: Paths,
     table: &str,
     fields: bool,
     display_filter: Option<&str>,
@@ -180,7 +202,7 @@ fn stream(
     mode: &str,
     sensor: Option<String>,
 ) -> PyResult<PyRecordBatchReader> {
-    let reading = Reading::new(paths, (display_filter, protocols, mode))?;
+    let reading = Reading::new(paths.0, (display_filter, protocols, mode))?;
     let asked = Asked { reading, table: table_of(table)?, fields, sensor };
     let schema = asked.table.schema();
     Ok(streamed(schema, move |send| asked.run(Box::new(|_, batch| send(batch)))))

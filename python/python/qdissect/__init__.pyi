@@ -1,15 +1,23 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypedDict
 
 TableName = Literal["messages", "exchanges", "findings", "servers", "captures"]
 Pair = tuple[str, str]
+Paths = str | PathLike[str] | Iterable[str | PathLike[str]]
 
 TABLES: list[str]
 __version__: str
 
 class Stream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+class Batch(Protocol):
+    num_rows: int
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+class Batches(Stream, Protocol):
+    def __iter__(self) -> Iterator[Batch]: ...
 
 class Table(Stream, Protocol):
     def __len__(self) -> int: ...
@@ -23,7 +31,7 @@ class Scan(TypedDict):
     around: list[Pair]
 
 def read(
-    paths: Sequence[str | PathLike[str]],
+    paths: Paths,
     table: TableName,
     *,
     fields: bool = False,
@@ -33,7 +41,7 @@ def read(
     sensor: str | None = None,
 ) -> Table: ...
 def stream(
-    paths: Sequence[str | PathLike[str]],
+    paths: Paths,
     table: TableName,
     *,
     fields: bool = False,
@@ -41,7 +49,7 @@ def stream(
     protocols: Sequence[str] | None = None,
     mode: Literal["permissive", "failfast"] = "permissive",
     sensor: str | None = None,
-) -> Stream: ...
+) -> Batches: ...
 def schema(table: TableName) -> Schema: ...
 def dissect(payload: bytes, *, protocol: str | None = None, response: bool = False) -> dict[str, Any]: ...
 def key(uri: str) -> int: ...
