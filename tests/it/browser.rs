@@ -100,6 +100,8 @@ fn text_can_be_read_in_the_dark_in_the_light_and_on_paper() {
     assert_eq!(look(&mut browser, "overflow()"), 0);
     let paper = "getComputedStyle(document.body).backgroundColor";
     assert_eq!(browser.value(paper), "rgb(255, 255, 255)");
+    let heads = "getComputedStyle(document.querySelector('th button')).display";
+    assert_eq!(browser.value(heads), "contents", "a table goes on with its heads");
 }
 
 #[test]

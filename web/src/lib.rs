@@ -101,7 +101,8 @@ impl Engine {
             complaints += &format!("\n{} places more could not be read.", pasted.more_complaints);
         }
         if pasted.pieces.is_empty() {
-            return Err(JsError::new(&format!("{complaints}\nThere are no bytes in this text. {EXPECTED}.")));
+            let why = format!("{complaints}\nThere are no bytes in this text. {EXPECTED}.");
+            return Err(JsError::new(why.trim_start()));
         }
         if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
             return Err(JsError::new(&format!(
