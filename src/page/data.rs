@@ -46,10 +46,7 @@ impl Data {
         let (mut times, _) = stats::section(&g.stats, Section::Times);
         times.retain(|row| row["server"].is_null());
         let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
-        if let untimed @ 1.. = add_findings(&mut intervals, &verdict.findings, g) {
-            let findings = count(untimed, "finding");
-            notes.push(format!("{findings} in no interval: before the first query, or at an unknown time"));
-        }
+        notes.extend(add_findings(&mut intervals, verdict, g));
         notes.extend(remarks(&g.summary, &verdict.totals));
         let mut captures: Vec<_> =
             g.summary.files.list.iter().map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
@@ -144,13 +141,19 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     record
 }
 
-/// Counts each finding in the interval of its frame. Returns how many are in none: those before the first query, and those at
-/// unknown times.
-fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) -> u64 {
+/// Counts each finding in the interval of its frame, if all findings are kept. Returns a remark on those that are in none.
+fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Option<String> {
+    let counted = verdict.findings.iter().filter(|e| e.counts());
+    let all = verdict.counts.total();
+    if counted.clone().count() as u64 != all {
+        // Those that are kept are the worst and the first: their numbers would say that later there were none.
+        intervals.iter_mut().for_each(|row| row["finding_counts"] = Value::Null);
+        return Some(format!("no findings over time, for not all {all} could be kept"));
+    }
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
     let (mut counts, mut untimed) = (vec![Counts::default(); intervals.len()], 0);
-    for e in findings.iter().filter(|e| e.counts()) {
+    for e in counted {
         // All time stamps have the same length, so their order as text is their order in time.
         let time = stamp(g.frames.time_of(Place { file: e.file, frame: e.frame }));
         let at = starts.partition_point(|start| *start <= time).checked_sub(1);
@@ -162,7 +165,8 @@ fn add_findings(intervals: &mut [Value], findings: &[Entry], g: &Gathered) -> u6
     for (row, counts) in intervals.iter_mut().zip(counts) {
         row["finding_counts"] = json!(counts);
     }
-    untimed
+    let findings = count(untimed, "finding");
+    (untimed > 0).then(|| format!("{findings} in no interval: before the first query, or at an unknown time"))
 }
 
 /// The `rule` records of broken rules, with severity, title, reason, source and page of each.

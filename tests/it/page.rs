@@ -15,7 +15,7 @@ use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, ONE_WAY, Output, Records, Report, Totals};
 use qdissect::rule::hex;
 use qdissect::stats::{self, Section, Stats};
-use qdissect::verdict::{Check, Entry, Verdict, json};
+use qdissect::verdict::{Check, Entry, MAX_FINDINGS, Verdict, json};
 use roxmltree::Document;
 use serde_json::{Value, json as value};
 use sha2::{Digest, Sha256};
@@ -294,6 +294,24 @@ fn of_many_findings_the_worst_stand_on_the_page_and_of_a_rule_the_bytes_of_twent
     let whole =
         findings.iter().filter(|f| f["bytes"]["hex"].as_str().is_some_and(|hex| hex.len() == 26)).count();
     assert!((1..=60).contains(&whole), "{whole}");
+}
+
+#[test]
+fn findings_over_time_are_left_out_where_not_all_are_kept() {
+    let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
+    let poll = |n: u64| [&hex("d5f6 00 07")[..], &n.to_le_bytes(), &[1]].concat();
+    for (polls, kept) in [(10_i64, true), (MAX_FINDINGS as i64 + 10, false)] {
+        let shots: Vec<_> =
+            (1..=polls).map(|n| shot(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
+        let data = played(&shots);
+        let intervals = data["interval"].as_array().expect("intervals");
+        assert!(intervals.iter().all(|row| row["finding_counts"].is_object() == kept), "{polls}");
+        let notes = data["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
+        assert_eq!(
+            notes.filter(|note| note.starts_with("no findings over time")).count(),
+            usize::from(!kept)
+        );
+    }
 }
 
 #[test]

@@ -36,7 +36,7 @@ function begin() {
       const lost = (row) => row.unanswered + row.refused;
       bars(figure('plot-queries'), data.interval, [[lost, 'lost', 'without an answer'], [(row) => Math.max(0, row.queries - lost(row)), 'query', 'others']], 'Queries over time');
       const found = (name) => (row) => row.finding_counts[name];
-      if (data.finding.length) {
+      if (data.finding.length && data.interval[0].finding_counts) {
         bars(figure('plot-findings'), data.interval, [[found('error'), 'lost', 'errors'], [found('warning'), 'warned', 'warnings'], [found('note'), 'noted', 'notes']], 'Findings over time');
       }
       timesPlot(figure('plot-times'), data.interval);

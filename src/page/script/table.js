@@ -23,7 +23,7 @@ const CELLS = {
   },
   trace: (trace, row, { longest }) => [sparkline(trace, longest)],
   findings: (counts) => {
-    const all = ['error', 'warning', 'note'].filter((name) => counts[name] > 0);
+    const all = ['error', 'warning', 'note'].filter((name) => counts?.[name] > 0);
     return all.length ? all.flatMap((name, i) => [i ? ' ' : '', severities(name, counts[name])]) : ['–'];
   },
   bytes: (bytes, row) => {
@@ -37,7 +37,7 @@ const CELLS = {
 function order(row, key, kind) {
   const value = valueOf(row, key);
   if (kind === 'severity') return RANKS.severity.indexOf(value);
-  if (kind === 'findings') return value.error * 1e12 + value.warning * 1e6 + value.note;
+  if (kind === 'findings' && value) return value.error * 1e12 + value.warning * 1e6 + value.note;
   return value;
 }
 
