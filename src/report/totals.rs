@@ -192,7 +192,7 @@ impl Totals {
     }
 
     /// The candidates as remarks, and one on those that are not listed.
-    pub(crate) fn candidate_remarks(&self) -> Vec<String> {
+    pub fn candidate_remarks(&self) -> Vec<String> {
         let (listed, more) = self.candidates();
         let mut said: Vec<_> = listed.iter().map(ToString::to_string).collect();
         said.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
