@@ -201,8 +201,8 @@ impl Report for Filtered<'_> {
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         self.gate.recent.see(frame, parsed);
-        // A frame without a datagram passes no filter.
-        if self.report.wants().frames && DropReason::may_hold_datagram(parsed) {
+        // Frames that do not pass count, too: times are relative to the first frame, or to the one before.
+        if self.wants.frames {
             self.report.frame(frame, parsed);
         }
     }

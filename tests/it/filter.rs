@@ -6,6 +6,7 @@ mod table;
 mod tshark;
 
 use crate::kit::play;
+use crate::kit::run::qdissect;
 use qdissect::filter::{Filter, names};
 use qdissect::protocols::Id;
 use run::passed;
@@ -52,6 +53,25 @@ const EXCHANGES: &[(&str, &[u64])] = &[
     ("finding and protocol == sqp", &[28]),
     ("frame.number or udp.payload or sqp.token or message", &[]),
 ];
+
+/// Times relative to other frames, and numbers of conversations, count frames that the filter hides.
+#[test]
+fn a_column_is_the_same_whatever_else_passes() {
+    let columns = ["number", "time_relative", "time_delta", "interface_id", "interface_name", "protocols"]
+        .map(|name| ["-e".to_owned(), format!("frame.{name}")]);
+    let rows = |filter: &[&str]| {
+        let mut command = qdissect();
+        command.args(["dump", "-T", "fields", "-e", "udp.stream", "-e", "eth.dst", "-e", "ip.host"]);
+        command.args(["-e", "udp.checksum.status"]).args(columns.as_flattened()).args(filter);
+        let output = command.arg(captures().join("demo.pcapng")).output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("it is UTF-8");
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (all, last) = (rows(&[]), rows(&["-Y", "frame.number > 100"]));
+    assert!(last.len() > 2 && all.ends_with(&last), "{last:#?}");
+    let first = "0\t02:00:5e:00:53:10\t198.51.100.21,192.0.2.10\t1\t3\t0.499969000\t0.499774000\t0\teth0\teth:ethertype:ip:udp:sqp";
+    assert_eq!(all[0], first, "as tshark has it, but for the protocol");
+}
 
 #[test]
 fn exchanges_pass_too() {
