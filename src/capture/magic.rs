@@ -88,21 +88,19 @@ fn too_short(head: &[u8]) -> Error {
     ))
 }
 
-const CONVERT: &str = "`editcap -F pcapng FILE NEW` converts it";
-
-/// Formats that are not read: first bytes, name, and what to do.
-const OTHERS: [(&[u8], &str, &str); 11] = [
-    (b"PK\x03\x04", "a zip archive", "decompress it on the way, with `unzip -p FILE | qdissect -`"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", "decompress it on the way, with `7z x -so FILE | qdissect -`"),
-    (b"LZIP", "compressed with lzip", "decompress it on the way, with `lzip -dc FILE | qdissect -`"),
-    (b"\x89LZO", "compressed with lzop", "decompress it on the way, with `lzop -dc FILE | qdissect -`"),
-    (b"\x5d\0\0", "compressed with lzma", "decompress it on the way, with `xz -dc FILE | qdissect -`"),
-    (b"\x1f\x9d", "compressed with compress", "decompress it on the way, with `gzip -dc FILE | qdissect -`"),
-    (b"snoop\0\0\0", "a capture of Solaris' snoop", CONVERT),
-    (b"GMBU", "a capture of Microsoft's Network Monitor", CONVERT),
-    (b"RTSS", "a capture of Microsoft's Network Monitor", CONVERT),
-    (b"TRSNIFF data", "a capture of Sniffer", CONVERT),
-    (b"XCP\0", "a capture of Sniffer", CONVERT),
+/// Formats that are not read: first bytes, name, and the beginning of the command that decompresses it; `None` for captures.
+const OTHERS: [(&[u8], &str, Option<&str>); 11] = [
+    (b"PK\x03\x04", "a zip archive", Some("unzip -p")),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", Some("7z x -so")),
+    (b"LZIP", "compressed with lzip", Some("lzip -dc")),
+    (b"\x89LZO", "compressed with lzop", Some("lzop -dc")),
+    (b"\x5d\0\0", "compressed with lzma", Some("xz -dc")),
+    (b"\x1f\x9d", "compressed with compress", Some("gzip -dc")),
+    (b"snoop\0\0\0", "a capture of Solaris' snoop", None),
+    (b"GMBU", "a capture of Microsoft's Network Monitor", None),
+    (b"RTSS", "a capture of Microsoft's Network Monitor", None),
+    (b"TRSNIFF data", "a capture of Sniffer", None),
+    (b"XCP\0", "a capture of Sniffer", None),
 ];
 
 /// Error that says what the input is instead, and what to do.
@@ -110,7 +108,11 @@ fn not_a_capture(head: &[u8]) -> Error {
     if head.is_empty() {
         return Error::not_a_capture("it is empty: a capture has at least a file header");
     }
-    if let Some((_, what, todo)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+    if let Some((_, what, unpack)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        let todo = match unpack {
+            Some(unpack) => format!("decompress it on the way, with `{unpack} FILE | qdissect -`"),
+            None => "`editcap -F pcapng FILE NEW` converts it".to_owned(),
+        };
         return Error::not_a_capture(format!("it is {what}, which is not read: {todo}"));
     }
     if head.len() < 12 && word::<false>(head, 0) == SECTION {

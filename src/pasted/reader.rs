@@ -403,7 +403,7 @@ impl<'a> Reader<'a> {
 /// The digits at the end of a log line, and the text from where they begin.
 fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
     head::labels(line).find_map(|rest| {
-        let found = digits::read(rest.trim_end_matches([' ', ']', '}', ')']))?;
+        let found = digits::read(rest.trim_end().trim_end_matches([' ', ']', '}', ')']))?;
         (found.unread.kept.is_empty() && found.bytes.len() >= FEWEST).then_some((rest, found))
     })
 }

@@ -34,9 +34,9 @@
 //! a datagram within a millisecond, the second one is taken for a copy.
 
 use crate::capture::Time;
+use crate::contract::at_translation;
 use crate::fold::folded;
 use crate::net::{Datagram, Endpoint};
-use arrayvec::ArrayVec;
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
 /// microseconds, whereas a client that asks again waits at least as long as an answer takes.
@@ -82,21 +82,30 @@ impl Original {
     }
 }
 
-/// What an answer keeps when its receiver's address is translated, and where it was seen.
+/// An answer, without its receiver.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
-    what: (Endpoint, u16, usize, [u64; 2]),
+    src: Endpoint,
+    length: usize,
+    ends: [u64; 2],
+    ip_id: u16,
     origin: u32,
     frame: u64,
     time: Time,
 }
 
 impl Sent {
+    fn new(d: &Datagram<'_>) -> Sent {
+        let &Datagram { src, payload, ip_id, origin, frame, time, .. } = d;
+        Sent { src, length: payload.len(), ends: ends(payload), ip_id, origin, frame, time }
+    }
+
     /// Whether it is the same datagram as a later one.
     fn is(&self, later: &Sent) -> bool {
-        let apart = later.time.since(self.time).map(i64::unsigned_abs);
-        let told = self.what.1 != 0 || self.origin != later.origin;
-        told && self.what == later.what && apart.is_some_and(|apart| apart <= WINDOW)
+        let bytes = |sent: &Sent| (sent.src, sent.length, sent.ends, sent.ip_id);
+        bytes(self) == bytes(later)
+            && (self.ip_id != 0 || self.origin != later.origin)
+            && at_translation(later.time, self.time)
     }
 }
 
@@ -104,8 +113,8 @@ impl Sent {
 #[derive(Debug)]
 pub struct Dedup {
     rows: Box<[[Original; PLACES]; ROWS]>,
-    answers: ArrayVec<Sent, LATEST>,
-    /// Where the next answer is put once there is no room.
+    answers: [Option<Sent>; LATEST],
+    /// Where the next answer is put: in place of the oldest.
     oldest: usize,
     /// The origin of the last datagram, `u32::MAX` before the first one, and whether there have been several.
     origin: u32,
@@ -116,10 +125,9 @@ pub struct Dedup {
 
 impl Default for Dedup {
     fn default() -> Self {
-        let rows = Box::new([[Original::NONE; PLACES]; ROWS]);
         Dedup {
-            rows,
-            answers: ArrayVec::new(),
+            rows: Box::new([[Original::NONE; PLACES]; ROWS]),
+            answers: [None; LATEST],
             oldest: 0,
             origin: u32::MAX,
             several: false,
@@ -170,18 +178,13 @@ impl Dedup {
     /// remembered.
     #[cold]
     pub fn translation_of(&mut self, d: &Datagram<'_>, asked: bool) -> Option<u64> {
-        if d.time == Time::UNKNOWN {
-            return None;
-        }
-        let what = (d.src, d.ip_id, d.payload.len(), ends(d.payload));
-        let sent = Sent { what, origin: d.origin, frame: d.frame, time: d.time };
-        if !asked && let Some(other) = self.answers.iter().find(|other| other.is(&sent)) {
+        let sent = Sent::new(d);
+        let same = self.answers.iter().flatten().find(|other| other.is(&sent));
+        if let (false, Some(other)) = (asked, same) {
             return Some(other.frame);
         }
-        if let Err(full) = self.answers.try_push(sent) {
-            self.answers[self.oldest] = full.element();
-            self.oldest = (self.oldest + 1) % LATEST;
-        }
+        self.answers[self.oldest] = Some(sent);
+        self.oldest = (self.oldest + 1) % LATEST;
         None
     }
 
@@ -193,7 +196,7 @@ impl Dedup {
     /// Forgets everything, because another capture with its own time begins.
     pub fn clear(&mut self) {
         self.rows.fill([Original::NONE; PLACES]);
-        self.answers.clear();
+        self.answers = [None; LATEST];
     }
 }
 

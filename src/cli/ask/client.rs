@@ -125,8 +125,9 @@ impl Client {
             let until = Instant::now() + self.timeout;
             for left in (0..MAX_PARTS).rev() {
                 let Some(answer) = self.receive(until)? else { break };
-                if self.answered()? > before {
-                    return self.latest_answer(answer, left).map(Some);
+                let answered = self.answered()?;
+                if answered > before {
+                    return self.latest_answer((answer, answered), left).map(Some);
                 }
             }
             if interrupt::caught().is_some() {
@@ -137,9 +138,12 @@ impl Client {
     }
 
     /// Receives further datagrams of an answer. If the request was sent twice and both are answered now, the later answer
-    /// counts: its token is the one that the server issued last.
-    fn latest_answer(&mut self, mut answer: Vec<u8>, most: usize) -> io::Result<Vec<u8>> {
-        let mut answered = self.answered()?;
+    /// counts: its token is the one that the server issued last. With the answer comes how many requests were answered so far.
+    fn latest_answer(
+        &mut self,
+        (mut answer, mut answered): (Vec<u8>, u64),
+        most: usize,
+    ) -> io::Result<Vec<u8>> {
         for _ in 0..most {
             let Some(next) = self.receive(Instant::now() + REST)? else { break };
             let now = self.answered()?;
