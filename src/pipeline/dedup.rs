@@ -116,7 +116,7 @@ pub struct Dedup {
     answers: [Option<Sent>; LATEST],
     /// Where the next answer is put: in place of the oldest.
     oldest: usize,
-    /// The origin of the last datagram, `u32::MAX` before the first one, and whether there have been several.
+    /// The origin of the file's last datagram, `u32::MAX` before the first one, and whether there have been several.
     origin: u32,
     several: bool,
     /// All frames of the file have the same origin: only IP identifications reveal copies.
@@ -190,7 +190,7 @@ impl Dedup {
 
     /// A file begins; `one_origin` says whether all its frames have the same origin.
     pub fn begin(&mut self, one_origin: bool) {
-        self.one_origin = one_origin;
+        (self.one_origin, self.origin, self.several) = (one_origin, u32::MAX, false);
     }
 
     /// Forgets everything, because another capture with its own time begins.
@@ -420,6 +420,10 @@ mod tests {
         assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
         dedup.clear();
         assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
+        dedup.clear();
+        dedup.begin(false);
+        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 1), None);
+        assert!(!dedup.has_several_origins(), "each has one");
     }
 
     proptest! {
