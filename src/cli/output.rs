@@ -100,6 +100,7 @@ pub fn folder(path: &Path) -> &Path {
 }
 
 /// Creates the temporary file for a result, with the permissions of the file that it will replace, or with those of any new file.
+#[cfg_attr(not(unix), expect(unused_variables, reason = "other systems have no such permissions"))]
 fn aside(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".qdissect-");

@@ -22,8 +22,9 @@ use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
 use qdissect::report::Layout;
 use std::io;
+use std::path::Path;
 #[cfg(target_os = "linux")]
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The job of a subcommand, once all arguments have been checked.
 pub struct Job {
