@@ -44,10 +44,9 @@ impl Table {
         if let Some(answer) = found.second {
             return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
         }
-        if let reply = &self.of_host(reply, step)
-            && let Some(answer) = self.asked_of_many(slot, reply, step)
-        {
-            return self.second(answer, reply);
+        let own = &self.of_host(reply, step);
+        if let Some(answer) = self.asked_of_many(slot, own, step) {
+            return self.second(answer, own);
         }
         if !found.open
             && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)

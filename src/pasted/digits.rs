@@ -44,9 +44,7 @@ pub fn read(line: &str) -> Option<Found<'_>> {
                 {
                     let what = "stands here; every byte needs two. The last one is left out.";
                     let here = digits.get(last..).unwrap_or_default();
-                    found
-                        .unread
-                        .add(here, format_args!("An odd number of hex digits, {}, {what}", all.len()));
+                    found.unread.add(here, format!("An odd number of hex digits, {}, {what}", all.len()));
                 }
             }
         }
@@ -120,7 +118,7 @@ pub fn damaged(line: &str) -> Option<Found<'_>> {
     let whole = if is_word { 0 } else { bad.bytes().take_while(u8::is_ascii_hexdigit).count() & !1 };
     let strange = bad.get(whole..).unwrap_or_default();
     let mut found = line.get(..line.offset(strange)).and_then(read).unwrap_or_default();
-    let what = format_args!(
+    let what = format!(
         "Two hex digits were expected here, not {}. The rest of the line is left out.",
         shown(strange)
     );

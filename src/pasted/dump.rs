@@ -160,7 +160,7 @@ fn characters<'a>(found: &mut Found<'a>, text: &'a str, group: usize) {
     {
         let what =
             "More digits stand behind this gap than there are characters. The rest of the row is left out.";
-        return found.unread.add(text, format_args!("{what}"));
+        return found.unread.add(text, what);
     }
     let agree = |bytes: &mut dyn Iterator<Item = &u8>| {
         let graphic = |c: u8| c.is_ascii_graphic() && c != b'.';
@@ -173,7 +173,7 @@ fn characters<'a>(found: &mut Found<'a>, text: &'a str, group: usize) {
     let mut swapped = found.bytes.chunks(group.max(1)).flat_map(|word| word.iter().rev());
     if group >= 2 && !agree(&mut found.bytes.iter()) && agree(&mut swapped) {
         let what = "The characters show that the words of this row have their low byte first, as `xxd -e` prints them";
-        found.unread.add(text, format_args!("{what}: print the bytes with `xxd`."));
+        found.unread.add(text, format!("{what}: print the bytes with `xxd`."));
     }
 }
 
@@ -192,7 +192,7 @@ fn strange<'a>(found: &mut Found<'a>, word: &'a str, left: usize) {
             format!("Hex digits or two blanks before the characters were expected here, not {}", shown(word))
         }
     };
-    found.unread.add(word, format_args!("{what}. The rest of the row is left out."));
+    found.unread.add(word, format!("{what}. The rest of the row is left out."));
 }
 
 /// A row of the current dump.
@@ -281,7 +281,7 @@ impl<'a> Dump<'a> {
         // What is beyond the longest datagram is an address in memory, or a place in a file.
         if let (Some(base @ 1..=0xffff), Some(row), false) = (offsets.first(), self.rows.first(), is_stream) {
             let what = "offset 0 was expected. The bytes before it are taken as not there.";
-            unread.add(row.offset, format_args!("The dump begins at offset {base:#x}; {what}"));
+            unread.add(row.offset, format!("The dump begins at offset {base:#x}; {what}"));
         }
         let step = |i: usize| offsets.get(i.checked_add(1)?)?.checked_sub(*offsets.get(i)?);
         let width = step(0).filter(|_| self.rows.first().is_some_and(|row| !row.repeats));
@@ -299,7 +299,7 @@ impl<'a> Dump<'a> {
             let explained = excess.saturating_mul(2) <= wanted || excess < 8 && !self.certain;
             if !explained && step(i).is_some() {
                 let (has, room) = (count(own.len() as u64, "byte"), count(length, "byte"));
-                let what = format_args!(
+                let what = format!(
                     "This row has {has}, and the next offset leaves room for {room}; the rest is left out."
                 );
                 unread.add(row.offset, what);
@@ -313,7 +313,7 @@ impl<'a> Dump<'a> {
                 missing = ahead as u64;
                 let what = "What follows is taken as not captured, up to the end of the dump.";
                 let gap = count(missing, "byte");
-                unread.add(next.offset, format_args!("Missing before this offset: {gap}. {what}"));
+                unread.add(next.offset, format!("Missing before this offset: {gap}. {what}"));
             }
         }
         (bytes, missing)

@@ -81,7 +81,7 @@ fn leave_out<'a>(found: &mut Found<'a>, here: &'a str, missing: u32, [program, a
         let bytes = count(missing.into(), "byte");
         let what =
             format!("{program} left out {bytes} here; `{all}` prints all. They are taken as not captured.");
-        found.unread.add(here, format_args!("{what}"));
+        found.unread.add(here, what);
     }
 }
 
@@ -162,7 +162,7 @@ fn list<'a>(before: &str, here: &'a str, open: &str, close: &[&str]) -> Option<R
             Some(byte @ -128..=255) => found.bytes.extend(byte.to_le_bytes().first()),
             _ => {
                 let what = "A byte was expected here, a number from 0 to 255, not";
-                found.unread.add(word, format_args!("{what} {}. It is left out.", shown(word)));
+                found.unread.add(word, format!("{what} {}. It is left out.", shown(word)));
             }
         }
     }
@@ -171,7 +171,7 @@ fn list<'a>(before: &str, here: &'a str, open: &str, close: &[&str]) -> Option<R
     }
     if closed.is_none() {
         let what = "The list that begins here has no closing bracket; it is read to the end of the text.";
-        found.unread.add(here, format_args!("{what}"));
+        found.unread.add(here, what);
     }
     Some((found, Form::Array, rest.get(closed.map_or(0, |end| end.len())..)?))
 }

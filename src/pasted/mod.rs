@@ -133,16 +133,16 @@ struct Unread<'a> {
 
 impl<'a> Unread<'a> {
     /// Adds a complaint about the text at the beginning of `here`.
-    fn add(&mut self, here: &'a str, what: std::fmt::Arguments<'_>) {
+    fn add(&mut self, here: &'a str, what: impl Into<String>) {
         if self.kept.len() < MAX_COMPLAINTS {
-            self.kept.push((here, what.to_string()));
+            self.kept.push((here, what.into()));
         } else {
             self.more = self.more.saturating_add(1);
         }
     }
 
     fn append(&mut self, other: Unread<'a>) {
-        other.kept.into_iter().for_each(|(here, what)| self.add(here, format_args!("{what}")));
+        other.kept.into_iter().for_each(|(here, what)| self.add(here, what));
         self.more = self.more.saturating_add(other.more);
     }
 }

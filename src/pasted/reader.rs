@@ -31,7 +31,7 @@ pub fn read(text: &str, form: Option<Form>) -> Pasted {
     }
     reader.flush();
     if whole.len() < text.len() {
-        let what = format_args!("The text is longer than {MAX_TEXT} bytes; what follows is not read.");
+        let what = format!("The text is longer than {MAX_TEXT} bytes; what follows is not read.");
         reader.unread.add(whole.get(whole.len()..).unwrap_or_default(), what);
     }
     reader.finish()
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
             Way::Lines { .. } if word == "*" => {
                 let what = "A `*` stands for lines like the one above, and without offsets it is unknown how many: \
                             print all with `-v`.";
-                self.unread.add(line, format_args!("{what}"));
+                self.unread.add(line, what);
             }
             Way::Dump(dump) => {
                 let Some(offset) = dump::end(line).filter(|offset| dump.is_behind(offset)) else {
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
             if let Some(other) = before.split(|c: char| !c.is_alphanumeric()).find(other) {
                 let what =
                     "These digits are not read, for others follow them: write each datagram in a line.";
-                self.unread.add(other, format_args!("{what}"));
+                self.unread.add(other, what);
             }
             self.put(Form::Hex, found, said, line);
             return true;
@@ -321,7 +321,7 @@ impl<'a> Reader<'a> {
         let damaged = || Some((Form::Hex, digits::damaged(line).filter(|_| self.is(Form::Hex))?));
         let found = escapes.or_else(base64).or_else(damaged);
         if let (None, Some(form)) = (&found, self.form) {
-            self.unread.add(line, format_args!("This line is not {}.", expected(form)));
+            self.unread.add(line, format!("This line is not {}.", expected(form)));
         }
         found.map(|(form, found)| self.put(form, found, said, line)).is_some()
     }
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
     fn skip(&mut self, here: &'a str, what: &str) {
         self.flush();
         self.skips = true;
-        self.unread.add(here, format_args!("{what} All up to the next blank line is left out."));
+        self.unread.add(here, format!("{what} All up to the next blank line is left out."));
     }
 
     /// Ends the current datagram.
@@ -366,8 +366,7 @@ impl<'a> Reader<'a> {
         }
         if self.pieces.len() >= MAX_PIECES {
             if !std::mem::replace(&mut self.full, true) {
-                let what =
-                    format_args!("There are more than {MAX_PIECES} datagrams; what follows is not read.");
+                let what = format!("There are more than {MAX_PIECES} datagrams; what follows is not read.");
                 self.unread.add(here, what);
             }
             return;
@@ -410,7 +409,7 @@ fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
 
 fn too_long<'a>(unread: &mut Unread<'a>, here: &'a str) {
     let what = "A UDP datagram over IPv4 holds at most";
-    unread.add(here, format_args!("{what} {MAX_PAYLOAD} bytes; what is more is left out."));
+    unread.add(here, format!("{what} {MAX_PAYLOAD} bytes; what is more is left out."));
 }
 
 /// The form in words, for complaints about lines that are not of it.

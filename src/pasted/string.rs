@@ -154,7 +154,7 @@ pub fn bare(line: &str) -> Option<Found<'_>> {
         let mut found = unescape(text);
         let here = body.get(before.len()..).unwrap_or_default();
         let what = "The text that begins here has no closing quote; it is read to the end of the line.";
-        found.unread.add(here, format_args!("{what}"));
+        found.unread.add(here, what);
         return Some(found);
     }
     ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
@@ -178,7 +178,7 @@ fn unescape(body: &str) -> Found<'_> {
         if in_hex && octal.len() > 1 && octal.starts_with('0') && octal != "000" {
             let what =
                 "is read as one byte in octal, as in C; where \\0 is a byte of its own, write \\x00 instead.";
-            found.unread.add(escape, format_args!("\"\\{octal}\" {what}"));
+            found.unread.add(escape, format!("\"\\{octal}\" {what}"));
         }
         let length = match parts.as_ref().and_then(|parts| Some((byte(parts)?, parts.get(0)?.end()))) {
             Some((byte, length)) => {
@@ -188,10 +188,9 @@ fn unescape(body: &str) -> Found<'_> {
             None => {
                 let shown = shown(escape.get(..6).unwrap_or(escape));
                 let what = "The backslash is left out.";
-                found.unread.add(
-                    escape,
-                    format_args!("An escape such as \\x0a was expected here, not {shown}. {what}"),
-                );
+                found
+                    .unread
+                    .add(escape, format!("An escape such as \\x0a was expected here, not {shown}. {what}"));
                 1
             }
         };

@@ -276,24 +276,22 @@ impl Protocol for A2s {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
         // Whatever else is sent to a server by others need not be a message at all.
         let of_conversation = known.conversation || known.pinned;
+        // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs. The
+        // capture may have cut off what proves the layout of that.
+        if answers
+            && of_conversation
+            && let Some(split) =
+                [p.len(), wire_len].into_iter().find_map(|length| read_part(p, length, Layout::Unknown))
+        {
+            let probe = read(SPLIT_MESSAGE)?;
+            let part = Part { number: split.number, total: Some(split.total), makes: None };
+            let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
+            return Some(Probe { part: probe.part.or(Some(part)), role, ..probe });
+        }
         match p {
             // Without an open request, a whole challenge belongs to the engine's handshake.
             [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
                 read(CHALLENGE_RESPONSE)
-            }
-            // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs.
-            // The capture may have cut off what proves the layout of that.
-            [0xfe, 0xff, 0xff, 0xff, ..]
-                if answers
-                    && of_conversation
-                    && let Some(split) = [p.len(), wire_len]
-                        .into_iter()
-                        .find_map(|length| read_part(p, length, Layout::Unknown)) =>
-            {
-                let probe = read(SPLIT_MESSAGE)?;
-                let part = Part { number: split.number, total: Some(split.total), makes: None };
-                let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
-                Some(Probe { part: probe.part.or(Some(part)), role, ..probe })
             }
             // These four bytes alone are Sky Co-op's query.
             [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
