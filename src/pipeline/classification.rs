@@ -1,6 +1,7 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
 
 use super::Pipeline;
+use super::dedup::Dedup;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
@@ -63,7 +64,12 @@ impl Pipeline<'_> {
             Some((slot, *table.conversations.get(slot)?))
         };
         let verdict = self.memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
-        if met == 0 || self.dedup.is_copy(d) {
+        // A datagram that is claimed becomes an original later.
+        let is_copy = |dedup: &mut Dedup| match verdict {
+            Some(_) => dedup.is_copy(d),
+            None => dedup.copy_of(d).is_some(),
+        };
+        if met == 0 || is_copy(&mut self.dedup) {
             return verdict;
         }
         for id in protocols_of(met) {

@@ -87,18 +87,34 @@ fn parts_of_a_message_are_parts_in_their_copies_too() {
     assert_eq!([4, 6].map(|frame| heard.frame(frame).message), ["fragment", "response"]);
 }
 
+/// An answer that names the game.
+const NAMED: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 04";
+
+/// A datagram between the server and another client.
+fn of_another(time: i64, text: &str, asks: bool) -> Shot {
+    let (from, to) = if asks { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
+    shot(START + time, from, to, &hex(text))
+}
+
+#[test]
+fn the_copy_of_what_nobody_recognises_makes_its_conversation_no_more_doubtful() {
+    let mut shots =
+        vec![c(0, "6964656e74696679 04"), s(10 * MS, NAMED), of_another(S, "6964656e74696679 05", true)];
+    let unread = (1..=4).map(|n| of_another(S + n * MS, &format!("1b{n:02x}324a 1e 06 04"), false));
+    shots.extend(unread);
+    shots.push(of_another(S + 30 * MS, "3130 61757468 1e 51 1b5b324a 04", false));
+    let (heard, _) = play(&mirrored(&shots));
+    let answer = heard.frame(16);
+    assert_eq!((answer.message, &answer.rules()[..]), ("response", &["GQP-REC-001", "GQP-CHR-001"][..]));
+}
+
 #[test]
 fn the_copy_of_a_damaged_request_makes_its_conversation_no_more_doubtful() {
-    let named = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 04";
-    let of_another = |time: i64, text: &str, asks: bool| {
-        let (from, to) = if asks { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
-        shot(START + time, from, to, &hex(text))
-    };
     let heard = hear(&[
         c(0, "6964656e74696679 04"),
-        s(10 * MS, named),
+        s(10 * MS, NAMED),
         of_another(S, "6964656e7469667b 04", true),
-        of_another(S + 10 * MS, named, false),
+        of_another(S + 10 * MS, NAMED, false),
         of_another(2 * S, "01 7a6c6962 06 7801 01 0800 f7ff 6964656e74696679 0ee0035d 04", true),
         of_another(2 * S + 10 * MS, "3430", false),
     ]);
