@@ -43,8 +43,8 @@ impl Zstd {
         let mut begun = decoder.init(head);
         let large = matches!(begun, Err(FrameDecoderError::WindowSizeTooBig { .. }));
         if large {
-            // The decoder keeps no more of the window than it has decoded.
-            decoder.set_max_window_size(u64::MAX);
+            // The decoder keeps no more of the window than it has decoded; larger numbers it would cut off.
+            decoder.set_max_window_size(usize::MAX as u64);
             begun = decoder.init(head);
         }
         let used = match begun {
@@ -54,6 +54,7 @@ impl Zstd {
                     "needs the dictionary {dict_id}, which an option -D must name"
                 )));
             }
+            Err(FrameDecoderError::WindowSizeTooBig { .. }) => return Err(Fault::window()),
             Err(_) if head.len() < HEAD => {
                 input.consume(HEAD);
                 return Err(Fault::Cut);
