@@ -5,7 +5,7 @@ use super::testing::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, rea
 use super::{Error, ErrorKind, Source};
 use proptest::prelude::*;
 use std::error::Error as _;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -260,6 +260,7 @@ fn live_frames_are_not_held_back() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_pipe_by_its_path() {
+    use std::io::Write;
     use std::os::fd::AsRawFd;
     let (reader, mut writer) = io::pipe().unwrap();
     let capture = join(&pcap_parts(BIG, 0xa1b2_3c4d, 0));

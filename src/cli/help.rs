@@ -97,7 +97,8 @@ mod tests {
         let subs = command.get_subcommands();
         let known: Vec<_> =
             subs.flat_map(|sub| [sub].into_iter().chain(sub.get_subcommands()).flat_map(options)).collect();
-        for id in HEADINGS.iter().flat_map(|(_, ids)| ids.split(' ')) {
+        let here = HEADINGS.iter().filter(|(heading, _)| cfg!(unix) || *heading != "Capture");
+        for id in here.flat_map(|(_, ids)| ids.split(' ')) {
             let there = known.iter().any(|(known, _)| known == id);
             assert!(there, "{id} is no option of any subcommand");
         }

@@ -327,7 +327,9 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
 #[test]
 fn no_name_is_a_command_of_a_runner_in_what_people_read() {
     let (folder, demo) = (tempfile::tempdir().expect("a folder"), bytes(DEMO));
-    for name in [&b"##[error]"[..], b"::error::"] {
+    // Files of Windows have no colons in their names.
+    let names = [&b"##[error]"[..], b"::error::"];
+    for name in names.into_iter().filter(|name| cfg!(unix) || !name.contains(&b':')) {
         let known = b"EU West 1";
         let mut capture = demo.clone();
         let found = demo.windows(known.len()).enumerate().filter(|(_, window)| window == known);

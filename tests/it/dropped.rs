@@ -1,5 +1,6 @@
 //! What is said of captures that lost packets.
 
+use crate::kit::run::slashes;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +40,7 @@ fn silence_is_weaker_where_the_capture_dropped_packets() {
     }
     // Nothing else changes: what was found keeps its name.
     let without = |text: String| text.replace(" (the capture dropped 12 packets)", "").replace(REMARK, "");
-    let concise = run(&["check", "-Tconcise"], &capture).replace(capture.to_str().unwrap(), DEMO);
+    let concise = run(&["check", "-Tconcise"], &capture).replace(&slashes(&capture), DEMO);
     assert_eq!(without(concise), run(&["check", "-Tconcise"], DEMO.as_ref()));
     for args in [&["dump", "-Tndjson"][..], &["exchanges", "-Tndjson"], &["-Tndjson"], &["check", "-Tndjson"]]
     {

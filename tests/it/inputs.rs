@@ -4,7 +4,7 @@ mod tunnels;
 
 use crate::kit::frames::{Kept, pcap, read};
 use crate::kit::packed;
-use crate::kit::run::{parsed, qdissect};
+use crate::kit::run::{parsed, qdissect, slashes};
 use crate::kit::written::{Ends, bare, dump};
 use std::fs;
 use std::path::Path;
@@ -173,9 +173,8 @@ fn a_capture_that_begins_before_the_end_of_another_has_conversations_of_its_own(
     fs::write(&a, pcap(&frames)).unwrap();
     fs::write(&b, pcap(&later(5_000_000_000))).unwrap();
     let got = dump(&[a.to_str().unwrap(), b.to_str().unwrap()], 0);
-    let of = |file: &Path| {
-        got.iter().filter(|r| r["type"] == "exchange" && r["file"] == file.to_str().unwrap()).count()
-    };
+    let of =
+        |file: &Path| got.iter().filter(|r| r["type"] == "exchange" && r["file"] == slashes(file)).count();
     assert_eq!(of(&a), of(&b));
     assert!(of(&a) > 30 && got.iter().all(|r| r["request_file"].is_null()));
 }

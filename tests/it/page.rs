@@ -423,7 +423,12 @@ fn passwords_are_masked_on_the_page() {
 fn view_writes_the_page_where_nobody_else_looks_and_says_where() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = qdissect();
-    command.env("TMPDIR", folder.path()).args(["view", "captures/demo.pcapng", "--protocol", "sqp"]);
+    command.env("TMPDIR", folder.path()).env("TMP", folder.path()).args([
+        "view",
+        "captures/demo.pcapng",
+        "--protocol",
+        "sqp",
+    ]);
     let output = command.output().expect("it runs");
     let path = PathBuf::from(str::from_utf8(&output.stdout).expect("a path").trim_end());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -438,8 +443,12 @@ fn view_writes_the_page_where_nobody_else_looks_and_says_where() {
         let mode = fs::metadata(path.parent().expect("a folder")).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
-    let missing =
-        qdissect().env("TMPDIR", folder.path()).args(["view", "nothing.pcap"]).output().expect("it runs");
+    let missing = qdissect()
+        .env("TMPDIR", folder.path())
+        .env("TMP", folder.path())
+        .args(["view", "nothing.pcap"])
+        .output()
+        .expect("it runs");
     assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no folder is left of that");
 }

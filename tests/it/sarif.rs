@@ -304,7 +304,7 @@ const NAMES: [(&str, &str); 12] = [
     ("a\r\n::error::b", "a\r\n::error::b"),
     ("\",\"x\":{}", "\",\"x\":{}"),
     ("http://example.org/?q#f", "http:/example.org/?q#f"),
-    ("c:x", "c:x"),
+    ("c:x", if cfg!(windows) { "C:x" } else { "c:x" }),
     ("100%41", "100%41"),
     ("\u{202e}gpj.pcap", "\u{202e}gpj.pcap"),
     ("\u{85}\u{2028}\u{fffe}\0", "\u{85}\u{2028}\u{fffe}\0"),

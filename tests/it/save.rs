@@ -1,6 +1,7 @@
 //! `-w`: what is written is what was recognised, byte for byte, and destroys nothing.
 
 use crate::kit::captures::own;
+use crate::kit::run::slashes;
 use pcap_parser::pcapng::OptionCode;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapNGReader};
@@ -40,8 +41,9 @@ fn refused(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// A file of the folder, as messages name it.
 fn at(folder: &TempDir, name: &str) -> String {
-    folder.path().join(name).to_str().unwrap().to_owned()
+    slashes(&folder.path().join(name))
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -6,6 +6,7 @@ pub mod feed;
 pub mod format;
 pub mod frames;
 pub mod hold;
+#[cfg(unix)] // the capture programs are made of shell
 pub mod live;
 pub mod packed;
 pub mod play;

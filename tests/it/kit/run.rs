@@ -1,6 +1,7 @@
 //! The program from outside.
 
 use serde_json::Value;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 /// The program.
@@ -17,4 +18,10 @@ pub fn parsed(output: &Output, code: i32) -> Vec<Value> {
     assert_eq!(output.status.code(), Some(code), "{said}");
     let text = str::from_utf8(&output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A path as results show it, with slashes on every system.
+pub fn slashes(path: &Path) -> String {
+    let text = path.to_str().expect("a text");
+    if cfg!(windows) { text.replace('\\', "/") } else { text.to_owned() }
 }
