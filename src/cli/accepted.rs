@@ -4,8 +4,8 @@ use super::baseline::Baseline;
 use super::config::Config;
 use super::diagnostics::why;
 use super::output;
+use super::terminal::name;
 use qdissect::check::matches;
-use qdissect::escape::shown;
 use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ impl Accepted {
         sought: &dyn Fn(&str) -> bool,
     ) -> Result<Option<String>, String> {
         let Some((path, baseline)) = &self.baseline else { return Ok(None) };
-        let (name, (stale, kept)) = (shown(&path.to_string_lossy()).into_owned(), baseline.missing(sought));
+        let (name, (stale, kept)) = (name(path), baseline.missing(sought));
         if !self.update {
             let said = format!("{name}: Known findings that were not found: {stale}.");
             return Ok(Some(said).filter(|_| stale > 0));

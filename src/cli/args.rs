@@ -23,6 +23,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(
     name = "qdissect",
+    bin_name = "qdissect",
     version,
     propagate_version = true,
     disable_version_flag = true,

@@ -2,7 +2,7 @@
 
 use super::args::{Cli, Reading};
 use super::help;
-use super::inputs::stdin_waits;
+use super::system::stdin_waits;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -158,6 +158,10 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
+    if cfg!(windows) && text(ContextKind::InvalidSubcommand).is_some_and(|name| name == "live") {
+        suggest(&mut e, CAPTURE.to_owned());
+        return e;
+    }
     let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     let (name, owners) = match (e.kind(), option, value) {
         (ErrorKind::UnknownArgument, Some(option), _) => {
@@ -196,7 +200,7 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
 }
 
 /// What stands here for options and formats of tshark that do not exist.
-const IN_PLACE_OF: [(&str, &str); 10] = [
+const IN_PLACE_OF: &[(&str, &str)] = &[
     ("-2", ONE_PASS),
     ("-R", ONE_PASS),
     ("-F", "-w writes pcapng, which `editcap -F` converts"),
@@ -207,7 +211,14 @@ const IN_PLACE_OF: [(&str, &str); 10] = [
     ("-b", "`dumpcap -b` writes a ring of files, which `qdissect dump --follow DIR` reads"),
     ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
     ("-z", "`qdissect stats` and `qdissect exchanges` have its statistics"),
+    #[cfg(windows)]
+    ("-D", CAPTURE),
+    #[cfg(windows)]
+    ("-i", CAPTURE),
 ];
+/// What stands on Windows for `live`.
+const CAPTURE: &str = "on Windows, `dumpcap -D` lists the interfaces, and in cmd `dumpcap -i 4 -w - | qdissect dump -l -` \
+                       captures and shows packets as they come";
 const ONE_PASS: &str = "there is one pass, which -Y filters";
 const ALL_FIELDS: &str = "`qdissect dump -x -T json` writes all fields and bytes";
 
@@ -318,9 +329,9 @@ mod tests {
         };
         let check = said("qdissect --fail-on error a.pcap");
         assert!(check.contains("--fail-on belongs to `qdissect check`\n"), "{check}");
-        assert!(
-            said("qdissect stats -x a.pcap").contains("-x belongs to `qdissect dump` and `qdissect live`")
-        );
+        let live = if cfg!(unix) { " and `qdissect live`" } else { "" };
+        let owners = format!("-x belongs to `qdissect dump`{live}\n");
+        assert!(said("qdissect stats -x a.pcap").contains(&owners));
         assert!(said("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
         assert!(!said("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
         assert!(said("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
@@ -333,6 +344,10 @@ mod tests {
         ] {
             let said = said(&format!("qdissect {of_tshark}"));
             assert!(said.contains("tip: ") && said.contains(tip), "{said}");
+        }
+        for of_unix in ["live -i 4", "live -D", "-D", "-i 4"].iter().filter(|_| cfg!(windows)) {
+            let said = said(&format!("qdissect {of_unix}"));
+            assert!(said.contains("tip: on Windows, `dumpcap -D` lists the interfaces"), "{said}");
         }
         for surplus in ["rule list SQP", "generate completions bash zsh", "ask sqp 127.0.0.1:9 2s"] {
             let said = said(&format!("qdissect {surplus}"));

@@ -4,6 +4,7 @@ use super::choices::TABLES;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
+use super::terminal::name;
 use clap::Args;
 use qdissect::pipeline::Options;
 use std::io;
@@ -48,10 +49,10 @@ impl ExportArgs {
         }
         for folder in self.folders() {
             std::fs::create_dir_all(&folder)
-                .map_err(|e| format!("\"{}\" cannot be made: {e}.", folder.display()))?;
+                .map_err(|e| format!("\"{}\" cannot be made: {e}.", name(&folder)))?;
             let part = part(&folder);
             if part.exists() {
-                let shown = part.display();
+                let shown = name(&part);
                 return Err(format!("\"{shown}\" exists: name another directory with --to, or remove it."));
             }
         }
@@ -79,7 +80,6 @@ mod written {
     use crate::cli::diagnostics::{refuse, why};
     use crate::cli::output::Target;
     use crate::cli::save::read_all;
-    use crate::cli::terminal::name;
     use crate::cli::value_parsers::Expression;
     use arrow_array::RecordBatch;
     use arrow_schema::{DataType, Field};
@@ -170,7 +170,7 @@ mod written {
         fn complete(self) -> io::Result<String> {
             let Part { table, writer, rows, path } = self;
             writer.into_inner().map_err(unwritten)?.complete(true)?;
-            Ok(format!("{rows:>12} {:<10} {}", table.name(), path.display()))
+            Ok(format!("{rows:>12} {:<10} {}", table.name(), name(&path)))
         }
     }
 

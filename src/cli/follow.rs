@@ -3,8 +3,9 @@
 use super::diagnostics::note;
 use super::inputs::{Input, Inputs, open};
 use super::interrupt;
-use super::output::Node;
+use super::system::{self, Node};
 use super::terminal::name;
+use super::wildcards;
 use flate2::Crc;
 use hashbrown::{HashMap, HashSet};
 use qdissect::capture::{Error, Source};
@@ -51,7 +52,7 @@ impl Follow {
         let (path, rest) = (input.path.clone(), self.clone());
         let growing = |file: File| -> Box<dyn Read + Send> {
             interrupt::finish_first();
-            let node = file.metadata().ok().and_then(|data| Node::of(&data));
+            let node = Node::of(&file);
             Box::new(Growing { file, path, node, rest, followed, over: false, looked: Instant::now() })
         };
         match is_file(&input.path) {
@@ -79,7 +80,7 @@ impl Follow {
 
     /// Waits for new files and returns them in order. Returns nothing after a signal, or if no new file can come.
     pub fn more(&mut self) -> Vec<Input> {
-        while interrupt::caught().is_none() && self.named.iter().any(|path| path.is_dir() || is_file(path)) {
+        while interrupt::caught().is_none() && self.named.iter().any(|path| may_come(path)) {
             let new = self.new_files();
             if !new.is_empty() {
                 return new;
@@ -102,8 +103,13 @@ impl Follow {
     }
 }
 
+/// Whether a new file can come at a named path.
+fn may_come(path: &Path) -> bool {
+    path.is_dir() || is_file(path) || wildcards::any(path)
+}
+
 fn is_file(path: &Path) -> bool {
-    path.metadata().is_ok_and(|data| data.is_file())
+    system::metadata(path).is_ok_and(|data| data.is_file())
 }
 
 /// A file that may grow.

@@ -4,7 +4,9 @@ use super::common_args::Common;
 use super::diagnostics::error;
 use super::interrupt;
 use super::progress::{Meter, Metered};
+use super::system::{self, stdin_waits};
 use super::value_parsers::expression;
+use super::wildcards;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
 use qdissect::escape::{quoted, shown};
@@ -48,13 +50,27 @@ impl Inputs {
     pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>, fills: bool) -> Inputs {
         let mut inputs = Inputs::default();
         for path in named {
-            if path.is_dir() {
-                inputs.look_into(path, fills);
-            } else {
-                inputs.add(path.clone());
+            if !wildcards::any(path) {
+                inputs.take(path.clone(), fills);
+                continue;
             }
+            let found = wildcards::expanded(path);
+            if found.is_empty() && !fills {
+                let why = "there is no file with such a name".to_owned();
+                inputs.complain(system::text(path).into_owned(), why);
+            }
+            found.into_iter().for_each(|path| inputs.take(path, fills));
         }
         inputs
+    }
+
+    /// Adds a file, or the captures in a directory.
+    fn take(&mut self, path: PathBuf, fills: bool) {
+        if system::metadata(&path).is_ok_and(|it| it.is_dir()) {
+            self.look_into(&path, fills);
+        } else {
+            self.add(path);
+        }
     }
 
     /// A single input that is open already.
@@ -64,7 +80,10 @@ impl Inputs {
     }
 
     fn add(&mut self, path: PathBuf) {
-        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let real = match system::is_reserved(&path) {
+            true => path.clone(),
+            false => std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
+        };
         if self.seen.insert(real) {
             self.list.push(Input { path, opened: None });
         }
@@ -88,7 +107,7 @@ impl Inputs {
                 // The file was removed meanwhile.
                 Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
                 Err(e) => {
-                    let path = e.path().unwrap_or(directory).to_string_lossy().into_owned();
+                    let path = system::text(e.path().unwrap_or(directory)).into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
                     self.complain(path, format!("it cannot be looked into: {why}"));
                 }
@@ -97,7 +116,7 @@ impl Inputs {
         if !any && !fills {
             let why = "there is no capture in the directory: files with names such as a.pcap, a.pcapng.gz or a.pcap3 \
                        are looked for";
-            self.complain(directory.to_string_lossy().into_owned(), why.to_owned());
+            self.complain(system::text(directory).into_owned(), why.to_owned());
         }
     }
 
@@ -125,7 +144,7 @@ impl Inputs {
 impl Input {
     /// The first time stamp of the input. A pipe stays open; a file is closed again, because there may be thousands of them.
     fn first_time(&mut self, pipes: bool) -> Time {
-        let file = self.path.metadata().is_ok_and(|data| data.is_file());
+        let file = system::metadata(&self.path).is_ok_and(|data| data.is_file());
         if !file && !pipes {
             return Time::UNKNOWN;
         }
@@ -188,10 +207,16 @@ pub fn complete(common: &mut Common) -> Result<(), String> {
 /// A sentence, if there is a filter already.
 fn take_last(common: &mut Common) -> Result<(), String> {
     let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
-    if word == "-" || Path::new(word).exists() {
+    let path = Path::new(word);
+    if word == "-" || system::metadata(path).is_ok() {
         return Ok(());
     }
     let Ok(last) = expression(word);
+    // The name of a capture may have spaces, too, and the path of one under Windows begins with a letter.
+    let is_named = path.is_absolute() || path.file_name().is_some_and(is_capture);
+    if is_named && last.filter().is_none() {
+        return Ok(());
+    }
     let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
     // A filter with errors, which are reported, begins with a letter or a digit, as a path with a slash or a dot does not; and
     // file names hardly ever contain these strings.
@@ -199,8 +224,7 @@ fn take_last(common: &mut Common) -> Result<(), String> {
     let begins = begins.filter(|field| !field.is_empty());
     let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
     let is_one = last.filter().is_some()
-        || begins.is_some_and(|field| Filter::parse(field).is_ok())
-            && Path::new(word).file_name().is_some_and(|name| !is_capture(name));
+        || begins.is_some_and(|field| Filter::parse(field).is_ok()) && path.file_name().is_some();
     if !(is_written_as_one && (begins.is_some() || is_one) || is_one && captures) {
         return Ok(());
     }
@@ -211,20 +235,6 @@ fn take_last(common: &mut Common) -> Result<(), String> {
     common.files.pop();
     common.display_filter = Some(last);
     Ok(())
-}
-
-/// Whether standard input may be a capture: a pipe, a socket or a file, but not a terminal or /dev/null.
-#[cfg(unix)]
-pub fn stdin_waits() -> bool {
-    use rustix::fs::FileType;
-    let kind = rustix::fs::fstat(io::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
-    matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
-}
-
-#[cfg(not(unix))]
-pub fn stdin_waits() -> bool {
-    use io::IsTerminal;
-    !io::stdin().is_terminal()
 }
 
 /// Whether a directory entry is a link to itself or to something that does not exist.

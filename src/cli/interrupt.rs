@@ -1,7 +1,10 @@
 //! Handles Ctrl-C and SIGTERM: the program stops reading and finishes with what it has read. A second signal ends the process.
 
+use super::system;
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// Exit codes above this one tell which signal ended the reading.
 const SIGNALS: u8 = 128;
@@ -15,85 +18,65 @@ pub fn is_signal(code: u8) -> bool {
     code > SIGNALS
 }
 
+/// The exit code of the signal that has arrived, or 0.
+static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// Whether the next signal ends the process at once, because there is nothing to finish yet or it is the second one.
+static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+/// Whether the handlers have been installed.
+static WATCHING: AtomicBool = AtomicBool::new(false);
+
+/// Installs the signal handlers. Further calls do nothing, because handlers would pile up.
+///
+/// # Errors
+/// When the system refuses to install them.
+pub fn watch() -> io::Result<()> {
+    if WATCHING.swap(true, Ordering::SeqCst) { Ok(()) } else { install() }
+}
+
 #[cfg(unix)]
-mod signals {
-    use crate::cli::interrupt::SIGNALS;
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::io::Errno;
+fn install() -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
-    use std::io;
-    use std::os::fd::AsFd;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-    use std::sync::{Arc, LazyLock};
-    use std::time::Duration;
-
-    /// The exit code of the signal that has arrived, or 0.
-    static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-    /// Whether the next signal ends the process at once, because there is nothing to finish yet or it is the second one.
-    static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
-    /// Whether the handlers have been installed.
-    static WATCHING: AtomicBool = AtomicBool::new(false);
-
-    /// Installs the signal handlers. Further calls do nothing, because handlers would pile up.
-    ///
-    /// # Errors
-    /// When the system refuses to install them.
-    pub fn watch() -> io::Result<()> {
-        if WATCHING.swap(true, Ordering::SeqCst) {
-            return Ok(());
-        }
-        for signal in [SIGINT, SIGTERM] {
-            let code = i32::from(SIGNALS) + signal;
-            flag::register_conditional_shutdown(signal, code, AT_ONCE.clone())?;
-            flag::register(signal, AT_ONCE.clone())?;
-            flag::register_usize(signal, CAUGHT.clone(), usize::try_from(code).unwrap_or_default())?;
-        }
-        // With a handler, a file that exceeds the limit of `ulimit -f` causes a write error instead of a silent end.
-        flag::register(SIGXFSZ, Arc::default())?;
-        Ok(())
+    for signal in [SIGINT, SIGTERM] {
+        let code = i32::from(SIGNALS) + signal;
+        flag::register_conditional_shutdown(signal, code, AT_ONCE.clone())?;
+        flag::register(signal, AT_ONCE.clone())?;
+        flag::register_usize(signal, CAUGHT.clone(), usize::try_from(code).unwrap_or_default())?;
     }
+    // With a handler, a file that exceeds the limit of `ulimit -f` causes a write error instead of a silent end.
+    flag::register(SIGXFSZ, Arc::default())?;
+    Ok(())
+}
 
-    /// From now on, a signal lets the program finish its work first.
-    pub fn finish_first() {
-        if caught().is_none() {
-            AT_ONCE.store(false, Ordering::SeqCst);
-        }
-    }
+/// Ctrl-C ends the process at once.
+#[cfg(windows)]
+fn install() -> io::Result<()> {
+    Ok(())
+}
 
-    /// The exit code of the signal that has arrived, if any.
-    pub fn caught() -> Option<u8> {
-        u8::try_from(CAUGHT.load(Ordering::SeqCst)).ok().filter(|&code| code != 0)
-    }
-
-    /// Waits until `input` has data or ends. Returns `false` if `most` passes or a signal arrives before that.
-    pub fn wait(input: &impl AsFd, most: Duration) -> io::Result<bool> {
-        let time = Timespec::try_from(most).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(e) => Err(e.into()),
-        }
+/// From now on, a signal lets the program finish its work first.
+pub fn finish_first() {
+    if caught().is_none() {
+        AT_ONCE.store(false, Ordering::SeqCst);
     }
 }
 
+/// The exit code of the signal that has arrived, if any.
+pub fn caught() -> Option<u8> {
+    u8::try_from(CAUGHT.load(Ordering::SeqCst)).ok().filter(|&code| code != 0)
+}
+
+/// Waits until `input` has data or ends. Returns `false` if `most` passes or a signal arrives before that.
 #[cfg(unix)]
-pub use signals::{caught, finish_first, wait, watch};
-
-/// Signals keep their default actions.
-#[cfg(not(unix))]
-mod no_signals {
-    pub fn watch() -> std::io::Result<()> {
-        Ok(())
-    }
-    pub fn finish_first() {}
-    pub fn caught() -> Option<u8> {
-        None
+pub fn wait(input: &impl std::os::fd::AsFd, most: std::time::Duration) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let time = Timespec::try_from(most).map_err(io::Error::other)?;
+    match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
     }
 }
-
-#[cfg(not(unix))]
-pub use no_signals::{caught, finish_first, watch};
 
 /// An input whose reading a signal ends, even while it waits for data.
 struct Stoppable {
@@ -113,15 +96,8 @@ pub fn stoppable(input: File) -> Box<dyn Read + Send> {
 ///
 /// # Errors
 /// When there is no standard input.
-#[cfg(unix)]
 pub fn stdin() -> io::Result<Box<dyn Read + Send>> {
-    use std::os::fd::AsFd;
-    Ok(stoppable(File::from(io::stdin().as_fd().try_clone_to_owned()?)))
-}
-
-#[cfg(not(unix))]
-pub fn stdin() -> io::Result<Box<dyn Read + Send>> {
-    Ok(Box::new(io::stdin()))
+    Ok(stoppable(system::file(&io::stdin())?))
 }
 
 impl Stoppable {
@@ -134,6 +110,7 @@ impl Stoppable {
         Ok(())
     }
 
+    /// A pipe of Windows cannot be waited for; whoever writes to it gets the signal, too, and closes it.
     #[cfg(not(unix))]
     fn wait(&self) -> io::Result<()> {
         let _ = self.waits;

@@ -41,6 +41,7 @@ mod run;
 mod sandbox;
 mod save;
 mod show;
+mod system;
 mod terminal;
 #[cfg(all(test, unix))]
 mod tests_documented;
@@ -49,6 +50,7 @@ mod tests_recordings;
 mod text;
 mod value_parsers;
 mod view;
+mod wildcards;
 
 use args::Command;
 use command_line::{command, given, parse, with_subcommand};
@@ -58,7 +60,7 @@ use std::io::Write;
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
-    if args.len() <= 1 && !inputs::stdin_waits() {
+    if args.len() <= 1 && !system::stdin_waits() {
         diagnostics::say(&command().render_help());
         return 2;
     }

@@ -2,8 +2,9 @@
 //! input, the configuration or another output.
 
 use super::config::Config;
+use super::system::{self, Node};
 use super::terminal::name;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -76,7 +77,8 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub fn is_device(path: &Path) -> bool {
     let special =
         ["/dev", "/dev/fd"].iter().any(|it| folder(path) == Path::new(it)) || path.starts_with("/proc");
-    fs::metadata(path).is_ok_and(|it| !it.is_dir() && (special || !it.is_file()))
+    let existing = || fs::metadata(path).is_ok_and(|it| !it.is_dir() && (special || !it.is_file()));
+    system::is_reserved(path) || existing()
 }
 
 /// Whether the name of an output stands for standard output.
@@ -134,43 +136,19 @@ impl Write for Target {
     }
 }
 
-/// Identifies a file independently of its name: device and inode number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Node(u64, u64);
-
-impl Node {
-    /// The identity and the metadata of the file at a path.
-    pub fn at(path: &Path) -> Option<(Node, Metadata)> {
-        let data = fs::metadata(path).ok().filter(Metadata::is_file)?;
-        Some((Node::of(&data)?, data))
-    }
-
-    #[cfg(unix)]
-    pub fn of(data: &Metadata) -> Option<Node> {
-        use std::os::unix::fs::MetadataExt;
-        Some(Node(data.dev(), data.ino()))
-    }
-
-    /// Without inode numbers, the time of creation has to do.
-    #[cfg(not(unix))]
-    pub fn of(data: &Metadata) -> Option<Node> {
-        let age = data.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-        Some(Node(age.as_secs(), age.subsec_nanos().into()))
-    }
-}
-
 /// Identifies a version of a file, to detect changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     len: u64,
     modified: Option<std::time::SystemTime>,
-    node: Option<Node>,
+    node: Node,
 }
 
 impl Mark {
-    /// The mark of a file as it is now.
-    pub fn of(file: &Metadata) -> Mark {
-        Mark { len: file.len(), modified: file.modified().ok(), node: Node::of(file) }
+    /// The mark of the file at a path as it is now.
+    pub fn at(path: &Path) -> Option<Mark> {
+        let (node, data) = Node::at(path)?;
+        Some(Mark { len: data.len(), modified: data.modified().ok(), node })
     }
 }
 
@@ -182,8 +160,8 @@ pub fn overwritten(
     read: &[&Path],
     config: &Config,
 ) -> Option<String> {
-    let printed = printed.then(|| regular(&io::stdout())).flatten();
-    let stdin = regular(&io::stdin());
+    let printed = printed.then(|| regular(system::file(&io::stdout()))).flatten();
+    let stdin = regular(system::file(&io::stdin()));
     let inputs = read.iter().map(|path| ("input", *path));
     let read: Vec<_> = inputs.chain(config.path.as_deref().map(|path| ("configuration", path))).collect();
     for (at, (option, path)) in written.iter().enumerate() {
@@ -194,11 +172,11 @@ pub fn overwritten(
         if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
             return Some(twice(&format!("{other} and that of {option}")));
         }
-        if printed.as_ref().is_some_and(|out| is(path, out)) {
+        if printed.is_some_and(|out| is(path, out)) {
             return Some(twice(&format!("{option} and standard output")));
         }
         let replaced = |(what, from): &&(&str, &Path)| match *what == "input" && to_stdout(from) {
-            true => stdin.as_ref().is_some_and(|from| is(path, from)),
+            true => stdin.is_some_and(|from| is(path, from)),
             false => same(path, from),
         };
         if let Some((what, from)) = read.iter().find(replaced) {
@@ -210,27 +188,20 @@ pub fn overwritten(
 }
 
 /// The regular file that a standard stream is redirected to or from.
-#[cfg(unix)]
-fn regular(stream: &impl std::os::fd::AsFd) -> Option<Metadata> {
-    let stream = stream.as_fd().try_clone_to_owned().ok()?;
-    fs::File::from(stream).metadata().ok().filter(Metadata::is_file)
-}
-
-#[cfg(not(unix))]
-fn regular<T>(_: &T) -> Option<Metadata> {
-    None
+fn regular(stream: io::Result<File>) -> Option<Node> {
+    stream.ok().as_ref().and_then(Node::of)
 }
 
 /// Whether a path names this file.
-fn is(path: &Path, file: &Metadata) -> bool {
-    fs::metadata(path).is_ok_and(|it| Node::of(&it) == Node::of(file))
+fn is(path: &Path, file: Node) -> bool {
+    Node::at(path).is_some_and(|(node, _)| node == file)
 }
 
 /// Whether two paths name the same file, existing or not. A FIFO or a device may be used twice.
 fn same(a: &Path, b: &Path) -> bool {
-    match (fs::metadata(a), fs::metadata(b)) {
-        (Ok(a), Ok(b)) => a.is_file() && Mark::of(&a) == Mark::of(&b),
-        (Err(_), Err(_)) => {
+    match (system::metadata(a), system::metadata(b)) {
+        (Ok(_), Ok(_)) => Node::at(a).is_some_and(|(a, _)| is(b, a)),
+        (Err(_), Err(_)) if !system::is_reserved(a) => {
             let place = |path: &Path| {
                 let path = led_to(path);
                 Some((fs::canonicalize(folder(&path)).ok()?, path.file_name()?.to_owned()))

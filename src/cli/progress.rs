@@ -7,6 +7,7 @@
 //! ```
 
 use super::common_args::Common;
+use super::system::{self, Node};
 use super::terminal::name;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use qdissect::escape::short;
@@ -50,16 +51,8 @@ pub fn begin(common: &Common, streams: bool) {
 }
 
 /// Whether standard output is a file. A pipe may lead to a pager, which needs the terminal for itself.
-#[cfg(unix)]
 fn is_apart() -> bool {
-    use std::os::fd::AsFd;
-    let out = io::stdout().as_fd().try_clone_to_owned().map(std::fs::File::from);
-    out.and_then(|file| file.metadata()).is_ok_and(|data| data.is_file())
-}
-
-#[cfg(not(unix))]
-fn is_apart() -> bool {
-    !io::stdout().is_terminal()
+    system::file(&io::stdout()).is_ok_and(|out| Node::of(&out).is_some())
 }
 
 /// Whether the line would not disturb. It would if results are printed meanwhile (`streams`) and not to a file (`apart`).
@@ -95,7 +88,7 @@ impl Meter {
             Some(dash) if dash == path && dash == "-" => ("standard input".to_owned(), None),
             file => {
                 let file = file.map_or_else(|| name(path), |file| name(Path::new(file)));
-                (file, path.metadata().ok().filter(Metadata::is_file).map(|data| data.len()))
+                (file, system::metadata(path).ok().filter(Metadata::is_file).map(|data| data.len()))
             }
         };
         Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() }

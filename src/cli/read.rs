@@ -6,6 +6,7 @@ use super::diagnostics::{error, warning};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
+use super::system;
 use super::terminal::name;
 use super::value_parsers::Expression;
 use qdissect::capture::{self, ErrorKind, Source};
@@ -88,7 +89,7 @@ fn read_into(
         let Some(input) = list.pop_front() else { break };
         let last = list.is_empty();
         let growing = follow.as_mut().map(|f| (f, last));
-        let file = input.path.to_string_lossy().into_owned();
+        let file = system::text(&input.path).into_owned();
         if let Err((end, why)) = read_one(&mut pipeline, input, open, growing, common)? {
             complete = false;
             if unread.len() < MAX_UNREAD {
@@ -143,7 +144,7 @@ fn read_one(
         Ok(source) => source,
         Err(e) => return Ok(not_opened(path, &e)),
     };
-    let file = path.to_string_lossy();
+    let file = system::text(path);
     let read = match grows {
         true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
         false if threads(common) > 1 && is_large(path, &source) => pipeline.read_ahead(&mut source, &file),
@@ -175,7 +176,7 @@ fn threads(common: &Common) -> usize {
 /// Whether a file is large enough for a thread of its own.
 fn is_large(path: &Path, source: &Source) -> bool {
     let large = if source.facts().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
-    path.metadata().is_ok_and(|data| data.is_file() && data.len() >= large)
+    system::metadata(path).is_ok_and(|data| data.is_file() && data.len() >= large)
 }
 
 /// Reports that an input cannot be opened, with a hint if it looks like a misplaced subcommand.
@@ -200,7 +201,7 @@ fn interrupted(path: &Path) -> Result<(), Unfinished> {
 
 /// Whether the name of a missing file is that of a subcommand.
 fn misplaced(path: &Path) -> bool {
-    !path.exists() && SUBCOMMANDS.iter().any(|name| path.as_os_str() == *name)
+    SUBCOMMANDS.iter().any(|name| path.as_os_str() == *name) && !path.exists()
 }
 
 /// Reports what is wrong with an input.

@@ -14,6 +14,7 @@ use super::inputs::{Inputs, open};
 use super::interrupt;
 use super::output::{Mark, Target, folder, to_stdout};
 use super::read::read_with;
+use super::system;
 use super::terminal::name;
 use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::escape::quoted;
@@ -54,12 +55,13 @@ impl Opened {
     /// Opens an input so that it can be read again later.
     fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
         let stdin = path.as_os_str() == "-";
-        let it = fs::metadata(path).ok();
-        if stdin || it.as_ref().is_some_and(|it| !it.is_file() && !it.is_dir()) {
+        let other = |it: fs::Metadata| !it.is_file() && !it.is_dir();
+        if stdin || system::is_reserved(path) || fs::metadata(path).is_ok_and(other) {
             return self.open_once(path, stdin);
         }
+        let mark = Mark::at(path);
         let source = open(path)?;
-        self.opened.push((path.to_owned(), Again::File(it.as_ref().map(Mark::of))));
+        self.opened.push((path.to_owned(), Again::File(mark)));
         Ok(source)
     }
 
@@ -93,10 +95,12 @@ struct Tee {
 impl Read for Tee {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         let failed = |e: &io::Error| {
-            let folder = self.folder.to_string_lossy();
+            let folder = system::text(&self.folder);
             let said = format!("the copy that -w needs cannot be made in {}: {}", quoted(&folder), why(e));
             let temporary = self.folder == std::env::temp_dir();
-            io::Error::other(said + if temporary { "; the variable TMPDIR names another folder" } else { "" })
+            let variable = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+            let way_out = format!("; the variable {variable} names another folder");
+            io::Error::other(said + if temporary { &way_out } else { "" })
         };
         let to = self.to.as_mut().map_err(|e| failed(e))?;
         let got = self.from.read(space)?;
@@ -221,7 +225,7 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wro
 fn reopen(path: &Path, again: Again) -> Option<Source> {
     match again {
         Again::File(mark) => {
-            let now = fs::metadata(path).ok().as_ref().map(Mark::of);
+            let now = Mark::at(path);
             // Opened without `open`, whose inputs end at a signal: after one, the file must still be read again as far as
             // before.
             Source::open(path).ok().filter(|_| now.is_some() && now == mark)

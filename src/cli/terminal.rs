@@ -2,6 +2,7 @@
 
 use super::choices::Colour;
 use super::common_args::Common;
+use super::system;
 use qdissect::escape::shown;
 use qdissect::report::screen::{Screen, Sort};
 use std::io::{self, IsTerminal, Write};
@@ -17,7 +18,7 @@ const NARROWEST: u16 = 60;
 
 /// A file name as text that is harmless for terminals.
 pub fn name(path: &Path) -> String {
-    shown(&path.to_string_lossy()).into_owned()
+    shown(&system::text(path)).into_owned()
 }
 
 /// Whether the result goes to a terminal.
@@ -73,13 +74,15 @@ pub fn width(terminal: bool) -> u16 {
 /// Whether to use colours: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
 /// (bixense.com/clicolors), and whether there is a terminal that supports them.
 pub fn coloured(colour: Colour, terminal: bool) -> bool {
+    // Asked for in any case, because some terminals have to be told.
+    let obeyed = terminal && system::obeys_escapes();
     match colour {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => {
             let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
             let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-            let able = set("TERM").is_none_or(|term| term != "dumb");
+            let able = set("TERM").map_or(obeyed, |term| term != "dumb");
             let wanted = set("CLICOLOR").is_none_or(|value| value != "0");
             set("NO_COLOR").is_none() && (forced || terminal && able && wanted)
         }

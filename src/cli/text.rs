@@ -1,5 +1,6 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
+use super::system;
 use qdissect::escape::{quoted, shown};
 use qdissect::similar::similar;
 use std::fs::File;
@@ -17,12 +18,12 @@ pub struct Text {
 }
 
 impl Text {
-    /// Reads a UTF-8 file of at most `limit` bytes. A byte order mark is removed.
+    /// Reads a text file of at most `limit` bytes.
     ///
     /// # Errors
     /// A sentence that begins with the file's name.
     pub fn read(path: &Path, limit: u64) -> Result<Text, String> {
-        let name = shown(&path.to_string_lossy()).into_owned();
+        let name = shown(&system::text(path)).into_owned();
         let mut bytes = vec![];
         let read: io::Result<_> = File::open(path).and_then(|f| f.take(limit + 1).read_to_end(&mut bytes));
         if let Err(e) = read {
@@ -31,10 +32,7 @@ impl Text {
         if bytes.len() as u64 > limit {
             return Err(format!("{name}: The file is longer than {limit} bytes."));
         }
-        if bytes.starts_with("\u{feff}".as_bytes()) {
-            bytes.drain(..3);
-        }
-        Text::of(name, bytes)
+        Text::of(name, decoded(bytes))
     }
 
     fn of(name: String, bytes: Vec<u8>) -> Result<Text, String> {
@@ -82,6 +80,20 @@ impl Text {
     }
 }
 
+/// A text as UTF-8 without byte order mark. It may be UTF-16, as an older PowerShell writes with `>`.
+pub fn decoded(mut bytes: Vec<u8>) -> Vec<u8> {
+    let utf16 = |unit: fn([u8; 2]) -> u16| {
+        let units = bytes.as_chunks::<2>().0.iter().skip(1).map(|pair| unit(*pair));
+        char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect::<String>().into_bytes()
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        [0xef, 0xbb, 0xbf, ..] => bytes.split_off(3),
+        _ => bytes,
+    }
+}
+
 /// The end of a sentence about an unknown name: a suggestion, or just a full stop.
 pub fn perhaps(name: &str, known: &[&str]) -> String {
     similar(name, known.iter().copied()).map_or(".".to_owned(), |name| format!("; did you mean {name}?"))
@@ -117,15 +129,20 @@ mod tests {
     #[test]
     fn a_file_that_is_no_text_is_said_with_its_place() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a\u{1b}.toml");
+        let path = folder.path().join("a\u{202e}.toml");
         let said = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             Text::read(&path, 20).map(|text| text.text).map_err(|e| e.split_once("/a").unwrap().1.to_owned())
         };
         assert_eq!(said(b"\xef\xbb\xbfa = 1"), Ok("a = 1".into()));
-        assert_eq!(said(b"a = 1\nb\xff"), Err("\\x1b.toml:2:2: The text is not UTF-8 from here on.".into()));
+        assert_eq!(said(b"\xff\xfea\0 \0=\0 \0\xe9\0"), Ok("a = \u{e9}".into()));
+        assert_eq!(said(b"\xfe\xff\0a\0\r\0\n\xd8\0"), Ok("a\r\n\u{fffd}".into()));
+        assert_eq!(
+            said(b"a = 1\nb\xff"),
+            Err("\\u{202e}.toml:2:2: The text is not UTF-8 from here on.".into())
+        );
         assert_eq!(said(&[b' '; 20]), Ok(" ".repeat(20)));
-        assert_eq!(said(&[b' '; 21]), Err("\\x1b.toml: The file is longer than 20 bytes.".into()));
+        assert_eq!(said(&[b' '; 21]), Err("\\u{202e}.toml: The file is longer than 20 bytes.".into()));
         std::fs::remove_file(&path).unwrap();
         assert!(Text::read(&path, 20).unwrap_err().contains("The file cannot be read: "));
     }

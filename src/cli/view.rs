@@ -85,7 +85,8 @@ fn open(page: &Path) -> Result<(), String> {
         return Err("there is no graphical session".to_owned());
     }
     let (program, first): (&str, &[&str]) = match () {
-        () if cfg!(windows) => ("cmd", &["/C", "start", ""]),
+        // Not `start`, because cmd would take `&` in a path for its own.
+        () if cfg!(windows) => ("rundll32", &["url.dll,FileProtocolHandler"]),
         () if unix => ("xdg-open", &[]),
         () => ("open", &[]),
     };

@@ -1,6 +1,6 @@
 //! Names of captures as CI systems look them up: from the root of the repository, with forward slashes.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, Prefix};
 
 /// A capture's name relative to `base`, where a job's repository is. A name outside of it stays absolute.
 pub fn relative(name: &str, base: Option<&Path>) -> String {
@@ -11,6 +11,7 @@ pub fn relative(name: &str, base: Option<&Path>) -> String {
 pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
     let path = base.and_then(|base| path.strip_prefix(base).ok()).unwrap_or(path);
     let mut out = Vec::with_capacity(path.as_os_str().len());
+    let mut drive = false;
     for part in path.components() {
         match part {
             Component::CurDir => continue,
@@ -18,14 +19,31 @@ pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
                 out.push(b'/');
                 continue;
             }
-            Component::Prefix(_) | Component::ParentDir | Component::Normal(_) => {}
+            Component::Prefix(prefix) => {
+                out.extend(root(prefix.kind()).into_bytes());
+                drive = true;
+                continue;
+            }
+            Component::ParentDir | Component::Normal(_) => {}
         }
-        if !out.is_empty() && !out.ends_with(b"/") {
+        // `C:a` is in the working directory of the drive, and not below its root.
+        if !(std::mem::take(&mut drive) || out.is_empty() || out.ends_with(b"/")) {
             out.push(b'/');
         }
         out.extend_from_slice(part.as_os_str().as_encoded_bytes());
     }
     if out.is_empty() { b".".to_vec() } else { out }
+}
+
+/// What stands before the root of a path of Windows: `C:`, `//server/share`.
+fn root(prefix: Prefix<'_>) -> String {
+    match prefix {
+        Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => format!("{}:", letter as char),
+        Prefix::UNC(server, share) | Prefix::VerbatimUNC(server, share) => {
+            format!("//{}/{}", server.to_string_lossy(), share.to_string_lossy())
+        }
+        Prefix::DeviceNS(name) | Prefix::Verbatim(name) => format!("//./{}", name.to_string_lossy()),
+    }
 }
 
 /// A path of [`bytes`] as a URI reference (RFC 3986): a relative one, or `file:` where it is absolute.
@@ -34,14 +52,19 @@ pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
 pub fn uri(path: impl AsRef<[u8]>) -> String {
     let path = path.as_ref();
     let mut out = String::with_capacity(path.len());
-    if Path::new(&*String::from_utf8_lossy(path)).is_absolute() {
-        out.push_str(if path.starts_with(b"/") { "file://" } else { "file:///" });
-    }
-    for byte in path {
+    let root = match path {
+        [b'/', b'/', ..] => "file:",
+        [b'/', ..] => "file://",
+        [_, b':', b'/', ..] if cfg!(windows) => "file:///",
+        _ => "",
+    };
+    out.push_str(root);
+    for (at, byte) in path.iter().enumerate() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 out.push(*byte as char)
             }
+            b':' if at == 1 && root == "file:///" => out.push(':'), // that of a drive
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -78,7 +101,11 @@ mod tests {
         let base = Some(Path::new("C:\\ci"));
         assert_eq!(relative("captures\\a.pcap", base), "captures/a.pcap");
         assert_eq!(relative("C:\\ci\\captures\\a.pcap", base), "captures/a.pcap");
-        assert_eq!(uri(relative("D:\\a b.pcap", base)), "file:///D%3A/a%20b.pcap");
+        assert_eq!(uri(relative("D:\\a b.pcap", base)), "file:///D:/a%20b.pcap");
+        assert_eq!(uri(relative("C:a\\b.pcap", None)), "C%3Aa/b.pcap");
+        assert_eq!(uri(relative(r"\\?\C:\a:b.pcap", None)), "file:///C:/a%3Ab.pcap");
+        assert_eq!(uri(relative(r"\\server\share\x\a.pcap", None)), "file://server/share/x/a.pcap");
+        assert_eq!(uri(relative(r"\\.\pipe\a", None)), "file://./pipe/a");
     }
 
     #[test]

@@ -100,6 +100,7 @@ fn a_last_word_that_is_no_file_is_the_filter() {
         (&["dump", "-Y", "sqp", DEMO, "finding"], "error: There are two filters, that of -Y and \"finding\""),
         (&["dump", DEMO, "sqp.pcap"], "error: sqp.pcap: the capture cannot be opened"),
         (&["dump", DEMO, "../sqp"], "error: ../sqp: the capture cannot be opened"),
+        (&["dump", "of today/a b.pcap"], "error: of today/a b.pcap: the capture cannot be opened"),
         (&["dump", DEMO, "/a folder/sqp"], "error: /a folder/sqp: the capture cannot be opened"),
         (&["dump", DEMO, "(sqp && fnding)"], "did you mean finding?"),
         (&["dump", "sqp"], "error: sqp: the capture cannot be opened"),

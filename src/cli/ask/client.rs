@@ -185,7 +185,7 @@ impl Client {
         let time = now();
         // The first call may only report the fate of an earlier datagram.
         match self.socket.send(payload) {
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+            Err(e) if is_refusal(&e) => {
                 self.talk.refused = true;
                 self.socket.send(payload)?;
             }
@@ -213,7 +213,7 @@ impl Client {
                     self.talk.received += 1;
                     return Ok(Some(payload.to_vec()));
                 }
-                Err(e) if e.kind() == ErrorKind::ConnectionRefused => self.talk.refused = true,
+                Err(e) if is_refusal(&e) => self.talk.refused = true,
                 Err(e)
                     if matches!(
                         e.kind(),
@@ -223,6 +223,11 @@ impl Client {
             }
         }
     }
+}
+
+/// Whether ICMP says that nothing listens on the port. Windows says so as of a connection that was reset.
+fn is_refusal(e: &io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
 }
 
 fn nanos(nanos: i64) -> Duration {

@@ -8,6 +8,7 @@ mod tests;
 use super::choices::SHELLS;
 use super::command_line::command;
 use super::diagnostics::{OK, printed, why};
+use super::system;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
@@ -25,7 +26,7 @@ pub fn run(command: &GenerateCommand) -> Result<u8, String> {
         GenerateCommand::Completions(args) => completions::script(args.shell, &command_line()).into_bytes(),
         GenerateCommand::Man(ManArgs { dir: Some(dir) }) => {
             let why = |e| {
-                let dir = quoted(&dir.to_string_lossy());
+                let dir = quoted(&system::text(dir));
                 format!("The manual cannot be written to {dir}: {}.", why(&e))
             };
             return man::write(command_line(), dir).map(|()| OK).map_err(why);

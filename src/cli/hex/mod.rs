@@ -7,6 +7,7 @@ use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::diagnostics::{FAILED, OK, error, not_writable, note};
 use super::output::{Target, overwritten};
+use super::text::decoded;
 use super::value_parsers::{self, decode_as, timeout};
 use super::{run, terminal};
 use clap::{Args, ValueEnum};
@@ -99,7 +100,8 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     match args.what.as_slice() {
         [] => {
             if io::stdin().is_terminal() {
-                note(&format_args!("Paste the bytes here, then press Ctrl-D. {EXPECTED}."));
+                let end = if cfg!(windows) { "Ctrl-Z and Enter" } else { "Ctrl-D" };
+                note(&format_args!("Paste the bytes here, then press {end}. {EXPECTED}."));
             }
             read("-", &mut io::stdin())
         }
@@ -132,16 +134,7 @@ fn text(from: &mut dyn Read) -> Result<String, String> {
     // Reads more than the maximum, so that a text that is too long is noticed.
     let limit = pasted::MAX_TEXT as u64 + 4;
     from.take(limit).read_to_end(&mut bytes).map_err(|e| format!("The input cannot be read: {e}."))?;
-    let utf16 = |of: fn([u8; 2]) -> u16| -> String {
-        let units = bytes.as_chunks::<2>().0.iter().skip(1).map(|b| of(*b));
-        char::decode_utf16(units).map(|c| c.unwrap_or('\u{fffd}')).collect()
-    };
-    match bytes.as_slice() {
-        [0xff, 0xfe, ..] => return Ok(utf16(u16::from_le_bytes)),
-        [0xfe, 0xff, ..] => return Ok(utf16(u16::from_be_bytes)),
-        [0xef, 0xbb, 0xbf, rest @ ..] => return Ok(String::from_utf8_lossy(rest).into_owned()),
-        _ => {}
-    }
+    let bytes = decoded(bytes);
     if let Some(at) = bytes.iter().take(1024).position(|b| *b == 0) {
         return Err(format!(
             "This is no text: byte {at} is 0. For a capture there is `qdissect dump`; other bytes can come through \
