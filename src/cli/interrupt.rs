@@ -48,10 +48,17 @@ fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// Ctrl-C ends the process at once.
+/// Ctrl-C and Ctrl-Break, with the exit code of the signal elsewhere.
 #[cfg(windows)]
 fn install() -> io::Result<()> {
-    Ok(())
+    const INTERRUPTED: u8 = SIGNALS + 2;
+    let handler = || {
+        if AT_ONCE.swap(true, Ordering::SeqCst) {
+            std::process::exit(INTERRUPTED.into());
+        }
+        CAUGHT.store(INTERRUPTED.into(), Ordering::SeqCst);
+    };
+    ctrlc::set_handler(handler).map_err(io::Error::other)
 }
 
 /// From now on, a signal lets the program finish its work first.
