@@ -2,6 +2,7 @@
 //! against a specification with a finger: they show bytes and ranges.
 
 use crate::kit::play::{AnyListener, Heard, everything};
+use crate::kit::run::slashes;
 use insta::{assert_snapshot, glob};
 use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::check::{Counts, Finding};
@@ -91,7 +92,7 @@ fn cut(mut all: Vec<String>, long: bool, keep: usize) -> String {
 fn name(path: &Path) -> String {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().expect("the project is somewhere");
     let path = path.canonicalize().expect("the capture is somewhere");
-    path.strip_prefix(base).expect("it is inside the project").display().to_string()
+    slashes(path.strip_prefix(base).expect("it is inside the project"))
 }
 
 /// Reads a capture; the last value says why reading stopped early, if it did.
