@@ -1,7 +1,6 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
 
 use super::Pipeline;
-use super::dedup::Dedup;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
@@ -64,19 +63,20 @@ impl Pipeline<'_> {
             Some((slot, *table.conversations.get(slot)?))
         };
         let verdict = self.memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
-        // A datagram that is claimed becomes an original later.
-        let is_copy = |dedup: &mut Dedup| match verdict {
-            Some(_) => dedup.is_copy(d),
-            None => dedup.copy_of(d).is_some(),
-        };
-        if met == 0 || is_copy(&mut self.dedup) {
+        if met == 0 || self.dedup.is_copy(d) {
             return verdict;
         }
+        let mut counts = false;
         for id in protocols_of(met) {
             let slot = table.conversations.find(d.src, d.dst, id);
             if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
                 c.note_unrecognised(d.src);
+                counts |= c.unproven() && !c.is_foreign();
             }
+        }
+        // Its copy must not count again. One that is claimed becomes an original later.
+        if counts && verdict.is_none() {
+            self.dedup.copy_of(d);
         }
         verdict
     }

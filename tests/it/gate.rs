@@ -84,6 +84,14 @@ fn misses_have_the_widest_margins_and_twice_those_for_an_unknown_compiler() {
 }
 
 #[test]
+fn of_few_misses_an_eighth_of_one_more_is_too_much() {
+    let mut file = limits();
+    file.set(&known(), &[figure(Unit::Misses, 0.4)]);
+    let failures = |value| file.judge(&known(), &[figure(Unit::Misses, value)]).failures;
+    assert_eq!([0.51, 0.53].map(failures), [0, 1]);
+}
+
+#[test]
 fn hundredths_of_a_miss_are_kept_and_shown() {
     let mut file = limits();
     file.set(&known(), &[figure(Unit::Misses, 1.447)]);
