@@ -63,20 +63,22 @@ impl Pipeline<'_> {
             Some((slot, *table.conversations.get(slot)?))
         };
         let verdict = self.memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
-        if met == 0 || self.dedup.is_copy(d) {
+        if met == 0 {
             return verdict;
         }
-        let mut counts = false;
+        // A datagram that is claimed becomes an original later.
+        let is_copy = match verdict {
+            Some(_) => self.dedup.is_copy(d),
+            None => self.dedup.copy_of(d).is_some(),
+        };
+        if is_copy {
+            return verdict;
+        }
         for id in protocols_of(met) {
             let slot = table.conversations.find(d.src, d.dst, id);
             if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
                 c.note_unrecognised(d.src);
-                counts |= c.unproven() && !c.is_foreign();
             }
-        }
-        // Its copy must not count again. One that is claimed becomes an original later.
-        if counts && verdict.is_none() {
-            self.dedup.copy_of(d);
         }
         verdict
     }
