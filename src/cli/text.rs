@@ -1,7 +1,7 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
-use super::system;
-use qdissect::escape::{quoted, shown};
+use super::terminal::name;
+use qdissect::escape::quoted;
 use qdissect::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ impl Text {
     /// # Errors
     /// A sentence that begins with the file's name.
     pub fn read(path: &Path, limit: u64) -> Result<Text, String> {
-        let name = shown(&system::text(path)).into_owned();
+        let name = name(path);
         let mut bytes = vec![];
         let read: io::Result<_> = File::open(path).and_then(|f| f.take(limit + 1).read_to_end(&mut bytes));
         if let Err(e) = read {
