@@ -4,7 +4,7 @@ use super::baseline::Baseline;
 use super::config::Config;
 use super::diagnostics::why;
 use super::output;
-use super::terminal::name;
+use super::system::name;
 use qdissect::check::matches;
 use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use super::inputs::Inputs;
 use super::output::Target;
 use super::save::read_all;
 use super::value_parsers::{self, protocol, report};
-use super::{interrupt, terminal};
+use super::{interrupt, system, terminal};
 use clap::Args;
 use hashbrown::HashSet;
 use qdissect::escape::harmless;
@@ -217,7 +217,7 @@ fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::
     }
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, judged, args) {
-            let name = terminal::name(path);
+            let name = system::name(path);
             error(&format_args!("The report cannot be written to \"{name}\": {}.", why(&e)));
             all = false;
         }

@@ -3,7 +3,8 @@
 use super::choices::Colour;
 use super::common_args::Common;
 use super::progress;
-use super::terminal::{coloured, name};
+use super::system::name;
+use super::terminal::coloured;
 use anstyle::AnsiColor;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};

@@ -4,7 +4,7 @@ use super::choices::TABLES;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
-use super::terminal::name;
+use super::system::name;
 use clap::Args;
 use qdissect::pipeline::Options;
 use std::io;

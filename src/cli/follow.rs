@@ -3,8 +3,7 @@
 use super::diagnostics::note;
 use super::inputs::{Input, Inputs, open};
 use super::interrupt;
-use super::system::{self, Node};
-use super::terminal::name;
+use super::system::{self, Node, name};
 use super::wildcards;
 use flate2::Crc;
 use hashbrown::{HashMap, HashSet};

@@ -2,8 +2,7 @@
 //! input, the configuration or another output.
 
 use super::config::Config;
-use super::system::{self, Node};
-use super::terminal::name;
+use super::system::{self, Node, name};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -7,8 +7,7 @@
 //! ```
 
 use super::common_args::Common;
-use super::system::{self, Node};
-use super::terminal::name;
+use super::system::{self, Node, name};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use qdissect::escape::short;
 use std::fs::Metadata;

@@ -12,7 +12,7 @@ use super::inputs::{self, Inputs};
 use super::output::{Target, overwritten, to_stdout};
 #[cfg(target_os = "linux")]
 use super::sandbox::{self, Allowed};
-use super::terminal::name;
+use super::system::name;
 use super::value_parsers::{Expression, no_rule};
 use super::{check, dump, export, interrupt, overview, progress, save};
 use qdissect::check::{Policy, Unknown};

@@ -3,10 +3,8 @@
 use super::choices::Colour;
 use super::common_args::Common;
 use super::system;
-use qdissect::escape::shown;
 use qdissect::report::screen::{Screen, Sort};
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use unicode_width::UnicodeWidthChar;
 
 /// Width if there is no terminal.
@@ -15,11 +13,6 @@ const WIDTH: u16 = 100;
 const TOP: usize = 20;
 /// Minimum width for tables.
 const NARROWEST: u16 = 60;
-
-/// A file name as text that is harmless for terminals.
-pub fn name(path: &Path) -> String {
-    shown(&system::text(path)).into_owned()
-}
 
 /// Whether the result goes to a terminal.
 pub fn is_result_shown(common: &Common) -> bool {

@@ -1,6 +1,6 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
-use super::terminal::name;
+use super::system::name;
 use qdissect::escape::quoted;
 use qdissect::similar::similar;
 use std::fs::File;

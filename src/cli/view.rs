@@ -6,7 +6,7 @@
 use super::common_args::Common;
 use super::diagnostics::{FAILED, OK, printed};
 use super::diagnostics::{error, note};
-use super::terminal::name;
+use super::system::name;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};

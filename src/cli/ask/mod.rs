@@ -11,7 +11,7 @@ use super::diagnostics::{OK, error, note, why};
 use super::inputs::Inputs;
 use super::output::{self, overwritten, to_stdout};
 use super::run::{self, Job};
-use super::terminal::name;
+use super::system::name;
 use super::value_parsers::{self, check_formats, report, timeout};
 use super::{interrupt, save};
 use clap::builder::PossibleValuesParser;

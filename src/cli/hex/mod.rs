@@ -9,7 +9,7 @@ use super::diagnostics::{FAILED, OK, error, not_writable, note};
 use super::output::{Target, overwritten};
 use super::text::decoded;
 use super::value_parsers::{self, decode_as, timeout};
-use super::{run, terminal};
+use super::{run, system, terminal};
 use clap::{Args, ValueEnum};
 use qdissect::capture::capture_format;
 use qdissect::classify::Choice;
@@ -107,7 +107,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
         }
         [dash] if dash == "-" => read("-", &mut io::stdin()),
         [path] if Path::new(path).exists() => {
-            let name = terminal::name(Path::new(path));
+            let name = system::name(Path::new(path));
             let mut file =
                 File::open(path).map_err(|e| format!("{name}: The file cannot be opened: {e}."))?;
             read(&name, &mut file)

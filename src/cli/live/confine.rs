@@ -11,7 +11,7 @@ use crate::cli::common_args::Common;
 use crate::cli::diagnostics::warning;
 use crate::cli::output::{Target, folder};
 use crate::cli::sandbox::{self, Allowed};
-use crate::cli::terminal::name;
+use crate::cli::system::name;
 use rustix::fs::{Access, Gid, Uid, access};
 use rustix::io::{Errno, Result as Outcome};
 use rustix::process::geteuid;
