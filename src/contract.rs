@@ -12,6 +12,7 @@ use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
+pub(crate) use message::messages;
 pub use message::{
     Answers, Begins, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
 };
@@ -126,6 +127,12 @@ pub struct Probe {
 impl Probe {
     /// Flag in the request_state of a request: its answer comes in one datagram, although that has a part number.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
+
+    /// A whole message of the first step without a key, with that confidence; a stray one is no surer when it is paired.
+    pub const fn of(message: u8, role: Role, level: Level) -> Probe {
+        let paired = if matches!(role, Role::Stray) { level } else { Level::High };
+        Probe { message, role, step: 0, key: None, request_state: 0, level, paired, begins: true, part: None }
+    }
 
     /// The same as a stray message: it neither asks nor answers, and pairing does not raise its confidence.
     pub const fn astray(self) -> Probe {

@@ -71,6 +71,10 @@ impl Message {
             answers: Answers::OWN,
         }
     }
+    /// The same, recognised by these forms.
+    pub const fn formed(self, forms: &'static [Form]) -> Message {
+        Message { forms, ..self }
+    }
     /// A request of a step.
     pub const fn request(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
         Message { direction: Some(Direction::C2s), role: Role::Request, step, forms, ..Message::named(name) }
@@ -131,6 +135,19 @@ impl Message {
         }
     }
 }
+
+/// Declares messages and, from the same text, their list, `MESSAGES`, and for each the index in it: `NAME = message;`.
+macro_rules! messages {
+    ($($NAME:ident = $message:expr;)+) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Place { $($NAME),+ }
+        $(#[allow(dead_code)] // not every message is named elsewhere
+        const $NAME: u8 = Place::$NAME as u8;)+
+        /// The messages, in order.
+        static MESSAGES: &[$crate::contract::Message] = &[$($message),+];
+    };
+}
+pub(crate) use messages;
 
 /// Fixed bytes of a message.
 #[derive(Clone, Copy, Debug)]

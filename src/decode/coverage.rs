@@ -1,6 +1,6 @@
 //! Records which rules were checked, whether broken or not.
 
-use super::{Ends, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use super::{Ends, Field, FieldSink, Listener, Notes, Span, Value, Violation};
 use crate::rule::Rule;
 use hashbrown::HashSet;
 use std::cell::Cell;
@@ -125,8 +125,6 @@ impl FieldSink for Coverage {
     fn field(&mut self, _: &'static Field, _: Span, value: Value<'_>) {
         self.secret |= matches!(value, Value::Secret(_));
     }
-    #[inline(always)]
-    fn open(&mut self, _: &'static Field, _: u16, _: Shape) {}
     #[inline]
     fn violation(&mut self, v: Violation) {
         self.marks.mark(v.rule);

@@ -233,9 +233,6 @@ static STRING_ENDS: Ends = Ends::new(&STR_002, &STR_002, &SURPLUS);
 
 const MARKS: [&[u8; 4]; 3] = [b"EYE1", b"EYE2", b"EYE3"];
 const REQUESTS: u8 = 4;
-const FULL_RESPONSE: u8 = 4;
-const LIGHT_RESPONSE: u8 = 5;
-const UNKNOWN: u8 = 8;
 const VERSION_STEP: u8 = 3;
 
 const fn letter(letter: &'static [u8]) -> [Form; 2] {
@@ -248,19 +245,20 @@ const FULL: [Form; 2] = letter(b"s");
 const BROWSER: [Form; 2] = letter(b"b");
 const OTHER_BROWSER: [Form; 2] = letter(b"r");
 
-static MESSAGES: [Message; 9] = [
-    Message::request("full_request", 0, &[FULL[0].level(Level::Low), FULL[1]]),
-    Message::request("light_request", 1, &[BROWSER[0], BROWSER[1], OTHER_BROWSER[0], OTHER_BROWSER[1]]),
-    Message::request("xfire_request", 2, &letter(b"x")),
-    Message::request("version_request", VERSION_STEP, &letter(b"v")),
-    Message::response("full_response", 0, &mark(b"EYE1")),
-    Message::response("light_response", 1, &mark(b"EYE2")),
-    Message::response("xfire_response", 2, &mark(b"EYE3")),
+messages! {
+    FULL_REQUEST = Message::request("full_request", 0, &[FULL[0].level(Level::Low), FULL[1]]);
+    LIGHT_REQUEST = Message::request("light_request", 1, &[BROWSER[0], BROWSER[1], OTHER_BROWSER[0], OTHER_BROWSER[1]]);
+    XFIRE_REQUEST = Message::request("xfire_request", 2, &letter(b"x"));
+    VERSION_REQUEST = Message::request("version_request", VERSION_STEP, &letter(b"v"));
+    FULL_RESPONSE = Message::response("full_response", 0, &mark(b"EYE1"));
+    LIGHT_RESPONSE = Message::response("light_response", 1, &mark(b"EYE2"));
+    XFIRE_RESPONSE = Message::response("xfire_response", 2, &mark(b"EYE3"));
     // A letter and a word prove nothing, not even together.
-    Message::response("version_response", VERSION_STEP, &[Form::of(b"").when(is_version).due()])
-        .paired(Level::Hint),
-    Message::named("unknown"),
-];
+    VERSION_RESPONSE = Message::response("version_response", VERSION_STEP, &[
+        Form::of(b"").when(is_version).due(),
+    ]).paired(Level::Hint);
+    UNKNOWN = Message::named("unknown");
+}
 
 /// The fields after each mark.
 const LAYOUTS: [&[&Field]; 3] = [
@@ -318,7 +316,7 @@ impl Protocol for Ase {
 
     const INFO: Info = Info {
         ports: &[22126],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             StepInfo::ordered("full", ANSWERED),
             StepInfo::ordered("light", ANSWERED),

@@ -151,35 +151,22 @@ rules! {
 
 static ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
 
-const REQUEST: u8 = 0;
-const RESPONSE: u8 = 1;
-
 const TEXT: Form = Form::of(b"\\");
 
-static MESSAGES: [Message; 3] = [
-    Message::request(
-        "request",
-        0,
-        &[
-            TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
-            TEXT.when(|p| command(p) == Some(false) || asks(p)).level(Level::Low),
-            TEXT.when(begins_plainly).known(),
-            Form::of(b"").when(|p| command(p).is_some()).known(),
-        ],
-    ),
-    Message::response(
-        "response",
-        0,
-        &[
-            TEXT.when(|p| query_id(p).is_some()).level(Level::High),
-            TEXT.when(is_final).level(Level::Medium),
-            TEXT.when(begins_plainly).known(),
-        ],
-    )
-    .keyed(query_id)
-    .in_parts(part),
-    Message::named("unknown"),
-];
+messages! {
+    REQUEST = Message::request("request", 0, &[
+        TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
+        TEXT.when(|p| command(p) == Some(false) || asks(p)).level(Level::Low),
+        TEXT.when(begins_plainly).known(),
+        Form::of(b"").when(|p| command(p).is_some()).known(),
+    ]);
+    RESPONSE = Message::response("response", 0, &[
+        TEXT.when(|p| query_id(p).is_some()).level(Level::High),
+        TEXT.when(is_final).level(Level::Medium),
+        TEXT.when(begins_plainly).known(),
+    ]).keyed(query_id).in_parts(part);
+    UNKNOWN = Message::named("unknown");
+}
 
 const ANSWERED: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -200,7 +187,7 @@ impl Protocol for Gamespy1 {
 
     const INFO: Info = Info {
         ports: &[7778, 22000, 23000, 12300],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[StepInfo::ordered("query", ANSWERED)],
         fields: &[FIELDS],
         rules: &[RULES],

@@ -192,43 +192,27 @@ static ASK_ENDS: Ends = Ends::new(&REQ_001, &TAB_003, &SURPLUS);
 static TABLE_ENDS: Ends = Ends::new(&TAB_001, &TAB_003, &SURPLUS);
 static FULL_ENDS: Ends = Ends::new(&RSP_001, &TAB_003, &SURPLUS);
 
-const QUERY_REQUEST: u8 = 0;
-const QUERY_RESPONSE: u8 = 1;
-const UNKNOWN: u8 = 2;
-
 const ASKS: Form = Form::of(b"\xfe\xfd\x00");
 /// Minimum length of an answer with a list: type, request id, a key of three letters and two zeros.
 const LEAST_LIST: usize = 10;
 
-static MESSAGES: [Message; 3] = [
-    Message::request(
-        "query_request",
-        0,
-        &[
-            ASKS.long(REQUEST, REQUEST).when(selects_sections).level(Level::High),
-            ASKS.long(REQUEST, REQUEST).level(Level::Low),
-            ASKS.long(3, REQUEST).known(),
-        ],
-    )
-    .keyed(ASKED_ID)
-    .remembers(asked),
-    Message::response(
-        "query_response",
-        0,
-        &[
-            Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
-            Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list_before_tables).level(Level::Low),
-            Form::of(b"\x00")
-                .when(|p| table_name(p).is_some() || begins_with_key(p) && p.ends_with(&[0]))
-                .known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
-            Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
-        ],
-    )
-    .keyed(ANSWERED_ID)
-    .remembers(not_asked),
-    Message::named("unknown"),
-];
+messages! {
+    QUERY_REQUEST = Message::request("query_request", 0, &[
+        ASKS.long(REQUEST, REQUEST).when(selects_sections).level(Level::High),
+        ASKS.long(REQUEST, REQUEST).level(Level::Low),
+        ASKS.long(3, REQUEST).known(),
+    ]).keyed(ASKED_ID).remembers(asked);
+    QUERY_RESPONSE = Message::response("query_response", 0, &[
+        Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
+        Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list_before_tables).level(Level::Low),
+        Form::of(b"\x00")
+            .when(|p| table_name(p).is_some() || begins_with_key(p) && p.ends_with(&[0]))
+            .known(),
+        Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
+        Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
+    ]).keyed(ANSWERED_ID).remembers(not_asked);
+    UNKNOWN = Message::named("unknown");
+}
 
 const ANSWERED: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -250,7 +234,7 @@ impl Protocol for Gamespy2 {
 
     const INFO: Info = Info {
         ports: &[2302, 23000],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[StepInfo {
             reuses_keys: true,
             retransmits: true,

@@ -96,7 +96,6 @@ rules! {
 static PING_ENDS: Ends = Ends::new(&REQ_001, &REQ_001, &SURPLUS);
 static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &SURPLUS);
 
-const PING: u8 = 0;
 const PING_LEN: usize = 12;
 const ANSWER_LEN: usize = 24;
 /// Lengths in bytes of a damaged ping, and of a damaged answer with and without its ident.
@@ -106,32 +105,20 @@ const CUT_ANSWER: (usize, usize) = (2, 11);
 /// A higher major version is voice.
 const MOST_MAJOR: u8 = 15;
 
-static MESSAGES: [Message; 3] = [
-    Message::request(
-        "ping_request",
-        0,
-        &[
-            Form::of(&[0; 4]).long(PING_LEN, PING_LEN).level(Level::Low),
-            Form::of(&[0; 4]).long(DAMAGED_PING.0, DAMAGED_PING.1).known(),
-        ],
-    )
-    .keyed(number_at::<4, 8>),
-    Message::response(
-        "ping_response",
-        0,
-        &[
-            Form::of(&[0]).long(ANSWER_LEN, ANSWER_LEN).when(has_version),
-            Form::of(&[0, 1]).long(DAMAGED_ANSWER.0, DAMAGED_ANSWER.1).awaited(),
-        ],
-    )
-    .keyed(number_at::<4, 8>),
+messages! {
+    PING = Message::request("ping_request", 0, &[
+        Form::of(&[0; 4]).long(PING_LEN, PING_LEN).level(Level::Low),
+        Form::of(&[0; 4]).long(DAMAGED_PING.0, DAMAGED_PING.1).known(),
+    ]).keyed(number_at::<4, 8>);
+    PING_RESPONSE = Message::response("ping_response", 0, &[
+        Form::of(&[0]).long(ANSWER_LEN, ANSWER_LEN).when(has_version),
+        Form::of(&[0, 1]).long(DAMAGED_ANSWER.0, DAMAGED_ANSWER.1).awaited(),
+    ]).keyed(number_at::<4, 8>);
     // An answer that ends before its ident does.
-    Message::label(
-        "unknown",
-        Direction::S2c,
-        &[Form::of(&[0, 1]).long(CUT_ANSWER.0, CUT_ANSWER.1).awaited()],
-    ),
-];
+    UNKNOWN = Message::label("unknown", Direction::S2c, &[
+        Form::of(&[0, 1]).long(CUT_ANSWER.0, CUT_ANSWER.1).awaited(),
+    ]);
+}
 
 /// Murmur's ping.
 #[derive(Debug)]
@@ -142,7 +129,7 @@ impl Protocol for Mumble {
 
     const INFO: Info = Info {
         ports: &[64738],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[StepInfo {
             once: true,
             ..StepInfo::keyed(

@@ -213,26 +213,23 @@ static PING_ENDS: Ends = Ends::new(&PNG_001, &PON_002, &IGNORED);
 static GUID_ENDS: Ends = Ends::new(&PNG_002, &PON_002, &IGNORED);
 static PONG_ENDS: Ends = Ends::new(&PON_001, &PON_002, &IGNORED);
 
-const PING: u8 = 0;
-const PING_IF_OPEN: u8 = 1;
-const PONG: u8 = 2;
-const UNKNOWN: u8 = 8;
-
-static MESSAGES: [Message; 9] = [
-    Message::request("unconnected_ping", 0, &[Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC)])
-        .keyed(number_at::<1, 8>),
-    Message::request("unconnected_ping_open_connections", 1, &[Form::of(&[0x02]).and(PING_MAGIC_AT, MAGIC)])
-        .keyed(number_at::<1, 8>),
-    Message::response("unconnected_pong", 0, &[Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC)])
-        .keyed(number_at::<1, 8>)
-        .also(&[1]),
-    Message::label("open_connection_request_1", Direction::C2s, &[Form::of(&[0x05]).and(1, MAGIC)]),
-    Message::label("open_connection_reply_1", Direction::S2c, &[Form::of(&[0x06]).and(1, MAGIC)]),
-    Message::label("open_connection_request_2", Direction::C2s, &[Form::of(&[0x07]).and(1, MAGIC)]),
-    Message::label("open_connection_reply_2", Direction::S2c, &[Form::of(&[0x08]).and(1, MAGIC)]),
-    Message::label("incompatible_protocol_version", Direction::S2c, &[Form::of(&[0x19]).and(2, MAGIC)]),
-    Message::named("unknown"),
-];
+messages! {
+    PING = Message::request("unconnected_ping", 0, &[
+        Form::of(&[0x01]).and(PING_MAGIC_AT, MAGIC),
+    ]).keyed(number_at::<1, 8>);
+    PING_IF_OPEN = Message::request("unconnected_ping_open_connections", 1, &[
+        Form::of(&[0x02]).and(PING_MAGIC_AT, MAGIC),
+    ]).keyed(number_at::<1, 8>);
+    PONG = Message::response("unconnected_pong", 0, &[
+        Form::of(&[0x1c]).and(PONG_MAGIC_AT, MAGIC),
+    ]).keyed(number_at::<1, 8>).also(&[1]);
+    OPEN_1 = Message::label("open_connection_request_1", Direction::C2s, &[Form::of(&[0x05]).and(1, MAGIC)]);
+    REPLY_1 = Message::label("open_connection_reply_1", Direction::S2c, &[Form::of(&[0x06]).and(1, MAGIC)]);
+    OPEN_2 = Message::label("open_connection_request_2", Direction::C2s, &[Form::of(&[0x07]).and(1, MAGIC)]);
+    REPLY_2 = Message::label("open_connection_reply_2", Direction::S2c, &[Form::of(&[0x08]).and(1, MAGIC)]);
+    REFUSAL = Message::label("incompatible_protocol_version", Direction::S2c, &[Form::of(&[0x19]).and(2, MAGIC)]);
+    UNKNOWN = Message::named("unknown");
+}
 
 const PINGED: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -265,7 +262,7 @@ impl Protocol for Raknet {
             Form::of(b"").behind(&[b"\x01", b"\x02"]).long(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),
             Form::of(b"\x1c").long(PONG_MAGIC_AT + LEAST_MAGIC, usize::MAX),
         ],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             StepInfo { once: true, ..StepInfo::keyed("ping", 16, PINGED) },
             StepInfo { once: true, ..StepInfo::keyed("ping", 16, StepRules { unanswered: None, ..PINGED }) },

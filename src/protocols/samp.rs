@@ -251,29 +251,24 @@ static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_002, &SURPLUS);
 const OPCODES: &[u8] = b"ircdpxo";
 /// The links in open.mp's answer to o.
 static LINKS: [&Field; 4] = [&DISCORD_LINK, &LIGHT_BANNER, &DARK_BANNER, &LOGO];
-const RCON_RESPONSE: u8 = 11;
-const UNKNOWN: u8 = 14;
 
-static MESSAGES: [Message; 15] = [
-    Message::request("info_request", 0, &[asks(b"i")]).keyed(header),
-    Message::response("info_response", 0, &[answers(b"i")]).keyed(header),
-    Message::request("rules_request", 0, &[asks(b"r")]).keyed(header),
-    Message::response("rules_response", 0, &[answers(b"r")]).keyed(header),
-    Message::request("client_list_request", 1, &[asks(b"c")]).keyed(header),
-    Message::response("client_list_response", 1, &[answers(b"c")]).keyed(header),
-    Message::request("detailed_players_request", 1, &[asks(b"d")]).keyed(header),
-    Message::response("detailed_players_response", 1, &[answers(b"d")]).keyed(header),
-    Message::request("ping_request", 2, &[asks(b"p")]).keyed(header_and_nonce),
-    Message::response("ping_response", 2, &[answers(b"p")]).keyed(header_and_nonce),
-    Message::request("rcon_request", 3, &[asks(b"x")]).keyed(header),
-    Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header),
-    Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header),
-    Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header),
-    Message {
-        forms: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).known()],
-        ..Message::named("unknown")
-    },
-];
+messages! {
+    INFO_REQUEST = Message::request("info_request", 0, &[asks(b"i")]).keyed(header);
+    INFO_RESPONSE = Message::response("info_response", 0, &[answers(b"i")]).keyed(header);
+    RULES_REQUEST = Message::request("rules_request", 0, &[asks(b"r")]).keyed(header);
+    RULES_RESPONSE = Message::response("rules_response", 0, &[answers(b"r")]).keyed(header);
+    CLIENT_LIST_REQUEST = Message::request("client_list_request", 1, &[asks(b"c")]).keyed(header);
+    CLIENT_LIST_RESPONSE = Message::response("client_list_response", 1, &[answers(b"c")]).keyed(header);
+    DETAILED_PLAYERS_REQUEST = Message::request("detailed_players_request", 1, &[asks(b"d")]).keyed(header);
+    DETAILED_PLAYERS_RESPONSE = Message::response("detailed_players_response", 1, &[answers(b"d")]).keyed(header);
+    PING_REQUEST = Message::request("ping_request", 2, &[asks(b"p")]).keyed(header_and_nonce);
+    PING_RESPONSE = Message::response("ping_response", 2, &[answers(b"p")]).keyed(header_and_nonce);
+    RCON_REQUEST = Message::request("rcon_request", 3, &[asks(b"x")]).keyed(header);
+    RCON_RESPONSE = Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header);
+    EXTRA_INFO_REQUEST = Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header);
+    EXTRA_INFO_RESPONSE = Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header);
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).known()]);
+}
 /// A form for known conversations. Elsewhere, length and header must tell the direction.
 const fn asks(opcode: &'static [u8]) -> Form {
     Form::of(b"").behind(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
@@ -304,7 +299,7 @@ impl Protocol for Samp {
     const INFO: Info = Info {
         ports: &[7777, 8192],
         first: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).long(OPCODE_AT, usize::MAX)],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             QUERIED,
             StepInfo { may_be_silent: true, ..QUERIED },

@@ -78,20 +78,16 @@ rules! {
 
 static ENDS: Ends = Ends::new(&INI_001, &INI_001, &STEP_DATA);
 
-const RESPONSE: u8 = 0;
-const UNKNOWN: u8 = 2;
-
-static MESSAGES: [Message; 3] = [
+messages! {
     // The answer comes first: a request has only zeros before its type, but an answer may have anything at the offset of a
     // request's type.
-    Message::label("init_response", Direction::S2c, &[Form::of(MAGIC).and(SERVER_TYPE_AT, INIT)]),
-    Message::label(
-        "init_request",
-        Direction::C2s,
-        &[Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT), Form::of(MAGIC).and(CLIENT_TYPE_AT, BARE_INIT)],
-    ),
-    Message { forms: &[Form::of(MAGIC)], ..Message::named("unknown") },
-];
+    RESPONSE = Message::label("init_response", Direction::S2c, &[Form::of(MAGIC).and(SERVER_TYPE_AT, INIT)]);
+    INIT_REQUEST = Message::label("init_request", Direction::C2s, &[
+        Form::of(MAGIC).and(CLIENT_TYPE_AT, INIT),
+        Form::of(MAGIC).and(CLIENT_TYPE_AT, BARE_INIT),
+    ]);
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(MAGIC)]);
+}
 
 /// TeamSpeak 3's handshake.
 #[derive(Debug)]
@@ -103,7 +99,7 @@ impl Protocol for Teamspeak3 {
 
     const INFO: Info = Info {
         ports: &[9987],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[StepInfo::ordered("init", StepRules::NONE)],
         fields: &[FIELDS],
         rules: &[RULES],

@@ -281,32 +281,21 @@ const REQUEST_LEN: usize = 1200;
 const LONG_REQUEST: usize = 1001;
 const LEAST_ANSWER: usize = 26;
 
-const REQUEST: u8 = 0;
-
-static MESSAGES: [Message; 3] = [
-    Message::request(
-        "info_request",
-        0,
-        &[
-            Form::of(ASKS).long(REQUEST_LEN, REQUEST_LEN).when(has_version).level(Level::High),
-            Form::of(ASKS).when(is_padded).level(Level::Low),
-            Form::of(ASKS).long(LONG_REQUEST, usize::MAX).when(has_version).level(Level::Low),
-            Form::of(ASKS).known(),
-        ],
-    )
-    .remembers(asked),
-    Message::response(
-        "info_response",
-        0,
-        &[
-            Form::of(ANSWERS).when(is_whole).level(Level::High),
-            Form::of(ANSWERS).when(has_version).level(Level::Low),
-            Form::of(ANSWERS).known(),
-        ],
-    ),
+messages! {
+    REQUEST = Message::request("info_request", 0, &[
+        Form::of(ASKS).long(REQUEST_LEN, REQUEST_LEN).when(has_version).level(Level::High),
+        Form::of(ASKS).when(is_padded).level(Level::Low),
+        Form::of(ASKS).long(LONG_REQUEST, usize::MAX).when(has_version).level(Level::Low),
+        Form::of(ASKS).known(),
+    ]).remembers(asked);
+    INFO_RESPONSE = Message::response("info_response", 0, &[
+        Form::of(ANSWERS).when(is_whole).level(Level::High),
+        Form::of(ANSWERS).when(has_version).level(Level::Low),
+        Form::of(ANSWERS).known(),
+    ]);
     // A message that ends before its command.
-    Message { forms: &[Form::of(b"\xff\xff\xff\xff").long(4, 4).known()], ..Message::named("unknown") },
-];
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"\xff\xff\xff\xff").long(4, 4).known()]);
+}
 
 /// Titanfall's server info.
 #[derive(Debug)]
@@ -317,7 +306,7 @@ impl Protocol for Titanfall {
 
     const INFO: Info = Info {
         ports: &[37015, 37005],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[StepInfo::ordered(
             "info",
             StepRules {

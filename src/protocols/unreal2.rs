@@ -189,10 +189,6 @@ static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_001, &IGNORED);
 static TEXT_ENDS: Ends = Ends::new(&STR_001, &STR_001, &IGNORED);
 
 const REQUEST: usize = 5;
-const DETAILS: u8 = 4;
-const RULES_RESPONSE: u8 = 5;
-const PLAYERS_RESPONSE: u8 = 6;
-const UNKNOWN: u8 = 7;
 /// The first bytes of requests and answers, which stand for protocol versions.
 const CLIENTS: &[&[u8]] = &[b"\x79", b"\x78"];
 const SERVERS: &[&[u8]] = &[b"\x80", b"\x7f", b"\x7e"];
@@ -206,16 +202,16 @@ const fn answers(rest: &'static [u8]) -> [Form; 2] {
     [form.when(decodes), form.known()]
 }
 
-static MESSAGES: [Message; 8] = [
-    Message::request("details_request", 0, &asks(b"\0\0\0\x00")),
-    Message::request("rules_request", 1, &asks(b"\0\0\0\x01")),
-    Message::request("players_request", 2, &asks(b"\0\0\0\x02")),
-    Message::request("rules_and_players_request", BOTH, &asks(b"\0\0\0\x03")),
-    Message::response("details_response", 0, &answers(b"\0\0\0\x00")),
-    Message::response("rules_response", 1, &answers(b"\0\0\0\x01")).also(&[BOTH]),
-    Message::response("players_response", 2, &answers(b"\0\0\0\x02")).also(&[BOTH]),
-    Message::named("unknown"),
-];
+messages! {
+    DETAILS_REQUEST = Message::request("details_request", 0, &asks(b"\0\0\0\x00"));
+    RULES_REQUEST = Message::request("rules_request", 1, &asks(b"\0\0\0\x01"));
+    PLAYERS_REQUEST = Message::request("players_request", 2, &asks(b"\0\0\0\x02"));
+    RULES_AND_PLAYERS_REQUEST = Message::request("rules_and_players_request", BOTH, &asks(b"\0\0\0\x03"));
+    DETAILS = Message::response("details_response", 0, &answers(b"\0\0\0\x00"));
+    RULES_RESPONSE = Message::response("rules_response", 1, &answers(b"\0\0\0\x01")).also(&[BOTH]);
+    PLAYERS_RESPONSE = Message::response("players_response", 2, &answers(b"\0\0\0\x02")).also(&[BOTH]);
+    UNKNOWN = Message::named("unknown");
+}
 
 /// The step of the request that two kinds of answers belong to.
 const BOTH: u8 = 3;
@@ -237,7 +233,7 @@ impl Protocol for Unreal2 {
 
     const INFO: Info = Info {
         ports: &[7778, 7708, 7758],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             StepInfo::ordered("details", ANSWERED),
             LISTED,

@@ -29,20 +29,7 @@ const NONE_YET: [u32; 2] = [0, u32::MAX];
 const CARRIES: u32 = 1;
 const WORD: u32 = 2;
 
-const INFO_REQUEST: u8 = 0;
-const PLAYERS_REQUEST: u8 = 1;
-const RULES_REQUEST: u8 = 2;
-const CHALLENGE_REQUEST: u8 = 3;
-const PING_REQUEST: u8 = 4;
 const WORDS: std::ops::RangeInclusive<u8> = 5..=9;
-const CHALLENGE_RESPONSE: u8 = 10;
-const INFO_RESPONSE: u8 = 11;
-const GOLDSRC_INFO_RESPONSE: u8 = 12;
-const PLAYERS_RESPONSE: u8 = 13;
-const RULES_RESPONSE: u8 = 14;
-const PING_RESPONSE: u8 = 15;
-const SPLIT_MESSAGE: u8 = 16;
-const UNKNOWN: u8 = 17;
 
 const INFO_STEP: u8 = 0;
 const PLAYERS_STEP: u8 = 1;
@@ -55,12 +42,10 @@ const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
 /// Types of the messages, and first letters of GoldSrc's words.
 const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
-const CHALLENGES: Form = Form::of(b"\xff\xff\xff\xff\x41");
 const INFORMS: Form = Form::of(b"\xff\xff\xff\xff\x49");
 const INFORMS_OLD: Form = Form::of(b"\xff\xff\xff\xff\x6d");
 const LISTS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x44");
 const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
-const IS_PART: Form = Form::of(b"\xfe\xff\xff\xff");
 
 /// A request for a list, which begins like this and carries a challenge, or says that there is none yet.
 const fn asks(begins: &'static [u8]) -> [Form; 4] {
@@ -85,103 +70,66 @@ const fn answer(name: &'static str, step: u8, forms: &'static [Form], follows: &
     Message::response(name, step, forms).answering(Answers { follows, ..Answers::OWN })
 }
 
-static MESSAGES: [Message; 18] = [
-    Message::request(
-        "info_request",
-        INFO_STEP,
-        &[
-            Form::of(b"\xff\xff\xff\xffTSource"),
-            Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).long(20, 20).level(Level::Medium),
-            Form::of(b"\xff\xff\xff\xffT").when(is_no_console).level(Level::Low),
-        ],
-    )
-    .remembers(carries),
-    Message::request("players_request", PLAYERS_STEP, &asks(b"\xff\xff\xff\xff\x55")).remembers(carries),
-    Message::request("rules_request", RULES_STEP, &asks(b"\xff\xff\xff\xff\x56")).remembers(carries),
-    Message::request(
-        "challenge_request",
-        CHALLENGE_STEP,
-        &[
-            Form::of(b"\xff\xff\xff\xff\x57").long(5, 9).level(Level::Low),
-            Form::of(b"\xff\xff\xff\xff\x57").when(is_no_console).known(),
-        ],
-    ),
-    Message::request(
-        "ping_request",
-        PING_STEP,
-        &[
-            Form::of(b"\xff\xff\xff\xff\x69").long(5, 9).when(is_padded).level(Level::Low),
-            Form::of(b"\xff\xff\xff\xff\x69").when(|p| is_no_word(p) && is_no_console(p)).known(),
-        ],
-    ),
-    word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]),
-    word("goldsrc_info_request", INFO_STEP, &[worded(b"info", Level::Low)]),
-    word("goldsrc_players_request", PLAYERS_STEP, &[worded(b"players", Level::Medium)]),
-    word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]),
-    word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]),
-    Message::response("challenge_response", CHALLENGE_STEP, &[CHALLENGES.long(9, 9).level(Level::Low)])
-        .remembers(|_| WORD)
-        .answering(Answers {
-            also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
-            alike: true,
-            follows: &[CHALLENGE_RESPONSE],
-        }),
-    answer(
-        "info_response",
-        INFO_STEP,
-        &[
-            INFORMS.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
-            INFORMS.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
-            INFORMS.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
-            INFORMS.known(),
-        ],
-        &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE],
-    ),
-    answer(
-        "goldsrc_info_response",
-        INFO_STEP,
-        &[
-            INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
-            INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
-            INFORMS_OLD.known(),
-        ],
-        &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE],
-    ),
-    answer(
-        "players_response",
-        PLAYERS_STEP,
-        &[
-            LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
-            LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
-            LISTS_PLAYERS.known(),
-        ],
-        &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE],
-    ),
-    answer(
-        "rules_response",
-        RULES_STEP,
-        &[
-            LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
-            LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
-            LISTS_RULES.known(),
-        ],
-        &[RULES_RESPONSE],
-    ),
-    answer(
-        "ping_response",
-        PING_STEP,
-        &[
-            Form::of(b"\xff\xff\xff\xff\x6a").and(5, b"00000000000000").level(Level::Medium),
-            Form::of(b"\xff\xff\xff\xff\x6a").when(is_padded).known(),
-        ],
-        &[PING_RESPONSE],
-    ),
-    Message::response("split", RULES_STEP, &[IS_PART.when(is_first_part).level(Level::High)])
-        .keyed(part_id)
-        .in_parts(part)
-        .also(&[PLAYERS_STEP, INFO_STEP]),
-    Message::named("unknown"),
-];
+messages! {
+    INFO_REQUEST = Message::request("info_request", INFO_STEP, &[
+        Form::of(b"\xff\xff\xff\xffTSource"),
+        Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).long(20, 20).level(Level::Medium),
+        Form::of(b"\xff\xff\xff\xffT").when(is_no_console).level(Level::Low),
+    ]).remembers(carries);
+    PLAYERS_REQUEST = Message::request("players_request", PLAYERS_STEP, &asks(b"\xff\xff\xff\xff\x55"))
+        .remembers(carries);
+    RULES_REQUEST = Message::request("rules_request", RULES_STEP, &asks(b"\xff\xff\xff\xff\x56"))
+        .remembers(carries);
+    CHALLENGE_REQUEST = Message::request("challenge_request", CHALLENGE_STEP, &[
+        Form::of(b"\xff\xff\xff\xff\x57").long(5, 9).level(Level::Low),
+        Form::of(b"\xff\xff\xff\xff\x57").when(is_no_console).known(),
+    ]);
+    PING_REQUEST = Message::request("ping_request", PING_STEP, &[
+        Form::of(b"\xff\xff\xff\xff\x69").long(5, 9).when(is_padded).level(Level::Low),
+        Form::of(b"\xff\xff\xff\xff\x69").when(|p| is_no_word(p) && is_no_console(p)).known(),
+    ]);
+    GOLDSRC_DETAILS_REQUEST = word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]);
+    GOLDSRC_INFO_REQUEST = word("goldsrc_info_request", INFO_STEP, &[worded(b"info", Level::Low)]);
+    GOLDSRC_PLAYERS_REQUEST = word("goldsrc_players_request", PLAYERS_STEP, &[worded(b"players", Level::Medium)]);
+    GOLDSRC_RULES_REQUEST = word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]);
+    GOLDSRC_PING_REQUEST = word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]);
+    CHALLENGE_RESPONSE = Message::response("challenge_response", CHALLENGE_STEP, &[
+        Form::of(b"\xff\xff\xff\xff\x41").long(9, 9).level(Level::Low),
+    ]).remembers(|_| WORD).answering(Answers {
+        also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
+        alike: true,
+        follows: &[CHALLENGE_RESPONSE],
+    });
+    INFO_RESPONSE = answer("info_response", INFO_STEP, &[
+        INFORMS.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
+        INFORMS.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
+        INFORMS.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
+        INFORMS.known(),
+    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    GOLDSRC_INFO_RESPONSE = answer("goldsrc_info_response", INFO_STEP, &[
+        INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
+        INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
+        INFORMS_OLD.known(),
+    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    PLAYERS_RESPONSE = answer("players_response", PLAYERS_STEP, &[
+        LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
+        LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
+        LISTS_PLAYERS.known(),
+    ], &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    RULES_RESPONSE = answer("rules_response", RULES_STEP, &[
+        LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
+        LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
+        LISTS_RULES.known(),
+    ], &[RULES_RESPONSE]);
+    PING_RESPONSE = answer("ping_response", PING_STEP, &[
+        Form::of(b"\xff\xff\xff\xff\x6a").and(5, b"00000000000000").level(Level::Medium),
+        Form::of(b"\xff\xff\xff\xff\x6a").when(is_padded).known(),
+    ], &[PING_RESPONSE]);
+    SPLIT_MESSAGE = Message::response("split", RULES_STEP, &[
+        Form::of(b"\xfe\xff\xff\xff").when(is_first_part).level(Level::High),
+    ]).keyed(part_id).in_parts(part).also(&[PLAYERS_STEP, INFO_STEP]);
+    UNKNOWN = Message::named("unknown");
+}
 
 const ANSWERED: StepRules = StepRules {
     second: Some(&TXN_006),
@@ -217,7 +165,7 @@ impl Protocol for A2s {
 
     const INFO: Info = Info {
         ports: &[27015, 27016],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         joining: Some(&JOINING),
         steps: &[
             step("info", &TXN_002),

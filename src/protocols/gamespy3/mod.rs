@@ -315,89 +315,49 @@ static SPLIT_ENDS: Ends = Ends::new(&SPL_001, &HDR_001, &IGNORED);
 static COLUMN_ENDS: Ends = Ends::new(&COL_001, &HDR_001, &IGNORED);
 static BASIC_ENDS: Ends = Ends::new(&BAS_001, &HDR_001, &IGNORED);
 
-const CHALLENGE_REQUEST: u8 = 0;
-const CHALLENGE_RESPONSE: u8 = 1;
-const FULL_REQUEST: u8 = 2;
-const BASIC_REQUEST: u8 = 3;
-const FULL_RESPONSE: u8 = 4;
-const BASIC_RESPONSE: u8 = 5;
-const UNKNOWN: u8 = 6;
 const SHAKE: u8 = 0;
 const STAT: u8 = 1;
 
 const ASKS_CHALLENGE: Form = Form::of(b"\xfe\xfd\x09");
 const ASKS_STAT: Form = Form::of(b"\xfe\xfd\x00");
 
-static MESSAGES: [Message; 7] = [
-    Message::request(
-        "challenge_request",
-        SHAKE,
-        &[
-            ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
-            ASKS_CHALLENGE.long(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
-            ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).level(Level::Low),
-        ],
-    )
-    .keyed(ASKED_ID),
-    Message::response(
-        "challenge_response",
-        SHAKE,
-        &[
-            Form::of(b"\x09").long(7, usize::MAX).when(is_challenge).level(Level::Low),
-            Form::of(b"\x09").long(5, usize::MAX).asked(),
-            Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
-        ],
-    )
-    .keyed(ANSWERED_ID),
-    Message::request(
-        "full_stat_request",
-        STAT,
-        &[
-            ASKS_STAT.and(7, b"\xff\xff\xff").long(11, 11),
-            ASKS_STAT.and(11, b"\xff\xff\xff").long(15, 15),
-            ASKS_STAT.long(15, 15).when(ends_in_zeros).level(Level::Medium),
-            ASKS_STAT.long(14, 14).when(ends_in_keys).level(Level::Medium),
-            ASKS_STAT.long(12, 15).level(Level::Low),
-            ASKS_STAT.long(12, usize::MAX).known(),
-        ],
-    )
-    .keyed(ASKED_ID)
-    .remembers(asked),
-    Message::request(
-        "basic_stat_request",
-        STAT,
-        &[
-            ASKS_STAT.long(11, 11).level(Level::Low),
-            ASKS_STAT.long(8, 9).level(Level::Low),
-            ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
-        ],
-    )
-    .keyed(ASKED_ID)
-    .remembers(asked),
-    Message::response(
-        "full_stat_response",
-        STAT,
-        &[
-            Form::of(b"\x00").and(5, b"splitnum\x00"),
-            Form::of(b"\x00").when(is_list).known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_full).asked(),
-            Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
-        ],
-    )
-    .keyed(ANSWERED_ID)
-    .in_parts(part),
-    Message::response(
-        "basic_stat_response",
-        STAT,
-        &[
-            Form::of(b"\x00").when(is_whole_basic).known(),
-            Form::of(b"\x00").long(5, usize::MAX).when(is_basic).asked(),
-            Form::of(b"\x00").when(|p| is_basic(p) && is_legible(p)).awaited(),
-        ],
-    )
-    .keyed(ANSWERED_ID),
-    Message::named("unknown"),
-];
+messages! {
+    CHALLENGE_REQUEST = Message::request("challenge_request", SHAKE, &[
+        ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
+        ASKS_CHALLENGE.long(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
+        ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).level(Level::Low),
+    ]).keyed(ASKED_ID);
+    CHALLENGE_RESPONSE = Message::response("challenge_response", SHAKE, &[
+        Form::of(b"\x09").long(7, usize::MAX).when(is_challenge).level(Level::Low),
+        Form::of(b"\x09").long(5, usize::MAX).asked(),
+        Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
+    ]).keyed(ANSWERED_ID);
+    FULL_REQUEST = Message::request("full_stat_request", STAT, &[
+        ASKS_STAT.and(7, b"\xff\xff\xff").long(11, 11),
+        ASKS_STAT.and(11, b"\xff\xff\xff").long(15, 15),
+        ASKS_STAT.long(15, 15).when(ends_in_zeros).level(Level::Medium),
+        ASKS_STAT.long(14, 14).when(ends_in_keys).level(Level::Medium),
+        ASKS_STAT.long(12, 15).level(Level::Low),
+        ASKS_STAT.long(12, usize::MAX).known(),
+    ]).keyed(ASKED_ID).remembers(asked);
+    BASIC_REQUEST = Message::request("basic_stat_request", STAT, &[
+        ASKS_STAT.long(11, 11).level(Level::Low),
+        ASKS_STAT.long(8, 9).level(Level::Low),
+        ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
+    ]).keyed(ASKED_ID).remembers(asked);
+    FULL_RESPONSE = Message::response("full_stat_response", STAT, &[
+        Form::of(b"\x00").and(5, b"splitnum\x00"),
+        Form::of(b"\x00").when(is_list).known(),
+        Form::of(b"\x00").long(5, usize::MAX).when(is_full).asked(),
+        Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
+    ]).keyed(ANSWERED_ID).in_parts(part);
+    BASIC_RESPONSE = Message::response("basic_stat_response", STAT, &[
+        Form::of(b"\x00").when(is_whole_basic).known(),
+        Form::of(b"\x00").long(5, usize::MAX).when(is_basic).asked(),
+        Form::of(b"\x00").when(|p| is_basic(p) && is_legible(p)).awaited(),
+    ]).keyed(ANSWERED_ID);
+    UNKNOWN = Message::named("unknown");
+}
 
 const ANSWERED: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -437,7 +397,7 @@ impl Protocol for Gamespy3 {
 
     const INFO: Info = Info {
         ports: &[29900, 6500, 64087, 25565],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("challenge", 8, ANSWERED) },
             StepInfo {

@@ -15,14 +15,9 @@
 //! spans several datagrams, each part is decoded by itself. Text that is cut at its start or end is not checked.
 
 use super::grammar::*;
+use super::{FRAGMENT, UNKNOWN};
 use crate::decode::Version;
 use crate::protocols::prelude::*;
-
-/// The messages, by their places in [`Info::messages`].
-pub(super) const REQUEST: u8 = 0;
-pub(super) const RESPONSE: u8 = 1;
-pub(super) const FRAGMENT: u8 = 2;
-pub(super) const UNKNOWN: u8 = 3;
 
 /// The context of a command or reply in its message.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,13 @@ use hashbrown::DefaultHashBuilder;
 use message::*;
 use std::hash::Hash;
 
+messages! {
+    REQUEST = Message::named("request");
+    RESPONSE = Message::named("response");
+    FRAGMENT = Message::named("fragment");
+    UNKNOWN = Message::named("unknown");
+}
+
 /// Minimum length of a cut message that is recognised as the beginning of a required command.
 const SHORTEST_PART: usize = 4;
 
@@ -140,12 +147,7 @@ impl Protocol for Gqp {
             Form::of(b"").behind(&[b"00", b"11", b"22", b"33", b"44", b"55", b"66", b"77", b"88", b"99"]),
             Form::of(b"").behind(&[b"auth", b"chal", b"echo", b"exte", b"iden"]),
         ],
-        messages: &[
-            Message::named("request"),
-            Message::named("response"),
-            Message::named("fragment"),
-            Message::named("unknown"),
-        ],
+        messages: MESSAGES,
         fragment: Some(FRAGMENT),
         steps: &[StepInfo {
             repeats: Some(&NAME),
@@ -183,11 +185,7 @@ impl Protocol for Gqp {
         let level = known.level.min(Level::Medium);
         if p.is_empty() {
             let cut = known.conversation && known.level >= Level::Medium && wire_len == 0;
-            return cut.then(|| Probe {
-                message: UNKNOWN,
-                role: Role::Stray,
-                ..request(Role::Stray, 0, level)
-            });
+            return cut.then(|| Probe::of(UNKNOWN, Role::Stray, level));
         }
         let ended = ends(p, wire_len);
         // If the conversation is only a candidate, further datagrams are expected only while a request is open.
@@ -222,22 +220,29 @@ impl Protocol for Gqp {
 
     #[inline(never)]
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
-        observe(memory, seen, raised);
+        let payload = seen.datagram.payload;
+        // A message in parts, or one that the capture cut, is not compared.
+        let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
+        match *seen.pairing {
+            Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
+            Pairing::Asked { .. } => memory.may_have_asked(seen),
+            Pairing::Answered(answer) => {
+                if whole && !answer.part {
+                    answered(memory, seen, &answer, payload, raised);
+                } else {
+                    memory.may_have_answered(seen, answer.exchange);
+                }
+                if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
+                    raised.add(&SEC_002);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
 fn request(role: Role, request_state: u32, level: Level) -> Probe {
-    Probe {
-        message: REQUEST,
-        role,
-        step: 0,
-        key: None,
-        request_state,
-        level,
-        paired: Level::High,
-        begins: true,
-        part: None,
-    }
+    Probe { request_state, ..Probe::of(REQUEST, role, level) }
 }
 
 fn response(role: Role, request_state: u32, level: Level) -> Probe {
@@ -459,27 +464,6 @@ impl Memory {
     /// A hash of several texts, independent of the separators between them.
     fn texts<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> u64 {
         texts.fold(0, |all, text| self.hash((all, text)))
-    }
-}
-
-fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
-    let payload = seen.datagram.payload;
-    // A message in parts, or one that the capture cut, is not compared.
-    let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
-    match *seen.pairing {
-        Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
-        Pairing::Asked { .. } => memory.may_have_asked(seen),
-        Pairing::Answered(answer) => {
-            if whole && !answer.part {
-                answered(memory, seen, &answer, payload, raised);
-            } else {
-                memory.may_have_answered(seen, answer.exchange);
-            }
-            if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
-                raised.add(&SEC_002);
-            }
-        }
-        _ => {}
     }
 }
 

@@ -324,17 +324,6 @@ const STATUS: u8 = 0;
 const INFORMATION: u8 = 1;
 const CONSOLE: u8 = 2;
 
-const GETSTATUS_REQUEST: u8 = 0;
-const GETINFO_REQUEST: u8 = 1;
-const STATUS_REQUEST: u8 = 2;
-const INFO_REQUEST: u8 = 3;
-const RCON_REQUEST: u8 = 4;
-const STATUS_RESPONSE: u8 = 5;
-const INFO_RESPONSE: u8 = 6;
-const PRINT_RESPONSE: u8 = 7;
-const OOB: u8 = 8;
-const UNKNOWN: u8 = 9;
-
 /// A form with the prefixes of the client, and of the server.
 const fn asks(form: Form) -> Form {
     form.behind(CLIENT)
@@ -343,61 +332,47 @@ const fn answers(form: Form) -> Form {
     form.behind(SERVER)
 }
 
-static MESSAGES: [Message; 10] = [
-    Message::request("getstatus_request", STATUS, &[asks(Form::of(b"getstatus").word(BEHIND).caseless())])
-        .keyed(asked_challenge),
-    Message::request("getinfo_request", INFORMATION, &[asks(Form::of(b"getinfo").word(BEHIND).caseless())])
-        .keyed(asked_challenge),
-    Message::request(
-        "status_request",
-        STATUS,
-        &[asks(Form::of(b"status").word(BEHIND).caseless()).when(is_number_or_nothing).level(Level::Medium)],
-    ),
-    Message::request(
-        "info_request",
-        INFORMATION,
-        &[asks(Form::of(b"info ").caseless()).when(is_number_or_nothing).level(Level::Medium)],
-    ),
-    Message::request("rcon_request", CONSOLE, &[asks(Form::of(b"rcon ")).level(Level::Low)])
-        .paired(Level::Medium),
-    Message::response(
-        "status_response",
-        STATUS,
-        &[
-            answers(Form::of(b"statusResponse\n\\")),
-            answers(Form::of(b"statusResponse")).level(Level::Medium),
-            answers(Form::of(b"print\n\\")).level(Level::Medium),
-            answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
-            answers(Form::of(b"n")).when(has_player).level(Level::Low),
-            answers(Form::of(b"n")).when(may_have_player).due(),
-            answers(Form::of(b"n")).when(has_nothing).due(),
-            Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
-        ],
-    )
-    .keyed(repeated_challenge),
-    Message::response(
-        "info_response",
-        INFORMATION,
-        &[
-            answers(Form::of(b"infoResponse\n\\")),
-            answers(Form::of(b"infoResponse")).level(Level::Medium),
-            answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
-            answers(Form::of(b"info\n")).awaited(),
-            Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
-        ],
-    )
-    .keyed(repeated_challenge)
-    .also(&[STATUS]),
+messages! {
+    GETSTATUS_REQUEST = Message::request("getstatus_request", STATUS, &[
+        asks(Form::of(b"getstatus").word(BEHIND).caseless()),
+    ]).keyed(asked_challenge);
+    GETINFO_REQUEST = Message::request("getinfo_request", INFORMATION, &[
+        asks(Form::of(b"getinfo").word(BEHIND).caseless()),
+    ]).keyed(asked_challenge);
+    STATUS_REQUEST = Message::request("status_request", STATUS, &[
+        asks(Form::of(b"status").word(BEHIND).caseless()).when(is_number_or_nothing).level(Level::Medium),
+    ]);
+    INFO_REQUEST = Message::request("info_request", INFORMATION, &[
+        asks(Form::of(b"info ").caseless()).when(is_number_or_nothing).level(Level::Medium),
+    ]);
+    RCON_REQUEST = Message::request("rcon_request", CONSOLE, &[
+        asks(Form::of(b"rcon ")).level(Level::Low),
+    ]).paired(Level::Medium);
+    STATUS_RESPONSE = Message::response("status_response", STATUS, &[
+        answers(Form::of(b"statusResponse\n\\")),
+        answers(Form::of(b"statusResponse")).level(Level::Medium),
+        answers(Form::of(b"print\n\\")).level(Level::Medium),
+        answers(Form::of(b"n\\")).when(has_pair).level(Level::Medium),
+        answers(Form::of(b"n")).when(has_player).level(Level::Low),
+        answers(Form::of(b"n")).when(may_have_player).due(),
+        answers(Form::of(b"n")).when(has_nothing).due(),
+        Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
+    ]).keyed(repeated_challenge);
+    INFO_RESPONSE = Message::response("info_response", INFORMATION, &[
+        answers(Form::of(b"infoResponse\n\\")),
+        answers(Form::of(b"infoResponse")).level(Level::Medium),
+        answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
+        answers(Form::of(b"info\n")).awaited(),
+        Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
+    ]).keyed(repeated_challenge).also(&[STATUS]);
     // QuakeWorld and DarkPlaces print to the console with the letter that begins a status response.
-    Message::response(
-        "print_response",
-        CONSOLE,
-        &[answers(Form::of(b"print\n")).level(Level::Low), answers(Form::of(b"n")).level(Level::Low).known()],
-    )
-    .paired(Level::Medium),
-    Message::named("oob"),
-    Message::named("unknown"),
-];
+    PRINT_RESPONSE = Message::response("print_response", CONSOLE, &[
+        answers(Form::of(b"print\n")).level(Level::Low),
+        answers(Form::of(b"n")).level(Level::Low).known(),
+    ]).paired(Level::Medium);
+    OOB = Message::named("oob");
+    UNKNOWN = Message::named("unknown");
+}
 
 const RULES_OF_STEPS: StepRules = StepRules {
     unasked: Some(&TXN_001),
@@ -436,7 +411,7 @@ impl Protocol for Quake3 {
 
     const INFO: Info = Info {
         ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
-        messages: &MESSAGES,
+        messages: MESSAGES,
         steps: &[
             StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
             StepInfo { keyless: true, ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },

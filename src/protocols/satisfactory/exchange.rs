@@ -1,5 +1,6 @@
 //! Rules across datagrams: cookies, copies, time. Also contains the datagrams that all examples share.
 
+use super::{LEGACY_POLL, STATE_RESPONSE};
 use crate::capture::Time;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
@@ -7,13 +8,6 @@ use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::hash::Hash;
-
-/// The messages, by their places in [`Info::messages`].
-pub(super) const POLL: u8 = 0;
-pub(super) const STATE_RESPONSE: u8 = 1;
-pub(super) const LEGACY_POLL: u8 = 2;
-pub(super) const LEGACY_STATE_RESPONSE: u8 = 3;
-pub(super) const UNKNOWN: u8 = 4;
 
 /// UDP port of version 0.
 pub(super) const LEGACY_PORT: u16 = 15777;
@@ -326,7 +320,19 @@ fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
         raised.add(&LEG_003);
     }
     if let Some(cookie) = seen.probe.key {
-        polled(memory, seen, cookie, raised);
+        let (server, client) = (seen.server, seen.client);
+        let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
+        let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
+        if let Some(old) = memory.cookies.insert(key, new) {
+            let (used, open) = memory.again(key, old, new);
+            let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
+            if used {
+                raised.add_at(&REQ_003, at);
+            }
+            if open {
+                raised.add_at(&TXN_006, at);
+            }
+        }
     }
     patience(seen, raised);
 }
@@ -335,23 +341,6 @@ fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
 fn patience(seen: &Observation<'_>, raised: &mut Raised) {
     if seen.unanswered == PATIENCE.saturating_add(1) {
         raised.add(&TXN_009);
-    }
-}
-
-/// Handles a poll with a complete cookie.
-fn polled(memory: &mut Memory, seen: &Observation<'_>, cookie: u64, raised: &mut Raised) {
-    let (server, client) = (seen.server, seen.client);
-    let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
-    let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
-    if let Some(old) = memory.cookies.insert(key, new) {
-        let (used, open) = memory.again(key, old, new);
-        let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
-        if used {
-            raised.add_at(&REQ_003, at);
-        }
-        if open {
-            raised.add_at(&TXN_006, at);
-        }
     }
 }
 

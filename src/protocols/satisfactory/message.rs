@@ -14,6 +14,7 @@
 //! state     01 │ 00 │ cookie u64 │ server_state u8 │ server_net_cl u32 │ beacon_port u16
 //! ```
 
+use super::LEGACY_POLL;
 use super::exchange::*;
 use crate::decode::{Facts, Version};
 use crate::protocols::prelude::*;
@@ -172,7 +173,7 @@ fn terminator<S: FieldSink>(
         return Ok(());
     }
     if before > 0 {
-        c.apart(|c| surplus(c, &PAYLOAD_SURPLUS, before, more))?;
+        c.apart(|c| surplus(c, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
     c.check(&ENV_005, || last == 1);
@@ -180,13 +181,8 @@ fn terminator<S: FieldSink>(
 }
 
 #[cold]
-fn surplus<S: FieldSink>(
-    c: &mut Cursor<'_, '_, S>,
-    field: &'static Field,
-    len: usize,
-    rule: &'static Rule,
-) -> Result<(), Fault> {
-    c.field(field, bytes(len))?;
+fn surplus<S: FieldSink>(c: &mut Cursor<'_, '_, S>, len: usize, rule: &'static Rule) -> Result<(), Fault> {
+    c.field(&PAYLOAD_SURPLUS, bytes(len))?;
     c.check(rule, || false);
     Ok(())
 }
@@ -505,8 +501,7 @@ pub(super) fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
         return Ok(());
     }
     let server_state = c.field(&SERVER_STATE, byte)?;
-    let name = STATES.get(server_state as usize).copied();
-    c.derived(&SERVER_STATE_NAME, Value::Named(server_state as u32, name));
+    c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
     c.facts.version = Some(Version::Number(server_net_cl.into()));
     c.field(&BEACON_PORT, le_u16).map(drop)

@@ -19,6 +19,14 @@ use crate::net::Endpoint;
 use exchange::*;
 use message::*;
 
+messages! {
+    POLL = Message::named("poll");
+    STATE_RESPONSE = Message::named("state_response");
+    LEGACY_POLL = Message::named("legacy_poll");
+    LEGACY_STATE_RESPONSE = Message::named("legacy_state_response");
+    UNKNOWN = Message::named("unknown");
+}
+
 const WIRE_MAGIC: [u8; 2] = [0xd5, 0xf6];
 const GAME_MAGIC: [u8; 2] = [0x5a, 0x74];
 const GAME_PORT: u16 = 7777;
@@ -46,13 +54,7 @@ impl Protocol for Satisfactory {
             Form::of(&[0, 0]).long(10, 10),
             Form::of(&[1, 0]).long(17, 17),
         ],
-        messages: &[
-            Message::named("poll"),
-            Message::named("state_response"),
-            Message::named("legacy_poll"),
-            Message::named("legacy_state_response"),
-            Message::named("unknown"),
-        ],
+        messages: MESSAGES,
         steps: &[StepInfo {
             retransmits: true,
             once: true,
@@ -152,21 +154,11 @@ impl Protocol for Satisfactory {
 
 #[inline(always)]
 fn status(role: Role, message: u8, key: Option<u64>, level: Level) -> Probe {
-    Probe {
-        message,
-        role,
-        step: 0,
-        key,
-        request_state: 0,
-        level,
-        paired: Level::High,
-        begins: true,
-        part: None,
-    }
+    Probe { key, ..Probe::of(message, role, level) }
 }
 
 fn stray(level: Level) -> Probe {
-    Probe { paired: level, ..status(Role::Stray, UNKNOWN, None, level) }
+    Probe::of(UNKNOWN, Role::Stray, level)
 }
 
 /// Recognises a message that begins with the magic; `rest` follows it. Confidence grows with the number of matches among type,

@@ -206,16 +206,11 @@ impl Slice<'_> {
         let (units, tail) = self.text.as_chunks::<2>();
         tail.is_empty() && units.iter().map(|u| u16::from_le_bytes(*u)).eq(ascii.bytes().map(u16::from))
     }
-}
 
-impl Slice<'_> {
     /// The truth value that it names, as .NET or JSON writes it.
     fn truth(&self) -> Option<bool> {
-        match () {
-            () if self.is("True") || self.is("true") => Some(true),
-            () if self.is("False") || self.is("false") => Some(false),
-            () => None,
-        }
+        let words = [("True", true), ("true", true), ("False", false), ("false", false)];
+        words.iter().find(|(word, _)| self.is(word)).map(|(_, truth)| *truth)
     }
 }
 
@@ -237,11 +232,10 @@ enum Kind {
 impl<'a> Config<'a> {
     /// Parses a configuration string; `None` if even lenient parsing fails.
     pub(super) fn read(text: &'a [u8]) -> Option<Config<'a>> {
-        let (units, half) = text.as_chunks::<2>();
-        if !half.is_empty() {
+        if !text.len().is_multiple_of(2) {
             return None;
         }
-        let mut reader = Reader { text, units, at: 0, strict: true, single: false, broken: false };
+        let mut reader = Reader::new(text);
         let mut config = Config::default();
         reader.blanks();
         reader.object(0, |key, value| {
@@ -257,21 +251,12 @@ impl<'a> Config<'a> {
         config.strict = reader.strict && !reader.broken;
         (config.single, config.broken) = (reader.single, reader.broken);
         config.length = text.len() as u16;
-        (reader.at == units.len()).then_some(config)
+        (reader.at == reader.units.len()).then_some(config)
     }
 
     /// The names of the players, if the string lists them.
     pub(super) fn players(&self) -> Option<Players<'a>> {
-        let inside = self.players?;
-        let reader = Reader {
-            text: inside.text,
-            units: inside.text.as_chunks::<2>().0,
-            at: 0,
-            strict: true,
-            single: false,
-            broken: false,
-        };
-        Some(Players { reader, base: inside.at })
+        self.players.map(|inside| Players { reader: Reader::new(inside.text), base: inside.at })
     }
 }
 
@@ -304,6 +289,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn new(text: &'a [u8]) -> Reader<'a> {
+        Reader { text, units: text.as_chunks().0, at: 0, strict: true, single: false, broken: false }
+    }
+
     fn peek(&self) -> Option<u16> {
         self.units.get(self.at).map(|u| u16::from_le_bytes(*u))
     }

@@ -22,14 +22,16 @@ use reply::*;
 /// The default port of servers.
 const PORT: u16 = 26950;
 
-const STATUS_REQUEST: u8 = 0;
-const STATUS_RESPONSE: u8 = 1;
-const RCON_REQUEST: u8 = 2;
-const RCON_RESPONSE: u8 = 3;
-/// A damaged message in place of a query or a reply.
-const DAMAGED: u8 = 4;
-/// A packet of the game.
-const GAME: u8 = 5;
+messages! {
+    STATUS_REQUEST = Message::named("status_request");
+    STATUS_RESPONSE = Message::named("status_response");
+    RCON_REQUEST = Message::named("rcon_request");
+    RCON_RESPONSE = Message::named("rcon_response");
+    // In place of a query or a reply.
+    DAMAGED = Message::named("unknown");
+    // A packet of the game.
+    GAME = Message::named("unknown");
+}
 
 /// First bytes of the query.
 const QUERY: [u8; 4] = [0xfe, 0xff, 0xff, 0xff];
@@ -140,14 +142,7 @@ impl Protocol for Skycoop {
             Form::of(b"\xff\xff\xff\xff").and(5, &[0; 3]),
             Form::of(b"\x93\x00\x00\x00"),
         ],
-        messages: &[
-            Message::named("status_request"),
-            Message::named("status_response"),
-            Message::named("rcon_request"),
-            Message::named("rcon_response"),
-            Message::named("unknown"),
-            Message::named("unknown"),
-        ],
+        messages: MESSAGES,
         steps: &[StepInfo::ordered(
             "status",
             StepRules {
@@ -230,26 +225,15 @@ impl Protocol for Skycoop {
 }
 
 fn request(level: Level) -> Probe {
-    let (message, role) = (STATUS_REQUEST, Role::Request);
-    Probe {
-        message,
-        role,
-        step: 0,
-        key: None,
-        request_state: 0,
-        level,
-        paired: Level::High,
-        begins: true,
-        part: None,
-    }
+    Probe::of(STATUS_REQUEST, Role::Request, level)
 }
 
 fn response(level: Level) -> Probe {
-    Probe { message: STATUS_RESPONSE, role: Role::Response, ..request(level) }
+    Probe::of(STATUS_RESPONSE, Role::Response, level)
 }
 
 fn stray(message: u8, level: Level) -> Probe {
-    Probe { message, role: Role::Stray, paired: level, ..request(level) }
+    Probe::of(message, Role::Stray, level)
 }
 
 /// Recognises a datagram that a client sends to a known server.

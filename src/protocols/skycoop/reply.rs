@@ -421,9 +421,7 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
-    let all = c.whole();
-    c.about(None);
-    c.check_at(&RSP_005, all, || layout != Layout::Legacy);
+    c.check_whole(&RSP_005, || layout != Layout::Legacy);
     match layout {
         Layout::Current(units) => current(c, units),
         Layout::Legacy => legacy(c),

@@ -24,11 +24,13 @@ use chunks::{BODY, INF_001, INF_002, KNOWN};
 use exchange::*;
 use tables::*;
 
-const CHALLENGE_REQUEST: u8 = 0;
-const CHALLENGE_RESPONSE: u8 = 1;
-const QUERY_REQUEST: u8 = 2;
-const QUERY_RESPONSE: u8 = 3;
-const UNKNOWN: u8 = 4;
+messages! {
+    CHALLENGE_REQUEST = Message::named("challenge_request");
+    CHALLENGE_RESPONSE = Message::named("challenge_response");
+    QUERY_REQUEST = Message::named("query_request");
+    QUERY_RESPONSE = Message::named("query_response");
+    UNKNOWN = Message::named("unknown");
+}
 
 /// Maximum length of a datagram from a new client to a known server that is taken for a request, in bytes: the size of the
 /// receive buffer of go-svrquery's sample server.
@@ -44,13 +46,7 @@ impl Protocol for Sqp {
     const INFO: Info = Info {
         ports: &[],
         first: &[Form::of(&[0]).long(1, LONGEST_REQUEST), Form::of(&[1]).long(8, usize::MAX)],
-        messages: &[
-            Message::named("challenge_request"),
-            Message::named("challenge_response"),
-            Message::named("query_request"),
-            Message::named("query_response"),
-            Message::named("unknown"),
-        ],
+        messages: MESSAGES,
         steps: &[
             StepInfo {
                 issues: true,
@@ -155,7 +151,23 @@ impl Protocol for Sqp {
 
     #[inline(always)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
-        packet(c, cx)
+        let kind = c.field(&TYPE, byte)?;
+        c.require(&HDR_002, kind <= 1)?;
+        let token = c.field(&TOKEN, be_u32)?;
+        match cx.message {
+            CHALLENGE_REQUEST if kind == 0 => {
+                c.ends(&CHALLENGE_ENDS);
+                c.check(&REQ_001, || token == 0);
+                Ok(())
+            }
+            CHALLENGE_RESPONSE if kind == 0 => {
+                c.check(&RSP_002, || token != 0);
+                Ok(())
+            }
+            QUERY_REQUEST if kind == 1 => query_request(c),
+            QUERY_RESPONSE if kind == 1 => query_response(c, cx),
+            _ => c.field(&PAYLOAD, bytes(c.rest().len())).map(drop),
+        }
     }
 
     /// The challenge, then ServerInfo. With `all`, each chunk is requested in a query of its own, because some servers answer
@@ -246,17 +258,7 @@ fn challenge(role: Role, token: u32, level: Level) -> Probe {
     let message = if role == Role::Response { CHALLENGE_RESPONSE } else { CHALLENGE_REQUEST };
     // Zeros answered by zeros may be two keep-alives as well as a challenge, so they prove nothing.
     let paired = if token == 0 { Level::Low } else { Level::Medium };
-    Probe {
-        message,
-        role,
-        step: CHALLENGE,
-        key: None,
-        request_state: token,
-        level,
-        paired,
-        begins: true,
-        part: None,
-    }
+    Probe { step: CHALLENGE, request_state: token, paired, ..Probe::of(message, role, level) }
 }
 
 /// The packet numbers of an answer. They are not 0 if it is one of several parts.
@@ -275,22 +277,11 @@ const fn asked(version: u16, chunks: u8) -> u32 {
 
 #[inline(always)]
 fn query(role: Role, message: u8, token: u32, request_state: u32, level: Level) -> Probe {
-    let key = Some(token as u64);
-    Probe {
-        message,
-        role,
-        step: QUERY,
-        key,
-        request_state,
-        level,
-        paired: Level::High,
-        begins: true,
-        part: None,
-    }
+    Probe { step: QUERY, key: Some(token as u64), request_state, ..Probe::of(message, role, level) }
 }
 
 fn stray(level: Level) -> Probe {
-    Probe { key: None, paired: level, ..query(Role::Stray, UNKNOWN, 0, 0, level) }
+    Probe { step: QUERY, ..Probe::of(UNKNOWN, Role::Stray, level) }
 }
 
 /// Whether a datagram to or from a known server, in a conversation not seen before, looks like a damaged packet of this
@@ -508,27 +499,6 @@ static HEADER: Ends = Ends::new(&HDR_001, &RSP_001, &SURPLUS);
 static CHALLENGE_ENDS: Ends = Ends::new(&HDR_001, &REQ_002, &SURPLUS);
 static REQUEST: Ends = Ends::new(&REQ_003, &REQ_004, &SURPLUS);
 static RESPONSE: Ends = Ends::new(&RSP_003, &RSP_008, &SURPLUS);
-
-#[inline(always)]
-fn packet<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
-    let kind = c.field(&TYPE, byte)?;
-    c.require(&HDR_002, kind <= 1)?;
-    let token = c.field(&TOKEN, be_u32)?;
-    match cx.message {
-        CHALLENGE_REQUEST if kind == 0 => {
-            c.ends(&CHALLENGE_ENDS);
-            c.check(&REQ_001, || token == 0);
-            Ok(())
-        }
-        CHALLENGE_RESPONSE if kind == 0 => {
-            c.check(&RSP_002, || token != 0);
-            Ok(())
-        }
-        QUERY_REQUEST if kind == 1 => query_request(c),
-        QUERY_RESPONSE if kind == 1 => query_response(c, cx),
-        _ => c.field(&PAYLOAD, bytes(c.rest().len())).map(drop),
-    }
-}
 
 #[inline(always)]
 fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {

@@ -191,45 +191,15 @@ const fn ends(early: &'static Rule, surplus: &'static Field) -> Ends {
 /// Names of the value types, by code.
 const TYPES: [&str; 6] = ["byte", "ushort", "uint", "ulong", "string", "float32"];
 
-/// A value whose type is given in the message.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Dynamic<'a> {
-    /// Type 0.
-    Byte(u8),
-    /// Type 1.
-    Ushort(u16),
-    /// Type 2.
-    Uint(u32),
-    /// Type 3.
-    Ulong(u64),
-    /// Type 4.
-    String(Str<'a>),
-    /// Type 5.
-    Float32(f32),
-}
-
-impl<'a> From<Dynamic<'a>> for Value<'a> {
-    fn from(v: Dynamic<'a>) -> Value<'a> {
-        match v {
-            Dynamic::Byte(v) => v.into(),
-            Dynamic::Ushort(v) => v.into(),
-            Dynamic::Uint(v) => v.into(),
-            Dynamic::Ulong(v) => v.into(),
-            Dynamic::String(v) => v.into(),
-            Dynamic::Float32(v) => v.into(),
-        }
-    }
-}
-
 /// Parses a value of the type with that code.
-fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Dynamic<'a>> {
+fn dynamic<'a>(code: u8) -> impl Fn(&'a [u8]) -> Wire<'a, Value<'a>> {
     move |i| match code {
-        0 => byte(i).map(|(i, v)| (i, Dynamic::Byte(v))),
-        1 => be_u16(i).map(|(i, v)| (i, Dynamic::Ushort(v))),
-        2 => be_u32(i).map(|(i, v)| (i, Dynamic::Uint(v))),
-        3 => be_u64(i).map(|(i, v)| (i, Dynamic::Ulong(v))),
-        4 => string8(i).map(|(i, v)| (i, Dynamic::String(v))),
-        5 => be_f32(i).map(|(i, v)| (i, Dynamic::Float32(v))),
+        0 => byte(i).map(|(i, v)| (i, v.into())),
+        1 => be_u16(i).map(|(i, v)| (i, v.into())),
+        2 => be_u32(i).map(|(i, v)| (i, v.into())),
+        3 => be_u64(i).map(|(i, v)| (i, v.into())),
+        4 => string8(i).map(|(i, v)| (i, v.into())),
+        5 => be_f32(i).map(|(i, v)| (i, v.into())),
         _ => Err(nom::Err::Error(Stop::Wrong)),
     }
 }
@@ -269,8 +239,8 @@ fn checked<S: FieldSink>(
 ) -> Result<(), Fault> {
     c.ends(if code == 4 { in_text } else { elsewhere });
     match c.field(field, dynamic(code))? {
-        Dynamic::String(text) => text_rules(c, text),
-        Dynamic::Float32(v) => c.check(&DYN_004, || v.is_finite()),
+        Value::Text(text) => text_rules(c, Str(text)),
+        Value::Float32(v) => c.check(&DYN_004, || v.is_finite()),
         _ => {}
     }
     Ok(())
