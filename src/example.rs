@@ -4,7 +4,7 @@
 use super::packet::Packet;
 use crate::capture::Time;
 use crate::check::Finding;
-use crate::decode::{AnyListener, Heard, Tree};
+use crate::decode::{AnyListener, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
@@ -248,7 +248,7 @@ impl Stage {
 
 impl Report for Stage {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

@@ -2,7 +2,7 @@
 
 use crate::check::Finding;
 use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
-use crate::decode::{AnyListener, Coverage, Facts, Heard, Listener, Tree};
+use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
 use crate::net::Datagram;
 use crate::protocols::Id;
 
@@ -53,9 +53,9 @@ impl Packet<'_> {
         self.decoded.facts().filter(|facts| !facts.is_empty())
     }
 
-    /// The tree of its fields, if the report has chosen [`AnyListener::Heard`].
+    /// The tree of its fields, if the report has chosen [`AnyListener::Tree`].
     pub fn tree(&self) -> Option<&Tree> {
-        if let AnyListener::Heard(heard) = self.listener { Some(&heard.tree) } else { None }
+        if let AnyListener::Tree(tree) = self.listener { Some(tree) } else { None }
     }
 
     /// Its fields as an object in JSON, if the report has chosen [`AnyListener::Json`].
@@ -83,7 +83,7 @@ impl Packet<'_> {
     }
 
     /// Decodes it once more into a tree, with passwords or without.
-    pub(crate) fn hear(&self, secrets: bool, heard: &mut Heard) {
+    pub(crate) fn hear(&self, secrets: bool, heard: &mut Tree) {
         heard.begin();
         if let Some(piece) = self.piece {
             piece.tell(self.id.info(), heard);

@@ -106,6 +106,22 @@ pub struct Cite {
 }
 
 impl Rule {
+    /// A rule without options, to be given what each rule must have.
+    pub(crate) const PLAIN: Rule = Rule {
+        id: "",
+        severity: Severity::Note,
+        title: "",
+        why: "",
+        cite: Cite { doc: "", section: "", url: "" },
+        per_server: false,
+        needs_past: false,
+        ratio: false,
+        unproven: false,
+        side: Side::Sender,
+        strict: None,
+        lenient: None,
+        examples: &[],
+    };
     /// Its address, which no other rule has: a key that is hashed and compared at once, where its id is a text.
     #[inline(always)]
     pub(crate) fn address(&'static self) -> usize {
@@ -180,17 +196,12 @@ pub enum Step {
 #[allow(clippy::panic)]
 pub fn hex(text: &str) -> Vec<u8> {
     let mut out = vec![];
-    let (mut quoted, mut spaced) = (vec![], vec![]);
-    for (part, text) in text.split('\'').enumerate() {
-        if part % 2 == 1 { quoted.push(text) } else { spaced.push(text) }
+    let mut quoted = true;
+    for part in text.split('\'') {
+        quoted = !quoted;
+        if quoted { out.extend_from_slice(part.as_bytes()) } else { unspaced(part, &mut out) }
     }
-    assert!(quoted.len() + 1 == spaced.len(), "a quote is open in {text:?}");
-    for (part, spaced) in spaced.into_iter().enumerate() {
-        if let Some(quoted) = part.checked_sub(1).and_then(|before| quoted.get(before)) {
-            out.extend_from_slice(quoted.as_bytes());
-        }
-        unspaced(spaced, &mut out);
-    }
+    assert!(!quoted, "a quote is open in {text:?}");
     out
 }
 
@@ -211,28 +222,6 @@ fn unspaced(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// The side a rule names, or the sender.
-macro_rules! side {
-    [] => {
-        $crate::rule::Side::Sender
-    };
-    [$side:ident] => {
-        $crate::rule::Side::$side
-    };
-}
-pub(crate) use side;
-
-/// The severity a rule has in a profile, if it names one.
-macro_rules! level {
-    [] => {
-        None
-    };
-    [$level:ident] => {
-        Some($crate::rule::Severity::$level)
-    };
-}
-pub(crate) use level;
-
 /// Declares rules and, from the same text, the list of them, so that no rule is missing from it: `RULES`, or the
 /// name that `list NAME;` gives where a file has several lists. The doc comment is the explanation users read.
 macro_rules! rules {
@@ -245,14 +234,15 @@ macro_rules! rules {
             title: $title,
             why: concat!($($why, "\n"),+),
             cite: $cite,
-            per_server: false $(|| $once)?,
-            needs_past: false $(|| $past)?,
-            ratio: false $(|| $ratio)?,
-            unproven: false $(|| $unproven)?,
-            side: $crate::rule::side![$($side)?],
-            strict: $crate::rule::level![$($strict)?],
-            lenient: $crate::rule::level![$($lenient)?],
             examples: &[$($example),+],
+            $(per_server: $once,)?
+            $(needs_past: $past,)?
+            $(ratio: $ratio,)?
+            $(unproven: $unproven,)?
+            $(side: $crate::rule::Side::$side,)?
+            $(strict: Some($crate::rule::Severity::$strict),)?
+            $(lenient: Some($crate::rule::Severity::$lenient),)?
+            ..$crate::rule::Rule::PLAIN
         };)*
         /// These rules, in order.
         pub static $LIST: &[&$crate::rule::Rule] = &[$(&$NAME),*];

@@ -491,8 +491,7 @@ pub fn dissect<'a, S: FieldSink>(
 #[cold]
 #[inline(never)]
 fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
-    let Fault { rule, at, field, needs } = fault;
-    cursor.sink.violation(Violation { rule, at, field, index: cursor.index(), needs, minor: false });
+    cursor.tell(fault);
     let rest = cursor.whole.get(cursor.offset() as usize..).unwrap_or_default();
     if !rest.is_empty() {
         cursor.rest = rest;

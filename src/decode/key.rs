@@ -33,27 +33,18 @@ impl Key {
 }
 
 /// The last part of a path, without `[]`.
+#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)] // evaluated at compile time
 pub(super) const fn key(name: &'static str) -> &'static str {
-    let mut end = name.len();
     let bytes = name.as_bytes();
-    while end >= 2 && ends_with_brackets(bytes, end) {
-        end = end.saturating_sub(2);
+    let mut end = bytes.len();
+    while end >= 2 && bytes[end - 2] == b'[' && bytes[end - 1] == b']' {
+        end -= 2;
     }
     let mut start = end;
-    while start > 0 && !is_dot(bytes, start.saturating_sub(1)) {
-        start = start.saturating_sub(1);
+    while start > 0 && bytes[start - 1] != b'.' {
+        start -= 1;
     }
     name.split_at(end).0.split_at(start).1
-}
-
-#[allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)] // evaluated at compile time
-const fn ends_with_brackets(bytes: &[u8], end: usize) -> bool {
-    bytes[end - 2] == b'[' && bytes[end - 1] == b']'
-}
-
-#[allow(clippy::indexing_slicing)] // evaluated at compile time
-const fn is_dot(bytes: &[u8], at: usize) -> bool {
-    bytes[at] == b'.'
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The listeners of a run, which are reused for one datagram after the other.
 
-use super::{Coverage, FieldSink, Heard, Json, Notes};
+use super::{Coverage, FieldSink, Json, Notes, Tree};
 
 /// A listener that is reused for one datagram after the other and collects broken rules.
 pub trait Listener: FieldSink + Default {
@@ -20,7 +20,7 @@ pub enum AnyListener {
     /// Collects broken rules, and which rules were checked.
     Coverage(Coverage),
     /// Collects broken rules, and the fields as a tree.
-    Heard(Heard),
+    Tree(Tree),
     /// Collects broken rules, and the fields as JSON.
     Json(Json),
 }
@@ -32,7 +32,7 @@ impl AnyListener {
         match self {
             AnyListener::Notes(notes) => notes,
             AnyListener::Coverage(coverage) => coverage.notes(),
-            AnyListener::Heard(heard) => heard.notes(),
+            AnyListener::Tree(tree) => tree.notes(),
             AnyListener::Json(json) => json.notes(),
         }
     }

@@ -6,7 +6,7 @@
 //!                        ┌ Skip      nothing                      (where only the message counts)
 //! decode::<S: FieldSink> ┼ Notes     broken rules                 (summary, text)
 //!                        ┼ Coverage  broken and checked rules     (check)
-//!                        ┼ Heard     a tree, and broken rules     (to show, pick or mask fields)
+//!                        ┼ Tree      a tree, and broken rules     (to show, pick or mask fields)
 //!                        ┼ Json      the record's `fields` object (json, ndjson)
 //!                        └ Fit       whether a layout fits        (trials inside a decoder)
 //! ```
@@ -47,4 +47,4 @@ pub use sinks::{FieldSink, Fit, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
 #[cfg(feature = "page")]
 pub(crate) use tree::display;
-pub use tree::{Heard, Node, Tree};
+pub use tree::{Node, Tree};

@@ -79,15 +79,11 @@ pub struct Tree {
     nodes: Vec<Node>,
     violations: Vec<Violation>,
     open: Vec<usize>,
+    /// The broken rules as the check stage wants them.
+    notes: Notes,
 }
 
 impl Tree {
-    /// Forgets everything, for the next datagram.
-    pub fn clear(&mut self) {
-        self.nodes.clear();
-        self.violations.clear();
-        self.open.clear();
-    }
     /// The nodes, groups before their contents.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -219,42 +215,15 @@ impl FieldSink for Tree {
     }
     fn violation(&mut self, v: Violation) {
         self.violations.push(v);
-    }
-}
-
-/// Listens to everything: builds a tree, and collects the broken rules for the check stage.
-#[derive(Debug, Default)]
-pub struct Heard {
-    /// The tree of the last datagram.
-    pub tree: Tree,
-    notes: Notes,
-}
-
-impl FieldSink for Heard {
-    fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.field(field, at, value);
-    }
-    fn derived(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
-        self.tree.derived(field, at, value);
-    }
-    fn separator(&mut self, bytes: u16) {
-        self.tree.separator(bytes);
-    }
-    fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
-        self.tree.open(field, at, shape);
-    }
-    fn close(&mut self, at: u16) {
-        self.tree.close(at);
-    }
-    fn violation(&mut self, v: Violation) {
-        self.tree.violation(v);
         self.notes.violation(v);
     }
 }
 
-impl Listener for Heard {
+impl Listener for Tree {
     fn begin(&mut self) {
-        self.tree.clear();
+        self.nodes.clear();
+        self.violations.clear();
+        self.open.clear();
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {

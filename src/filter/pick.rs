@@ -2,7 +2,7 @@
 
 use super::Filter;
 use super::value::Datum;
-use crate::decode::{Field, FieldSink, Heard, Shape, Span, Value};
+use crate::decode::{Field, FieldSink, Shape, Span, Tree, Value};
 use crate::packet::Packet;
 use crate::protocols::Id;
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ pub struct Pick {
     open: Vec<Open>,
     lists: usize,
     index: [u16; 3],
-    heard: Heard,
+    heard: Tree,
     /// The datagram has more values than are picked.
     full: bool,
     /// Number of such datagrams.
@@ -74,7 +74,7 @@ impl Pick {
         let mut heard = std::mem::take(&mut self.heard);
         packet.hear(secrets, &mut heard);
         self.payload.extend_from_slice(packet.bytes);
-        heard.tree.replay(packet.bytes, self);
+        heard.replay(packet.bytes, self);
         self.heard = heard;
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }
@@ -87,7 +87,7 @@ impl Pick {
     /// Visits the values of one of the wanted fields until the visitor returns `true`.
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
         self.picked.iter().filter(|(s, _)| *s == slot).any(|(_, node)| {
-            let node = self.heard.tree.nodes().get(*node);
+            let node = self.heard.nodes().get(*node);
             match node.and_then(|node| node.value(&self.payload)) {
                 None => visit(Datum::Present),
                 Some(Value::Names(names, bits)) => (0u32..).zip(names).any(|(bit, name)| {

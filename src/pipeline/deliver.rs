@@ -66,7 +66,7 @@ impl Pipeline<'_> {
         let breaks = match &mut self.listener {
             AnyListener::Notes(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
             AnyListener::Coverage(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
-            AnyListener::Heard(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+            AnyListener::Tree(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
             AnyListener::Json(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);

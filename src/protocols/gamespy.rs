@@ -45,8 +45,7 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
     c.check(of.open, || ended || !strict);
     if let Some(lacking) = of.lacking {
         c.about(None);
-        let at = c.whole();
-        c.check_at(lacking, at, || !ended || !strict || told.is_whole());
+        c.check_whole(lacking, || !ended || !strict || told.is_whole());
     }
     Ok(ended)
 }

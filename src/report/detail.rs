@@ -8,7 +8,7 @@ use super::recent_frames::Joined;
 use super::{Lister, Place, Report, Totals, Wants, When, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
-use crate::decode::{AnyListener, Heard};
+use crate::decode::{AnyListener, Tree};
 use crate::escape::shown;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Tunnel};
@@ -214,7 +214,7 @@ impl<W: Write> Details<W> {
 
 impl<W: Write> Report for Details<W> {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

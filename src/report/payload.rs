@@ -18,7 +18,7 @@ use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
-use crate::decode::{Heard, Node, Span, Tree, Value, display};
+use crate::decode::{Node, Span, Tree, Value, display};
 use crate::escape::harmless;
 use crate::filter::masked;
 use crate::net::Datagram;
@@ -242,13 +242,13 @@ impl Report for Picked {
         if p.datagram.frame != self.frame {
             return Ok(());
         }
-        let mut heard = Heard::default();
+        let mut heard = Tree::default();
         p.hear(false, &mut heard);
         self.keep(json!({
             "protocol": p.id.info().title, "message": p.message_name(),
             "joined": p.whole().is_some(), "missing": p.datagram.cut,
-            "bytes": masked(p.bytes, &in_tree(&heard.tree), 0),
-            "fields": heard.tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
+            "bytes": masked(p.bytes, &in_tree(&heard), 0),
+            "fields": heard.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
         }))
     }

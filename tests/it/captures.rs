@@ -1,7 +1,7 @@
 //! Every capture in three views: field trees, records, findings. A reviewer can check the trees
 //! against a specification with a finger: they show bytes and ranges.
 
-use crate::kit::play::{AnyListener, Heard, everything};
+use crate::kit::play::{AnyListener, Tree, everything};
 use crate::kit::run::slashes;
 use insta::{assert_snapshot, glob};
 use qdissect::capture::{CaptureInfo, Source, Time};
@@ -124,7 +124,7 @@ struct Views {
 
 impl Report for Views {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

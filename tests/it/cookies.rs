@@ -1,7 +1,7 @@
 //! Satisfactory: several clients with one cookie, as those have that never change it.
 
 use crate::kit::play::{
-    AnyListener, Collected, END, End, Heard, MS, POLL, START, STATE, Shot, everything, foreign, report, shot,
+    AnyListener, Collected, END, End, MS, POLL, START, STATE, Shot, Tree, everything, foreign, report, shot,
 };
 use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
@@ -32,7 +32,7 @@ struct Told(Vec<(u64, Vec<&'static str>)>);
 
 impl Report for Told {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

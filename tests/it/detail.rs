@@ -3,7 +3,7 @@
 use qdissect::capture::{self, Frame, Source, Time};
 use qdissect::check::Finding;
 use qdissect::classify::Choice;
-use qdissect::decode::{AnyListener, Heard, Tree};
+use qdissect::decode::{AnyListener, Tree};
 use qdissect::escape::is_hostile;
 use qdissect::example;
 use qdissect::exchange::{Exchange, Windows};
@@ -100,7 +100,7 @@ fn assert_fields(text: &str, tree: &Tree) {
 
 impl Report for Held {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

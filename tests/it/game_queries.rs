@@ -3,7 +3,7 @@
 use crate::kit::feed::samples;
 use crate::kit::play::{Collected, END, MS, S, Shot, c, hear, play, s, shots};
 use qdissect::contract::Context;
-use qdissect::decode::{Heard, Tree, Value};
+use qdissect::decode::{Tree, Value};
 use qdissect::protocols::{Direction, Id};
 use qdissect::rule::{Severity, hex};
 use std::collections::BTreeSet;
@@ -293,7 +293,7 @@ fn broken_by_status(answer: &str) -> Vec<&'static str> {
 /// The name that an answer states, and the numbers of players.
 fn stated(id: Id, message: &str, answer: &str) -> (String, [Option<u32>; 2]) {
     let message = id.info().messages.iter().position(|m| m.name == message).expect("it is declared");
-    let (bytes, mut heard) = (hex(answer), Heard::default());
+    let (bytes, mut heard) = (hex(answer), Tree::default());
     let cx = Context::of(message as u8, Direction::S2c);
     let decoded = id.dissect(&bytes, &cx, &mut heard);
     let facts = decoded.facts().expect("it is sound");

@@ -3,7 +3,7 @@
 use crate::kit::play::{Collected, MS, S, START, Seen, c, foreign, hear, lines, s, shot};
 use qdissect::check::Finding;
 use qdissect::contract::Context;
-use qdissect::decode::{Heard, Value};
+use qdissect::decode::{Tree, Value};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::rule::hex;
@@ -182,7 +182,7 @@ fn a_modification_is_the_game_where_nothing_else_tells_it() {
             hex(&format!(r"ffffffff 'infoResponse' 0a '\hostname\L\map\m\sv_maxclients\8{variables}'"));
         let message = Id::Quake3.info().messages.iter().position(|m| m.name == "info_response");
         let cx = Context::of(message.expect("it is declared") as u8, Direction::S2c);
-        let decoded = Id::Quake3.dissect(&bytes, &cx, &mut Heard::default());
+        let decoded = Id::Quake3.dissect(&bytes, &cx, &mut Tree::default());
         let facts = decoded.facts().expect("it is sound");
         facts.game.and_then(Value::text).map(|text| text.into_owned())
     };

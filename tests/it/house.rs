@@ -10,7 +10,7 @@ use crate::kit::feed::{
     protocol, samples, wild,
 };
 use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_probe};
-use crate::kit::play::{Collected, Heard, everything, lines, play, report, shots};
+use crate::kit::play::{Collected, everything, lines, play, report, shots};
 use crate::kit::records;
 use documents::{fields_md, protocols_md, rules_md};
 use proptest::prelude::*;
@@ -150,7 +150,7 @@ struct Turned;
 
 impl Report for Turned {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
@@ -173,7 +173,7 @@ struct Declared;
 
 impl Report for Declared {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {
@@ -205,7 +205,7 @@ struct Broken {
 
 impl Report for Broken {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use crate::cli::show::page::{DIM, Page};
 use qdissect::capture::Time;
 use qdissect::check::Finding;
-use qdissect::decode::{AnyListener, Heard};
+use qdissect::decode::{AnyListener, Tree};
 use qdissect::escape::to_hex_head;
 use qdissect::exchange::Exchange;
 use qdissect::looks_like::looks_like;
@@ -62,7 +62,7 @@ fn number(frame: u64) -> String {
 
 impl<W: Write> Report for Text<W> {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {

@@ -771,27 +771,24 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
     let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
     let mut named = count == 0;
-    c.list(
-        &PLAYERS,
-        |_, done| done < count.into(),
-        |c| {
-            if row(c.rest()).is_err() {
-                c.about(Some(&PLAYERS));
-                return Err(c.ended_early());
+    let player = |c: &mut Cursor<'_, '_, S>| {
+        if row(c.rest()).is_err() {
+            c.about(Some(&PLAYERS));
+            return Err(c.ended_early());
+        }
+        c.group(&PLAYER, |c| {
+            c.field(&INDEX, byte)?;
+            named |= !text(c, &PLAYER_NAME)?.0.is_empty();
+            c.field(&SCORE, le_i32)?;
+            let duration = c.field(&DURATION, le_f32)?;
+            c.check(&PLY_002, || duration.is_finite());
+            for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
+                c.derived(field, Value::Int(i32::from_le_bytes(*extra)));
             }
-            c.group(&PLAYER, |c| {
-                c.field(&INDEX, byte)?;
-                named |= !text(c, &PLAYER_NAME)?.0.is_empty();
-                c.field(&SCORE, le_i32)?;
-                let duration = c.field(&DURATION, le_f32)?;
-                c.check(&PLY_002, || duration.is_finite());
-                for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
-                    c.derived(field, Value::Int(i32::from_le_bytes(*extra)));
-                }
-                Ok(())
-            })
-        },
-    )?;
+            Ok(())
+        })
+    };
+    c.list(&PLAYERS, |_, done| done < count.into(), player)?;
     c.check_whole(&PLY_003, || named);
     if is_ship && extra > 0 {
         c.field(&SHIP_PLAYERS, bytes(extra))?;
@@ -820,41 +817,36 @@ fn is_harmless(value: &[u8]) -> bool {
     FLAGS.iter().any(|flag| flag.eq_ignore_ascii_case(value)) || value.iter().all(|byte| *byte == b'*')
 }
 
-pub(super) fn rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
+pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
     let count = c.field(&COUNT, le_u16)?;
     let binary = is_binary(c.rest(), c.is_cut());
-    let at = c.to_end();
     c.about(Some(&RULES_LIST));
-    c.check_at(&RUL_003, at, || !binary);
+    c.check_at(&RUL_003, c.to_end(), || !binary);
     c.hide_password(secrets);
     let mut seen = Repeats::default();
-    c.list(
-        &RULES_LIST,
-        |_, done| done < count,
-        |c| {
-            if pair(c.rest()).is_err() {
-                c.about(Some(&RULES_LIST));
-                return Err(c.ended_early());
-            }
-            c.group(&RULE_ITEM, |c| {
-                let key = c.field(&KEY, until(b"\0"))?;
-                c.check(&RUL_002, || !seen.repeats(key.0));
-                judge(c, key, binary);
-                c.skip(b"\0");
-                let shows = key.mentions_password()
-                    && !is_harmless(c.rest().split(|byte| *byte == 0).next().unwrap_or_default());
-                let value = c.field_as(&VALUE, until(b"\0"), |value| {
-                    if shows && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }
-                })?;
-                c.check(&SEC_005, || !shows);
-                judge(c, value, binary);
-                c.skip(b"\0");
-                Ok(())
-            })
-        },
-    )
-    .map(drop)
+    let rule = |c: &mut Cursor<'a, '_, S>| {
+        if pair(c.rest()).is_err() {
+            c.about(Some(&RULES_LIST));
+            return Err(c.ended_early());
+        }
+        c.group(&RULE_ITEM, |c| {
+            let key = c.field(&KEY, until(b"\0"))?;
+            c.check(&RUL_002, || !seen.repeats(key.0));
+            judge(c, key, binary);
+            c.skip(b"\0");
+            let shows = key.mentions_password()
+                && !is_harmless(c.rest().split(|byte| *byte == 0).next().unwrap_or_default());
+            let value = c.field_as(&VALUE, until(b"\0"), |value| {
+                if shows && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }
+            })?;
+            c.check(&SEC_005, || !shows);
+            judge(c, value, binary);
+            c.skip(b"\0");
+            Ok(())
+        })
+    };
+    c.list(&RULES_LIST, |_, done| done < count, rule).map(drop)
 }
 
 fn judge<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>, binary: bool) {

@@ -46,9 +46,8 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
 fn unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
     let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
     let wrong = asked.is_some_and(|asked| asked & bits == bits) && !c.is_cut();
-    let at = c.to_end();
     c.about(None);
-    c.check_at(&SPL_001, at, || !wrong);
+    c.check_at(&SPL_001, c.to_end(), || !wrong);
 }
 
 /// The list ends with an empty key, unless it continues in another part.

@@ -20,6 +20,7 @@ use super::prelude::*;
 use super::sources::{QR2_SDK, gamedig, qr2_sdk};
 use crate::capture::Time;
 use crate::net::Endpoint;
+use crate::packed::Numbers;
 use answers::{basic, full};
 
 const fn wiki(section: &'static str) -> Cite {
@@ -502,7 +503,7 @@ impl Protocol for Gamespy3 {
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
                 };
-                stats.insert(exchange, Stat { proof, numbers: 0, total: u8::MAX });
+                stats.insert(exchange, Stat { proof, numbers: Numbers::default(), total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
                 let again = answer.second && answer.alike && seen.datagram.cut == 0;
@@ -528,8 +529,8 @@ impl Protocol for Gamespy3 {
 #[derive(Clone, Copy, Debug)]
 pub struct Stat {
     proof: Proof,
-    /// Numbers of the parts, one bit each.
-    numbers: u128,
+    /// Numbers of the parts.
+    numbers: Numbers,
     /// How many parts there are; the most there can be as long as that is unknown.
     total: u8,
 }
@@ -537,9 +538,7 @@ pub struct Stat {
 impl Stat {
     /// Records a part; returns whether one with its number had come, or its number is none of this answer.
     fn contradicts(&mut self, part: Part) -> bool {
-        let bit = 1u128.checked_shl(part.number.into()).unwrap_or(0);
-        let known = self.numbers & bit != 0 || part.number >= self.total;
-        self.numbers |= bit;
+        let known = !self.numbers.insert(part.number) || part.number >= self.total;
         self.total = self.total.min(part.total.unwrap_or(u8::MAX));
         known
     }

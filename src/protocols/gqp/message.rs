@@ -113,20 +113,17 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
 /// Reads the list of arguments; returns their number.
 fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<u16, Fault> {
     let (mut count, mut begun) = (0u16, false);
-    c.list(
-        &ARGS,
-        |c, _| matches!(c.rest().first(), Some(&(RS | US))),
-        |c| {
-            let by = c.rest().first().copied();
-            string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
-            c.check(&REQ_002, || count > 0 || by == Some(RS) || around.continues);
-            // After a US in place of RS, the first RS is not the second one.
-            c.check(&REQ_003, || by == Some(US) || !begun || around.continues);
-            begun |= by == Some(RS);
-            count = count.saturating_add(1);
-            Ok(())
-        },
-    )?;
+    let argument = |c: &mut Cursor<'_, '_, S>| {
+        let by = c.rest().first().copied();
+        string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
+        c.check(&REQ_002, || count > 0 || by == Some(RS) || around.continues);
+        // After a US in place of RS, the first RS is not the second one.
+        c.check(&REQ_003, || by == Some(US) || !begun || around.continues);
+        begun |= by == Some(RS);
+        count = count.saturating_add(1);
+        Ok(())
+    };
+    c.list(&ARGS, |c, _| matches!(c.rest(), [RS | US, ..]), argument)?;
     Ok(count)
 }
 
@@ -402,19 +399,16 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &m
 /// Reads the values of a record after `before` bytes; returns their number and the first value.
 fn values<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, before: usize) -> Result<(u16, &'a [u8]), Fault> {
     let (mut count, mut first) = (0u16, &[][..]);
-    c.list(
-        &VALUES,
-        |c, done| done == 0 || c.rest().first() == Some(&US),
-        |c| {
-            let before = if count == 0 { before } else { 1 };
-            let value = string(c, &VALUE, before, &[GS, RS, US, EOT], &INSIDE)?;
-            if count == 0 {
-                first = value;
-            }
-            count = count.saturating_add(1);
-            Ok(())
-        },
-    )?;
+    let value = |c: &mut Cursor<'a, '_, S>| {
+        let before = if count == 0 { before } else { 1 };
+        let value = string(c, &VALUE, before, &[GS, RS, US, EOT], &INSIDE)?;
+        if count == 0 {
+            first = value;
+        }
+        count = count.saturating_add(1);
+        Ok(())
+    };
+    c.list(&VALUES, |c, done| done == 0 || c.rest().first() == Some(&US), value)?;
     Ok((count, first))
 }
 
@@ -514,30 +508,26 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     let ended = whole.contains(&EOT);
     let answers = cx.direction == Direction::S2c;
     let mut count = 0u16;
-    c.list(
-        &COMMANDS,
-        |c, done| done == 0 || c.rest().first() == Some(&GS),
-        |c| {
-            let last = !c.rest().iter().skip(1).any(|b| *b == GS);
-            // A piece that begins with GS is complete at its start.
-            let rest = cx.continues && count == 0 && whole.first() != Some(&GS);
-            let first = count == 0 && !cx.continues;
-            let around = Around { first, continues: rest, open: !ended && last };
-            count = count.saturating_add(1);
-            c.group(&COMMAND, |c| match c.rest() {
-                [GS, SOH, ..] if !first => encoded_command(c),
-                [SOH, ..] => encoded_command(c),
-                _ => {
-                    c.check(&ENC_002, || true);
-                    if answers { reply(c, around) } else { request(c, around) }
-                }
-            })
-        },
-    )?;
+    let command = |c: &mut Cursor<'_, '_, S>| {
+        let last = !c.rest().iter().skip(1).any(|b| *b == GS);
+        // A piece that begins with GS is complete at its start.
+        let rest = cx.continues && count == 0 && whole.first() != Some(&GS);
+        let first = count == 0 && !cx.continues;
+        let around = Around { first, continues: rest, open: !ended && last };
+        count = count.saturating_add(1);
+        c.group(&COMMAND, |c| match c.rest() {
+            [GS, SOH, ..] if !first => encoded_command(c),
+            [SOH, ..] => encoded_command(c),
+            _ => {
+                c.check(&ENC_002, || true);
+                if answers { reply(c, around) } else { request(c, around) }
+            }
+        })
+    };
+    c.list(&COMMANDS, |c, done| done == 0 || c.rest().first() == Some(&GS), command)?;
     if !answers {
         c.about(Some(&COMMANDS));
-        let all = c.whole();
-        c.check_at(&REQ_007, all, || usize::from(count) <= MANY);
+        c.check_at(&REQ_007, c.whole(), || usize::from(count) <= MANY);
     }
     end(c, cx, whole.last() == Some(&b'#'))?;
     if answers && cx.message != FRAGMENT && !cx.continues {

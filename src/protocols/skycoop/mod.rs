@@ -376,9 +376,8 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
     if c.field(&MESSAGE_TYPE, le_i32)? != -1 {
         return Err(c.stop(&REQ_003)); // never claimed
     }
-    let all = c.whole();
     c.about(Some(&PASSWORD));
-    c.check_at(&SEC_002, all, || false);
+    c.check_at(&SEC_002, c.whole(), || false);
     let length = rcon_length(c, &PASSWORD_LENGTH)?;
     let shown = |text: Str<'a>| if cx.secrets { Value::Text(text.0) } else { Value::Secret(FieldKind::Text) };
     c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;

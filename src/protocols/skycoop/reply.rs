@@ -32,13 +32,11 @@ const LEGACY_TAIL: usize = 26;
 /// Maximum length of a version that is recognised, in bytes.
 const LONGEST_VERSION: usize = 32;
 
-/// Whether each length counts UTF-16 units instead of bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Units {
-    name: bool,
-    version: bool,
-    config: bool,
-}
+/// The lengths that count UTF-16 units instead of bytes, one bit each.
+type Units = u8;
+const NAME: Units = 1;
+const VERSION_TEXT: Units = 2;
+const CONFIG_TEXT: Units = 4;
 
 /// The layout of a reply after its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,18 +47,11 @@ enum Layout {
     Legacy,
 }
 
-const BYTES: Units = Units { name: false, version: false, config: false };
+/// All lengths count bytes.
+const BYTES: Units = 0;
 
-/// The other combinations, the more likely ones first.
-const OTHERS: [Units; 7] = [
-    Units { name: true, version: false, config: false },
-    Units { name: false, version: true, config: false },
-    Units { name: true, version: false, config: true },
-    Units { name: false, version: false, config: true },
-    Units { name: true, version: true, config: false },
-    Units { name: false, version: true, config: true },
-    Units { name: true, version: true, config: true },
-];
+/// The other combinations, the more likely ones first: the name, the version, name and configuration, and so on.
+const OTHERS: [Units; 7] = [1, 2, 5, 4, 3, 6, 7];
 
 /// Determines the layout of the bytes after the header. `missing` bytes at the end were not captured.
 fn layout_of(rest: &[u8], missing: usize) -> Layout {
@@ -83,10 +74,17 @@ pub(super) fn is_exact(rest: &[u8]) -> bool {
 /// The number of bytes left after the last string of a current reply; `None` if a length is negative or exceeds the datagram.
 /// The `missing` bytes that were not captured belong to that string or follow it.
 fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
-    let rest = behind_string(rest, |n, _| n.checked_mul(if units.name { 2 } else { 1 }))?;
-    let rest = behind_string(rest, |n, text| if units.version { utf8_of_units(text, n) } else { Some(n) })?;
+    let rest = behind_string(rest, |n, _| n.checked_mul(if units & NAME != 0 { 2 } else { 1 }))?;
+    let rest = behind_string(
+        rest,
+        |n, text| if units & VERSION_TEXT != 0 { utf8_of_units(text, n) } else { Some(n) },
+    )?;
     let (length, rest) = length(rest.get(8..)?)?;
-    rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units.config { 2 } else { 1 })?)
+    rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units & CONFIG_TEXT != 0 {
+        2
+    } else {
+        1
+    })?)
 }
 
 /// The bytes after a length and its string, whose size in bytes `size` computes.
@@ -435,11 +433,11 @@ pub(super) fn has_prefix(p: &[u8], wire_len: usize) -> bool {
 }
 
 fn current<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: Units) -> Result<(), Fault> {
-    let name = utf16_text(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units.name)?;
+    let name = utf16_text(c, [&SERVER_NAME_LENGTH, &SERVER_NAME], units & NAME != 0)?;
     c.facts.server_name = Some(Value::Utf16(name));
-    version(c, units.version)?;
+    version(c, units & VERSION_TEXT != 0)?;
     let players = players(c)?;
-    let config = utf16_text(c, [&CONFIG_LENGTH, &CONFIG], units.config)?;
+    let config = utf16_text(c, [&CONFIG_LENGTH, &CONFIG], units & CONFIG_TEXT != 0)?;
     config::decode(c, config, players);
     Ok(())
 }
@@ -506,9 +504,9 @@ mod tests {
         let bytes = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
         assert_eq!(layout_of(&bytes, 0), Layout::Current(BYTES));
         let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
-        assert_eq!(layout_of(&name, 0), Layout::Current(Units { name: true, ..BYTES }));
+        assert_eq!(layout_of(&name, 0), Layout::Current(NAME));
         let version = hex("02000000 4100 02000000 31c3a9 00000000 01000000 04000000 7b007d00");
-        assert_eq!(layout_of(&version, 0), Layout::Current(Units { version: true, ..BYTES }));
+        assert_eq!(layout_of(&version, 0), Layout::Current(VERSION_TEXT));
         let long = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d0000");
         assert_eq!(layout_of(&long, 0), Layout::Current(BYTES));
         assert!(is_exact(&bytes) && !is_exact(&name) && !is_exact(&long));
@@ -519,7 +517,7 @@ mod tests {
         let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
         for missing in 0..=4 {
             let cut = &name[..name.len() - missing];
-            assert_eq!(layout_of(cut, missing), Layout::Current(Units { name: true, ..BYTES }), "{missing}");
+            assert_eq!(layout_of(cut, missing), Layout::Current(NAME), "{missing}");
         }
         assert_eq!(layout_of(&name[..name.len() - 5], 5), Layout::Current(BYTES), "the last length is cut");
         assert_eq!(layout_of(&name, 1), Layout::Current(BYTES), "it ends elsewhere");

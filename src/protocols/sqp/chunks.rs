@@ -325,9 +325,8 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
     let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else {
         return Choice { kinds: mask, asked, known: true };
     };
-    let whole = c.to_end();
     c.about(Some(&INFO));
-    c.check_at(&TXN_017, whole, || false);
+    c.check_at(&TXN_017, c.to_end(), || false);
     Choice { kinds, asked, known: false }
 }
 

@@ -1,6 +1,6 @@
 //! What a filter picks while decoding, against the tree of the same datagram.
 
-use qdissect::decode::{AnyListener, Heard, Tree, Value};
+use qdissect::decode::{AnyListener, Tree, Value};
 use qdissect::filter::{Filter, Pick, View, names};
 use qdissect::protocols::Id;
 use qdissect::report::{Packet, Report};
@@ -75,7 +75,7 @@ fn values<'a>(tree: &Tree, payload: &'a [u8], protocol: &str, name: &str) -> (Ve
 
 impl Report for Against {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {

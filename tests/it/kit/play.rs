@@ -5,7 +5,7 @@
 
 use qdissect::capture::{Frame, Time};
 use qdissect::check::Finding;
-pub use qdissect::decode::{AnyListener, Heard};
+pub use qdissect::decode::{AnyListener, Tree};
 use qdissect::example::Act;
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
@@ -191,7 +191,7 @@ impl<const ORDERED: bool> Collected<ORDERED> {
 
 impl<const ORDERED: bool> Report for Collected<ORDERED> {
     fn listener(&self) -> AnyListener {
-        AnyListener::Heard(Heard::default())
+        AnyListener::Tree(Tree::default())
     }
 
     fn wants(&self) -> Wants {
