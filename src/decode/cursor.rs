@@ -170,7 +170,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
-    /// Reads one field with a nom parser and reports it.
+    /// Reads one field with a nom parser, reports it, and stores the fact about the server that it may state.
     ///
     /// It is a function, not a `nom::Parser`: nom calls those through a generic method, which the compiler may leave out
     /// of line. Combinators inside it must be complete ones, for a datagram never grows. A primitive that returns
@@ -192,34 +192,11 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
         show: impl FnOnce(O) -> Value<'a>,
     ) -> Result<O, Fault> {
-        debug_assert!(field.fact.is_none(), "what {} says is taken by `fact`", field.name);
-        self.read(field, parser, show)
-    }
-
-    /// As [`field_as`](Self::field_as), for a field that may state a fact about the server, which is stored.
-    #[inline(always)]
-    pub fn fact_as<O: Copy>(
-        &mut self,
-        field: &'static Field,
-        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
-        show: impl FnOnce(O) -> Value<'a>,
-    ) -> Result<O, Fault> {
+        let Some(fact) = field.fact else { return self.read(field, parser, show) };
         let mut shown = None;
         let value = self.read(field, parser, |value| *shown.insert(show(value)))?;
-        if let (Some(fact), Some(shown)) = (field.fact, shown) {
-            self.facts.take(fact, shown);
-        }
+        shown.into_iter().for_each(|shown| self.facts.take(fact, shown));
         Ok(value)
-    }
-
-    /// As [`fact_as`](Self::fact_as), but shows the value itself.
-    #[inline(always)]
-    pub fn fact<O: Copy + Into<Value<'a>>>(
-        &mut self,
-        field: &'static Field,
-        parser: impl FnMut(&'a [u8]) -> Wire<'a, O>,
-    ) -> Result<O, Fault> {
-        self.fact_as(field, parser, |v| v.into())
     }
 
     /// Reads a field without storing the fact that it may state.

@@ -423,7 +423,7 @@ fn string<'a, S: FieldSink>(
         b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
         _ => text.shown_as(field.kind),
     };
-    c.fact_as(field, counted8, show)
+    c.field_as(field, counted8, show)
 }
 
 /// Reads the fields in front of rules and players. Returns the number of players that they state.

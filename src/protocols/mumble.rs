@@ -170,10 +170,10 @@ impl Protocol for Mumble {
 fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&ANSWER_ENDS);
     c.field(&VERSION_PREFIX, byte)?;
-    c.fact_as(&VERSION, array, Value::Dotted)?;
+    c.field_as(&VERSION, array, Value::Dotted)?;
     c.field(&IDENT, be_u64)?;
-    let users = c.fact(&USERS, be_u32)?;
-    let most = c.fact(&MOST_USERS, be_u32)?;
+    let users = c.field(&USERS, be_u32)?;
+    let most = c.field(&MOST_USERS, be_u32)?;
     c.check(&RSP_002, || users <= most);
     c.field(&BANDWIDTH, be_u32).map(drop)
 }

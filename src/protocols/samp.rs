@@ -501,8 +501,8 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
     }
     let password = c.field_as(&PASSWORD, byte, |password| Value::Bool(password != 0))?;
     c.check(&INF_001, || password <= 1);
-    let players = c.fact(&PLAYERS, le_u16)?;
-    let most = c.fact(&MOST_PLAYERS, le_u16)?;
+    let players = c.field(&PLAYERS, le_u16)?;
+    let most = c.field(&MOST_PLAYERS, le_u16)?;
     c.check(&INF_002, || players <= most);
     [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| c.words(field, string32).map(drop))
 }

@@ -488,9 +488,9 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
     for &(_, _, read, field) in layout.iter().filter(|(first, last, ..)| (*first..=*last).contains(&version))
     {
         let number = match read {
-            Read::U8 => c.fact(field, byte)?.into(),
-            Read::U16 => c.fact(field, le_u16)?.into(),
-            Read::U32 => c.fact(field, le_u32)?,
+            Read::U8 => c.field(field, byte)?.into(),
+            Read::U16 => c.field(field, le_u16)?.into(),
+            Read::U32 => c.field(field, le_u32)?,
             Read::U64 => c.field(field, le_u64).map(|_| 0)?,
             Read::F32 => c.field(field, le_f32).map(|_| 0)?,
             Read::Text => string(c, field).map(|()| 0)?,
@@ -520,7 +520,7 @@ fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part])
 
 /// Reads a text with its terminating zero.
 fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
-    let text = c.fact(field, until(b"\0"))?;
+    let text = c.field(field, until(b"\0"))?;
     // Where its zero is missing, the last character may be cut.
     let whole = !c.rest().is_empty();
     c.check(&STR_001, || !whole || text.is_utf8());

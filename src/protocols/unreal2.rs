@@ -316,7 +316,7 @@ fn decodes(p: &[u8]) -> bool {
 /// Reads a text with its terminating zero.
 fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
     c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
-    let text = c.fact_as(field, counted, Counted::shown)?;
+    let text = c.field_as(field, counted, Counted::shown)?;
     c.skip(text.end());
     c.check(&STR_002, || text.is_ended());
     c.ends(&ANSWER_ENDS);
@@ -331,7 +331,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     for text in [&SERVER_NAME, &MAP, &GAME_TYPE] {
         words(c, text)?;
     }
-    let (players, most) = (c.fact(&PLAYERS, le_u32)?, c.fact(&MAX_PLAYERS, le_u32)?);
+    let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
     c.check(&DET_002, || players <= most);
     let numbers: &[&'static Field] = match layout(c.rest()) {
         None if c.is_cut() => &[],

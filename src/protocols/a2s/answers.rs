@@ -622,7 +622,7 @@ pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
 
 /// Reads a zero-terminated text.
 fn text<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
-    let text = c.fact(field, until(b"\0"))?;
+    let text = c.field(field, until(b"\0"))?;
     c.expect(b"\0")?;
     if !c.may_go_on() {
         c.check_text(text, &STR_001, &STR_002);
@@ -648,8 +648,8 @@ const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "mac
 
 /// Reads the number of players and the maximum, and returns the former.
 fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
-    let players = c.fact(&PLAYERS, byte)?;
-    let most = c.fact(&MAX_PLAYERS, byte)?;
+    let players = c.field(&PLAYERS, byte)?;
+    let most = c.field(&MAX_PLAYERS, byte)?;
     c.check(&INF_004, || most == 0 || players <= most);
     Ok(players)
 }

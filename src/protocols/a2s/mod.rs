@@ -39,8 +39,6 @@ const PING_STEP: u8 = 4;
 
 /// What an INFO request says.
 const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
-/// Types of the messages, and first letters of GoldSrc's words.
-const TYPES: &[u8] = b"TUVWiAIDEmjdpr";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
 const INFORMS: Form = Form::of(b"\xff\xff\xff\xff\x49");
 const INFORMS_OLD: Form = Form::of(b"\xff\xff\xff\xff\x6d");
@@ -202,14 +200,7 @@ impl Protocol for A2s {
 
     #[inline]
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
-        // Most datagrams that begin with these bytes belong to something else.
-        match p {
-            [0xff, 0xff, 0xff, 0xff, kind, ..] if TYPES.contains(kind) => {
-                recognise::<Self>(p, wire_len).map(|probe| with_hidden(probe, p, wire_len))
-            }
-            [0xfe, 0xff, 0xff, 0xff, _, ..] => recognise::<Self>(p, wire_len),
-            _ => None,
-        }
+        recognise::<Self>(p, wire_len).map(|probe| with_hidden(probe, p, wire_len))
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {

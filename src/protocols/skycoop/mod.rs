@@ -299,13 +299,9 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
 }
 
 /// Reads the rest of a packet as bytes. It may be a damaged RCON request with a password.
-fn unknown<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context, whole: &'a [u8]) -> Result<(), Fault> {
-    let secret = !cx.secrets && begins_rcon_request(whole);
-    let show = |b: &'a [u8]| if secret { Value::Secret(FieldKind::Bytes) } else { Value::Bytes(b) };
-    if !c.rest().is_empty() {
-        c.field_as(&PAYLOAD, bytes(c.rest().len()), show)?;
-    }
-    Ok(())
+fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, whole: &[u8]) -> Result<(), Fault> {
+    c.secret(cx.secrets || !begins_rcon_request(whole));
+    c.ignored(&PAYLOAD)
 }
 
 // --- RCON

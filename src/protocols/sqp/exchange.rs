@@ -8,6 +8,7 @@ use crate::net::Endpoint;
 use crate::packed::Numbers;
 use crate::protocols::prelude::*;
 use hashbrown::DefaultHashBuilder;
+use std::hash::Hash;
 
 /// The published document.
 pub(super) const SPEC: &str = "https://docs.unity.com/en-us/multiplay-hosting/concepts/sqp";
@@ -270,12 +271,9 @@ impl Forgets for Memory {
 }
 
 impl Memory {
-    fn key(&self, server: Endpoint, token: u32) -> u64 {
-        hash_one(&self.hasher, (server, token))
-    }
-    /// Takes a token, given as a key, for the client's; returns whether it was taken for that before.
-    fn trust(&mut self, key: u64, client: u64) -> bool {
-        self.trusted.insert(hash_one(&self.hasher, (key, client)), ()).is_some()
+    /// The key of a token by server and value, of a client by server and address, or of both together.
+    fn hash(&self, what: impl Hash) -> u64 {
+        hash_one(&self.hasher, what)
     }
     /// Whether the token, given as a key, was issued so shortly before that it is the same answer.
     #[cold]
@@ -299,18 +297,12 @@ impl Memory {
         self.parts.insert(answer.exchange, parts);
         !new
     }
-    fn trusts(&self, key: u64, client: u64) -> bool {
-        self.trusted.get(&hash_one(&self.hasher, (key, client))).is_some()
-    }
     /// Asks for the place of the token that an answer issues.
     #[inline(always)]
     pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
         if probe.role == Role::Response && probe.step == CHALLENGE {
-            self.issued.prefetch(&self.key(server, probe.request_state));
+            self.issued.prefetch(&self.hash((server, probe.request_state)));
         }
-    }
-    fn owner(&self, server: Endpoint, client: Endpoint) -> u64 {
-        hash_one(&self.hasher, (server, client))
     }
     /// The token that the server issued last to a client, as a key. It is remembered longer than a conversation. The search is
     /// skipped after [`MAX_SEARCHES`], because a flood of unknown tokens must not take long.
@@ -352,7 +344,7 @@ fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, 
 
 fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let token = seen.probe.request_state;
-    let (key, owner) = (memory.key(seen.server, token), memory.owner(seen.server, seen.client));
+    let (key, owner) = (memory.hash((seen.server, token)), memory.hash((seen.server, seen.client)));
     let before = memory.issued.insert(key, owner);
     let now = seen.datagram.time;
     let translated = before.is_some_and(|before| before != owner) && memory.has_just_issued(key, now);
@@ -378,11 +370,12 @@ fn token_rules(
         }
         return;
     }
-    let (key, client) = (memory.key(seen.server, token as u32), memory.owner(seen.server, seen.client));
+    let (key, client) = (memory.hash((seen.server, token as u32)), memory.hash((seen.server, seen.client)));
+    let both = memory.hash((key, client));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
         None if unheard && seen.issued.is_none_or(|own| own.used) => {
-            if memory.trust(key, client) {
+            if memory.trusted.insert(both, ()).is_some() {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }
             return;
@@ -390,7 +383,7 @@ fn token_rules(
         _ if seen.issued.is_some() => &TXN_001,
         known => match memory.latest(client) {
             Some(latest) if latest != key => &TXN_001,
-            None if known.is_none() && !memory.trusts(key, client) => &TXN_002,
+            None if known.is_none() && memory.trusted.get(&both).is_none() => &TXN_002,
             // The client's latest token stays known to its next conversation with the server until it is used, so this one was
             // used.
             _ => return raised.add_at(&TXN_006, TOKEN_AT),
