@@ -92,10 +92,10 @@ impl Report for Scan {
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
-        let [client, server] = p.direction.order([d.src, d.dst]).map(host);
+        let [client, server] = p.direction.order([d.src, d.dst]).map(Endpoint::ip);
         self.pair(false, [server, client]);
         let around = self.ends.get(d.frame).cloned().unwrap_or_default();
-        let around = around.into_iter().flatten().map(host);
+        let around = around.into_iter().flatten().map(Endpoint::ip);
         around.filter(|end| ![client, server].contains(end)).for_each(|end| self.pair(true, [server, end]));
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Shards {
 
     /// The shard that gets a frame, if any.
     pub fn of(&self, frame: &Frame<'_>) -> Option<u32> {
-        let shard = |end: Endpoint| self.host(host(end));
+        let shard = |end: Endpoint| self.host(end.ip());
         match net::parse(frame) {
             Ok(d) => [d.src, d.dst].into_iter().filter_map(shard).min(),
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
@@ -270,10 +270,6 @@ impl<'r> Judge<'r> {
     fn time(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
         self.0.frame(&OwnedFrame::empty(time).frame(number))
     }
-}
-
-fn host(end: Endpoint) -> IpAddr {
-    end.socket_addr().ip()
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ pub use writer::Writer;
 pub const MAX_FRAME: u32 = 262_144;
 
 /// One captured frame, borrowed from the reader's buffer until the next one is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Frame<'a> {
     /// Frame number, counted from 1 as in Wireshark, or on from [`Source::count_from`].
     pub number: u64,

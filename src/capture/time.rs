@@ -14,6 +14,12 @@ const NANOS: i64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
+impl Default for Time {
+    fn default() -> Time {
+        Time::UNKNOWN
+    }
+}
+
 impl Time {
     /// No time stamp. Sorts before every known time.
     pub const UNKNOWN: Time = Time(i64::MIN);
@@ -24,14 +30,8 @@ impl Time {
     }
 
     /// From nanoseconds in 128 bits, pinned to the range of `Time`.
-    pub const fn from_wide(nanos: i128) -> Time {
-        if nanos > i64::MAX as i128 {
-            Time(i64::MAX)
-        } else if nanos <= i64::MIN as i128 {
-            Time(i64::MIN + 1)
-        } else {
-            Time(nanos as i64)
-        }
+    pub fn from_wide(nanos: i128) -> Time {
+        Time::from_nanos(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
     /// Nanoseconds since 1970; `None` when unknown.

@@ -88,7 +88,7 @@ impl Endpoint {
     }
 
     #[inline]
-    const fn is_v4(self) -> bool {
+    pub(super) const fn is_v4(self) -> bool {
         self.end & 1 == 1
     }
 
@@ -96,6 +96,11 @@ impl Endpoint {
     #[inline]
     pub const fn host(self) -> Endpoint {
         Endpoint { end: self.end & 1, ..self }
+    }
+
+    /// The same address with a port, where it has none.
+    pub(super) fn with_port(self, port: u16) -> Endpoint {
+        Endpoint { end: u64::from(port) << 1 | self.end, ..self }
     }
 
     /// The octets of an IPv4 address.
@@ -113,14 +118,18 @@ impl Endpoint {
         }
     }
 
-    /// As the standard library's type.
-    pub fn socket_addr(self) -> SocketAddr {
-        let ip = if self.is_v4() {
+    /// The address alone, as the standard library's type.
+    pub fn ip(self) -> IpAddr {
+        if self.is_v4() {
             IpAddr::V4(Ipv4Addr::from(self.ip[1] as u32))
         } else {
             IpAddr::V6(Ipv6Addr::from(((self.ip[0] as u128) << 64) | self.ip[1] as u128))
-        };
-        SocketAddr::new(ip, self.port())
+        }
+    }
+
+    /// As the standard library's type.
+    pub fn socket_addr(self) -> SocketAddr {
+        SocketAddr::new(self.ip(), self.port())
     }
 }
 
@@ -189,7 +198,7 @@ const fn plus(a: u64, b: u64) -> u64 {
 }
 
 /// One UDP datagram, borrowed from its frame.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Datagram<'a> {
     /// Number of its frame in the file.
     pub frame: u64,
@@ -244,9 +253,7 @@ impl Datagram<'_> {
     /// A datagram that is in no capture: without a time stamp, its payload complete. Callers that know more set the
     /// fields.
     pub fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
-        let (frame, time, at, cut, origin) = (1, Time::UNKNOWN, Self::NOWHERE, 0, 0);
-        let (partial, checksum, ip_id, tunnel) = (false, 0, 0, 0);
-        Datagram { frame, time, src, dst, at, cut, origin, partial, checksum, ip_id, tunnel, payload }
+        Datagram { frame: 1, src, dst, at: Self::NOWHERE, payload, ..Datagram::default() }
     }
 
     /// The UDP header and the captured part of the payload.

@@ -11,7 +11,7 @@
 //! One loop with [`MAX_DEPTH`] rounds at most. Each round narrows the frame to the contents of the tunnel, so that
 //! every layer reads a packet in a tunnel just like one on the wire.
 
-use super::fragment_header::{Addresses, Header, Key};
+use super::fragment_header::Fragment;
 use super::fragment_set::Packet;
 use super::fragments::{FragmentCounts, Fragments};
 use super::ip_payload::IpPayload;
@@ -53,7 +53,7 @@ pub struct Decapsulator {
 /// Result of following tunnels.
 enum End<'a> {
     Content(Content<'a>),
-    Fragment(IpPayload<'a>, Header),
+    Fragment(Fragment<'a>),
 }
 
 impl Decapsulator {
@@ -90,9 +90,9 @@ impl Decapsulator {
                 let content = finished(&mut self.tunnels, content, frame, &path);
                 Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
             }
-            End::Fragment(payload, header) => {
-                let packet = add(&mut self.fragments, &mut self.tunnels, &payload, header, (&path, &[]))?;
-                self.keep(packet);
+            End::Fragment(fragment) => {
+                let packet = add(&mut self.fragments, &mut self.tunnels, fragment, &path, &[])?;
+                self.packet = Some(packet);
                 self.reassembled(frame, path)
             }
         }
@@ -109,21 +109,14 @@ impl Decapsulator {
             let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
             let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())? {
                 End::Content(_) => return self.content(frame, before),
-                End::Fragment(payload, header) => {
+                End::Fragment(fragment) => {
                     let others = packet.frames.split_last().map_or(&[][..], |(_, others)| others);
-                    add(&mut self.fragments, &mut self.tunnels, &payload, header, (&path, others))?
+                    add(&mut self.fragments, &mut self.tunnels, fragment, &path, others)?
                 }
             };
-            self.keep(packet);
+            self.packet = Some(packet);
         }
         Err(DropReason::TooDeep)
-    }
-
-    /// Keeps a packet while its datagram is in use, and reuses the memory of the previous one.
-    fn keep(&mut self, packet: Packet) {
-        if let Some(done) = self.packet.replace(packet) {
-            self.fragments.recycle(done);
-        }
     }
 
     /// Whether any fragments wait for others.
@@ -138,19 +131,11 @@ impl Decapsulator {
     #[inline(never)]
     pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Decapsulated<'_>> {
         loop {
-            let packet = if all { self.fragments.finish() } else { self.fragments.next_expired(clock) }?;
-            let (first, whole) = (packet.first, packet.whole);
-            let frame = Frame {
-                number: first.frame,
-                time: first.time,
-                link: 0,
-                interface: 0,
-                at: Datagram::NOWHERE,
-                wire_len: 0,
-                bytes: &[],
-            };
-            let path: Path = self.tunnels.path(packet.tunnel).iter().copied().collect();
-            self.keep(packet);
+            let packet = self.fragments.next_expired(clock, all)?;
+            let (first, whole) = (packet.first, packet.is_whole());
+            let frame = Frame { number: first.frame, time: first.time, ..Frame::default() };
+            let path: Path = self.tunnels.path(packet.key.tunnel).iter().copied().collect();
+            self.packet = Some(packet);
             // In a tunnel it may be a fragment itself: an incomplete fragment is of no use.
             if self.content(&frame, path.clone()).is_ok() {
                 let mut found = self.content(&frame, path).ok()?;
@@ -183,9 +168,8 @@ pub type Ends = ArrayVec<[Endpoint; 2], { MAX_DEPTH + 2 }>;
 #[inline(never)]
 pub fn ends(frame: &Frame<'_>) -> Ends {
     let mut ends = Ends::new();
-    let mut meet = |addresses: Addresses| {
-        let (src, dst) = addresses.endpoints(0, 0);
-        let _ = ends.try_push([src, dst]); // there are no more rounds than places
+    let mut meet = |hosts| {
+        let _ = ends.try_push(hosts); // there are no more rounds than places
     };
     let packet = link::packet(frame).and_then(|packet| IpPayload::of(frame, packet));
     let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut meet));
@@ -199,12 +183,12 @@ pub fn ends(frame: &Frame<'_>) -> Ends {
 fn follow<'a>(
     mut payload: IpPayload<'a>,
     path: &mut Path,
-    meet: &mut dyn FnMut(Addresses),
+    meet: &mut dyn FnMut([Endpoint; 2]),
 ) -> Result<End<'a>, DropReason> {
     loop {
-        meet(payload.addresses);
+        meet(payload.hosts);
         if let Some(header) = payload.fragment {
-            return Ok(End::Fragment(payload, header));
+            return Ok(End::Fragment(payload.as_fragment(header)));
         }
         let inner = match payload.protocol {
             header::ICMP | header::ICMPV6 => return Ok(End::Content(Content::Icmp(quote::of(&payload)))),
@@ -232,12 +216,12 @@ fn follow<'a>(
 fn add<'a>(
     fragments: &mut Fragments,
     tunnels: &mut Tunnels,
-    payload: &IpPayload<'a>,
-    header: Header,
-    (path, others): (&Path, &'a [u64]),
+    mut fragment: Fragment<'a>,
+    path: &Path,
+    others: &'a [u64],
 ) -> Result<Packet, DropReason> {
-    let key = Key { tunnel: tunnels.number(path), ..header.key };
-    fragments.add(&payload.as_fragment(Header { key, ..header }, others)).ok_or(DropReason::Fragment)
+    (fragment.header.key.tunnel, fragment.others) = (tunnels.number(path), others);
+    fragments.add(&fragment).ok_or(DropReason::Fragment)
 }
 
 /// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.

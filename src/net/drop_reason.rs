@@ -5,7 +5,7 @@
 /// A frame has one reason: the first that parsing meets. An IP header's protocol is checked before its lengths, so a
 /// damaged TCP segment counts as TCP, and [`DropReason::Fragment`] counts fragments that reassembly could use, not
 /// fragments of TCP segments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The link type is not read.
     UnknownLink,
@@ -49,69 +49,54 @@ impl DropReason {
     /// Whether nobody knows what a frame holds: it is damaged, cut, in a form that is not read, or a fragment whose others
     /// are missing.
     pub const fn is_opaque(self) -> bool {
-        use DropReason::{
-            BadIp, BadLink, Fragment, GtpU, HeadersCut, Mpls, Teredo, TooDeep, Tunnel, UnknownLink,
-        };
-        matches!(
-            self,
-            UnknownLink | BadLink | Mpls | Fragment | Tunnel | GtpU | Teredo | TooDeep | BadIp | HeadersCut
-        )
+        use DropReason::{BadUdpLength, Icmp, NotIp, OtherProtocol, Tcp};
+        !matches!(self, NotIp | Tcp | Icmp | OtherProtocol | BadUdpLength)
     }
 
     /// Every reason, in the order of parsing.
-    pub const ALL: &[DropReason] = &[
-        DropReason::UnknownLink,
-        DropReason::BadLink,
-        DropReason::NotIp,
-        DropReason::Mpls,
-        DropReason::Fragment,
-        DropReason::Tunnel,
-        DropReason::GtpU,
-        DropReason::Teredo,
-        DropReason::TooDeep,
-        DropReason::Tcp,
-        DropReason::Icmp,
-        DropReason::OtherProtocol,
-        DropReason::BadIp,
-        DropReason::BadUdpLength,
-        DropReason::HeadersCut,
-    ];
+    pub fn all() -> impl Iterator<Item = DropReason> {
+        REASONS.iter().map(|&(reason, ..)| reason)
+    }
 
     /// The key of this reason in records: stable, `snake_case`.
-    pub const fn name(self) -> &'static str {
-        self.names().0
+    pub fn name(self) -> &'static str {
+        self.words().0
     }
 
     /// The dropped frames or packets in words: a plural that follows a number.
-    pub const fn text(self) -> &'static str {
-        self.names().1
+    pub fn text(self) -> &'static str {
+        self.words().1
     }
 
-    const fn names(self) -> (&'static str, &'static str) {
-        match self {
-            DropReason::UnknownLink => ("unknown_link_type", "frames of link types that are not read"),
-            DropReason::BadLink => ("bad_link_header", "frames with damaged link headers"),
-            DropReason::NotIp => ("not_ip", "frames without IP"),
-            DropReason::Mpls => ("mpls", "MPLS frames"),
-            DropReason::Fragment => ("ip_fragment", "IP fragments"),
-            DropReason::Tunnel => ("tunnel", "tunnelled packets of unknown kinds"),
-            DropReason::GtpU => ("gtp_u", "packets in GTP-U"),
-            DropReason::Teredo => ("teredo", "packets in Teredo"),
-            DropReason::TooDeep => ("tunnels_too_deep", "packets in too many tunnels"),
-            DropReason::Tcp => ("tcp", "TCP segments"),
-            DropReason::Icmp => ("icmp", "ICMP messages"),
-            DropReason::OtherProtocol => ("other_ip_protocol", "packets of other IP protocols"),
-            DropReason::BadIp => ("bad_ip_header", "packets with damaged IP headers"),
-            DropReason::BadUdpLength => ("bad_udp_length", "UDP datagrams with wrong lengths"),
-            DropReason::HeadersCut => ("headers_cut", "frames cut within their headers"),
-        }
+    fn words(self) -> (&'static str, &'static str) {
+        let known = REASONS.iter().find(|(reason, ..)| *reason == self);
+        known.map_or(("", ""), |&(_, name, text)| (name, text))
     }
 }
+
+/// Every reason in the order of parsing, its name, and its text.
+const REASONS: [(DropReason, &str, &str); 15] = [
+    (DropReason::UnknownLink, "unknown_link_type", "frames of link types that are not read"),
+    (DropReason::BadLink, "bad_link_header", "frames with damaged link headers"),
+    (DropReason::NotIp, "not_ip", "frames without IP"),
+    (DropReason::Mpls, "mpls", "MPLS frames"),
+    (DropReason::Fragment, "ip_fragment", "IP fragments"),
+    (DropReason::Tunnel, "tunnel", "tunnelled packets of unknown kinds"),
+    (DropReason::GtpU, "gtp_u", "packets in GTP-U"),
+    (DropReason::Teredo, "teredo", "packets in Teredo"),
+    (DropReason::TooDeep, "tunnels_too_deep", "packets in too many tunnels"),
+    (DropReason::Tcp, "tcp", "TCP segments"),
+    (DropReason::Icmp, "icmp", "ICMP messages"),
+    (DropReason::OtherProtocol, "other_ip_protocol", "packets of other IP protocols"),
+    (DropReason::BadIp, "bad_ip_header", "packets with damaged IP headers"),
+    (DropReason::BadUdpLength, "bad_udp_length", "UDP datagrams with wrong lengths"),
+    (DropReason::HeadersCut, "headers_cut", "frames cut within their headers"),
+];
 
 /// How many frames were dropped for each reason.
 #[derive(Clone, Debug, Default)]
 pub struct DropCounts {
-    counts: [u64; DropReason::ALL.len()],
+    counts: [u64; REASONS.len()],
 }
 
 impl DropCounts {
@@ -140,9 +125,9 @@ impl DropCounts {
         self.counts.iter().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
-    /// The reasons that occurred and their counts, in the order of [`DropReason::ALL`].
+    /// The reasons that occurred and their counts, in the order of [`DropReason::all`].
     pub fn iter(&self) -> impl Iterator<Item = (DropReason, u64)> {
-        DropReason::ALL.iter().map(|&reason| (reason, self.get(reason))).filter(|&(_, count)| count > 0)
+        DropReason::all().map(|reason| (reason, self.get(reason))).filter(|&(_, count)| count > 0)
     }
 }
 
@@ -153,22 +138,18 @@ mod tests {
 
     #[test]
     fn all_holds_every_reason_at_its_own_index() {
-        for (index, &reason) in DropReason::ALL.iter().enumerate() {
+        for (index, reason) in DropReason::all().enumerate() {
             assert_eq!(reason as usize, index, "{reason:?}");
         }
-        assert_eq!(
-            DropReason::HeadersCut as usize + 1,
-            DropReason::ALL.len(),
-            "HeadersCut is the last variant"
-        );
+        assert_eq!(DropReason::HeadersCut as usize + 1, REASONS.len(), "HeadersCut is the last variant");
     }
 
     #[test]
     fn names_are_distinct_snake_case_and_texts_distinct() {
-        let names: HashSet<_> = DropReason::ALL.iter().map(|r| r.name()).collect();
-        let texts: HashSet<_> = DropReason::ALL.iter().map(|r| r.text()).collect();
-        assert_eq!(names.len(), DropReason::ALL.len());
-        assert_eq!(texts.len(), DropReason::ALL.len());
+        let names: HashSet<_> = DropReason::all().map(|r| r.name()).collect();
+        let texts: HashSet<_> = DropReason::all().map(|r| r.text()).collect();
+        assert_eq!(names.len(), REASONS.len());
+        assert_eq!(texts.len(), REASONS.len());
         for name in names {
             assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
         }

@@ -17,18 +17,18 @@ pub(super) const MAX_TAGS: usize = 8;
 
 /// The largest type field that is a length (IEEE 802.3).
 const MAX_802_3_LENGTH: u16 = 1500;
-pub(super) const IPV4: u16 = 0x0800;
+pub(crate) const IPV4: u16 = 0x0800;
 pub(super) const ARP: u16 = 0x0806;
 /// Transparent Ethernet bridging: a whole Ethernet frame follows.
 pub(super) const ETHERNET: u16 = 0x6558;
-pub(super) const VLAN: u16 = 0x8100;
-pub(super) const IPV6: u16 = 0x86dd;
+pub(crate) const VLAN: u16 = 0x8100;
+pub(crate) const IPV6: u16 = 0x86dd;
 const MPLS: u16 = 0x8847;
 const MPLS_UPSTREAM: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
-const QINQ: u16 = 0x88a8;
+pub(crate) const QINQ: u16 = 0x88a8;
 pub(super) const LLDP: u16 = 0x88cc;
-const QINQ_OLD: u16 = 0x9100;
+pub(crate) const QINQ_OLD: u16 = 0x9100;
 const QINQ_OLDER: u16 = 0x9200;
 
 /// LLC's two service access points and control byte, then SNAP's organisation: ethertypes follow.
@@ -42,11 +42,8 @@ const PPP_IPV6: u16 = 0x0057;
 
 /// Whether the ethertype is one that this program knows from real networks.
 pub(super) fn is_known(kind: u16) -> bool {
-    matches!(kind, IPV4 | IPV6 | ARP | LLDP | MPLS | MPLS_UPSTREAM | PPPOE_SESSION | ETHERNET) || is_tag(kind)
-}
-
-fn is_tag(kind: u16) -> bool {
-    matches!(kind, VLAN | QINQ | QINQ_OLD | QINQ_OLDER)
+    matches!(kind, IPV4 | IPV6 | ARP | LLDP | MPLS | MPLS_UPSTREAM | PPPOE_SESSION | ETHERNET)
+        || matches!(kind, VLAN | QINQ | QINQ_OLD | QINQ_OLDER)
 }
 
 /// The packet after an ethertype; `rest` is the captured end of the frame.

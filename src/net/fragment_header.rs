@@ -24,39 +24,20 @@ const V4_MORE: u16 = 0x2000;
 /// Fragment offset in the same word.
 const V4_OFFSET: u16 = 0x1fff;
 
-/// Source and destination address, in network byte order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Addresses {
-    /// IPv4.
-    V4([u8; 4], [u8; 4]),
-    /// IPv6.
-    V6([u8; 16], [u8; 16]),
-}
-
-impl Addresses {
-    /// Source and destination with their ports.
-    pub fn endpoints(self, source: u16, destination: u16) -> (Endpoint, Endpoint) {
-        match self {
-            Addresses::V4(src, dst) => (Endpoint::v4(src, source), Endpoint::v4(dst, destination)),
-            Addresses::V6(src, dst) => (Endpoint::v6(src, source), Endpoint::v6(dst, destination)),
-        }
-    }
-}
-
 /// The fields that identify a packet: all of its fragments share them, and no others at that time.
 ///
 /// VLAN tags and interfaces are not among them: the fragments of one packet may come on several ways, and where
 /// several interfaces are captured, one of them is often tagged and another is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// The addresses.
-    pub addresses: Addresses,
+    /// Source and destination, without ports.
+    pub hosts: [Endpoint; 2],
     /// Identification: 16 bits in IPv4, 32 in IPv6.
     pub id: u32,
     /// Protocol number of IPv4; 0 in IPv6, where it does not count which header fragments announce next.
     pub protocol: u8,
-    /// The tunnel that the packet came out of, as the caller numbers tunnels: private addresses recur in several
-    /// tunnels.
+    /// The tunnel that the packet came out of, as the caller numbers tunnels, for private addresses recur in several
+    /// tunnels; 0 in what the header says.
     pub tunnel: u16,
 }
 
@@ -80,8 +61,6 @@ pub(super) struct Location {
     pub frame: u64,
     /// Time stamp of its frame.
     pub time: Time,
-    /// Offset in the file of the first byte after its IP headers.
-    pub at: u64,
 }
 
 /// One fragment.
@@ -121,26 +100,21 @@ impl<'a> Fragment<'a> {
 }
 
 /// The fragment fields of an IPv4 header (its first 20 bytes); `None` where the packet is not fragmented.
-pub(super) fn v4(head: &[u8; 20], tunnel: u16) -> Option<Header> {
+pub(super) fn v4(head: &[u8; 20]) -> Option<Header> {
     let word = u16::from_be_bytes([head[6], head[7]]);
-    let (source, destination) = header::v4_addresses(head);
-    let (addresses, protocol) = (Addresses::V4(source, destination), head[9]);
+    let (hosts, protocol) = (header::v4_hosts(head), head[9]);
     let id = u32::from(u16::from_be_bytes([head[4], head[5]]));
     let offset = usize::from(word & V4_OFFSET).saturating_mul(8);
     let more = word & V4_MORE != 0;
-    let header = Header { key: Key { addresses, id, protocol, tunnel }, protocol, offset, more };
+    let header = Header { key: Key { hosts, id, protocol, tunnel: 0 }, protocol, offset, more };
     (offset > 0 || more).then_some(header)
 }
 
 /// The fields of an IPv6 fragment header; `None` where the packet is nevertheless complete (RFC 6946).
 ///
-/// `addresses` are those of the IPv6 header; `fragment` is the fragment header, which follows it or further headers.
-pub(super) fn v6(
-    addresses: Addresses,
-    fragment: &Ipv6FragmentHeaderSlice<'_>,
-    tunnel: u16,
-) -> Option<Header> {
-    let key = Key { addresses, id: fragment.identification(), protocol: 0, tunnel };
+/// `hosts` are those of the IPv6 header; `fragment` is the fragment header, which follows it or further headers.
+pub(super) fn v6(hosts: [Endpoint; 2], fragment: &Ipv6FragmentHeaderSlice<'_>) -> Option<Header> {
+    let key = Key { hosts, id: fragment.identification(), protocol: 0, tunnel: 0 };
     let offset = usize::from(fragment.fragment_offset().byte_offset());
     let header = Header { key, protocol: fragment.next_header().0, offset, more: fragment.more_fragments() };
     fragment.is_fragmenting_payload().then_some(header)

@@ -9,14 +9,14 @@
 //! Memory grows with the bytes that arrived, never with an offset: a fragment that claims to belong at the end of 64
 //! KiB takes no more than its own length.
 //!
-//! **Overlaps.** The data that came first are kept, and so is the end of the packet that was named first; the packet
-//! is marked as *disputed*. IPv6 receivers discard such packets (RFC 5722). Linux discards them in IPv4 too, unless
+//! **Overlaps.** The data that came first are kept, and so is the end of the packet that was named first; the dispute
+//! is counted. IPv6 receivers discard such packets (RFC 5722). Linux discards them in IPv4 too, unless
 //! the fragment lies within earlier data, which it then keeps. Nobody sends overlaps by mistake, and each choice of
 //! bytes can be a way past a filter. A reader of a capture nevertheless wants to see the packet, and to be told. A
 //! fragment that adds nothing and contradicts nothing is a copy, not an overlap, and makes no difference (RFC 8200,
 //! 4.5).
 
-use super::fragment_header::{Addresses, Fragment, Key, Location, MAX_TOTAL};
+use super::fragment_header::{Fragment, Key, Location, MAX_TOTAL};
 use crate::capture::Time;
 
 /// The most runs per packet. Fragments that come in order are one run. In any other order, 64 KiB over links of 576
@@ -54,7 +54,7 @@ impl Run {
     }
 }
 
-/// The memory of a set; later sets reuse it.
+/// What has arrived of a packet.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
     store: Vec<u8>,
@@ -72,17 +72,6 @@ impl Buffers {
     }
 }
 
-/// The state of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Data are missing.
-    Open,
-    /// The packet was handed out; copies of its fragments may still come.
-    Whole,
-    /// A later packet has taken its place.
-    Replaced,
-}
-
 /// Result of inserting a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Insertion {
@@ -97,19 +86,13 @@ pub(super) enum Insertion {
 }
 
 /// A reassembled packet, or the beginning of a packet that was never completed.
-// Some fields are read only by tests.
-#[cfg_attr(not(test), allow(dead_code))]
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
-    /// Its addresses.
-    pub addresses: Addresses,
-    /// Its identification.
-    pub id: u32,
-    /// The tunnel it came out of, as in its fragments.
-    pub tunnel: u16,
+    /// The fields that its fragments share.
+    pub key: Key,
     /// Protocol number of the payload's first header, from the first fragment (offset 0).
     pub protocol: u8,
-    /// Where the first fragment was found. Only its own bytes are contiguous in the file.
+    /// Where the first fragment was found.
     pub first: Location,
     /// The payload from its beginning to the first missing byte.
     pub payload: Vec<u8>,
@@ -117,57 +100,41 @@ pub(super) struct Packet {
     pub total: Option<usize>,
     /// Bytes of the payload in the fragments that arrived, captured or not.
     pub came: usize,
-    /// Whether every fragment arrived. Even then the payload may be shorter than `total`, because of the snap
-    /// length.
-    pub whole: bool,
-    /// Whether fragments contradicted each other: they overlapped, or named two ends. Receivers discard such a
-    /// packet.
-    pub disputed: bool,
     /// The frames of the fragments it was made of, in order of arrival, at most [`MAX_FRAMES`].
     pub frames: Vec<u64>,
-    /// Number of fragments it was made of.
-    pub pieces: u32,
+}
+
+impl Packet {
+    /// Whether every fragment arrived. Even then the payload may be shorter than `total`, because of the snap
+    /// length.
+    pub fn is_whole(&self) -> bool {
+        self.total == Some(self.came)
+    }
 }
 
 /// The fragments of one packet.
 #[derive(Debug)]
 pub(super) struct Set {
-    pub key: Key,
     /// Capture time when its first fragment arrived.
     pub since: Time,
-    pub state: State,
     pub buffers: Buffers,
     /// The packet so far, without its payload and its frames.
-    packet: Packet,
+    pub packet: Packet,
 }
 
 impl Set {
-    /// An empty set for the packet of a fragment; of `buffers` only the memory is reused.
-    pub fn new(fragment: &Fragment<'_>, since: Time, mut buffers: Buffers) -> Set {
-        buffers.store.clear();
-        buffers.runs.clear();
-        buffers.frames.clear();
-        let key = fragment.header.key;
+    /// An empty set for the packet of a fragment.
+    pub fn new(fragment: &Fragment<'_>, since: Time) -> Set {
         let packet = Packet {
-            addresses: key.addresses,
-            id: key.id,
-            tunnel: key.tunnel,
+            key: fragment.header.key,
             protocol: fragment.header.protocol,
             first: fragment.place,
             payload: vec![],
             total: None,
             came: 0,
-            whole: false,
-            disputed: false,
             frames: vec![],
-            pieces: 0,
         };
-        Set { key, since, state: State::Open, buffers, packet }
-    }
-
-    /// Whether the packet is complete.
-    pub fn is_whole(&self) -> bool {
-        self.packet.total == Some(self.packet.came)
+        Set { since, buffers: Buffers::default(), packet }
     }
 
     /// Whether the first fragment has arrived.
@@ -178,7 +145,6 @@ impl Set {
     /// Inserts a sound fragment.
     pub fn insert(&mut self, fragment: &Fragment<'_>) -> Insertion {
         if self.contradicts_end(fragment) {
-            self.packet.disputed = true;
             return Insertion::Conflict;
         }
         let (before, begun) = (self.packet.came, self.has_beginning());
@@ -190,8 +156,6 @@ impl Set {
         }
         let brought = packet.came > before;
         if brought {
-            packet.pieces = packet.pieces.saturating_add(1);
-            // Frames beyond the limit are not listed; `pieces` counts all fragments.
             let frames = fragment.others.iter().copied().chain([fragment.place.frame]);
             self.buffers.frames.extend(frames.take(MAX_FRAMES.saturating_sub(self.buffers.frames.len())));
         }
@@ -199,7 +163,6 @@ impl Set {
         if !fragment.header.more {
             packet.total = Some(fragment.end());
         }
-        packet.disputed |= contested;
         match (contested, brought) {
             (true, _) => Insertion::Conflict,
             (false, true) => Insertion::NewBytes,
@@ -285,13 +248,12 @@ impl Set {
             })
     }
 
-    /// The packet as far as it has arrived; `None` where its beginning is missing. Reuses the memory of `payload`.
-    pub fn packet(&self, mut payload: Vec<u8>) -> Option<Packet> {
+    /// The packet as far as it has arrived; `None` where its beginning is missing.
+    pub fn packet(&self) -> Option<Packet> {
         if !self.has_beginning() {
             return None;
         }
-        payload.clear();
-        let mut next = 0;
+        let (mut payload, mut next) = (vec![], 0);
         for run in &self.buffers.runs {
             if run.start != next {
                 break;
@@ -303,6 +265,6 @@ impl Set {
             next = run.end;
         }
         let frames = self.buffers.frames.clone();
-        Some(Packet { payload, frames, whole: self.is_whole(), ..self.packet.clone() })
+        Some(Packet { payload, frames, ..self.packet.clone() })
     }
 }

@@ -4,7 +4,7 @@
 //!               key                        sets, the oldest first
 //!  fragment ──────────> HashMap ─────> │ open │ whole │ replaced │ open │ ... <── new ones
 //!                                          │                         │
-//!               next_expired, finish <─────┘                         └─────> add: the packet
+//!               next_expired <─────────────┘                         └─────> add: the packet
 //!               time is up, or no room
 //! ```
 //!
@@ -21,12 +21,12 @@
 //! Before each fragment, the caller takes out expired packets:
 //!
 //! ```text
-//! while let Some(packet) = fragments.next_expired(clock) { ...; fragments.recycle(packet) }
-//! if let Some(packet) = fragments.add(&fragment) { ...; fragments.recycle(packet) }
+//! while let Some(packet) = fragments.next_expired(clock, false) { ... }
+//! if let Some(packet) = fragments.add(&fragment) { ... }
 //! ```
 
 use super::fragment_header::{Fragment, Key};
-use super::fragment_set::{Buffers, Insertion, MAX_WEIGHT, Packet, Set, State};
+use super::fragment_set::{Insertion, MAX_WEIGHT, Packet, Set};
 use crate::capture::Time;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -41,12 +41,6 @@ pub(super) const MAX_BYTES: usize = 8 << 20;
 /// one packet follow each other within milliseconds. Hosts wait 30 s and longer, but by then the exchange has been
 /// given up.
 pub(super) const MAX_AGE: i64 = 2_000_000_000;
-
-/// Number of buffers kept for later sets, and for later packets.
-const MAX_SPARE: usize = 64;
-
-/// The longest buffer that is kept, in bytes: longer ones are rare, and short packets would occupy them.
-const MAX_SPARE_BYTES: usize = 16 << 10;
 
 /// Counts of fragments and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +66,7 @@ pub struct FragmentCounts {
 }
 
 /// Fragments of incomplete packets.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Fragments {
     by_key: HashMap<Key, u64>,
     sets: VecDeque<Set>,
@@ -82,24 +76,7 @@ pub(super) struct Fragments {
     clock: Time,
     /// Memory of all sets in bytes.
     weight: usize,
-    spare: Vec<Buffers>,
-    payloads: Vec<Vec<u8>>,
     counts: FragmentCounts,
-}
-
-impl Default for Fragments {
-    fn default() -> Self {
-        Fragments {
-            by_key: HashMap::new(),
-            sets: VecDeque::new(),
-            left: 0,
-            clock: Time::UNKNOWN,
-            weight: 0,
-            spare: vec![],
-            payloads: vec![],
-            counts: FragmentCounts::default(),
-        }
-    }
 }
 
 impl Fragments {
@@ -128,12 +105,11 @@ impl Fragments {
             *count = count.saturating_add(1);
         }
         self.weight = self.weight.saturating_sub(before).saturating_add(set.buffers.weight());
-        if !set.is_whole() {
+        if !set.packet.is_whole() {
             return None;
         }
-        set.state = State::Whole;
         self.counts.whole = self.counts.whole.saturating_add(1);
-        set.packet(self.payloads.pop().unwrap_or_default())
+        set.packet()
     }
 
     /// Whether no set is held.
@@ -142,52 +118,28 @@ impl Fragments {
         self.sets.is_empty()
     }
 
-    /// Removes the next packet whose time is up at `clock`, or that must make room. Returns it if its beginning is
-    /// there. Once this has returned `None`, there is room for any fragment.
-    #[inline]
-    pub fn next_expired(&mut self, clock: Time) -> Option<Packet> {
-        if self.sets.is_empty() {
-            return None;
-        }
+    /// Removes packets whose time is up at `clock`, or that must make room, up to the first one whose beginning is there;
+    /// returns that. Once this has returned `None`, there is room for any fragment.
+    ///
+    /// With `all`, because the file has ended, age does not matter; once this has returned `None`, the next file may begin,
+    /// with a time of its own.
+    pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Packet> {
         self.advance(clock);
-        while self.is_expired() || self.is_full() {
-            let begun = self.evict_oldest(!self.is_expired());
+        while all && !self.sets.is_empty() || self.is_expired() || self.is_full() {
+            let begun = self.evict_oldest(!all && !self.is_expired());
             if begun.is_some() {
                 return begun;
             }
         }
-        None
-    }
-
-    /// Removes the next packet at the end of a file, whatever its age. Once this has returned `None`, the next file
-    /// may begin, with a time of its own.
-    pub fn finish(&mut self) -> Option<Packet> {
-        while !self.sets.is_empty() {
-            let begun = self.evict_oldest(false);
-            if begun.is_some() {
-                return begun;
-            }
+        if all {
+            self.clock = Time::UNKNOWN;
         }
-        self.clock = Time::UNKNOWN;
         None
-    }
-
-    /// Takes back the memory of a packet that is no longer needed.
-    pub fn recycle(&mut self, packet: Packet) {
-        if self.payloads.len() < MAX_SPARE && packet.payload.capacity() <= MAX_SPARE_BYTES {
-            self.payloads.push(packet.payload);
-        }
     }
 
     /// Counts of fragments and packets so far.
     pub fn counts(&self) -> &FragmentCounts {
         &self.counts
-    }
-
-    /// Buffers kept for sets and for packets.
-    #[cfg(test)]
-    pub fn spare(&self) -> [usize; 2] {
-        [self.spare.len(), self.payloads.len()]
     }
 
     /// Sets remembered, and their memory in bytes.
@@ -222,24 +174,19 @@ impl Fragments {
         if let Some(&number) = self.by_key.get(&key)
             && let Some(set) = self.sets.get_mut(index_of(self.left, number))
         {
-            match set.state {
-                State::Whole if set.repeats(fragment) => {
-                    self.counts.copies = self.counts.copies.saturating_add(1);
-                    return None;
-                }
-                State::Whole => {
-                    set.state = State::Replaced;
-                    let buffers = std::mem::take(&mut set.buffers);
-                    self.keep(buffers);
-                }
-                State::Open | State::Replaced => return Some(number),
+            if !set.packet.is_whole() {
+                return Some(number);
             }
+            if set.repeats(fragment) {
+                self.counts.copies = self.counts.copies.saturating_add(1);
+                return None;
+            }
+            // The next packet takes its place.
+            self.weight = self.weight.saturating_sub(std::mem::take(&mut set.buffers).weight());
         }
         let number = self.left.saturating_add(self.sets.len() as u64);
-        let buffers = self.spare.pop().unwrap_or_default();
-        self.weight = self.weight.saturating_add(buffers.weight());
         self.by_key.insert(key, number);
-        self.sets.push_back(Set::new(fragment, self.clock, buffers));
+        self.sets.push_back(Set::new(fragment, self.clock));
         Some(number)
     }
 
@@ -249,28 +196,19 @@ impl Fragments {
         let set = self.sets.pop_front()?;
         let number = self.left;
         self.left = number.saturating_add(1);
-        if self.by_key.get(&set.key) == Some(&number) {
-            self.by_key.remove(&set.key);
+        self.weight = self.weight.saturating_sub(set.buffers.weight());
+        let key = set.packet.key;
+        if self.by_key.get(&key) == Some(&number) {
+            self.by_key.remove(&key);
         }
-        let begun = if set.state == State::Open {
-            self.counts.evicted = self.counts.evicted.saturating_add(u64::from(evicted));
-            let begun = set.packet(self.payloads.pop().unwrap_or_default());
-            let count = if begun.is_some() { &mut self.counts.begun } else { &mut self.counts.headless };
-            *count = count.saturating_add(1);
-            begun
-        } else {
-            None
-        };
-        self.keep(set.buffers);
+        if set.packet.is_whole() {
+            return None;
+        }
+        self.counts.evicted = self.counts.evicted.saturating_add(u64::from(evicted));
+        let begun = set.packet();
+        let count = if begun.is_some() { &mut self.counts.begun } else { &mut self.counts.headless };
+        *count = count.saturating_add(1);
         begun
-    }
-
-    /// Takes back the memory of a set, and keeps it for the next one.
-    fn keep(&mut self, buffers: Buffers) {
-        self.weight = self.weight.saturating_sub(buffers.weight());
-        if self.spare.len() < MAX_SPARE && buffers.weight() <= MAX_SPARE_BYTES {
-            self.spare.push(buffers);
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tests of the limits of reassembly in memory and time.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::fragment_header::{Addresses, Fragment, Header, Key, Location, MAX_TOTAL};
+use super::Endpoint;
+use super::fragment_header::{Fragment, Header, Key, Location, MAX_TOTAL};
 use super::fragment_set::{MAX_FRAMES, MAX_RUNS, MAX_WEIGHT, Packet};
 use super::fragments::{Fragments, MAX_AGE, MAX_BYTES, MAX_SETS};
 use super::fragments_tests::{bytes, in_frame, piece};
@@ -18,11 +19,13 @@ fn begin(id: u32, frame: u64, nanos: i64) -> Fragment<'static> {
 /// Takes out the packets that expire at `nanos`; returns the frames of their first fragments.
 fn given_up(fragments: &mut Fragments, nanos: i64) -> Vec<u64> {
     let time = Time::from_nanos(nanos);
-    std::iter::from_fn(|| fragments.next_expired(time)).map(|packet| packet.first.frame).collect()
+    std::iter::from_fn(|| fragments.next_expired(time, false)).map(|packet| packet.first.frame).collect()
 }
 
 fn finish(fragments: &mut Fragments) -> Vec<u64> {
-    std::iter::from_fn(|| fragments.finish()).map(|packet| packet.first.frame).collect()
+    std::iter::from_fn(|| fragments.next_expired(Time::UNKNOWN, true))
+        .map(|packet| packet.first.frame)
+        .collect()
 }
 
 #[test]
@@ -48,17 +51,17 @@ fn the_beginning_is_handed_out_with_what_is_known() {
     for (offset, stop, frame) in [(72, 80, 3), (0, 16, 4), (16, 24, 5), (32, 40, 6)] {
         assert!(fragments.add(&part(offset, stop, frame)).is_none());
     }
-    let begun = fragments.next_expired(Time::from_nanos(MAX_AGE + 4)).unwrap();
+    let begun = fragments.next_expired(Time::from_nanos(MAX_AGE + 4), false).unwrap();
     assert_eq!(begun.payload, payload[..24]);
-    assert_eq!((begun.total, begun.came, begun.whole, begun.disputed), (Some(80), 40, false, false));
-    assert_eq!(begun.first, Location { frame: 4, time: Time::from_nanos(4), at: 400 });
-    assert_eq!((begun.frames.as_slice(), begun.pieces), (&[3, 4, 5, 6][..], 4));
+    assert_eq!((begun.total, begun.came, begun.is_whole()), (Some(80), 40, false));
+    assert_eq!(begun.first, Location { frame: 4, time: Time::from_nanos(4) });
+    assert_eq!(begun.frames, [3, 4, 5, 6]);
     // Without the last fragment the length is unknown; without the first there is nothing to show.
     fragments.add(&part(0, 16, 7));
     fragments.add(&Fragment { header: Header { more: true, ..part(72, 80, 8).header }, ..part(72, 80, 8) });
-    assert_eq!(fragments.finish().unwrap().total, None);
+    assert_eq!(fragments.next_expired(Time::UNKNOWN, true).unwrap().total, None);
     fragments.add(&part(16, 24, 9));
-    assert!(fragments.finish().is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN, true).is_none());
     assert_eq!((fragments.counts().begun, fragments.counts().headless), (2, 1));
 }
 
@@ -153,7 +156,7 @@ fn splinters_in_order_are_one_run() {
         .zip(0..)
         .filter_map(|(part, unit)| fragments.add(&piece(7, unit * 8, unit < 8191, part)))
         .collect();
-    assert_eq!((whole.len(), &whole[0].payload, whole[0].pieces), (1, &payload, 8192));
+    assert_eq!((whole.len(), &whole[0].payload), (1, &payload));
     assert_eq!((whole[0].frames.len(), fragments.counts().crowded), (MAX_FRAMES, 0));
 }
 
@@ -164,7 +167,7 @@ fn every_frame_of_the_longest_packet_over_ethernet_is_listed() {
     let parts = payload.chunks(1480).zip(0..);
     let whole: Vec<_> =
         parts.filter_map(|(part, n)| fragments.add(&piece(7, n * 1480, part.len() == 1480, part))).collect();
-    assert_eq!((whole.len(), whole[0].frames.len(), whole[0].pieces), (1, 45, 45));
+    assert_eq!((whole.len(), whole[0].frames.len()), (1, 45));
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn splinters_without_order_find_no_room() {
     // A run that grows at its end needs no further run, and one fragment may close all gaps.
     assert!(fragments.add(&piece(7, 8 * MAX_RUNS - 8, true, &payload[8 * MAX_RUNS - 8..][..8])).is_none());
     assert_eq!((fragments.counts().crowded as usize, fragments.held().0), (MAX_RUNS + 1, 1));
-    assert!(fragments.finish().is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN, true).is_none());
     assert_eq!(fragments.counts().headless, 1);
 }
 
@@ -232,7 +235,7 @@ fn unknown_time_ages_from_the_first_stamp() {
         ..piece
     };
     fragments.add(&timeless(begin(1, 1, 0)));
-    assert!(fragments.next_expired(Time::UNKNOWN).is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN, false).is_none());
     assert!(given_up(&mut fragments, 7 * SECOND).is_empty());
     fragments.add(&timeless(begin(2, 2, 0)));
     assert!(given_up(&mut fragments, 7 * SECOND + MAX_AGE).is_empty());
@@ -249,47 +252,9 @@ fn each_file_has_a_time_of_its_own() {
     assert_eq!(given_up(&mut fragments, MAX_AGE + 1), [2]);
 }
 
-#[test]
-fn memory_is_used_again() {
-    let mut fragments = Fragments::default();
-    let mut places = vec![];
-    for id in 0..10 {
-        fragments.add(&begin(id, 1, 0));
-        let whole = fragments.add(&piece(id, 8, false, b"end")).unwrap();
-        places.push(whole.payload.as_ptr());
-        fragments.recycle(whole);
-    }
-    assert!(places.iter().all(|place| *place == places[0]));
-}
-
-#[test]
-fn of_the_memory_that_is_done_with_sixty_four_short_buffers_are_kept() {
-    let mut fragments = Fragments::default();
-    let mut all = vec![];
-    // All packets are held at once, so that none is reused before the last has been recycled.
-    (0..70).for_each(|id| drop(fragments.add(&begin(id, 1, 0))));
-    for id in 0..70 {
-        all.push(fragments.add(&piece(id, 8, false, b"end")).unwrap());
-    }
-    for (given, packet) in (1..).zip(all) {
-        fragments.recycle(packet);
-        assert_eq!(fragments.spare()[1], given.min(64));
-    }
-    assert!(finish(&mut fragments).is_empty(), "all of them were whole");
-    assert_eq!(fragments.spare(), [64, 64]);
-    for (length, kept) in [(8, [1, 1]), (40_000, [0, 0])] {
-        let mut fragments = Fragments::default();
-        fragments.add(&piece(1, 0, true, &bytes(length)));
-        let whole = fragments.add(&piece(1, length, false, b"end")).unwrap();
-        fragments.recycle(whole);
-        assert!(finish(&mut fragments).is_empty());
-        assert_eq!(fragments.spare(), kept, "{length} bytes");
-    }
-}
-
 /// The facts about a packet that the tests compare.
-fn facts(packet: &Packet) -> (Vec<u8>, u64, Option<usize>, bool, bool) {
-    (packet.payload.clone(), packet.first.frame, packet.total, packet.whole, packet.disputed)
+fn facts(packet: &Packet) -> (Vec<u8>, u64, Option<usize>, bool) {
+    (packet.payload.clone(), packet.first.frame, packet.total, packet.is_whole())
 }
 
 proptest! {
@@ -302,33 +267,31 @@ proptest! {
         let mut runs = [Fragments::default(), Fragments::default()];
         let mut said = [vec![], vec![]];
         for (frame, ((id, unit, more), (held, wire), nanos)) in (1..).zip(pieces) {
-            let key = Key { addresses: Addresses::V6([1; 16], [2; 16]), id, protocol: 0, tunnel: 0 };
+            let key = Key { hosts: [1, 2].map(|byte| Endpoint::v6([byte; 16], 0)), id, protocol: 0, tunnel: 0 };
             let header = Header { key, protocol: 17, offset: unit * 8 % 1000, more };
             let wire_len = if wire % 2 == 0 { held & !7 } else { wire };
             let time = if nanos % 5 == 0 { Time::UNKNOWN } else { Time::from_nanos(nanos % SECOND) };
             let bytes = vec![frame as u8; held];
-            let place = Location { frame, time, at: frame };
+            let place = Location { frame, time };
             let piece = Fragment { header, bytes: &bytes, wire_len, place, others: &[] };
             for (fragments, said) in runs.iter_mut().zip(&mut said) {
-                while let Some(packet) = fragments.next_expired(time) {
+                while let Some(packet) = fragments.next_expired(time, false) {
                     said.push(facts(&packet));
-                    fragments.recycle(packet);
                 }
                 if let Some(packet) = fragments.add(&piece) {
                     said.push(facts(&packet));
-                    fragments.recycle(packet);
                 }
                 prop_assert!(fragments.held().1 <= MAX_BYTES);
             }
         }
         for (fragments, said) in runs.iter_mut().zip(&mut said) {
-            while let Some(packet) = fragments.finish() {
+            while let Some(packet) = fragments.next_expired(Time::UNKNOWN, true) {
                 said.push(facts(&packet));
             }
             prop_assert_eq!(fragments.held(), (0, 0));
             prop_assert_eq!(fragments.counts().whole + fragments.counts().begun, said.len() as u64);
         }
         prop_assert_eq!(&said[0], &said[1]);
-        prop_assert!(said[0].iter().all(|(payload, _, total, _, _)| payload.len() <= total.unwrap_or(MAX_TOTAL)));
+        prop_assert!(said[0].iter().all(|(payload, _, total, _)| payload.len() <= total.unwrap_or(MAX_TOTAL)));
     }
 }

@@ -1,24 +1,30 @@
 //! Packets reassembled from fragments: orders, copies, two ends, snap lengths; and the headers of fragments.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+use super::Endpoint;
 use super::craft::{DST4, DST6, SRC4, SRC6, join};
-use super::fragment_header::{Addresses, Fragment, Header, Key, Location, v4, v6};
+use super::fragment_header::{Fragment, Header, Key, Location, v4, v6};
 use super::fragment_set::Packet;
 use super::fragments::Fragments;
 use crate::capture::Time;
 use etherparse::Ipv6FragmentHeaderSlice;
 
+/// From the source to the destination of every IPv4 packet here.
+const HOSTS: [Endpoint; 2] = [Endpoint::v4(SRC4, 0), Endpoint::v4(DST4, 0)];
+/// The same in IPv6.
+const HOSTS_V6: [Endpoint; 2] = [Endpoint::v6(SRC6, 0), Endpoint::v6(DST6, 0)];
+
 /// A fragment of the packet `id`, captured as a whole.
 pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
-    let key = Key { addresses: Addresses::V4(SRC4, DST4), id, protocol: 17, tunnel: 0 };
-    let place = Location { frame: 1, time: Time::from_nanos(0), at: 42 };
+    let key = Key { hosts: HOSTS, id, protocol: 17, tunnel: 0 };
+    let place = Location { frame: 1, time: Time::from_nanos(0) };
     let header = Header { key, protocol: 17, offset, more };
     Fragment { header, bytes, wire_len: bytes.len(), place, others: &[] }
 }
 
 /// A fragment, moved to another frame.
 pub fn in_frame(piece: Fragment<'_>, frame: u64, nanos: i64) -> Fragment<'_> {
-    Fragment { place: Location { frame, time: Time::from_nanos(nanos), at: frame * 100 }, ..piece }
+    Fragment { place: Location { frame, time: Time::from_nanos(nanos) }, ..piece }
 }
 
 /// Bytes that differ from each other for a while.
@@ -61,12 +67,13 @@ fn orders() {
         }
         let whole = whole.unwrap();
         assert_eq!(whole.payload, payload);
-        assert_eq!((whole.whole, whole.disputed, whole.total, whole.came), (true, false, Some(4000), 4000));
-        assert_eq!((whole.frames.as_slice(), whole.pieces), (&[10, 20, 30][..], 3));
+        assert_eq!((whole.is_whole(), whole.total, whole.came), (true, Some(4000), 4000));
+        assert_eq!(whole.frames, [10, 20, 30]);
         let first = 10 * (1 + order.iter().position(|index| *index == 0).unwrap() as u64);
-        let place = Location { frame: first, time: Time::from_nanos(first as i64 / 10), at: first * 100 };
-        assert_eq!((whole.first, whole.protocol, whole.addresses), (place, 17, Addresses::V4(SRC4, DST4)));
-        assert_eq!((fragments.counts().pieces, fragments.counts().whole), (3, 1));
+        let place = Location { frame: first, time: Time::from_nanos(first as i64 / 10) };
+        assert_eq!((whole.first, whole.protocol, whole.key.hosts), (place, 17, HOSTS));
+        let counts = fragments.counts();
+        assert_eq!((counts.pieces, counts.whole, counts.disputes), (3, 1, 0));
     }
 }
 
@@ -84,7 +91,7 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
         changed(|key| key.id = 8),
         changed(|key| key.protocol = 6),
         changed(|key| key.tunnel = 1),
-        changed(|key| key.addresses = Addresses::V4(DST4, SRC4)),
+        changed(|key| key.hosts.reverse()),
     ];
     let mut fragments = Fragments::default();
     assert!(fragments.add(&first).is_none());
@@ -96,8 +103,7 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
         let mut first = first;
         first.header.key = other.header.key;
         let whole = fragments.add(&first).unwrap();
-        assert_eq!((whole.payload, whole.addresses), (payload.clone(), other.header.key.addresses));
-        assert_eq!(whole.tunnel, other.header.key.tunnel);
+        assert_eq!((whole.payload, whole.key), (payload.clone(), other.header.key));
     }
 }
 
@@ -124,8 +130,7 @@ fn overlaps_what_came_first_stays() {
         assert!(fragments.add(&overlap(0, 24, ours)).is_none());
         let mut whole = pieces.iter().find_map(|piece| fragments.add(piece));
         whole = whole.or_else(|| fragments.add(&overlap(24, 32, ours)));
-        let whole = whole.unwrap();
-        assert_eq!((whole.payload.as_slice(), whole.disputed), (payload, disputes > 0));
+        assert_eq!(whole.unwrap().payload, payload);
         assert_eq!(fragments.counts().disputes, disputes);
     }
 }
@@ -149,7 +154,7 @@ fn two_ends_the_first_one_stays() {
         assert!(others.iter().all(|piece| fragments.add(piece).is_none()));
         let whole = fragments.add(last).unwrap();
         assert_eq!(whole.payload, payload[..last.end().max(24)]);
-        assert!(whole.disputed && whole.whole);
+        assert!(whole.is_whole());
         assert_eq!(fragments.counts().disputes, 1);
     }
 }
@@ -173,7 +178,7 @@ fn pieces_that_no_packet_has_are_left_out() {
     assert_eq!((fragments.counts().damaged, fragments.held()), (7, (0, 0)));
     assert!(fragments.add(&piece(7, 0, true, &long[..65_528])).is_none());
     let whole = fragments.add(&piece(7, 65_528, false, &long[65_528..65_535])).unwrap();
-    assert_eq!((whole.payload, whole.disputed), (long[..65_535].to_vec(), false));
+    assert_eq!((whole.payload.as_slice(), fragments.counts().disputes), (&long[..65_535], 0));
 }
 
 #[test]
@@ -190,7 +195,7 @@ fn a_snap_length_leaves_holes_of_known_length() {
             let mut fragments = Fragments::default();
             let whole = order.into_iter().find_map(|i| fragments.add(&parts[i])).unwrap();
             assert_eq!(whole.payload, payload[..prefix]);
-            assert_eq!((whole.total, whole.whole, whole.disputed), (Some(64), true, false));
+            assert_eq!((whole.total, whole.is_whole(), fragments.counts().disputes), (Some(64), true, 0));
         }
     }
 }
@@ -218,10 +223,10 @@ fn a_late_copy_opens_no_set() {
     assert_eq!((fragments.counts().copies, fragments.held().0), (3, 1));
     // The next packet with the same identification gets a set of its own, and has its own late copies.
     let next = add_all(&mut fragments, 7, &parts(new));
-    assert_eq!((next.len(), next[0].payload.as_slice(), next[0].disputed), (1, new, false));
+    assert_eq!((next.len(), next[0].payload.as_slice(), fragments.counts().disputes), (1, new, 0));
     assert!(add_all(&mut fragments, 7, &parts(new)).is_empty());
     assert_eq!(fragments.counts().copies, 5);
-    assert!(fragments.finish().is_none());
+    assert!(fragments.next_expired(Time::UNKNOWN, true).is_none());
     assert_eq!((fragments.counts().whole, fragments.counts().begun, fragments.counts().headless), (2, 0, 0));
 }
 
@@ -236,7 +241,7 @@ fn an_early_fragment_in_common_is_lost_to_the_packet_before() {
     assert_eq!(add_all(&mut fragments, 7, &cut(&new, &[2]))[0].payload, new);
     // Before it, the common fragment is taken for a copy.
     assert!(add_all(&mut fragments, 7, cut(&old, &[2]).iter().rev()).is_empty());
-    assert_eq!(fragments.finish().unwrap().payload, old[..16]);
+    assert_eq!(fragments.next_expired(Time::UNKNOWN, true).unwrap().payload, old[..16]);
 }
 
 #[test]
@@ -244,11 +249,11 @@ fn headers_of_ipv4() {
     let head = |word: u16| {
         let [w0, w1] = word.to_be_bytes();
         let head = join(&[&[0x45, 0, 0, 60, 0xab, 0xcd, w0, w1, 64, 17, 0, 0], &SRC4, &DST4]);
-        v4(head.first_chunk().unwrap(), 3)
+        v4(head.first_chunk().unwrap())
     };
     // Whole, "don't fragment", the reserved flag.
     assert_eq!([head(0), head(0x4000), head(0x8000)], [None; 3]);
-    let key = Key { addresses: Addresses::V4(SRC4, DST4), id: 0xabcd, protocol: 17, tunnel: 3 };
+    let key = Key { hosts: HOSTS, id: 0xabcd, protocol: 17, tunnel: 0 };
     let header = |offset, more| Some(Header { key, protocol: 17, offset, more });
     assert_eq!([head(0x2000), head(1)], [header(0, true), header(8, false)]);
     assert_eq!([head(0x20b9), head(0xffff)], [header(1480, true), header(65_528, true)]);
@@ -258,10 +263,10 @@ fn headers_of_ipv4() {
 fn headers_of_ipv6() {
     let head = |next: u8, word: u16| {
         let bytes = join(&[&[next, 0], &word.to_be_bytes(), &[0xfe, 0, 0, 9]]);
-        v6(Addresses::V6(SRC6, DST6), &Ipv6FragmentHeaderSlice::from_slice(&bytes).unwrap(), 3)
+        v6(HOSTS_V6, &Ipv6FragmentHeaderSlice::from_slice(&bytes).unwrap())
     };
     assert_eq!([head(17, 0), head(17, 6)], [None; 2], "alone, reserved bits set or not");
-    let key = Key { addresses: Addresses::V6(SRC6, DST6), id: 0xfe00_0009, protocol: 0, tunnel: 3 };
+    let key = Key { hosts: HOSTS_V6, id: 0xfe00_0009, protocol: 0, tunnel: 0 };
     let header = |protocol, offset, more| Some(Header { key, protocol, offset, more });
     assert_eq!([head(17, 1), head(60, 8)], [header(17, 0, true), header(60, 8, false)]);
     assert_eq!(head(17, 0xffff), header(17, 65_528, true));
@@ -272,11 +277,11 @@ fn in_ipv6_the_first_fragment_says_what_it_carries() {
     let payload = bytes(32);
     let of = |protocol, offset, more, part| {
         let header = Header { protocol, ..piece(7, offset, more, part).header };
-        let key = Key { addresses: Addresses::V6(SRC6, DST6), protocol: 0, ..header.key };
+        let key = Key { hosts: HOSTS_V6, protocol: 0, ..header.key };
         Fragment { header: Header { key, ..header }, ..piece(7, offset, more, part) }
     };
     let mut fragments = Fragments::default();
     assert!(fragments.add(&of(60, 16, false, &payload[16..])).is_none());
     let whole = fragments.add(&of(17, 0, true, &payload[..16])).unwrap();
-    assert_eq!((whole.protocol, whole.payload, whole.addresses), (17, payload, Addresses::V6(SRC6, DST6)));
+    assert_eq!((whole.protocol, whole.payload, whole.key.hosts), (17, payload, HOSTS_V6));
 }

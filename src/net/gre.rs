@@ -17,7 +17,6 @@
 //!
 //! ERSPAN after draft-foschiano-erspan-03.
 
-use super::fragment_header::Addresses;
 use super::header::split;
 use super::ip_payload::{IpPayload, behind};
 use super::tunnels::Tunnel;
@@ -49,15 +48,14 @@ const SESSION: u16 = 0x03ff;
 
 /// The packet inside an IP packet of one of these protocols.
 pub(super) fn inner<'a>(outer: &IpPayload<'a>) -> Result<Inner<'a>, DropReason> {
-    let (frame, v4) = (outer.frame, matches!(outer.addresses, Addresses::V4(..)));
-    let (tunnel, kind) = match (outer.protocol, v4) {
+    let (tunnel, kind) = match (outer.protocol, outer.is_v4()) {
         (header::IPV4, true) => (Tunnel::IpInIp, ethertype::IPV4),
         (header::IPV4, false) => (Tunnel::FourInSix, ethertype::IPV4),
         (header::IPV6, true) => (Tunnel::SixInFour, ethertype::IPV6),
         (header::IPV6, false) => (Tunnel::SixInSix, ethertype::IPV6),
-        _ => return gre(&frame),
+        _ => return gre(&outer.frame),
     };
-    Ok(Inner { tunnel, kind, frame })
+    Ok(Inner { tunnel, kind, frame: outer.frame })
 }
 
 fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {

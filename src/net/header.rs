@@ -1,6 +1,6 @@
 //! Packet headers: their sizes and protocol numbers, and how they are split off a frame.
 
-use super::DropReason;
+use super::{DropReason, Endpoint};
 use crate::capture::Frame;
 
 /// Bytes of an IPv4 header without options.
@@ -81,6 +81,12 @@ pub(super) fn missing(frame: Frame<'_>, rest: &[u8], need: usize, damage: DropRe
 pub(super) fn v4_addresses(head: &[u8; V4_HEADER]) -> ([u8; 4], [u8; 4]) {
     let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *head;
     ([s0, s1, s2, s3], [d0, d1, d2, d3])
+}
+
+/// The same as endpoints without ports.
+pub(super) fn v4_hosts(head: &[u8; V4_HEADER]) -> [Endpoint; 2] {
+    let (src, dst) = v4_addresses(head);
+    [src, dst].map(|ip| Endpoint::v4(ip, 0))
 }
 
 /// Source and destination of an IPv6 header.

@@ -8,7 +8,7 @@
 //! length in units of 8 bytes, less one        words of 4, less two          13 bits of offset, in units of 8 bytes
 //! ```
 
-use super::fragment_header::{self, Addresses, Fragment, Header, Location, MAX_TOTAL};
+use super::fragment_header::{self, Fragment, Header, Key, Location, MAX_TOTAL};
 use super::fragment_set::Packet;
 use super::header::{self, ICMP, ICMPV6, UDP, V4_HEADER, V6_HEADER, on_wire, skip, split};
 use super::{Datagram, DropReason, Endpoint, udp};
@@ -35,7 +35,8 @@ pub(super) struct IpPayload<'a> {
     pub frame: Frame<'a>,
     /// The protocol number; in a fragment it may be that of an extension header.
     pub protocol: u8,
-    pub addresses: Addresses,
+    /// Source and destination, without ports.
+    pub hosts: [Endpoint; 2],
     /// Identification in IPv4, else 0.
     pub ip_id: u16,
     /// Set in a fragment of a packet that could hold a datagram.
@@ -62,7 +63,7 @@ impl<'a> IpPayload<'a> {
         if protocol != AUTHENTICATION {
             check(protocol)?;
         }
-        let fragment = fragment_header::v4(head, 0);
+        let fragment = fragment_header::v4(head);
         let wire = on_wire(frame, packet);
         let total = match u16::from_be_bytes([head[2], head[3]]) {
             0 => wire,
@@ -72,11 +73,10 @@ impl<'a> IpPayload<'a> {
             return Err(if fragment.is_some() { DropReason::Fragment } else { DropReason::BadIp });
         }
         let length = total.checked_sub(header).ok_or(DropReason::BadIp)?;
-        let (source, destination) = header::v4_addresses(head);
         Ok(IpPayload {
             frame: narrow(frame, packet.get(header..).unwrap_or_default(), length),
             protocol,
-            addresses: Addresses::V4(source, destination),
+            hosts: header::v4_hosts(head),
             ip_id: u16::from_be_bytes([head[4], head[5]]),
             fragment,
         })
@@ -102,14 +102,14 @@ impl<'a> IpPayload<'a> {
         if length > wire {
             return Err(DropReason::BadIp);
         }
-        let (source, destination) = header::v6_addresses(head);
-        let addresses = Addresses::V6(source, destination);
-        Ok(IpPayload { frame: narrow(frame, rest, length), protocol, addresses, ip_id: 0, fragment: None })
+        let (src, dst) = header::v6_addresses(head);
+        let hosts = [src, dst].map(|ip| Endpoint::v6(ip, 0));
+        Ok(IpPayload { frame: narrow(frame, rest, length), protocol, hosts, ip_id: 0, fragment: None })
     }
 
     /// Skips extension headers, up to a fragment header; IPv4 has one at most, for authentication.
     fn behind_extensions(mut self) -> Result<Self, DropReason> {
-        let v4 = matches!(self.addresses, Addresses::V4(..));
+        let v4 = self.is_v4();
         for steps in 0..=MAX_EXTENSIONS {
             if self.fragment.is_some() {
                 return self.check_fragment();
@@ -157,7 +157,7 @@ impl<'a> IpPayload<'a> {
             && let Ok(header) = Ipv6FragmentHeaderSlice::from_slice(bytes)
         {
             // A fragment that is the only one (RFC 6946) is a complete packet.
-            self.fragment = fragment_header::v6(self.addresses, &header, 0);
+            self.fragment = fragment_header::v6(self.hosts, &header);
         }
         self.frame = behind(&self.frame, rest);
         self.protocol = next;
@@ -170,37 +170,29 @@ impl<'a> IpPayload<'a> {
         // Where the end is missing, the length is unknown: takes the longest possible.
         let wire_len = packet.total.unwrap_or(MAX_TOTAL).max(packet.payload.len());
         let wire_len = u32::try_from(wire_len).unwrap_or(u32::MAX);
-        let ip_id = match packet.addresses {
-            Addresses::V4(..) => packet.id as u16,
-            Addresses::V6(..) => 0,
-        };
-        IpPayload {
-            frame: Frame { at: Datagram::NOWHERE, wire_len, bytes: &packet.payload, ..*frame },
-            protocol: packet.protocol,
-            addresses: packet.addresses,
-            ip_id,
-            fragment: None,
-        }
-        .behind_extensions()
+        let frame = Frame { at: Datagram::NOWHERE, wire_len, bytes: &packet.payload, ..*frame };
+        let Key { hosts, id, .. } = packet.key;
+        let ip_id = if hosts[0].is_v4() { id as u16 } else { 0 };
+        IpPayload { frame, protocol: packet.protocol, hosts, ip_id, fragment: None }.behind_extensions()
     }
 
-    /// The payload as a fragment; `header` has the fields of its header, `others` are [`Fragment::others`].
-    pub fn as_fragment(&self, header: Header, others: &'a [u64]) -> Fragment<'a> {
+    /// Whether it is the payload of an IPv4 packet.
+    pub fn is_v4(&self) -> bool {
+        self.hosts[0].is_v4()
+    }
+
+    /// The payload as a fragment; `header` has the fields of its header.
+    pub fn as_fragment(&self, header: Header) -> Fragment<'a> {
         let frame = &self.frame;
-        let place = Location { frame: frame.number, time: frame.time, at: frame.at };
-        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place, others }
+        let place = Location { frame: frame.number, time: frame.time };
+        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place, others: &[] }
     }
 
     /// The payload as a UDP segment: any with `all`, else only one that cannot hold another packet.
     pub fn datagram(&self, all: bool) -> Result<Datagram<'a>, DropReason> {
         let (frame, bytes) = (&self.frame, self.frame.bytes);
-        let length = on_wire(frame, bytes);
-        match self.addresses {
-            Addresses::V4(src, dst) => {
-                udp::datagram(frame, bytes, length, (src, dst), Endpoint::v4, self.ip_id, all)
-            }
-            Addresses::V6(src, dst) => udp::datagram(frame, bytes, length, (src, dst), Endpoint::v6, 0, all),
-        }
+        let (length, hosts) = (on_wire(frame, bytes), self.hosts.into());
+        udp::datagram(frame, bytes, length, hosts, Endpoint::with_port, self.ip_id, all)
     }
 }
 

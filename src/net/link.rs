@@ -15,27 +15,27 @@
 
 use super::header::{Packet, header, missing};
 use super::{DropReason, ethertype};
-use crate::capture::{Frame, Time};
+use crate::capture::Frame;
 
-const LINK_NULL: u16 = 0;
-const LINK_ETHERNET: u16 = 1;
-const LINK_PPP: u16 = 9;
-const LINK_RAW_BSD: u16 = 12;
-const LINK_RAW_OPENBSD: u16 = 14;
-const LINK_PPP_HDLC: u16 = 50;
-const LINK_PPP_ETHER: u16 = 51;
-const LINK_RAW: u16 = 101;
-const LINK_LOOP: u16 = 108;
-const LINK_SLL: u16 = 113;
-const LINK_IPV4: u16 = 228;
-const LINK_IPV6: u16 = 229;
-const LINK_SLL2: u16 = 276;
+pub(crate) const NULL: u16 = 0;
+pub(crate) const ETHERNET: u16 = 1;
+const PPP: u16 = 9;
+const RAW_BSD: u16 = 12;
+const RAW_OPENBSD: u16 = 14;
+const PPP_HDLC: u16 = 50;
+const PPP_ETHER: u16 = 51;
+pub(crate) const RAW: u16 = 101;
+const LOOP: u16 = 108;
+pub(crate) const SLL: u16 = 113;
+const IPV4: u16 = 228;
+const IPV6: u16 = 229;
+pub(crate) const SLL2: u16 = 276;
 
 /// The IP packet of a frame.
 #[inline(always)]
 pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, DropReason> {
     match frame.link {
-        LINK_ETHERNET => {
+        ETHERNET => {
             let (head, rest) = header::<14>(frame, frame.bytes)?;
             typed(frame, u16::from_be_bytes([head[12], head[13]]), rest)
         }
@@ -47,36 +47,35 @@ pub(super) fn packet<'a>(frame: &Frame<'a>) -> Result<Packet<'a>, DropReason> {
 #[inline(never)]
 fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
     match frame.link {
-        LINK_SLL => {
+        SLL => {
             let (head, rest) = header::<16>(&frame, frame.bytes)?;
             typed(&frame, u16::from_be_bytes([head[14], head[15]]), rest)
         }
-        LINK_SLL2 => {
+        SLL2 => {
             let (head, rest) = header::<20>(&frame, frame.bytes)?;
             typed(&frame, u16::from_be_bytes([head[0], head[1]]), rest)
         }
-        LINK_NULL | LINK_LOOP => {
+        NULL | LOOP => {
             let (family, rest) = header::<4>(&frame, frame.bytes)?;
             family_of(*family, rest)
         }
-        LINK_PPP | LINK_PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
-        LINK_PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
-        LINK_RAW | LINK_RAW_BSD | LINK_RAW_OPENBSD => match frame.bytes.first() {
+        PPP | PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
+        PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
+        RAW | RAW_BSD | RAW_OPENBSD => match frame.bytes.first() {
             Some(0x40..=0x4f) => Ok(Packet::V4(frame.bytes)),
             Some(0x60..=0x6f) => Ok(Packet::V6(frame.bytes)),
             Some(_) => Err(DropReason::BadIp),
             None => Err(missing(frame, frame.bytes, 1, DropReason::BadIp)),
         },
-        LINK_IPV4 => Ok(Packet::V4(frame.bytes)),
-        LINK_IPV6 => Ok(Packet::V6(frame.bytes)),
+        IPV4 => Ok(Packet::V4(frame.bytes)),
+        IPV6 => Ok(Packet::V6(frame.bytes)),
         _ => Err(DropReason::UnknownLink),
     }
 }
 
 /// Whether frames of a link type can be read.
 pub fn reads(link: u16) -> bool {
-    let empty = Frame { number: 0, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len: 0, bytes: &[] };
-    packet(&empty).err() != Some(DropReason::UnknownLink)
+    packet(&Frame { link, ..Frame::default() }).err() != Some(DropReason::UnknownLink)
 }
 
 /// The packet after an ethertype: IP, or IP after one tag; all else is read by [`ethertype::behind`].
@@ -117,7 +116,7 @@ pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
 
 /// Whether frames of a link type tell their direction, by which copies of a datagram differ from each other.
 pub fn has_direction(link: u16) -> bool {
-    matches!(link, LINK_SLL | LINK_SLL2)
+    matches!(link, SLL | SLL2)
 }
 
 /// Where a frame was captured: the number of its interface in the upper 24 bits; below it, in Linux cooked captures,
@@ -126,8 +125,8 @@ pub fn has_direction(link: u16) -> bool {
 #[inline(always)]
 pub(super) fn origin(frame: &Frame<'_>) -> u32 {
     let below = match (frame.link, frame.bytes) {
-        (LINK_SLL, [_, kind, ..]) => *kind,
-        (LINK_SLL2, [_, _, _, _, _, _, _, index, _, _, kind, ..]) => index << 3 | kind & 7,
+        (SLL, [_, kind, ..]) => *kind,
+        (SLL2, [_, _, _, _, _, _, _, index, _, _, kind, ..]) => index << 3 | kind & 7,
         _ => 0,
     };
     frame.interface << 8 | u32::from(below)

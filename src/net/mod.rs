@@ -34,7 +34,7 @@
 mod datagram;
 mod decapsulate;
 mod drop_reason;
-mod ethertype;
+pub(crate) mod ethertype;
 mod fragment_header;
 mod fragment_set;
 mod fragments;
@@ -42,7 +42,7 @@ mod gre;
 mod header;
 mod ip;
 mod ip_payload;
-mod link;
+pub(crate) mod link;
 mod overlay;
 mod owned_frame;
 mod quote;

@@ -35,14 +35,14 @@ pub(super) fn inner<'a>(frame: &Frame<'a>, src: u16, dst: u16) -> Option<Result<
 
 fn vxlan<'a>(frame: &Frame<'a>, gpe: bool) -> Result<Inner<'a>, DropReason> {
     let (head, rest) = split::<8>(frame, frame.bytes, NO_TUNNEL)?;
-    let (kind, network) = match *head {
-        [0x08, 0, 0, 0, a, b, c, 0] if !gpe => (ethertype::ETHERNET, [0, a, b, c]),
-        [0x0c, 0, 0, 1, a, b, c, 0] if gpe => (ethertype::IPV4, [0, a, b, c]),
-        [0x0c, 0, 0, 2, a, b, c, 0] if gpe => (ethertype::IPV6, [0, a, b, c]),
-        [0x0c, 0, 0, 3, a, b, c, 0] if gpe => (ethertype::ETHERNET, [0, a, b, c]),
+    let [flags, 0, 0, next, a, b, c, 0] = *head else { return Err(NO_TUNNEL) };
+    let kind = match (gpe, flags, next) {
+        (false, 0x08, 0) | (true, 0x0c, 3) => ethertype::ETHERNET,
+        (true, 0x0c, 1) => ethertype::IPV4,
+        (true, 0x0c, 2) => ethertype::IPV6,
         _ => return Err(NO_TUNNEL),
     };
-    checked(frame, rest, Tunnel::Vxlan(u32::from_be_bytes(network)), kind)
+    checked(frame, rest, Tunnel::Vxlan(u32::from_be_bytes([0, a, b, c])), kind)
 }
 
 fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {

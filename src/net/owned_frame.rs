@@ -1,16 +1,11 @@
 //! Frames that were not captured but built from a datagram, for examples and for bytes that come without headers.
 
-use super::Endpoint;
+use super::{Endpoint, link};
 use crate::capture::{Frame, Time};
 use etherparse::PacketBuilder;
+use std::net::IpAddr;
 
-/// LINKTYPE_RAW: the packet begins with its IP header.
-const RAW: u16 = 101;
 const TTL: u8 = 64;
-/// Bytes of an IPv4 header without options, and a UDP header.
-const HEADERS_V4: usize = 28;
-/// Bytes of an IPv6 header and a UDP header.
-const HEADERS_V6: usize = 48;
 
 /// A frame with memory of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +23,7 @@ pub struct OwnedFrame {
 impl OwnedFrame {
     /// An empty frame: nothing but its time.
     pub fn empty(time: Time) -> OwnedFrame {
-        OwnedFrame { time, link: RAW, wire_len: 0, bytes: vec![] }
+        OwnedFrame { time, link: link::RAW, wire_len: 0, bytes: vec![] }
     }
 
     /// A datagram in an IP packet of its own, with checksums. `missing` is the number of payload bytes that were
@@ -36,28 +31,18 @@ impl OwnedFrame {
     pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> OwnedFrame {
         let mut whole = payload.to_vec();
         whole.resize(payload.len().saturating_add(missing as usize), 0);
-        let mut bytes = vec![];
-        let (written, headers) = match (from.octets(), to.octets()) {
-            (Some(a), Some(b)) => {
-                let packet = PacketBuilder::ipv4(a, b, TTL).udp(from.port(), to.port());
-                (packet.write(&mut bytes, &whole).is_ok(), HEADERS_V4)
-            }
-            (None, None) => {
-                let [a, b] = [from, to].map(|end| match end.socket_addr().ip() {
-                    std::net::IpAddr::V6(ip) => ip.octets(),
-                    std::net::IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
-                });
-                let packet = PacketBuilder::ipv6(a, b, TTL).udp(from.port(), to.port());
-                (packet.write(&mut bytes, &whole).is_ok(), HEADERS_V6)
-            }
-            _ => (false, 0),
+        let packet = match (from.ip(), to.ip()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => PacketBuilder::ipv4(a.octets(), b.octets(), TTL),
+            (IpAddr::V6(a), IpAddr::V6(b)) => PacketBuilder::ipv6(a.octets(), b.octets(), TTL),
+            _ => return OwnedFrame::empty(time),
         };
-        if !written {
+        let mut bytes = vec![];
+        if packet.udp(from.port(), to.port()).write(&mut bytes, &whole).is_err() {
             return OwnedFrame::empty(time);
         }
         let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        bytes.truncate(headers.saturating_add(payload.len()));
-        OwnedFrame { time, link: RAW, wire_len, bytes }
+        bytes.truncate(bytes.len().saturating_sub(missing as usize));
+        OwnedFrame { time, link: link::RAW, wire_len, bytes }
     }
 
     /// The frame, with that frame number.

@@ -6,7 +6,7 @@
 //! ```
 
 use super::Datagram;
-use super::fragment_header::{self, Addresses, Header};
+use super::fragment_header::{self, Header};
 use super::header::{self, UDP, V4_HEADER};
 use super::ip_payload::IpPayload;
 use crate::capture::Frame;
@@ -28,12 +28,10 @@ pub struct Quote<'a> {
 pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
     let (&[kind, code, ..], packet) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
     let frame = Frame { at: Datagram::NOWHERE, wire_len: u32::MAX, bytes: packet, ..icmp.frame };
-    let (reason, quoted) = match icmp.addresses {
-        Addresses::V4(..) => (reason_v4(kind, code)?, v4(frame)?),
-        Addresses::V6(..) => {
-            let quoted = IpPayload::of(&frame, header::Packet::V6(packet)).ok()?;
-            (reason_v6(kind, code)?, quoted)
-        }
+    let (reason, quoted) = if icmp.is_v4() {
+        (reason_v4(kind, code)?, v4(frame)?)
+    } else {
+        (reason_v6(kind, code)?, IpPayload::of(&frame, header::Packet::V6(packet)).ok()?)
     };
     let first = quoted.fragment.is_none_or(|Header { offset, .. }| offset == 0);
     let datagram = quoted.datagram(true).ok().filter(|_| first && quoted.protocol == UDP)?;
@@ -44,14 +42,13 @@ pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
 fn v4(frame: Frame<'_>) -> Option<IpPayload<'_>> {
     let head: &[u8; V4_HEADER] = frame.bytes.first_chunk()?;
     let header = usize::from(head[0] & 0x0f).saturating_mul(4);
-    let (src, dst) = header::v4_addresses(head);
     let fits = head[0] >> 4 == 4 && header >= V4_HEADER;
     Some(IpPayload {
         frame: Frame { bytes: frame.bytes.get(header..).filter(|_| fits)?, ..frame },
         protocol: head[9],
-        addresses: Addresses::V4(src, dst),
+        hosts: header::v4_hosts(head),
         ip_id: u16::from_be_bytes([head[4], head[5]]),
-        fragment: fragment_header::v4(head, 0),
+        fragment: fragment_header::v4(head),
     })
 }
 

@@ -4,20 +4,14 @@
 use super::{Mark, Piece};
 use crate::capture::{CaptureInfo, Time};
 use crate::classify;
-use crate::net::{Endpoint, OwnedFrame, parse};
+use crate::net::link::{ETHERNET, NULL, RAW, SLL, SLL2};
+use crate::net::{Endpoint, OwnedFrame, ethertype, parse};
 use crate::protocols::Role;
 use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
 
-/// LINKTYPE_RAW: the packet begins with its IP header.
-pub const RAW: u16 = 101;
-/// LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2.
-const NULL: u16 = 0;
-const ETHERNET: u16 = 1;
-const SLL: u16 = 113;
-const SLL2: u16 = 276;
 /// Ethertypes: IPv4 and IPv6, VLAN tags, and ARP followed by the sizes of Ethernet and IPv4 addresses.
-const IP: [u16; 2] = [0x0800, 0x86dd];
-const TAGS: [u16; 2] = [0x8100, 0x88a8];
+const IP: [u16; 2] = [ethertype::IPV4, ethertype::IPV6];
+const TAGS: [u16; 2] = [ethertype::VLAN, ethertype::QINQ];
 const ARP: &[u8] = &[8, 6, 0, 1, 8, 0, 6, 4];
 
 /// Link type and length on the wire in bytes of a packet; `None` where the bytes are a payload.

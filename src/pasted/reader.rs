@@ -7,6 +7,7 @@ use super::{
     Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
     digits, frames, head, is_hex, string,
 };
+use crate::net::link;
 use nom::Offset;
 use std::borrow::Cow;
 
@@ -374,7 +375,7 @@ impl<'a> Reader<'a> {
         piece.packet = frames::headers(&piece.bytes, shows_packets);
         if piece.packet.is_none() && shows_packets && piece.head.time.is_some() {
             // From tcpdump but not IP: it cannot be a payload.
-            piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (frames::RAW, len));
+            piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (link::RAW, len));
         }
         if piece.packet.is_none() && piece.bytes.len() > MAX_PAYLOAD {
             piece.bytes.truncate(MAX_PAYLOAD);

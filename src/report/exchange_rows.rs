@@ -67,8 +67,7 @@ impl<W: Write> Report for ExchangeRows<W> {
         let frames: Vec<_> = answers.into_iter().map(|(_, frame)| frame).collect();
         let rules: Vec<_> = findings.iter().map(|f| f.rule.id).collect();
         let file = if response_file.is_empty() { request_file.clone() } else { response_file.clone() };
-        let ends =
-            [e.client, e.server].map(|end| (end.socket_addr().ip().to_string(), end.port().to_string()));
+        let ends = [e.client, e.server].map(|end| (end.ip().to_string(), end.port().to_string()));
         let [(client_ip, client_port), (server_ip, server_port)] = ends;
         let cells = [
             file,

@@ -72,7 +72,7 @@ fn push_v4(line: &mut Line, octets: [u8; 4]) {
 /// Appends an IPv6 address (RFC 5952, section 4).
 #[inline(never)]
 fn push_v6(line: &mut Line, e: Endpoint) {
-    let IpAddr::V6(ip) = e.socket_addr().ip() else { return };
+    let IpAddr::V6(ip) = e.ip() else { return };
     if ip.to_ipv4_mapped().is_some() {
         return push(line, format_args!("{ip}")); // its end is written as IPv4
     }
@@ -240,7 +240,7 @@ mod tests {
         #[test]
         fn ends_are_those_of_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
             for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
-                let ip = end.socket_addr().ip();
+                let ip = end.ip();
                 let mut address = 0..0;
                 let whole = text(|line| address = push_endpoint(line, end));
                 prop_assert_eq!(&whole, &format!("> {end}"));

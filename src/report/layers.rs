@@ -192,7 +192,7 @@ fn protocol(number: u8) -> String {
 
 /// The innermost IP header of a datagram from a tunnel, of which only the addresses are known.
 pub(super) fn inner_ip(d: &Datagram<'_>) -> Layer {
-    let (src, dst) = (d.src.socket_addr().ip(), d.dst.socket_addr().ip());
+    let (src, dst) = (d.src.ip(), d.dst.ip());
     let version = if d.src.octets().is_some() { 4 } else { 6 };
     vec![format!("Internet Protocol Version {version}, Src: {src}, Dst: {dst}")]
 }

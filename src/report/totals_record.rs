@@ -117,8 +117,7 @@ fn is_zero(count: &u64) -> bool {
 /// Frames without a UDP datagram, by reason.
 fn by_reason(_: &mut SchemaGenerator) -> Schema {
     let count = json!({ "type": "integer", "minimum": 1 });
-    let reasons: Map<_, _> =
-        DropReason::ALL.iter().map(|why| (why.name().to_owned(), count.clone())).collect();
+    let reasons: Map<_, _> = DropReason::all().map(|why| (why.name().to_owned(), count.clone())).collect();
     schemars::json_schema!({ "type": "object", "properties": reasons, "additionalProperties": false })
 }
 

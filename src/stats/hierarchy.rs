@@ -34,8 +34,8 @@ impl Count {
 enum Leaf {
     /// A UDP datagram over IPv4 or IPv6: a message of a protocol, or a datagram that no protocol claims.
     Udp { v6: bool, unclaimed: bool, message: Option<(Id, u8)> },
-    /// No datagram; the index into [`DropReason::ALL`] gives the reason.
-    Dropped(usize),
+    /// No datagram.
+    Dropped(DropReason),
 }
 
 /// A frame whose datagram has not been reported.
@@ -80,14 +80,13 @@ impl Hierarchy {
 
     /// A frame has been read.
     pub fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        let (link, bytes) = (self.link(frame.link), u64::from(frame.wire_len));
-        match parsed {
-            Ok(_) => self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: None }),
-            Err(why @ (DropReason::Tunnel | DropReason::Fragment)) => {
-                self.await_datagram(Pending { number: frame.number, link, bytes, otherwise: Some(*why) });
-            }
-            Err(why) => self.count(link, Leaf::Dropped(*why as usize), bytes),
-        }
+        let (number, link, bytes) = (frame.number, self.link(frame.link), u64::from(frame.wire_len));
+        let otherwise = match parsed {
+            Ok(_) => None,
+            Err(why @ (DropReason::Tunnel | DropReason::Fragment)) => Some(*why),
+            Err(why) => return self.count(link, Leaf::Dropped(*why), bytes),
+        };
+        self.await_datagram(Pending { number, link, bytes, otherwise });
     }
 
     fn await_datagram(&mut self, frame: Pending) {
@@ -95,7 +94,7 @@ impl Hierarchy {
             // A datagram that waits will be reported; the content of a tunnel or a fragment perhaps never.
             let oldest = self.pending.iter().position(|p| p.otherwise.is_some()).unwrap_or(0);
             if let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.remove(oldest) {
-                self.count(link, Leaf::Dropped(why as usize), bytes);
+                self.count(link, Leaf::Dropped(why), bytes);
             }
         }
         self.pending.push_back(frame);
@@ -110,7 +109,7 @@ impl Hierarchy {
         }
         for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
             if let Some(why) = otherwise {
-                self.count(link, Leaf::Dropped(why as usize), bytes);
+                self.count(link, Leaf::Dropped(why), bytes);
             }
         }
     }
@@ -166,7 +165,7 @@ fn names(link: u16, leaf: Leaf) -> Vec<String> {
     let link = if link == OTHER_LINKS { "other_links".into() } else { link_name(link) };
     let mut names = vec!["frame".to_owned(), link.into_owned()];
     match leaf {
-        Leaf::Dropped(why) => names.push(DropReason::ALL.get(why).map_or("not_udp", |t| t.name()).to_owned()),
+        Leaf::Dropped(why) => names.push(why.name().to_owned()),
         Leaf::Udp { v6, message, .. } => {
             names.extend([if v6 { "ipv6" } else { "ipv4" }.to_owned(), "udp".to_owned()]);
             match message {

@@ -84,7 +84,7 @@ impl Stats {
 
     fn client_ends(&self) -> Sheet {
         let row = |(end, traffic): &(Endpoint, &Traffic)| {
-            let address = end.socket_addr().ip().to_string();
+            let address = end.ip().to_string();
             end_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
         };
         let mut rows: Vec<_> = self.clients.sorted().iter().map(row).collect();
