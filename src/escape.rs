@@ -55,6 +55,13 @@ pub fn quoted(text: &str) -> String {
     format!("\"{}\"", shown(text).replace('"', "\\\""))
 }
 
+/// The bytes of pairs of hex digits; other characters are left out.
+pub(crate) fn from_hex(digits: &str) -> impl Iterator<Item = u8> + '_ {
+    let digit = |c: u8| char::from(c).to_digit(16);
+    let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
+    pairs.filter_map(move |[high, low]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok())
+}
+
 /// Bytes as hex digits.
 pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,9 +1,7 @@
 //! The built-in fields, which no protocol declares: of frames, headers, messages and exchanges.
 
 use super::Needs;
-use super::kinds::{
-    CONFIDENCE, DIRECTIONS, Kind, MESSAGES, OUTCOMES, PROTOCOLS, SEVERITIES, UINT, UINT8, UINT16, UINT64,
-};
+use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
 use super::value::Datum;
 use super::view::Ip;
 use super::view::View;
@@ -72,21 +70,21 @@ const fn several(
 /// Addresses and ports, which datagrams and exchanges have.
 const ENDS: Needs = Needs::NOTHING;
 /// Known of every datagram.
-const DATAGRAM: Needs = Needs { datagram: true, ..Needs::NOTHING };
-const FACTS: Needs = Needs { facts: true, ..DATAGRAM };
-const COMMENTS: Needs = Needs { comments: true, ..DATAGRAM };
-const RAW: Needs = Needs { raw: true, ..DATAGRAM };
+const DATAGRAM: Needs = Needs::DATAGRAM;
+const FACTS: Needs = Needs::FACTS.and(DATAGRAM);
+const COMMENTS: Needs = Needs::COMMENTS.and(DATAGRAM);
+const RAW: Needs = Needs::RAW.and(DATAGRAM);
 /// Results of the pipeline about a packet or an exchange.
-const PACKET: Needs = Needs { packet: true, ..Needs::NOTHING };
-const FINDINGS: Needs = Needs { findings: true, ..PACKET };
-const OUTCOME: Needs = Needs { outcome: true, ..PACKET };
+const PACKET: Needs = Needs::PACKET;
+const FINDINGS: Needs = Needs::FINDINGS.and(PACKET);
+const OUTCOME: Needs = Needs::OUTCOME.and(PACKET);
 /// Results that only a packet has.
-const MESSAGE: Needs = Needs { packet: true, ..DATAGRAM };
+const MESSAGE: Needs = PACKET.and(DATAGRAM);
 
 /// The built-in fields.
 pub(super) static BUILTINS: &[Builtin] = &[
     one("file", Kind::Text, DATAGRAM, |v| v.file.map(text)),
-    one("frame", Kind::Bytes, Needs { bytes: true, ..RAW }, |v| match v.bytes {
+    one("frame", Kind::Bytes, Needs::BYTES.and(RAW), |v| match v.bytes {
         [] => present(v.facts.is_some() || v.datagram.is_some()),
         bytes => Some(Datum::Bytes(Cow::Borrowed(bytes))),
     }),
@@ -101,7 +99,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("frame.time_delta", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.before).map(Datum::Nanos)),
     one("frame.interface_id", UINT, FACTS, |v| int(v.facts.map(|f| f.interface))),
     one("frame.interface_name", Kind::Text, FACTS, |v| v.facts?.interface_name.as_deref().map(text)),
-    one("frame.protocols", Kind::Text, Needs { facts: true, ..MESSAGE }, |v| {
+    one("frame.protocols", Kind::Text, FACTS.and(MESSAGE), |v| {
         Some(owned(v.facts?.protocols(v.protocol.map(|id| id.info().name))))
     }),
     several("frame.comment", Kind::Text, COMMENTS, |v, visit| {
@@ -153,8 +151,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         let payload = v.datagram?.payload;
         (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
     }),
-    one("server", Kind::End, PACKET, |v| v.server().map(|end| owned(end.to_string()))),
-    one("client", Kind::End, PACKET, |v| v.client().map(|end| owned(end.to_string()))),
+    one("server", Kind::End, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
+    one("client", Kind::End, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
     // Facts that a message states about its server, whatever its protocol calls them.
     one("server_name", Kind::Text, MESSAGE, |v| said(v, |facts| facts.server_name)),
     one("game", Kind::Text, MESSAGE, |v| said(v, |facts| facts.game)),
@@ -165,10 +163,10 @@ pub(super) static BUILTINS: &[Builtin] = &[
     }),
     one("players", UINT, MESSAGE, |v| int(v.said?.places().map(|(now, _)| now))),
     one("max_players", UINT, MESSAGE, |v| int(v.said?.places().map(|(_, most)| most))),
-    one("protocol", Kind::Word(PROTOCOLS), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
-    one("message", Kind::Word(MESSAGES), MESSAGE, |v| v.message.map(text)),
-    one("direction", Kind::Word(DIRECTIONS), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
-    one("confidence", Kind::Rank(CONFIDENCE), PACKET, |v| {
+    one("protocol", Kind::Word(Words::Protocols), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
+    one("message", Kind::Word(Words::Messages), MESSAGE, |v| v.message.map(text)),
+    one("direction", Kind::Word(Words::Directions), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
+    one("confidence", Kind::Rank(Words::Confidence), PACKET, |v| {
         Some(Datum::Rank(match v.confidence? {
             Level::Hint | Level::Low => 0,
             Level::Medium => 1,
@@ -179,11 +177,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
         v.new_findings().any(|f| visit(Datum::Finding(f.rule.id)))
     }),
     several("rule", Kind::Rule, FINDINGS, |v, visit| v.new_findings().any(|f| visit(text(f.rule.id)))),
-    several("severity", Kind::Rank(SEVERITIES), FINDINGS, |v, visit| {
+    several("severity", Kind::Rank(Words::Severities), FINDINGS, |v, visit| {
         v.new_findings().any(|f| visit(Datum::Rank(f.severity as u8)))
     }),
     one("exchange", UINT64, PACKET, |v| int(v.exchange)),
-    one("exchange.outcome", Kind::Word(OUTCOMES), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
+    one("exchange.outcome", Kind::Word(Words::Outcomes), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
     one("response_time", Kind::Seconds, PACKET, |v| v.response_time.map(Datum::Nanos)),
     one("retransmission", Kind::Flag, PACKET, |v| v.protocol.map(|_| Datum::Bool(v.retransmission))),
     one("duplicate", Kind::Flag, MESSAGE, |v| v.protocol.map(|_| Datum::Bool(v.duplicate))),
@@ -232,14 +230,11 @@ fn port(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 }
 
 fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
-    end(view, at)?.octets().map(|octets| Datum::V4(u32::from_be_bytes(octets)))
+    end(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv4).map(Datum::Ip)
 }
 
 fn v6(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
-    match end(view, at)?.socket_addr().ip() {
-        IpAddr::V6(address) => Some(Datum::V6(u128::from(address))),
-        IpAddr::V4(_) => None,
-    }
+    end(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv6).map(Datum::Ip)
 }
 
 /// The IP header, if it is of this version.

@@ -49,17 +49,14 @@ impl Columns {
         if names.len() > MAX_COLUMNS {
             return Err(format!("{} columns are named; {MAX_COLUMNS} are the most.", names.len()));
         }
-        let mut columns = Columns::default();
-        names.iter().try_for_each(|name| columns.add(name.as_ref()))?;
-        Ok(columns)
-    }
-
-    fn add(&mut self, name: &str) -> Result<(), String> {
-        let (named, kind) = lookup(name).ok_or_else(|| unknown(name))?;
-        let source = source(named, &mut self.wanted);
-        self.needs.add(source);
-        self.columns.push(Column { name: name.to_owned(), kind, source });
-        Ok(())
+        let Columns { mut columns, mut wanted, mut needs } = Columns::default();
+        for name in names.iter().map(AsRef::as_ref) {
+            let (named, kind) = lookup(name).ok_or_else(|| unknown(name))?;
+            let source = source(named, &mut wanted);
+            needs.add(source);
+            columns.push(Column { name: name.to_owned(), kind, source });
+        }
+        Ok(Columns { columns, wanted, needs })
     }
 
     /// The parts of a [`View`] that all values need.
@@ -112,7 +109,7 @@ impl Column {
             (Datum::Bytes(_), "frame") if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => to_hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
-                Kind::Rank(words) => value.string(&(words.all)())?,
+                Kind::Rank(words) => value.string(&words.all())?,
                 _ => return None,
             },
             _ => value.string(&[])?,
@@ -172,7 +169,7 @@ mod tests {
         assert_eq!(columns.names().collect::<Vec<_>>(), names);
         let absent = Columns::parse(&["ipv6.src", "sqp.token", "frame.len", "protocol"]).unwrap();
         assert!(absent.values(&view, &[]).all(|values| values.is_empty()));
-        assert!(absent.needs().facts && absent.needs().fields);
+        assert!(absent.needs().any(Needs::FACTS) && absent.needs().any(Needs::FIELDS));
     }
 
     #[test]

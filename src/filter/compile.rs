@@ -11,6 +11,7 @@ use super::value::{Constant, Cut, Until};
 use super::{FilterError, MAX_PATTERNS, Needs, REGEX_SIZE};
 use crate::escape::quoted;
 use regex::bytes::{Regex, RegexBuilder};
+use std::fmt;
 
 /// Deepest nesting of a regular expression.
 const REGEX_DEPTH: u32 = 50;
@@ -29,6 +30,13 @@ struct Typed {
     term: Term,
     kind: Kind,
     name: String,
+}
+
+/// What it is, as the beginning of a sentence.
+impl fmt::Display for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.name, self.kind.name())
+    }
 }
 
 impl Compiler {
@@ -107,13 +115,8 @@ impl Compiler {
         }
         let other = self.term(right)?;
         if !left.kind.compares(other.kind) || part && !other.kind.has_parts() {
-            return right.at.refuse(format!(
-                "{} is {} and {} is {}, which cannot be compared; compare fields of one type.",
-                left.name,
-                left.kind.name(),
-                other.name,
-                other.kind.name()
-            ));
+            let what = format!("{left} and {other}, which cannot be compared; compare fields of one type.");
+            return right.at.refuse(what);
         }
         Ok(Side::Term(other.term))
     }
@@ -132,11 +135,7 @@ impl Compiler {
                 (Constant::Number(_), Constant::Bytes(_)) | (Constant::Bytes(_), Constant::Number(_))
             )
         {
-            return at.refuse(format!(
-                "{} is {}, which has no ranges; list the values.",
-                left.name,
-                left.kind.name()
-            ));
+            return at.refuse(format!("{left}, which has no ranges; list the values."));
         }
         if first.is_above(&last) {
             return at.refuse(
@@ -155,22 +154,15 @@ impl Compiler {
         };
         for slice in slices {
             if !typed.kind.has_bytes() {
-                return operand.at.refuse(format!(
-                    "{} is {}, of which no part can be cut; leave the slice out.",
-                    typed.name,
-                    typed.kind.name()
-                ));
+                let what = format!("{typed}, of which no part can be cut; leave the slice out.");
+                return operand.at.refuse(what);
             }
             typed.term.steps.push(Step::Slice(slice.clone()));
             typed.kind = Kind::Bytes;
         }
         if let Some(mask) = &operand.mask {
             if !matches!(typed.kind, Kind::Int(..)) {
-                return operand.at.refuse(format!(
-                    "{} is {}; only whole numbers take a mask with \"&\".",
-                    typed.name,
-                    typed.kind.name()
-                ));
+                return operand.at.refuse(format!("{typed}; only whole numbers take a mask with \"&\"."));
             }
             if let Constant::Number(mask) = constant(mask, typed.kind, &typed.name, false)? {
                 typed.term.steps.push(Step::Mask(mask.int.unwrap_or_default()));
@@ -227,7 +219,7 @@ impl Compiler {
                 Step::Count => {
                     "count() counts occurrences of a field; name one, without slices and functions.".into()
                 }
-                _ => format!("{} is {}, and {name}() makes nothing of that.", inner.name, inner.kind.name()),
+                _ => format!("{inner}, and {name}() makes nothing of that."),
             });
         }
         let mut term = inner.term;
@@ -284,17 +276,14 @@ fn suits(left: &Typed, operand: &Operand<'_>, operator: Operator) -> Result<()> 
     if fits {
         return Ok(());
     }
-    let (name, what, operator) = (&left.name, left.kind.name(), spelling(operator));
-    let said = match left.kind {
-        Kind::Presence => {
-            format!("{name} is {what}, which is there or not and has no value; name a field in it.")
+    let operator = spelling(operator);
+    operand.at.refuse(match left.kind {
+        Kind::Presence => format!("{left}, which is there or not and has no value; name a field in it."),
+        Kind::Finding => {
+            format!("{left}, which \"{operator}\" says nothing about; use == or !=, or the field rule.")
         }
-        Kind::Finding => format!(
-            "{name} is {what}, which \"{operator}\" says nothing about; use == or !=, or the field rule."
-        ),
-        _ => format!("{name} is {what}, which \"{operator}\" says nothing about; compare string({name})."),
-    };
-    operand.at.refuse(said)
+        _ => format!("{left}, which \"{operator}\" says nothing about; compare string({}).", left.name),
+    })
 }
 
 fn unknown(word: &str, operand: &Operand<'_>) -> FilterError {

@@ -22,6 +22,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// So many bytes from `start` on.
+    pub fn of(start: usize, len: usize) -> Place {
+        Place { start, end: start.saturating_add(len) }
+    }
+
     /// From the start of this one to the end of the other.
     pub fn to(self, other: Place) -> Place {
         Place { start: self.start, end: other.end }

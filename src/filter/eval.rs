@@ -147,7 +147,7 @@ fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
         Step::Upper => folded(&value, str::to_uppercase),
         Step::Lower => folded(&value, str::to_lowercase),
         Step::String(words) => {
-            let words = words.map(|words| (words.all)()).unwrap_or_default();
+            let words = words.map(|words| words.all()).unwrap_or_default();
             Some(Datum::Text(Cow::Owned(value.string(&words)?.into_bytes())))
         }
         Step::Mask(mask) => match value {

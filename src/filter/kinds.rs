@@ -59,54 +59,53 @@ pub(super) const UINT64: Kind = Kind::Int(0, u64::MAX);
 pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as u64);
 
 /// A closed list of words.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Words {
-    /// What one of them is called.
-    pub thing: &'static str,
-    /// One of them, for advice in messages.
-    example: &'static str,
-    /// The words.
-    pub all: fn() -> Vec<&'static str>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// Names of the messages of all protocols.
+    Messages,
+    /// Names of the protocols, in registry order.
+    Protocols,
+    Directions,
+    Outcomes,
+    /// Ascending.
+    Severities,
+    /// Levels of confidence, ascending.
+    Confidence,
 }
 
-impl PartialEq for Words {
-    fn eq(&self, other: &Words) -> bool {
-        self.thing == other.thing
+impl Words {
+    /// What one of them is called.
+    pub fn thing(self) -> &'static str {
+        self.described().0
+    }
+
+    /// What one of them is called, and one of them, for advice in messages.
+    fn described(self) -> (&'static str, &'static str) {
+        match self {
+            Words::Messages => ("message", "query_response"),
+            Words::Protocols => ("protocol", "sqp"),
+            Words::Directions => ("direction", "s2c"),
+            Words::Outcomes => ("outcome", "unanswered"),
+            Words::Severities => ("severity", "warning"),
+            Words::Confidence => ("confidence", "high"),
+        }
+    }
+
+    /// The words.
+    pub fn all(self) -> Vec<&'static str> {
+        use Outcome::*;
+        match self {
+            Words::Messages => messages(),
+            Words::Protocols => Id::ALL.iter().map(|id| id.info().name).collect(),
+            Words::Directions => [Direction::C2s, Direction::S2c].map(Direction::name).to_vec(),
+            Words::Outcomes => [Answered, Late, Unanswered, Undecided, Refused].map(Outcome::name).to_vec(),
+            Words::Severities => {
+                [Severity::Note, Severity::Warning, Severity::Error].map(Severity::name).to_vec()
+            }
+            Words::Confidence => Level::ALL.iter().map(|level| level.name()).collect(),
+        }
     }
 }
-
-impl Eq for Words {}
-
-/// Names of the messages of all protocols.
-pub(super) const MESSAGES: Words = Words { thing: "message", example: "query_response", all: messages };
-/// Names of the protocols, in registry order.
-pub(super) const PROTOCOLS: Words =
-    Words { thing: "protocol", example: "sqp", all: || Id::ALL.iter().map(|id| id.info().name).collect() };
-pub(super) const DIRECTIONS: Words = Words {
-    thing: "direction",
-    example: "s2c",
-    all: || [Direction::C2s, Direction::S2c].map(Direction::name).to_vec(),
-};
-pub(super) const OUTCOMES: Words = Words {
-    thing: "outcome",
-    example: "unanswered",
-    all: || {
-        use Outcome::*;
-        [Answered, Late, Unanswered, Undecided, Refused].map(Outcome::name).to_vec()
-    },
-};
-/// Severities, ascending.
-pub(super) const SEVERITIES: Words = Words {
-    thing: "severity",
-    example: "warning",
-    all: || [Severity::Note, Severity::Warning, Severity::Error].map(Severity::name).to_vec(),
-};
-/// Levels of confidence, ascending.
-pub(super) const CONFIDENCE: Words = Words {
-    thing: "confidence",
-    example: "high",
-    all: || Level::ALL.iter().map(|level| level.name()).collect(),
-};
 
 fn messages() -> Vec<&'static str> {
     let mut all: Vec<&str> = vec![];
@@ -148,7 +147,7 @@ impl Kind {
                 return (format!("a whole number from {min} to {max}"), "7777 or 0x1e61");
             }
             Kind::Word(words) | Kind::Rank(words) => {
-                return (format!("one of {}", (words.all)().join(", ")), words.example);
+                return (format!("one of {}", words.all().join(", ")), words.described().1);
             }
             Kind::Float => ("a number", "0.25"),
             Kind::Seconds => ("a number of seconds", "0.25"),

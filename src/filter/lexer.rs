@@ -13,6 +13,7 @@
 use super::FilterError;
 use super::error::Place;
 use super::value::{Cut, Until};
+use crate::escape::quoted;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
 use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, satisfy};
@@ -20,7 +21,7 @@ use nom::combinator::{map, map_opt, not, opt, peek, recognize, value};
 use nom::error::{Error, ErrorKind};
 use nom::multi::{fold_many0, many1_count, separated_list1};
 use nom::sequence::{delimited, pair, preceded, terminated};
-use nom::{IResult, Parser};
+use nom::{IResult, Offset, Parser};
 
 /// A token of the expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -176,10 +177,8 @@ fn cut(i: &str) -> IResult<&str, Cut> {
 
 /// The error that says why no token begins here.
 fn unreadable(rest: &str, start: usize) -> FilterError {
-    let mut chars = rest.chars();
-    let first = chars.next().unwrap_or_default();
-    let here = Place { start, end: start.saturating_add(first.len_utf8()) };
-    let all = Place { start, end: start.saturating_add(rest.len()) };
+    let first = rest.chars().next().unwrap_or_default();
+    let here = Place::of(start, first.len_utf8());
     match first {
         '"' | 'r' | 'R' => text_error(rest, start),
         '\'' => FilterError::new(
@@ -187,46 +186,34 @@ fn unreadable(rest: &str, start: usize) -> FilterError {
             "Between single quotes stands exactly one byte, such as 'a' or '\\x20'; texts stand in double quotes.",
         ),
         '[' => FilterError::new(
-            rest.find(']')
-                .map_or(all, |end| Place { start, end: start.saturating_add(end).saturating_add(1) }),
+            Place::of(start, rest.find(']').map_or(rest.len(), |end| end.saturating_add(1))),
             "This is no slice: write [2] for one byte, [2:4] for four bytes from the third on, [2-5] for the same, [:4] or [4:].",
         ),
         '=' => FilterError::new(here, "A single \"=\" compares nothing; write \"==\"."),
         '|' => FilterError::new(here, "A single \"|\" means nothing; write \"||\" or \"or\"."),
-        c => FilterError::new(
-            here,
-            format!(
-                "The character {} means nothing here; texts stand in double quotes.",
-                crate::escape::quoted(&c.to_string())
-            ),
-        ),
+        c => {
+            let c = quoted(&c.to_string());
+            FilterError::new(
+                here,
+                format!("The character {c} means nothing here; texts stand in double quotes."),
+            )
+        }
     }
 }
 
 /// The error for a text in double quotes that does not end, or that has an invalid escape.
-fn text_error(rest: &str, start: usize) -> FilterError {
-    let mut at = rest.find('"').map_or(0, |quote| quote.saturating_add(1));
-    while let Some(tail) = rest.get(at..).filter(|tail| !tail.is_empty()) {
-        let plain = tail.find('\\').unwrap_or(tail.len());
-        let Some(escaped) = tail.get(plain..).filter(|tail| !tail.is_empty()) else { break };
-        at = at.saturating_add(plain);
+fn text_error(text: &str, start: usize) -> FilterError {
+    let mut rest = text.split_once('"').map_or("", |(_, rest)| rest);
+    while let Some(escaped) = rest.find('\\').and_then(|at| rest.get(at..)) {
         let Ok((after, _)) = escape(escaped) else {
-            let len = escaped.chars().take(2).map(char::len_utf8).sum::<usize>();
-            let here =
-                Place { start: start.saturating_add(at), end: start.saturating_add(at).saturating_add(len) };
+            let two: String = escaped.chars().take(2).collect();
             return FilterError::new(
-                here,
-                format!(
-                    "{} is no escape; write a backslash twice, or the text raw: r\"...\".",
-                    crate::escape::quoted(escaped.get(..len).unwrap_or_default())
-                ),
+                Place::of(start.saturating_add(text.offset(escaped)), two.len()),
+                format!("{} is no escape; write a backslash twice, or the text raw: r\"...\".", quoted(&two)),
             );
         };
-        at = rest.len().saturating_sub(after.len());
+        rest = after;
     }
-    let end = start.saturating_add(rest.len());
-    FilterError::new(
-        Place { start, end },
-        "The text that begins here has no closing quote; put \" at its end.",
-    )
+    let what = "The text that begins here has no closing quote; put \" at its end.";
+    FilterError::new(Place::of(start, text.len()), what)
 }

@@ -5,12 +5,12 @@ use super::kinds::{Kind, Words};
 use super::operand::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
-use crate::escape::quoted;
+use crate::escape::{from_hex, quoted};
 use crate::similar::similar;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 /// A value for a field of this kind; `field` is the name of the field in the expression. With `part`, the value is
 /// looked for within the field, and need not be a complete value of it.
@@ -75,8 +75,7 @@ fn of_word(word: &str, kind: Kind, part: bool) -> Read {
             Some(bytes) => Err(Some(format!("{} has {} bytes instead of 6", quoted(word), bytes.len()))),
             None => Err(None),
         },
-        Kind::V4 => v4(word),
-        Kind::V6 => v6(word),
+        Kind::V4 | Kind::V6 => network(word, kind),
         Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => of_choice(word, kind, part),
     }
 }
@@ -125,7 +124,7 @@ fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
         Kind::Word(_) if part => Ok(Constant::Bytes(word.as_bytes().to_vec())),
         Kind::Rule if part => Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes())),
         Kind::Word(words) | Kind::Rank(words) => {
-            let all = (words.all)();
+            let all = words.all();
             match all.iter().position(|known| *known == lower) {
                 Some(at) if matches!(kind, Kind::Rank(_)) => Ok(Constant::Rank(at as u8)),
                 Some(_) => Ok(Constant::Bytes(lower.into_bytes())),
@@ -154,7 +153,7 @@ fn no_rule(word: &str) -> String {
 }
 
 fn no_word(word: &str, words: Words, all: &[&str]) -> String {
-    let thing = words.thing;
+    let thing = words.thing();
     match similar(word, all.iter().copied()) {
         Some(known) => format!("there is no {thing} {}; did you mean {known}?", quoted(word)),
         None => format!("there is no {thing} {}; known are {}", quoted(word), all.join(", ")),
@@ -263,46 +262,36 @@ fn bytes(word: &str) -> Option<Vec<u8>> {
     let mut out = vec![];
     for group in word.split([':', '-', '.']) {
         let padded = if group.len() == 1 { format!("0{group}") } else { group.to_owned() };
-        let (pairs, odd) = padded.as_bytes().as_chunks::<2>();
-        if pairs.is_empty() || !odd.is_empty() {
+        let bytes: Vec<u8> = from_hex(&padded).collect();
+        if bytes.is_empty() || bytes.len().saturating_mul(2) != padded.len() {
             return None;
         }
-        for pair in pairs {
-            let digit = |d: u8| (d as char).to_digit(16);
-            let [high, low] = *pair;
-            out.push((digit(high)?.checked_shl(4)? | digit(low)?) as u8);
-        }
+        out.extend(bytes);
     }
     Some(out)
 }
 
-fn prefix(word: &str, most: u32) -> Result<(&str, u32), Option<String>> {
-    let Some((address, bits)) = word.split_once('/') else { return Ok((word, most)) };
-    match bits.parse() {
-        Ok(bits) if bits <= most => Ok((address, bits)),
-        _ => Err(Some(format!("a network has at most {most} bits and {} has /{bits}", quoted(word)))),
-    }
-}
-
-fn v4(word: &str) -> Read {
-    let (address, bits) = prefix(word, 32)?;
-    let mask = u32::MAX.checked_shl(32u32.saturating_sub(bits)).unwrap_or(0);
-    match address.parse::<Ipv4Addr>() {
-        Ok(address) => Ok(Constant::V4(u32::from(address), mask)),
-        Err(_) if address.parse::<Ipv6Addr>().is_ok() => {
-            Err(Some(format!("{} is an IPv6 address; compare it with ipv6.addr", quoted(word))))
+/// An address, or a network: an address and the number of its bits.
+fn network(word: &str, kind: Kind) -> Read {
+    let most: u32 = if kind == Kind::V4 { 32 } else { 128 };
+    let (address, bits) = word.split_once('/').unwrap_or((word, ""));
+    let host_bits = match bits.parse() {
+        _ if address == word => Some(0),
+        Ok(bits) => most.checked_sub(bits),
+        Err(_) => None,
+    };
+    let Some(host_bits) = host_bits else {
+        return Err(Some(format!("a network has at most {most} bits and {} has /{bits}", quoted(word))));
+    };
+    match address.parse::<IpAddr>() {
+        Ok(ip) if ip.is_ipv4() == (kind == Kind::V4) => {
+            Ok(Constant::Network(ip, u128::MAX.checked_shl(host_bits).unwrap_or(0)))
         }
-        Err(_) => Err(None),
-    }
-}
-
-fn v6(word: &str) -> Read {
-    let (address, bits) = prefix(word, 128)?;
-    let mask = u128::MAX.checked_shl(128u32.saturating_sub(bits)).unwrap_or(0);
-    match address.parse::<Ipv6Addr>() {
-        Ok(address) => Ok(Constant::V6(u128::from(address), mask)),
-        Err(_) if address.parse::<Ipv4Addr>().is_ok() => {
+        Ok(IpAddr::V4(_)) => {
             Err(Some(format!("{} is an IPv4 address; compare it with ip.addr", quoted(word))))
+        }
+        Ok(IpAddr::V6(_)) => {
+            Err(Some(format!("{} is an IPv6 address; compare it with ipv6.addr", quoted(word))))
         }
         Err(_) => Err(None),
     }

@@ -63,29 +63,50 @@ pub struct Filter {
     needs: Needs,
 }
 
-/// The parts of a [`View`] that a filter needs.
+/// The parts of a [`View`] that a filter needs, a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct Needs(u16);
+
+impl Needs {
+    const NOTHING: Needs = Needs(0);
     /// [`View::facts`].
-    pub facts: bool,
+    pub const FACTS: Needs = Needs(1);
     /// [`View::bytes`].
-    pub bytes: bool,
+    pub const BYTES: Needs = Needs(2);
     /// [`View::comments`].
-    pub comments: bool,
+    pub const COMMENTS: Needs = Needs(4);
     /// Results of the pipeline: protocol, message, findings, pairing. A filter without them can judge a datagram
     /// before its protocol is recognised.
-    pub packet: bool,
+    pub const PACKET: Needs = Needs(8);
     /// [`View::findings`].
-    pub findings: bool,
+    pub const FINDINGS: Needs = Needs(16);
     /// [`View::outcome`], which for a request is known only once its exchange has closed.
-    pub outcome: bool,
+    pub const OUTCOME: Needs = Needs(32);
     /// [`View::picked`]: the payload must be decoded for [`Pick`].
-    pub fields: bool,
+    pub const FIELDS: Needs = Needs(64);
     /// Raw bytes, which may contain passwords.
-    pub raw: bool,
+    pub const RAW: Needs = Needs(128);
     /// Properties that a datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared
     /// fields.
-    pub datagram: bool,
+    pub const DATAGRAM: Needs = Needs(256);
+
+    /// Whether any of these parts is needed.
+    pub const fn any(self, parts: Needs) -> bool {
+        self.0 & parts.0 != 0
+    }
+
+    /// These parts and others.
+    pub const fn and(self, others: Needs) -> Needs {
+        Needs(self.0 | others.0)
+    }
+
+    fn add(&mut self, source: Source) {
+        *self = self.and(match source {
+            Source::Picked(..) => Needs::PACKET.and(Needs::FIELDS).and(Needs::DATAGRAM),
+            Source::Protocol(_) => Needs::PACKET,
+            Source::Builtin(builtin) => builtin.needs,
+        });
+    }
 }
 
 impl Filter {
@@ -114,38 +135,5 @@ impl Filter {
     /// Whether a packet, or an exchange, passes.
     pub fn matches(&self, view: &View<'_>) -> bool {
         self.plan.holds(view)
-    }
-}
-
-impl Needs {
-    const NOTHING: Needs = Needs {
-        facts: false,
-        bytes: false,
-        comments: false,
-        packet: false,
-        findings: false,
-        outcome: false,
-        fields: false,
-        raw: false,
-        datagram: false,
-    };
-
-    fn add(&mut self, source: Source) {
-        let more = match source {
-            Source::Picked(..) => Needs { packet: true, fields: true, datagram: true, ..Needs::NOTHING },
-            Source::Protocol(_) => Needs { packet: true, ..Needs::NOTHING },
-            Source::Builtin(builtin) => builtin.needs,
-        };
-        *self = Needs {
-            facts: self.facts | more.facts,
-            bytes: self.bytes | more.bytes,
-            comments: self.comments | more.comments,
-            packet: self.packet | more.packet,
-            findings: self.findings | more.findings,
-            outcome: self.outcome | more.outcome,
-            fields: self.fields | more.fields,
-            raw: self.raw | more.raw,
-            datagram: self.datagram | more.datagram,
-        };
     }
 }

@@ -89,7 +89,7 @@ impl<'t> Parser<'_, 't> {
         let start = self.here();
         let quantifier = self.quantifier();
         let left = self.operand()?;
-        let not = self.peek_word("not") && self.second_is("in");
+        let not = matches!(self.tokens, [(Token::Word("not"), _), (Token::Word("in"), _), ..]);
         if not {
             self.skip();
         }
@@ -114,14 +114,13 @@ impl<'t> Parser<'_, 't> {
 
     /// Reads `any` or `all`. They are ordinary words, unless an operand follows.
     fn quantifier(&mut self) -> Option<Quantifier> {
-        let quantifier = match self.tokens.first() {
-            Some((Token::Word("any"), _)) => Quantifier::Any,
-            Some((Token::Word("all"), _)) => Quantifier::All,
+        let [(Token::Word(first), _), (Token::Word(next), _), ..] = self.tokens else { return None };
+        let quantifier = match *first {
+            "any" => Quantifier::Any,
+            "all" => Quantifier::All,
             _ => return None,
         };
-        let Some((Token::Word(next), _)) = self.tokens.get(1) else { return None };
-        let operator = operator(next).is_some() || matches!(*next, "in" | "and" | "or" | "not");
-        if operator {
+        if operator(next).is_some() || matches!(*next, "in" | "and" | "or" | "not") {
             return None;
         }
         self.skip();
@@ -129,15 +128,10 @@ impl<'t> Parser<'_, 't> {
     }
 
     fn operator(&mut self) -> Option<Operator> {
-        let operator = match self.tokens.first() {
-            Some((Token::Symbol(text), _)) => operator(text),
-            Some((Token::Word(text), _)) => operator(text),
-            _ => None,
-        };
-        if operator.is_some() {
-            self.skip();
-        }
-        operator
+        let (Token::Symbol(text) | Token::Word(text), _) = self.tokens.first()? else { return None };
+        let operator = operator(text)?;
+        self.skip();
+        Some(operator)
     }
 
     /// Reads the values and ranges of a set.
@@ -240,20 +234,11 @@ impl<'t> Parser<'_, 't> {
     }
 
     fn took(&mut self, text: &str) -> bool {
-        let is =
-            matches!(self.tokens.first(), Some((Token::Symbol(t), _)) if *t == text) || self.peek_word(text);
+        let is = matches!(self.tokens.first(), Some((Token::Symbol(t) | Token::Word(t), _)) if *t == text);
         if is {
             self.skip();
         }
         is
-    }
-
-    fn peek_word(&self, word: &str) -> bool {
-        matches!(self.tokens.first(), Some((Token::Word(t), _)) if *t == word)
-    }
-
-    fn second_is(&self, word: &str) -> bool {
-        matches!(self.tokens.get(1), Some((Token::Word(t), _)) if *t == word)
     }
 
     fn unclosed(&self, open: Place) -> FilterError {
@@ -268,8 +253,7 @@ impl<'t> Parser<'_, 't> {
             return FilterError::new(self.here(), format!("The filter ends where {wanted} should follow."));
         };
         let found = match token {
-            Token::Symbol(text) => quoted(text),
-            Token::Word(text) => quoted(text),
+            Token::Symbol(text) | Token::Word(text) => quoted(text),
             Token::Text(_) => "a text".into(),
             Token::Char(_) => "a character".into(),
             Token::Slice(_) => "a slice".into(),

@@ -88,13 +88,7 @@ pub(super) enum Step {
 
 impl Plan {
     /// The only part, or all parts as one plan.
-    pub fn one_or(mut parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
-        match (parts.pop(), parts.is_empty()) {
-            (Some(one), true) => one,
-            (last, _) => {
-                parts.extend(last);
-                several(parts)
-            }
-        }
+    pub fn one_or(parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
+        <[Plan; 1]>::try_from(parts).map_or_else(several, |[one]| one)
     }
 }

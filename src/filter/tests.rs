@@ -260,15 +260,15 @@ fn everything_is_bounded() {
 fn what_is_needed_is_known_beforehand() {
     let needs = |text: &str| Filter::parse(text).unwrap().needs();
     assert_eq!(needs("udp.port == 7777 and not ip.src == 10.0.0.0/8"), Needs::default());
-    let datagram = Needs { datagram: true, ..Needs::default() };
-    assert_eq!(needs("frame.len > 100"), Needs { facts: true, ..datagram });
-    assert_eq!(needs("frame contains \"x\""), Needs { raw: true, bytes: true, ..datagram });
-    assert_eq!(needs("message == poll"), Needs { packet: true, ..datagram });
-    assert_eq!(needs("severity == error"), Needs { packet: true, findings: true, ..Needs::default() });
-    assert_eq!(needs("exchange.outcome == late"), Needs { packet: true, outcome: true, ..Needs::default() });
-    let fields = Needs { packet: true, fields: true, ..datagram };
+    let (datagram, packet) = (Needs::DATAGRAM, Needs::PACKET);
+    assert_eq!(needs("frame.len > 100"), Needs::FACTS.and(datagram));
+    assert_eq!(needs("frame contains \"x\""), Needs::RAW.and(Needs::BYTES).and(datagram));
+    assert_eq!(needs("message == poll"), packet.and(datagram));
+    assert_eq!(needs("severity == error"), packet.and(Needs::FINDINGS));
+    assert_eq!(needs("exchange.outcome == late"), packet.and(Needs::OUTCOME));
+    let fields = packet.and(Needs::FIELDS).and(datagram);
     assert_eq!(needs("udp.port == sqp.server_info.port"), fields);
-    assert_eq!(needs("sqp.token in {1, 2} or not (udp and sqp.metrics)"), Needs { raw: true, ..fields });
+    assert_eq!(needs("sqp.token in {1, 2} or not (udp and sqp.metrics)"), Needs::RAW.and(fields));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use regex::bytes::Regex;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// A value of a packet.
@@ -22,8 +22,7 @@ pub(super) enum Datum<'a> {
     Text(Cow<'a, [u8]>),
     Bytes(Cow<'a, [u8]>),
     Named(u32, Option<&'static str>),
-    V4(u32),
-    V6(u128),
+    Ip(IpAddr),
     Nanos(i64),
     /// Position in a list of words.
     Rank(u8),
@@ -49,9 +48,8 @@ pub(super) enum Constant {
     Bool(bool),
     /// Text, or bytes.
     Bytes(Vec<u8>),
-    /// Address and mask.
-    V4(u32, u32),
-    V6(u128, u128),
+    /// The addresses that agree with this one in the bits of the mask; those of IPv4 have the lowest 32 bits.
+    Network(IpAddr, u128),
     Rank(u8),
     /// Beginning of a rule's identifier.
     Group(String),
@@ -64,8 +62,7 @@ impl Constant {
         match (self, other) {
             (Constant::Number(a), Constant::Number(b)) => a.nanos > b.nanos,
             (Constant::Bytes(a), Constant::Bytes(b)) => a > b,
-            (Constant::V4(a, _), Constant::V4(b, _)) => a > b,
-            (Constant::V6(a, _), Constant::V6(b, _)) => a > b,
+            (Constant::Network(a, _), Constant::Network(b, _)) => a > b,
             (Constant::Rank(a), Constant::Rank(b)) => a > b,
             _ => false,
         }
@@ -76,9 +73,9 @@ impl Datum<'_> {
     /// Compares with a value of the expression; `None` where the two have no order.
     pub fn compare(&self, constant: &Constant) -> Option<Ordering> {
         match (self, constant) {
-            (Datum::Int(v), Constant::Number(n)) => compare_int(*v, n),
-            (Datum::Named(v, _), Constant::Number(n)) => compare_int(i128::from(*v), n),
-            (Datum::Bool(v), Constant::Number(n)) => compare_int(i128::from(*v), n),
+            (Datum::Int(_) | Datum::Named(..) | Datum::Bool(_), Constant::Number(n)) => {
+                compare_int(self.int()?, n)
+            }
             // The number is rounded to 32 bits, as the values of the field were.
             (Datum::Float(v), Constant::Number(n)) => v.partial_cmp(&(n.float as f32)),
             (Datum::Nanos(v), Constant::Number(n)) => Some(i128::from(*v).cmp(&n.nanos)),
@@ -92,8 +89,7 @@ impl Datum<'_> {
             (Datum::Int(v), Constant::Bool(c)) => Some(v.cmp(&i128::from(*c))),
             (Datum::Text(v) | Datum::Bytes(v), Constant::Bytes(c)) => Some(v.as_ref().cmp(c.as_slice())),
             (Datum::Named(_, Some(name)), Constant::Bytes(c)) => Some(name.as_bytes().cmp(c)),
-            (Datum::V4(v), Constant::V4(address, mask)) => Some((v & mask).cmp(&(address & mask))),
-            (Datum::V6(v), Constant::V6(address, mask)) => Some((v & mask).cmp(&(address & mask))),
+            (Datum::Ip(v), Constant::Network(ip, mask)) => Some((bits(*v) & mask).cmp(&(bits(*ip) & mask))),
             (Datum::Rank(v), Constant::Rank(c)) => Some(v.cmp(c)),
             (Datum::Finding(rule), Constant::Group(group)) => {
                 Some(if within(rule, group) { Ordering::Equal } else { Ordering::Less })
@@ -106,15 +102,14 @@ impl Datum<'_> {
     pub fn compare_with(&self, other: &Datum<'_>) -> Option<Ordering> {
         match (self, other) {
             (Datum::Float(a), Datum::Float(b)) => a.partial_cmp(b),
-            (Datum::V4(a), Datum::V4(b)) => Some(a.cmp(b)),
-            (Datum::V6(a), Datum::V6(b)) => Some(a.cmp(b)),
+            (Datum::Ip(a), Datum::Ip(b)) => Some(a.cmp(b)),
             (Datum::Nanos(a), Datum::Nanos(b)) => Some(a.cmp(b)),
             (Datum::Rank(a), Datum::Rank(b)) => Some(a.cmp(b)),
             _ => match (self.int(), other.int()) {
                 (Some(a), Some(b)) => Some(a.cmp(&b)),
                 (Some(a), None) => other.float().and_then(|b| (a as f64).partial_cmp(&b)),
                 (None, Some(b)) => self.float().and_then(|a| a.partial_cmp(&(b as f64))),
-                (None, None) => Some(self.text()?.cmp(other.text()?)),
+                (None, None) => None,
             }
             .or_else(|| Some(self.text()?.cmp(other.text()?))),
         }
@@ -149,8 +144,8 @@ impl Datum<'_> {
     /// The bytes for slices and `len`; addresses have bytes too.
     pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self {
-            Datum::V4(v) => Some(Cow::Owned(v.to_be_bytes().to_vec())),
-            Datum::V6(v) => Some(Cow::Owned(v.to_be_bytes().to_vec())),
+            Datum::Ip(IpAddr::V4(ip)) => Some(Cow::Owned(ip.octets().to_vec())),
+            Datum::Ip(IpAddr::V6(ip)) => Some(Cow::Owned(ip.octets().to_vec())),
             other => other.text().map(Cow::Borrowed),
         }
     }
@@ -161,8 +156,7 @@ impl Datum<'_> {
             Datum::Int(v) => v.to_string(),
             Datum::Float(v) => format!("{v:?}"),
             Datum::Bool(v) => v.to_string(),
-            Datum::V4(v) => Ipv4Addr::from(*v).to_string(),
-            Datum::V6(v) => Ipv6Addr::from(*v).to_string(),
+            Datum::Ip(ip) => ip.to_string(),
             Datum::Nanos(v) => {
                 let (sign, v) = (if *v < 0 { "-" } else { "" }, v.unsigned_abs());
                 format!("{sign}{}.{:09}", v / 1_000_000_000, v % 1_000_000_000)
@@ -175,6 +169,14 @@ impl Datum<'_> {
             Datum::Text(v) => String::from_utf8_lossy(v).into_owned(),
             Datum::Bytes(_) | Datum::Present | Datum::Hidden | Datum::Finding(_) => return None,
         })
+    }
+}
+
+/// The bits of an address as a number.
+fn bits(ip: IpAddr) -> u128 {
+    match ip {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => ip.to_bits(),
     }
 }
 

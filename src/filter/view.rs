@@ -5,10 +5,11 @@ use crate::capture::{Frame, Time};
 use crate::check::Finding;
 use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
-use crate::net::{self, Datagram, Endpoint};
+use crate::net::{self, Datagram, Endpoint, ethertype, link};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id, Level};
 use arrayvec::ArrayVec;
+use etherparse::Ethernet2HeaderSlice;
 use std::sync::Arc;
 
 /// The known parts of a packet or exchange. A part that is `None` or empty is absent, and tests of it do not hold.
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub struct View<'a> {
     /// The facts about the frame.
     pub facts: Option<&'a FrameFacts>,
-    /// The captured bytes of the frame, where the filter [needs](super::Needs::bytes) them.
+    /// The captured bytes of the frame, where the filter [needs](super::Needs::BYTES) them.
     pub bytes: &'a [u8],
     /// The comments on the frame.
     pub comments: &'a [Box<str>],
@@ -92,21 +93,11 @@ impl<'a> View<'a> {
         self.facts.map(|facts| facts.time).or(self.datagram.map(|datagram| datagram.time))
     }
 
-    /// The endpoint that answers, where that is known.
-    pub(super) fn server(&self) -> Option<Endpoint> {
-        let [_, server] = self.direction_or_exchange()?.order(self.ends?);
-        Some(server)
-    }
-
-    /// The endpoint that asks, where that is known.
-    pub(super) fn client(&self) -> Option<Endpoint> {
-        let [client, _] = self.direction_or_exchange()?.order(self.ends?);
-        Some(client)
-    }
-
-    /// The direction of a packet; the endpoints of an exchange are ordered as in its request.
-    fn direction_or_exchange(&self) -> Option<Direction> {
-        self.direction.or((self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s))
+    /// The endpoint that asks and the endpoint that answers, where that is known: for a packet by its direction, for an
+    /// exchange as in its request.
+    pub(super) fn roles(&self) -> Option<[Endpoint; 2]> {
+        let asks = (self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s);
+        Some(self.direction.or(asks)?.order(self.ends?))
     }
 
     /// The view of a closed exchange, which has no frame, length or payload.
@@ -128,20 +119,14 @@ impl<'a> View<'a> {
 /// VLAN tags kept per frame; real frames have two at most.
 pub const MAX_TAGS: usize = 8;
 
-/// LINKTYPE_ETHERNET.
-const ETHERNET: u16 = 1;
-/// LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2.
-const SLL: u16 = 113;
-const SLL2: u16 = 276;
-/// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge (88a8) is another field.
-const VLAN: [u16; 2] = [0x8100, 0x9100];
-const PROVIDER: u16 = 0x88a8;
+/// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge is another field.
+const TAGS: [u16; 2] = [ethertype::VLAN, ethertype::QINQ_OLD];
 /// The smallest ethertype; smaller values are lengths (IEEE 802.3).
 const MIN_TYPE: u16 = 1536;
 
-/// The facts about a frame without its bytes: small, and collected only where a filter [needs](super::Needs::facts)
+/// The facts about a frame without its bytes: small, and collected only where a filter [needs](super::Needs::FACTS)
 /// them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FrameFacts {
     /// Frame number, counted from 1 in each file.
     pub number: u64,
@@ -206,35 +191,21 @@ impl FrameFacts {
             wire_len: frame.wire_len,
             cap_len: u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX),
             interface: frame.interface,
-            ethernet: None,
-            vlans: ArrayVec::new(),
             ip: net::ip_packet(frame).and_then(ip),
-            first: Time::UNKNOWN,
-            before: Time::UNKNOWN,
-            interface_name: None,
-            stream: None,
+            ..FrameFacts::default()
         };
-        match frame.link {
-            ETHERNET => {
-                if let Some((head, rest)) = frame.bytes.split_first_chunk::<14>() {
-                    let [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1] = *head;
-                    let kind = u16::from_be_bytes([t0, t1]);
-                    let (dst, src) = ([d0, d1, d2, d3, d4, d5], [s0, s1, s2, s3, s4, s5]);
-                    facts.ethernet = Some(Ethernet { dst, src, kind: (kind >= MIN_TYPE).then_some(kind) });
-                    facts.tags(kind, rest);
-                }
-            }
-            SLL => {
-                if let Some(([.., t0, t1], rest)) = frame.bytes.split_first_chunk::<16>() {
-                    facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
-                }
-            }
-            SLL2 => {
-                if let Some(([t0, t1, ..], rest)) = frame.bytes.split_first_chunk::<20>() {
-                    facts.tags(u16::from_be_bytes([*t0, *t1]), rest);
-                }
-            }
-            _ => {}
+        let header = Ethernet2HeaderSlice::from_slice(frame.bytes);
+        facts.ethernet = header.ok().filter(|_| frame.link == link::ETHERNET).map(|header| {
+            let kind = Some(header.ether_type().0).filter(|kind| *kind >= MIN_TYPE);
+            Ethernet { dst: header.destination(), src: header.source(), kind }
+        });
+        // Length of the header, and where the ethertype stands in it.
+        let places = [(link::ETHERNET, 14, 12), (link::SLL, 16, 14), (link::SLL2, 20, 0)];
+        let place = places.into_iter().find(|(link, ..)| *link == frame.link);
+        if let Some((header, behind)) = place.and_then(|(_, len, _)| frame.bytes.split_at_checked(len))
+            && let Some(kind) = place.and_then(|(_, _, at)| header.get(at..)?.first_chunk())
+        {
+            facts.tags(u16::from_be_bytes(*kind), behind);
         }
         facts
     }
@@ -252,9 +223,11 @@ impl FrameFacts {
     }
 
     fn tags(&mut self, mut kind: u16, mut rest: &[u8]) {
-        while VLAN.contains(&kind) || kind == PROVIDER {
+        while TAGS.contains(&kind) || kind == ethertype::QINQ {
             let Some(([c0, c1, t0, t1], inner)) = rest.split_first_chunk::<4>() else { return };
-            if kind != PROVIDER && self.vlans.try_push(u16::from_be_bytes([*c0, *c1]) & 0x0fff).is_err() {
+            if kind != ethertype::QINQ
+                && self.vlans.try_push(u16::from_be_bytes([*c0, *c1]) & 0x0fff).is_err()
+            {
                 return;
             }
             (kind, rest) = (u16::from_be_bytes([*t0, *t1]), inner);
@@ -287,7 +260,7 @@ mod tests {
             let mut bytes = vec![0; 12];
             (1..=tags).for_each(|n| bytes.extend([0x81, 0, 0, n]));
             bytes.extend([0x08, 0]);
-            vlans(ETHERNET, &bytes)
+            vlans(link::ETHERNET, &bytes)
         };
         assert!(tagged(8).into_iter().eq(1..=8));
         assert!(tagged(9).into_iter().eq(1..=8));
@@ -297,8 +270,8 @@ mod tests {
     #[test]
     fn tags_of_cooked_captures_are_looked_at() {
         let tag = [0, 7, 0x08, 0];
-        assert_eq!(vlans(SLL, &[&[0; 14][..], &[0x81, 0], &tag].concat())[..], [7]);
-        assert_eq!(vlans(SLL2, &[&[0x81, 0][..], &[0; 18], &tag].concat())[..], [7]);
+        assert_eq!(vlans(link::SLL, &[&[0; 14][..], &[0x81, 0], &tag].concat())[..], [7]);
+        assert_eq!(vlans(link::SLL2, &[&[0x81, 0][..], &[0; 18], &tag].concat())[..], [7]);
     }
 
     fn vlans(link: u16, bytes: &[u8]) -> ArrayVec<u16, MAX_TAGS> {

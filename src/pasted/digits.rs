@@ -1,6 +1,7 @@
 //! Lines of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
-use super::{Form, Found, MAX_PIECE, hex, is_hex, shown};
+use super::{Form, Found, MAX_PIECE, is_hex, shown};
+use crate::escape::from_hex;
 use nom::Offset;
 
 /// The bytes found, how they are written, and the text after them.
@@ -38,7 +39,7 @@ pub fn read(line: &str) -> Option<Found<'_>> {
             // `0x0` is a whole byte, as in C.
             [_] if marked => found.bytes.extend(u8::from_str_radix(digits, 16).ok()),
             all => {
-                found.bytes.extend(hex(digits));
+                found.bytes.extend(from_hex(digits));
                 if let (false, Some((last, _))) =
                     (all.len().is_multiple_of(2), digits.char_indices().next_back())
                 {

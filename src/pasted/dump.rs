@@ -13,7 +13,8 @@
 //! that gap and by the length of the rest, which is never greater than the number of bytes. Where blanks were lost,
 //! the next offset tells how many bytes the row had.
 
-use super::{Found, MAX_PIECE, Unread, hex, is_hex, pattern, shown};
+use super::{Found, MAX_PIECE, Unread, is_hex, pattern, shown};
+use crate::escape::from_hex;
 use crate::report::count;
 use nom::Offset;
 use regex::Regex;
@@ -142,7 +143,7 @@ fn bytes_behind(rest: &str, certain: bool, framed: bool) -> Found<'_> {
             strange(&mut found, word, left());
             break;
         }
-        found.bytes.extend(hex(word));
+        found.bytes.extend(from_hex(word));
         if swap && let Some(last) = found.bytes.get_mut(read..) {
             last.reverse();
         }

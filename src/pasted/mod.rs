@@ -161,13 +161,6 @@ fn shown(text: &str) -> String {
     crate::escape::quoted(&text.chars().take(12).collect::<String>())
 }
 
-/// The bytes of pairs of hex digits; other characters are left out.
-fn hex(digits: &str) -> impl Iterator<Item = u8> + '_ {
-    let digit = |c: u8| char::from(c).to_digit(16);
-    let pairs = digits.as_bytes().as_chunks::<2>().0.iter();
-    pairs.filter_map(move |[high, low]| u8::try_from(digit(*high)? << 4 | digit(*low)?).ok())
-}
-
 /// Whether a text consists only of hex digits.
 fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())

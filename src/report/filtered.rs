@@ -118,7 +118,7 @@ impl Gate {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> bool {
-        if self.needs.fields {
+        if self.needs.any(Needs::FIELDS) {
             self.pick.packet(p, self.secrets);
         }
         let view = View { picked: Some(&self.pick), ..View::of_packet(p) };
@@ -138,7 +138,8 @@ impl Gate {
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
         // A filter about datagrams lets an exchange pass by its packets alone, unless it asks for outcomes or findings,
         // which may be the exchange's own.
-        let own = !self.needs.datagram || self.needs.outcome || self.needs.findings;
+        let late = Needs::OUTCOME.and(Needs::FINDINGS);
+        let own = !self.needs.any(Needs::DATAGRAM) || self.needs.any(late);
         let passes =
             self.passed.get(e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
         self.forgotten += u64::from(!passes && self.passed.may_have_forgotten(e.id));

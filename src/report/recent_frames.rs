@@ -65,7 +65,7 @@ impl Recent {
         let frame = view.datagram.map_or(0, |d| d.frame);
         let place = self.files.place(frame);
         let local = view.datagram.map(|d| Datagram { frame: place.frame, ..*d });
-        let said = if self.needs.comments { self.comments.of(frame) } else { None };
+        let said = if self.needs.any(Needs::COMMENTS) { self.comments.of(frame) } else { None };
         let (comments, name) = (said.as_deref().unwrap_or_default(), self.names.get(place.file).cloned());
         let (facts, bytes) = self.get(frame);
         look(&View { datagram: local.as_ref(), file: name.as_deref(), facts, bytes, comments, ..view })
@@ -82,7 +82,7 @@ impl Recent {
 
     /// Whether frames are needed at all.
     pub fn watches(&self) -> bool {
-        self.needs.facts || self.needs.bytes
+        self.needs.any(Needs::FACTS.and(Needs::BYTES))
     }
 
     /// A frame has been read.
@@ -115,7 +115,7 @@ impl Recent {
             bytes = oldest.bytes; // its memory is used again
         }
         bytes.clear();
-        if self.needs.bytes {
+        if self.needs.any(Needs::BYTES) {
             bytes.extend_from_slice(frame.bytes);
             self.bytes += bytes.len();
         }
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn frames_are_forgotten_in_their_order_and_that_is_counted() {
-        let mut recent = Recent::new(Needs { facts: true, ..Needs::default() });
+        let mut recent = Recent::new(Needs::FACTS);
         recent.files.begin(0);
         recent.files.begin(10);
         let last = 2 * (MAX_RECENT as u64 + 5);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn conversations_beyond_those_remembered_have_no_number() {
-        let mut recent = Recent::new(Needs { facts: true, ..Needs::default() });
+        let mut recent = Recent::new(Needs::FACTS);
         let server = Endpoint::v4([10, 0, 0, 1], 9);
         let client = |n: usize| Endpoint::v4((0x0b00_0000 + n as u32).to_be_bytes(), 7);
         let numbers = (0..MAX_STREAMS).map(|n| recent.stream(client(n), server));
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded() {
-        let mut recent = Recent::new(Needs { bytes: true, ..Needs::default() });
+        let mut recent = Recent::new(Needs::BYTES);
         let long = vec![7; MAX_RECENT_BYTES / 4];
         (1..=9).for_each(|number| see(&mut recent, number, &long));
         assert!(recent.bytes <= MAX_RECENT_BYTES + long.len() && recent.frames.len() == 5);

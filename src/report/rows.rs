@@ -6,7 +6,7 @@ use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::Span;
 use crate::escape::{guarded, quoted_cell, shown};
-use crate::filter::{Columns, Pick, Printed, View};
+use crate::filter::{Columns, Needs, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
 use serde_json::Value;
@@ -184,7 +184,7 @@ impl<W: Write> Fields<W> {
 
     /// Whether passwords may stand in columns of bytes, and must not be seen.
     fn masks(&self) -> bool {
-        !self.secrets && self.columns.needs().raw
+        !self.secrets && self.columns.needs().any(Needs::RAW)
     }
 
     fn write(&mut self) -> io::Result<()> {
@@ -215,7 +215,7 @@ impl<W: Write> Report for Fields<W> {
         if self.quiet {
             return Ok(());
         }
-        if self.columns.needs().fields {
+        if self.columns.needs().any(Needs::FIELDS) {
             self.pick.packet(p, self.secrets);
         }
         let secrets = if self.masks() { secrets::in_payload(p) } else { vec![] };
