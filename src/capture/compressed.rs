@@ -151,18 +151,23 @@ impl Stream {
     }
 }
 
-/// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format.
+/// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format, which the first
+/// frame tells that is not skippable.
 ///
 /// # Errors
-/// As [`Unpacked::open`].
+/// As [`Source::from_reader`](super::Source::from_reader).
 pub(super) fn unpack(buffer: &mut Buffer) -> Result<&'static Packing, Error> {
-    let (unpacked, packing) = Unpacked::open(Input::new(mem::take(buffer)))?;
+    let stream = Stream::None(Input::new(mem::take(buffer)));
+    let mut unpacked = Unpacked { stream, packing: None, given: 0, over: false };
+    let next = unpacked.next_stream().map_err(|fault| Error::io(0, unpacked.error(fault)))?;
+    let nothing = || Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4");
+    let packing = next.ok_or_else(nothing)?;
     *buffer = Buffer::new(Box::new(unpacked));
     Ok(packing)
 }
 
 /// The decompressed input. Its errors are [`Error`]s inside [`io::Error`], except for errors of the input itself.
-pub(super) struct Unpacked {
+struct Unpacked {
     stream: Stream,
     /// `None` as long as only skippable frames have come.
     packing: Option<&'static Packing>,
@@ -171,19 +176,6 @@ pub(super) struct Unpacked {
 }
 
 impl Unpacked {
-    /// Skips skippable frames up to the first one that tells the format.
-    ///
-    /// # Errors
-    /// As [`Source::from_reader`](super::Source::from_reader).
-    pub(super) fn open(input: Input) -> Result<(Unpacked, &'static Packing), Error> {
-        let mut unpacked = Unpacked { stream: Stream::None(input), packing: None, given: 0, over: false };
-        match unpacked.next_stream() {
-            Ok(Some(packing)) => Ok((unpacked, packing)),
-            Ok(None) => Err(Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4")),
-            Err(fault) => Err(Error::io(0, unpacked.error(fault))),
-        }
-    }
-
     /// Opens the next stream; `None` at the end of the input.
     fn next_stream(&mut self) -> Result<Option<&'static Packing>, Fault> {
         let input = self.stream.input();

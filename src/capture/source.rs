@@ -349,17 +349,10 @@ impl Source {
             Walk::NgLittle | Walk::NgBig | Walk::NgCare => self.read_blocks(),
             Walk::Over => self.failed.take().map_or(Ok(None), Err),
         };
-        match found {
-            Ok(Some(found)) => Ok(Some(found)),
-            Ok(None) => {
-                self.walk = Walk::Over;
-                Ok(None)
-            }
-            Err(error) => {
-                self.walk = Walk::Over;
-                Err(error.of(&self.path))
-            }
+        if !matches!(found, Ok(Some(_))) {
+            self.walk = Walk::Over;
         }
+        found.map_err(|error| error.of(&self.path))
     }
 
     /// Finds the next packet block, and reads all blocks before it.

@@ -92,13 +92,10 @@ impl<W: Write> Writer<W> {
         self.bytes(frame.bytes);
         self.pad();
         let untimed = nanos.is_none().then_some(NO_TIME);
-        let comments = untimed.into_iter().chain(comments.iter().map(AsRef::as_ref));
-        let mut any = false;
-        for comment in comments {
+        for comment in untimed.into_iter().chain(comments.iter().map(AsRef::as_ref)) {
             self.text(1, comment);
-            any = true;
         }
-        if any {
+        if untimed.is_some() || !comments.is_empty() {
             self.option(0, &[]);
         }
         self.end()

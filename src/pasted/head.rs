@@ -11,7 +11,7 @@ use crate::capture::Time;
 use crate::net::Endpoint;
 use jiff::Timestamp;
 use regex::Regex;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::LazyLock;
 
 /// Words and arrows that tell who sent the bytes, in lower case, each kind with a sign.
@@ -214,10 +214,7 @@ fn endpoint(word: &str) -> Option<Endpoint> {
         Some(SocketAddr::new(ip.parse().ok()?, port.parse().ok()?))
     };
     let address = word.parse().ok().or_else(dotted)?;
-    Some(match address.ip() {
-        IpAddr::V4(ip) => Endpoint::v4(ip.octets(), address.port()),
-        IpAddr::V6(ip) => Endpoint::v6(ip.octets(), address.port()),
-    })
+    Some(Endpoint::of(address.ip(), address.port()))
 }
 
 /// A time stamp at the beginning of a text, and the text after it. Without a date it is on 1970-01-01, without a

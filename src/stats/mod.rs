@@ -29,7 +29,7 @@ use hierarchy::Hierarchy;
 use serde_json::Value;
 use series::Series;
 use std::io::{self, Write};
-use traffic::{Ranked, Served, Traffic, UNIT, ends};
+use traffic::{Ranked, Served, Traffic, UNIT};
 
 /// Number of servers that always stay in the tables; at most twice as many servers are in them.
 pub const MAX_SERVERS: usize = 8_192;
@@ -127,7 +127,7 @@ impl Report for Stats {
         if p.raised.has(&GEN_008) {
             return Ok(()); // the datagram was on the wire once
         }
-        let [server, client] = ends(p);
+        let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
         served.hear(p);

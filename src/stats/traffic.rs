@@ -2,7 +2,7 @@
 
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::general::GEN_007;
-use crate::net::{Datagram, Endpoint};
+use crate::net::Datagram;
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use crate::report::said::Said;
@@ -292,12 +292,6 @@ impl Served {
         }
         e.response_time.is_some_and(|t| self.times.add(t, keep))
     }
-}
-
-/// The server's endpoint of a datagram, and the client's.
-pub fn ends(p: &Packet<'_>) -> [Endpoint; 2] {
-    let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
-    [server, client]
 }
 
 #[cfg(test)]
