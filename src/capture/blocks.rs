@@ -17,7 +17,7 @@
 
 use super::Error;
 use super::buffer::{Buffer, half_in, word, word_in};
-use super::info::{self, CaptureInfo, Statistics};
+use super::info::{self, CaptureInfo};
 use super::time::Clock;
 use nom::error::ErrorKind;
 use pcap_parser::pcapng::{PcapNGOption, parse_option_be, parse_option_le};
@@ -237,14 +237,16 @@ impl Section {
     ) -> Result<(), Error> {
         block.fill(buffer, 20)?;
         let interface = self.interfaces.get(word_in(self.big, buffer.rest(), 8) as usize).copied();
-        let (big, mut statistics) = (self.big, Statistics::default());
+        let (big, mut counts) = (self.big, [None; 3]);
         self.options(buffer, block, 20, |code, value| {
-            if let Some(value) = long(big, value) {
-                statistics.note(code, value);
+            // isb_ifrecv, isb_ifdrop, isb_osdrop
+            let place = [4, 5, 7].into_iter().zip(&mut counts).find(|(known, _)| *known == code);
+            if let (Some((_, place)), Some(value)) = (place, long(big, value)) {
+                place.get_or_insert(value);
             }
         })?;
         if let Some(interface) = interface {
-            facts.note_statistics(interface.number, statistics);
+            facts.note_statistics(interface.number, counts);
         }
         Ok(())
     }

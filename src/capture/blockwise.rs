@@ -100,11 +100,11 @@ impl Zstd {
     fn end(&mut self) -> Result<usize, Fault> {
         let announced = self.decoder.content_size();
         if announced != 0 && announced != self.given {
-            return Err(Fault::damaged("has another length than its header says"));
+            return Err(Fault::Damaged("has another length than its header says".into()));
         }
         let sum = self.decoder.get_checksum_from_data();
         if sum.is_some() && sum != self.decoder.get_calculated_checksum() {
-            return Err(Fault::damaged("has a wrong checksum"));
+            return Err(Fault::Damaged("has a wrong checksum".into()));
         }
         Ok(0)
     }
@@ -170,7 +170,7 @@ impl Legacy {
             self.data = vec![0; LEGACY_BLOCK];
         }
         self.end = decompress_into(&self.block, &mut self.data)
-            .map_err(|_| Fault::damaged("has a block that cannot be decoded"))?;
+            .map_err(|_| Fault::Damaged("has a block that cannot be decoded".into()))?;
         self.pos = 0;
         Ok(true)
     }

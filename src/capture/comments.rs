@@ -34,13 +34,10 @@ pub struct Comments {
 #[derive(Debug, Default)]
 struct Kept {
     frames: ByFrame<Entry>,
-    /// Totals of everything ever added: frames with comments, and the bytes of their comments.
-    seen: u64,
-    seen_bytes: u64,
     bytes: usize,
 }
 
-/// The comments on a frame, and the totals of `Kept` once they were added.
+/// The comments on a frame, and the totals up to it: frames with comments, and the bytes of their comments.
 #[derive(Debug)]
 struct Entry {
     said: PacketComments,
@@ -81,9 +78,9 @@ impl Comments {
         let mut kept = self.kept();
         let bytes = size(&said);
         kept.bytes = kept.bytes.saturating_add(bytes);
-        kept.seen = kept.seen.saturating_add(1);
-        kept.seen_bytes = kept.seen_bytes.saturating_add(bytes as u64);
-        let (seen, seen_bytes) = (kept.seen, kept.seen_bytes);
+        let (seen, seen_bytes) =
+            kept.frames.up_to(u64::MAX).map_or((0, 0), |last| (last.seen, last.seen_bytes));
+        let (seen, seen_bytes) = (seen.saturating_add(1), seen_bytes.saturating_add(bytes as u64));
         kept.frames.push(frame, Entry { said: said.into(), seen, seen_bytes });
         while kept.frames.len() > TIMES * MAX_FRAMES || kept.bytes > TIMES * MAX_BYTES {
             let Some(oldest) = kept.frames.pop() else { break };

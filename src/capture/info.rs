@@ -69,11 +69,13 @@ impl CaptureInfo {
         }
     }
 
-    /// Stores the statistics of an interface; `number` counts over all sections.
-    pub(super) fn note_statistics(&mut self, number: u32, statistics: Statistics) {
+    /// Stores how many packets an interface received, lost, and lost in the operating system; what the capture says
+    /// replaces what it said before. `number` counts over all sections.
+    pub(super) fn note_statistics(&mut self, number: u32, [received, lost, by_system]: [Option<u64>; 3]) {
         let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
-        interface.received = statistics.received.or(interface.received);
-        interface.counted = statistics.lost().or(interface.counted);
+        let sum = lost.unwrap_or(0).saturating_add(by_system.unwrap_or(0));
+        interface.received = received.or(interface.received);
+        interface.counted = lost.or(by_system).map(|_| sum).or(interface.counted);
     }
 
     /// Adds `packets` that were lost before a packet of the interface.
@@ -165,32 +167,6 @@ impl Interface {
     /// counting describe the same packets, so the higher count is used.
     pub fn dropped(&self) -> Option<u64> {
         self.counted.max(self.between)
-    }
-}
-
-/// Interface statistics; each value replaces that of earlier ones.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Statistics {
-    received: Option<u64>,
-    dropped: [Option<u64>; 2],
-}
-
-impl Statistics {
-    /// Stores an option: 4 `isb_ifrecv`, 5 `isb_ifdrop`, 7 `isb_osdrop`.
-    pub(super) fn note(&mut self, code: u16, value: u64) {
-        let place = match code {
-            4 => &mut self.received,
-            5 => &mut self.dropped[0],
-            7 => &mut self.dropped[1],
-            _ => return,
-        };
-        place.get_or_insert(value);
-    }
-
-    fn lost(self) -> Option<u64> {
-        let [interface, system] = self.dropped;
-        let sum = interface.unwrap_or(0).saturating_add(system.unwrap_or(0));
-        interface.or(system).map(|_| sum)
     }
 }
 

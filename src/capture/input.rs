@@ -27,10 +27,6 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) fn damaged(text: impl Into<String>) -> Fault {
-        Fault::Damaged(text.into())
-    }
-
     pub(super) fn window() -> Fault {
         let most = MAX_WINDOW >> 20;
         Fault::Refused(format!("needs a window of more than the {most} MiB that are kept"))

@@ -293,7 +293,7 @@ impl Table {
         let queue = &self.queues[v.id as usize];
         let waits =
             |seq, r: &Request| now.since(queue.sent(seq, r).stamp).is_some_and(|t| (0..=window).contains(&t));
-        self.latest_open(d, v, waits).any(|(_, _, c)| c.server().is_at(d.src))
+        self.latest_open(d, v, waits).any(|(_, _, c)| c.server().host() == d.src.host())
     }
 
     /// Searches for the request that an answer may belong to.

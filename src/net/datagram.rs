@@ -76,11 +76,6 @@ impl Endpoint {
         plus(high, low)
     }
 
-    /// Whether the addresses are equal; ports are not compared.
-    pub(crate) fn is_at(self, other: Endpoint) -> bool {
-        self.ip == other.ip && self.is_v4() == other.is_v4()
-    }
-
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {

@@ -9,6 +9,8 @@ pub(super) const V4_HEADER: usize = 20;
 pub(super) const V6_HEADER: usize = 40;
 /// More-fragments flag and fragment offset: not 0 in every fragment, 0 in unfragmented packets.
 pub(super) const V4_FRAGMENT: u16 = 0x3fff;
+
+// Protocol numbers (IANA, "Assigned Internet Protocol Numbers").
 pub(super) const ICMP: u8 = 1;
 pub(super) const IPV4: u8 = 4;
 pub(super) const TCP: u8 = 6;

@@ -31,7 +31,6 @@ use super::ip_payload::IpPayload;
 use super::{Datagram, DropReason, Endpoint, link, udp};
 use crate::capture::Frame;
 
-// Protocol numbers (IANA, "Assigned Internet Protocol Numbers").
 /// The datagram of an IPv4 packet; `packet` is the captured rest of the frame.
 #[inline(always)]
 pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>, DropReason> {
