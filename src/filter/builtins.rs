@@ -3,8 +3,7 @@
 use super::Needs;
 use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
 use super::value::Datum;
-use super::view::Ip;
-use super::view::View;
+use super::view::{Ip, View};
 use crate::decode::{Facts, Value, Version};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Level;

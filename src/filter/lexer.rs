@@ -16,10 +16,10 @@ use super::value::{Cut, Until};
 use crate::escape::quoted;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
-use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, satisfy};
+use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, one_of, satisfy};
 use nom::combinator::{map, map_opt, not, opt, peek, recognize, value};
 use nom::error::{Error, ErrorKind};
-use nom::multi::{fold_many0, many1_count, separated_list1};
+use nom::multi::{many0, many0_count, many1_count, separated_list1};
 use nom::sequence::{delimited, pair, preceded, terminated};
 use nom::{IResult, Offset, Parser};
 
@@ -86,17 +86,14 @@ fn symbol(i: &str) -> IResult<&str, &'static str> {
 /// `r"\d+"`: backslashes are kept; a backslash before a quote keeps the quote from ending the text.
 fn raw(i: &str) -> IResult<&str, Vec<u8>> {
     let part = alt((recognize(pair(char('\\'), satisfy(|_| true))), recognize(none_of("\"\\"))));
-    let parts = recognize(fold_many0(part, || (), |(), _| ()));
+    let parts = recognize(many0_count(part));
     map(delimited(alt((tag("r\""), tag("R\""))), parts, char('"')), |t: &str| t.as_bytes().to_vec()).parse(i)
 }
 
 fn text(i: &str) -> IResult<&str, Vec<u8>> {
     let plain = map(none_of("\"\\"), |c| c.to_string().into_bytes());
-    let join = |mut all: Vec<u8>, part: Vec<u8>| {
-        all.extend(part);
-        all
-    };
-    delimited(char('"'), fold_many0(alt((plain, escape)), Vec::new, join), char('"')).parse(i)
+    let parts = map(many0(alt((plain, escape))), |parts: Vec<Vec<u8>>| parts.concat());
+    delimited(char('"'), parts, char('"')).parse(i)
 }
 
 fn character(i: &str) -> IResult<&str, u8> {
@@ -135,24 +132,20 @@ fn escape(i: &str) -> IResult<&str, Vec<u8>> {
 
 /// A word. It ends before `..`, and before a `-` or `/` that no further part follows.
 fn word(i: &str) -> IResult<&str, &str> {
-    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let letter = || satisfy(inside);
+    let letter = || satisfy(|c| c.is_ascii_alphanumeric() || c == '_');
+    let digit = || satisfy(|c| c.is_ascii_digit());
     let dot = || terminated(char('.'), not(char('.')));
-    let join = || terminated(char('-'), peek(letter()));
-    let net = || terminated(char('/'), peek(satisfy(|c| c.is_ascii_digit())));
-    let index =
-        || terminated(recognize(many1_count((char('['), digit1, char(']')))), peek((char('.'), letter())));
-    let sign = opt(terminated(alt((char('-'), char('+'))), peek(satisfy(|c| c.is_ascii_digit()))));
-    let first = alt((letter(), dot(), char(':')));
+    let index = recognize(many1_count((char('['), digit1, char(']'))));
     let further = alt((
-        value((), letter()),
-        value((), dot()),
-        value((), char(':')),
-        value((), join()),
-        value((), net()),
-        value((), index()),
+        letter(),
+        dot(),
+        char(':'),
+        terminated(char('-'), peek(letter())),
+        terminated(char('/'), peek(digit())),
+        value('[', terminated(index, peek((char('.'), letter())))),
     ));
-    recognize((sign, first, fold_many0(further, || (), |(), ()| ()))).parse(i)
+    let sign = opt(terminated(one_of("+-"), peek(digit())));
+    recognize((sign, alt((letter(), dot(), char(':'))), many0_count(further))).parse(i)
 }
 
 fn slice(i: &str) -> IResult<&str, Vec<Cut>> {

@@ -45,27 +45,25 @@ pub(super) fn constant(
 type Read = Result<Constant, Option<String>>;
 
 fn of_word(word: &str, kind: Kind, part: bool) -> Read {
-    let number = || number(word).map(Constant::Number).ok_or(None);
+    let number = || number(word).ok_or(None);
     match kind {
-        Kind::Int(min, max) => match number()? {
-            Constant::Number(Number { int: Some(int), .. })
-                if int < i128::from(min) || int > i128::from(max) =>
-            {
-                Err(Some(format!("{word} is outside of {min} to {max}")))
+        Kind::Int(min, max) => {
+            let number = number()?;
+            let int = number.int.ok_or(None)?;
+            if int < i128::from(min) || int > i128::from(max) {
+                return Err(Some(format!("{word} is outside of {min} to {max}")));
             }
-            Constant::Number(Number { int: None, .. }) => Err(None),
-            constant => Ok(constant),
-        },
-        Kind::Float => number(),
-        Kind::Seconds => number().or_else(|_| seconds(word).map(Constant::Number).ok_or(None)),
-        Kind::Bool | Kind::Flag => match truth(word) {
-            Some(truth) => Ok(Constant::Bool(truth)),
-            None => {
-                number().map(|n| Constant::Bool(!matches!(n, Constant::Number(Number { int: Some(0), .. }))))
-            }
-        },
-        Kind::Named => number().or_else(|_| Ok(Constant::Bytes(word.as_bytes().to_vec()))),
-        Kind::Dynamic => truth(word).map(Constant::Bool).map_or_else(number, Ok),
+            Ok(Constant::Number(number))
+        }
+        Kind::Float => number().map(Constant::Number),
+        Kind::Seconds => number().or_else(|none| seconds(word).ok_or(none)).map(Constant::Number),
+        Kind::Bool | Kind::Flag => {
+            truth(word).map_or_else(|| Ok(number()?.int != Some(0)), Ok).map(Constant::Bool)
+        }
+        Kind::Named => {
+            number().map(Constant::Number).or_else(|_| Ok(Constant::Bytes(word.as_bytes().to_vec())))
+        }
+        Kind::Dynamic => truth(word).map(Constant::Bool).map_or_else(|| number().map(Constant::Number), Ok),
         Kind::Text | Kind::Presence => Err(None),
         Kind::Stamp | Kind::End if part => Err(None),
         Kind::Stamp | Kind::End => canonical(word, kind),
@@ -93,9 +91,8 @@ fn of_text(bytes: &[u8], kind: Kind, part: bool) -> Read {
 }
 
 fn of_char(byte: u8, kind: Kind) -> Read {
-    let value = i64::from(byte);
     match kind {
-        Kind::Int(..) | Kind::Named | Kind::Dynamic => Ok(Constant::Number(whole(i128::from(value)))),
+        Kind::Int(..) | Kind::Named | Kind::Dynamic => Ok(Constant::Number(whole(byte.into()))),
         Kind::Bytes | Kind::Text => Ok(Constant::Bytes(vec![byte])),
         _ => Err(None),
     }

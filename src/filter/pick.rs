@@ -25,14 +25,6 @@ pub(super) struct Wanted {
     pub index: Indices,
 }
 
-/// An open group or list.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    shape: Shape,
-    /// Elements so far.
-    count: u16,
-}
-
 /// Values of the declared fields that a filter names, for one datagram after the other, in memory that is reused.
 ///
 /// The default value picks nothing.
@@ -44,8 +36,8 @@ pub struct Pick {
     payload: Vec<u8>,
     /// Nodes so far.
     nodes: usize,
-    open: Vec<Open>,
-    lists: usize,
+    /// The open groups and lists; of a list, the elements so far.
+    open: Vec<Option<u16>>,
     index: [u16; 3],
     heard: Tree,
     /// The datagram has more values than are picked.
@@ -105,15 +97,15 @@ impl Pick {
         self.payload.clear();
         self.nodes = 0;
         self.open.clear();
-        self.lists = 0;
         self.index = [0; 3];
         self.full = false;
     }
 
     /// Goes on to the next element of the innermost group or list, if that is a list.
     fn step(&mut self) {
-        if let Some(Open { shape: Shape::List, count }) = self.open.last_mut() {
-            if let Some(index) = self.index.get_mut(self.lists.saturating_sub(1)) {
+        let lists = self.open.iter().flatten().count();
+        if let Some(Some(count)) = self.open.last_mut() {
+            if let Some(index) = self.index.get_mut(lists.saturating_sub(1)) {
                 *index = *count;
             }
             *count = count.saturating_add(1);
@@ -163,13 +155,10 @@ impl FieldSink for Pick {
     fn open(&mut self, field: &'static Field, _at: u16, shape: Shape) {
         self.step();
         self.take(field);
-        self.lists = self.lists.saturating_add(usize::from(shape == Shape::List));
-        self.open.push(Open { shape, count: 0 });
+        self.open.push((shape == Shape::List).then_some(0));
     }
     fn close(&mut self, _at: u16) {
-        if let Some(Open { shape: Shape::List, .. }) = self.open.pop() {
-            self.lists = self.lists.saturating_sub(1);
-        }
+        self.open.pop();
     }
 }
 
