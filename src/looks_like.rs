@@ -197,8 +197,8 @@ impl Payload<'_> {
             }
         }
         let (kind, class) = (self.short(at), self.short(at + 2) & 0x7fff);
-        at + 4 <= self.len() && (1..=65535).contains(&kind) && matches!(class, 1 | 3 | 4 | 254 | 255)
-            || kind == 41 && at + 4 <= self.len()
+        // Type 41 (EDNS) has a size in the place of the class.
+        at + 4 <= self.len() && (kind == 41 || kind > 0 && matches!(class, 1 | 3 | 4 | 254 | 255))
     }
 
     /// NTP: fields in their ranges, and either its port, or the length that most packets have and narrower ranges.

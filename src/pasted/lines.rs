@@ -14,35 +14,25 @@ use nom::Offset;
 /// The longest line in bytes that wrapping leaves: of `xxd -p -c 256`.
 const WIDEST: usize = 256;
 
-/// The lines of digits at the beginning of a text.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Block {
-    /// Length of the text that they take.
-    pub length: usize,
-    /// Number of bytes in a full line where the lines are wrapped; `None` where each is a datagram.
-    pub width: Option<usize>,
-}
-
-impl Block {
-    /// Looks at the lines of digits at the beginning of a text.
-    ///
-    /// One datagram fills all lines but the last. If there are several, full lines are the longest, and they are of a
-    /// length at which tools wrap, or two of them stand in a row, for few datagrams are as long as the one before.
-    pub fn at(text: &str) -> Block {
-        let (mut lengths, mut length, mut stream) = (vec![], 0, true);
-        for line in text.lines() {
-            let Some(found) = digits::commented(line) else { break };
-            lengths.push(found.bytes.len());
-            length = text.offset(line).saturating_add(line.len());
-            stream &= digits::is_stream(line);
-        }
-        let widest = lengths.iter().copied().max().unwrap_or(0);
-        let is_one = lengths.iter().skip_while(|bytes| **bytes == widest).count() <= 1;
-        let customary: &[usize] = if stream { &[30, 32] } else { &[16, 20, 32] };
-        let in_a_row = || lengths.windows(2).any(|two| *two == [widest, widest]);
-        let wraps = is_usual(widest, stream) && (is_one || customary.contains(&widest) || in_a_row());
-        Block { length, width: wraps.then_some(widest) }
+/// Looks at the lines of digits at the beginning of a text. Returns the length of the text that they take, and the number
+/// of bytes in a full line where the lines are wrapped; `None` where each is a datagram.
+///
+/// One datagram fills all lines but the last. If there are several, full lines are the longest, and they are of a
+/// length at which tools wrap, or two of them stand in a row, for few datagrams are as long as the one before.
+pub fn block(text: &str) -> (usize, Option<usize>) {
+    let (mut lengths, mut length, mut stream) = (vec![], 0, true);
+    for line in text.lines() {
+        let Some(found) = digits::commented(line) else { break };
+        lengths.push(found.bytes.len());
+        length = text.offset(line).saturating_add(line.len());
+        stream &= digits::is_stream(line);
     }
+    let widest = lengths.iter().copied().max().unwrap_or(0);
+    let is_one = lengths.iter().skip_while(|bytes| **bytes == widest).count() <= 1;
+    let customary: &[usize] = if stream { &[30, 32] } else { &[16, 20, 32] };
+    let in_a_row = || lengths.windows(2).any(|two| *two == [widest, widest]);
+    let wraps = is_usual(widest, stream) && (is_one || customary.contains(&widest) || in_a_row());
+    (length, wraps.then_some(widest))
 }
 
 /// Whether lines are usually wrapped at this length: after 8 or 10 bytes and multiples of these, or after 72, 76 or 78

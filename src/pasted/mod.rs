@@ -8,7 +8,7 @@
 //!                    ├─> lines.rs     lines of plain hex: parts of a datagram, or datagrams
 //!                    ├─> list.rs      {0xd5, 0xf6}  [213, 246]    arrays and byte lists
 //!                    ├─> string.rs    b'\xd5\xf6'   "1fYAAQ=="    escaped strings, base64
-//!                    └─> packet.rs    do headers stand before the datagram?
+//!                    └─> frames.rs    do headers stand before the datagram?
 //!                           ▼
 //!                    frames.rs    frames for the pipeline
 //! ```

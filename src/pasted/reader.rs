@@ -1,11 +1,10 @@
 //! Joins lines into datagrams.
 
 use super::dump::{self, Dump, Row};
-use super::lines::Block;
 use super::list::{self, Literal};
 use super::{
     Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
-    digits, frames, head, is_hex, string,
+    digits, frames, head, is_hex, lines, string,
 };
 use crate::net::link;
 use nom::Offset;
@@ -259,8 +258,8 @@ impl<'a> Reader<'a> {
             _ => {
                 let at = self.whole.offset(line);
                 if at >= self.looked {
-                    let block = Block::at(self.whole.get(at..).unwrap_or_default());
-                    (self.looked, self.width) = (at.saturating_add(block.length), block.width);
+                    let (length, width) = lines::block(self.whole.get(at..).unwrap_or_default());
+                    (self.looked, self.width) = (at.saturating_add(length), width);
                 }
                 let way = match form {
                     Form::Hex => Way::Lines { last: len, goes_on: says },

@@ -45,33 +45,33 @@ pub fn schema() -> Arc<Schema> {
 struct Batches<'t> {
     rows: Rows,
     bytes: usize,
+    /// Frames in the files before this one.
+    before: u64,
     take: &'t mut dyn FnMut(RecordBatch) -> io::Result<()>,
 }
 
-/// A row without its shard.
-struct Row<'a> {
-    kind: i32,
-    before: u64,
-    clock: Time,
-    name: Option<&'a str>,
-    frame: Frame<'a>,
-}
-
 impl Batches<'_> {
-    fn push(&mut self, shard: u32, row: &Row<'_>) -> io::Result<()> {
-        let Row { kind, before, clock, name, frame } = row;
+    /// Adds a row for a shard; `name` is that of a file that begins.
+    fn push(
+        &mut self,
+        shard: u32,
+        kind: i32,
+        frame: &Frame<'_>,
+        clock: Time,
+        name: Option<&str>,
+    ) -> io::Result<()> {
         let rows = &mut self.rows;
         rows.number(i64::from(shard));
-        rows.count(*before);
+        rows.count(self.before);
         rows.count(frame.number);
-        rows.number(i64::from(*kind));
+        rows.number(i64::from(kind));
         rows.number(frame.time.nanos());
         rows.number(clock.nanos());
         rows.number(i64::from(frame.link));
         rows.number(i64::from(frame.interface));
         rows.number(i64::from(frame.wire_len));
         rows.bytes(frame.bytes);
-        rows.text(*name);
+        rows.text(name);
         self.bytes += frame.bytes.len();
         self.hand_on(self.bytes >= MAX_BYTES)
     }
@@ -96,34 +96,26 @@ pub fn frames(
     before: u64,
     take: &mut dyn FnMut(RecordBatch) -> io::Result<()>,
 ) -> Result<(), Stopped> {
-    let mut rows = Batches { rows: Rows::new(COLUMNS, schema()), bytes: 0, take };
+    let mut rows = Batches { rows: Rows::new(COLUMNS, schema()), bytes: 0, before, take };
     source.count_from(before);
     // The format tells whether frames may lack a direction: only those of pcap files may; see `Pipeline::begin_file`.
     let format = source.facts().format;
     let (mut clock, mut last) = (Time::UNKNOWN, None);
     let read = source.each(|frame| {
-        let with = |kind, number, bytes| Row {
-            kind,
-            before,
-            clock: clock.max(frame.time),
-            name: (kind == BEGIN).then_some(name),
-            frame: Frame { number, bytes, ..*frame },
-        };
+        clock = clock.max(frame.time);
         if last.is_none() {
-            let row = with(BEGIN, before, format.as_bytes());
-            (0..shards.count()).try_for_each(|shard| rows.push(shard, &row))?;
+            let begin = Frame { number: before, bytes: format.as_bytes(), ..*frame };
+            (0..shards.count()).try_for_each(|shard| rows.push(shard, BEGIN, &begin, clock, Some(name)))?;
         }
         if let Some(shard) = shards.of(frame) {
-            rows.push(shard, &with(FRAME, frame.number, frame.bytes))?;
+            rows.push(shard, FRAME, frame, clock, None)?;
         }
-        clock = clock.max(frame.time);
         last = Some(frame.number);
         Ok(true)
     });
     if let Some(number) = last {
-        let frame = Frame { number, time: clock, link: 0, interface: 0, at: 0, wire_len: 0, bytes: &[] };
-        let row = Row { kind: END, before, clock, name: None, frame };
-        (0..shards.count()).try_for_each(|shard| rows.push(shard, &row))?;
+        let end = Frame { number, time: clock, ..Frame::default() };
+        (0..shards.count()).try_for_each(|shard| rows.push(shard, END, &end, clock, None))?;
         rows.hand_on(true)?;
     }
     read
