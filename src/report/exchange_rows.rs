@@ -1,7 +1,7 @@
 //! Exchanges as rows of CSV and TSV.
 
 use super::format::push_seconds;
-use super::rows::Layout;
+use super::rows::{Layout, Rows};
 use super::{Files, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
@@ -11,9 +11,6 @@ use crate::line::Line;
 use crate::timestamps::stamp;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
-const BUFFER: usize = 64 * 1024;
-
 /// The columns, named by the keys of the records where these have them.
 const COLUMNS: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
                        request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
@@ -21,11 +18,7 @@ const COLUMNS: &str = "file,id,client,server,client_ip,client_port,server_ip,ser
 
 /// Writes a row for each exchange.
 pub struct ExchangeRows<W: Write> {
-    out: W,
-    text: String,
-    flush: bool,
-    quiet: bool,
-    layout: Layout,
+    rows: Rows<W>,
     files: Files,
     names: Vec<Box<str>>,
 }
@@ -33,30 +26,21 @@ pub struct ExchangeRows<W: Write> {
 impl<W: Write> ExchangeRows<W> {
     /// Rows to `out`, each at once or in large pieces; none at all when quiet.
     pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
-        let (mut text, files, names) = (String::new(), Files::default(), vec![]);
-        if layout.header && !quiet {
-            layout.head(&mut text, COLUMNS.split(','));
-        }
-        ExchangeRows { out, text, flush, quiet, layout, files, names }
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        self.out.write_all(self.text.as_bytes())?;
-        self.text.clear();
-        self.out.flush()
+        let rows = Rows::new(out, layout, [flush, quiet], COLUMNS.split(','));
+        ExchangeRows { rows, files: Files::default(), names: vec![] }
     }
 
     /// The name of a frame's file, and the frame's number there.
     fn place(&self, frame: u64) -> (String, String) {
         let place = self.files.place(frame);
         let name = self.names.get(place.file).map_or("", |name| name);
-        (self.layout.text(name), place.frame.to_string())
+        (self.rows.layout.text(name), place.frame.to_string())
     }
 }
 
 impl<W: Write> Report for ExchangeRows<W> {
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.quiet {
+        if self.rows.quiet {
             return Ok(());
         }
         let info = e.protocol.info();
@@ -94,8 +78,7 @@ impl<W: Write> Report for ExchangeRows<W> {
             shown(e.reason.unwrap_or_default()).into_owned(),
             rules.join(" "),
         ];
-        self.layout.push(&mut self.text, cells.into_iter());
-        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+        self.rows.push(cells.into_iter())
     }
 
     fn file(&mut self, name: &str, _: &capture::CaptureInfo, before: u64) -> io::Result<()> {
@@ -105,7 +88,6 @@ impl<W: Write> Report for ExchangeRows<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        // The header alone would suggest that a capture had been read.
-        if totals.files == 0 { Ok(()) } else { self.write() }
+        self.rows.finish(totals)
     }
 }

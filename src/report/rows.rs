@@ -140,13 +140,55 @@ impl Layout {
     }
 }
 
-/// Writes a row for each packet.
-pub struct Fields<W: Write> {
+/// Gathers rows and writes them in large pieces, or one by one; none at all when quiet.
+pub(super) struct Rows<W: Write> {
     out: W,
     text: String,
     flush: bool,
-    quiet: bool,
-    layout: Layout,
+    pub(super) quiet: bool,
+    pub(super) layout: Layout,
+}
+
+impl<W: Write> Rows<W> {
+    /// The names of the columns come first, where the layout has them.
+    pub(super) fn new<'a>(
+        out: W,
+        layout: Layout,
+        [flush, quiet]: [bool; 2],
+        names: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let mut text = String::new();
+        if layout.mark && !quiet {
+            text.push('\u{feff}');
+        }
+        if layout.header && !quiet {
+            layout.head(&mut text, names);
+        }
+        Rows { out, text, flush, quiet, layout }
+    }
+
+    /// Appends a row.
+    pub(super) fn push(&mut self, cells: impl Iterator<Item = String>) -> io::Result<()> {
+        self.layout.push(&mut self.text, cells);
+        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        self.out.flush()
+    }
+
+    /// Writes the last rows.
+    pub(super) fn finish(&mut self, totals: &Totals) -> io::Result<()> {
+        // The header alone would suggest that a capture had been read.
+        if totals.files == 0 { Ok(()) } else { self.write() }
+    }
+}
+
+/// Writes a row for each packet.
+pub struct Fields<W: Write> {
+    rows: Rows<W>,
     columns: Columns,
     pick: Pick,
     secrets: bool,
@@ -158,14 +200,8 @@ impl<W: Write> Fields<W> {
     /// may be shown, as in the options of the pipeline.
     pub fn new(out: W, columns: Columns, layout: Layout, [flush, quiet, secrets]: [bool; 3]) -> Self {
         let (pick, recent) = (columns.pick(), Recent::new(columns.needs()));
-        let mut text = String::new();
-        if layout.mark && !quiet {
-            text.push('\u{feff}');
-        }
-        if layout.header && !quiet {
-            layout.head(&mut text, columns.names());
-        }
-        Fields { out, text, flush, quiet, layout, columns, pick, secrets, recent }
+        let rows = Rows::new(out, layout, [flush, quiet], columns.names());
+        Fields { rows, columns, pick, secrets, recent }
     }
 
     /// What the columns needed, but lacked for want of room.
@@ -174,23 +210,16 @@ impl<W: Write> Fields<W> {
     }
 
     fn row(&mut self, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
-        let (columns, layout, text) = (&self.columns, &self.layout, &mut self.text);
+        let (columns, layout, rows) = (&self.columns, self.rows.layout, &mut self.rows);
         let view = View { picked: Some(&self.pick), ..view };
         self.recent.complete(view, |view| {
-            layout.push(text, columns.values(view, secrets).map(|values| layout.cell(&values)));
-        });
-        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+            rows.push(columns.values(view, secrets).map(|values| layout.cell(&values)))
+        })
     }
 
     /// Whether passwords may stand in columns of bytes, and must not be seen.
     fn masks(&self) -> bool {
         !self.secrets && self.columns.needs().any(Needs::RAW)
-    }
-
-    fn write(&mut self) -> io::Result<()> {
-        self.out.write_all(self.text.as_bytes())?;
-        self.text.clear();
-        self.out.flush()
     }
 }
 
@@ -212,7 +241,7 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        if self.quiet {
+        if self.rows.quiet {
             return Ok(());
         }
         if self.columns.needs().any(Needs::FIELDS) {
@@ -223,7 +252,7 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.quiet {
+        if self.rows.quiet {
             return Ok(());
         }
         let secrets = if self.masks() { secrets::in_unclaimed(d) } else { vec![] };
@@ -236,8 +265,7 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        // The header alone would suggest that a capture had been read.
-        if totals.files == 0 { Ok(()) } else { self.write() }
+        self.rows.finish(totals)
     }
 }
 
