@@ -4,8 +4,7 @@ use crate::check::{Counts, Finding};
 use crate::decode::Field;
 use crate::docs;
 use crate::escape::to_hex;
-use crate::example;
-use crate::example::Act;
+use crate::example::{self, Act};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::{Id, Level, StepInfo};
@@ -16,11 +15,11 @@ use crate::timestamps::seconds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::io;
 
 /// What is declared of a rule: what rule list writes, and rule show with examples.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "rule")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "rule", deny_unknown_fields)]
 pub struct RuleRecord {
     id: terms::RuleId<&'static str>,
     #[schemars(regex(pattern = "^[a-z0-9-]+$"))]
@@ -158,15 +157,7 @@ fn digits(text: &str) -> terms::Hex<String> {
 /// The records of packets and exchanges as `dump` writes them. Findings about a server are added to its last exchange.
 fn played(example: &Example) -> Vec<Value> {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
-    let mut out = vec![];
-    let mut report = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
-    if example::play(example, options, &mut report).is_err() {
-        return vec![]; // writing to memory cannot fail
-    }
-    let text = String::from_utf8_lossy(&out);
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let mut told: Vec<_> =
-        records.filter(|r| matches!(r["type"].as_str(), Some("packet" | "exchange"))).collect();
+    let mut told = records_of(true, |report| example::play(example, options, report).map(drop));
     for (e, findings) in example::dissect(example).exchanges {
         let own = |r: &&mut Value| r["type"] == "exchange" && r["id"] == e.id;
         let list = told.iter_mut().find(own).and_then(|record| record["findings"].as_array_mut());
@@ -174,6 +165,22 @@ fn played(example: &Example) -> Vec<Value> {
         list.into_iter().for_each(|list| list.extend(at_end.clone()));
     }
     told
+}
+
+/// The records that `tell` makes of exchanges and, if they are asked for, of packets.
+pub(crate) fn records_of(
+    packets: bool,
+    tell: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
+) -> Vec<Value> {
+    let mut text = vec![];
+    let mut records = Records::new(Output::new(&mut text, Form::Ndjson, false), packets, false);
+    if tell(&mut records).is_err() {
+        return vec![]; // writing to memory cannot fail
+    }
+    drop(records);
+    let lines = text.split(|byte| *byte == b'\n');
+    let records = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    records.filter(|record| matches!(record["type"].as_str(), Some("packet" | "exchange"))).collect()
 }
 
 /// The record of a finding about a server.
@@ -186,8 +193,7 @@ fn at_end(finding: &Finding) -> Value {
 
 /// A protocol: what protocol list writes, and protocol show with all that is declared of it.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "protocol")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "protocol", deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = all_or_none(&["first_bytes", "steps", "messages", "fields"])))]
 pub struct ProtocolRecord {
     name: terms::Protocol<&'static str>,
@@ -285,13 +291,18 @@ impl ProtocolRecord {
 
 /// The names of the messages, each once.
 pub fn messages(id: Id) -> Vec<&'static str> {
-    let mut names: Vec<_> = vec![];
-    for message in id.info().messages {
-        if !names.contains(&message.name) {
-            names.push(message.name);
+    unique(id.info().messages.iter().map(|message| message.name))
+}
+
+/// Each name once, in the order given.
+pub fn unique(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut seen = vec![];
+    for name in names {
+        if !seen.contains(&name) {
+            seen.push(name);
         }
     }
-    names
+    seen
 }
 
 #[cfg(test)]

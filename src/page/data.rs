@@ -4,21 +4,19 @@ use super::Gathered;
 use super::retained::Trace;
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
+use crate::declared::records_of;
 use crate::docs::{page_of, paragraph};
 use crate::escape::to_hex;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
-use crate::report::{
-    CaptureRecord, Form, Output, Place, Records, Report, ServerRecord, Totals, count, remarks,
-};
+use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, count, remarks};
 use crate::stats::{self, Section};
 use crate::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
 use hashbrown::HashMap;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use std::io;
 
 /// Most servers on the page: servers with the worst findings come first, then the servers asked most.
 pub const MAX_SERVERS: usize = 16_384;
@@ -189,26 +187,17 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
 
 /// The `exchange` records, as `exchanges` writes them.
 fn exchanges(g: &Gathered) -> Vec<Value> {
-    let mut text = vec![];
-    let mut records = Records::new(Output::new(&mut text, Form::Ndjson, false), false, false);
-    // Writing to memory cannot fail.
-    let _ = play(&mut records, g);
-    drop(records);
-    let lines =
-        text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    lines.filter(|record| record["type"] == "exchange").collect()
-}
-
-fn play<R: Report>(records: &mut R, g: &Gathered) -> io::Result<()> {
     let files = &g.summary.files;
-    for (at, before) in files.places.before().enumerate() {
-        match files.list.get(at) {
-            Some((name, facts)) => records.file(name, facts, before)?,
-            None => records.file("(further captures)", &CaptureInfo::default(), before)?,
+    records_of(false, |records| {
+        for (at, before) in files.places.before().enumerate() {
+            match files.list.get(at) {
+                Some((name, facts)) => records.file(name, facts, before)?,
+                None => records.file("(further captures)", &CaptureInfo::default(), before)?,
+            }
         }
-    }
-    g.exchanges.sorted().into_iter().try_for_each(|(e, findings)| records.exchange(e, findings))?;
-    records.finish(&Totals::default())
+        g.exchanges.sorted().into_iter().try_for_each(|(e, findings)| records.exchange(e, findings))?;
+        records.finish(&Totals::default())
+    })
 }
 
 #[cfg(test)]

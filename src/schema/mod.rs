@@ -130,9 +130,10 @@ fn row(table: &Table) -> Value {
 
 /// The schema of a cell.
 fn cell(holds: Holds) -> Value {
+    let steps = Id::ALL.iter().flat_map(|id| id.info().steps);
     match holds {
         Holds::Protocol => term("protocol"),
-        Holds::Step => words(steps()),
+        Holds::Step => words(declared::unique(steps.map(|step| step.name))),
         Holds::Server => term("endpoint"),
         Holds::Role => words(["server", "client"]),
         Holds::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
@@ -144,17 +145,6 @@ fn cell(holds: Holds) -> Value {
         Holds::Spread => list(bucket()),
         Holds::Shown => json!(false),
     }
-}
-
-/// Names of the steps of all protocols, each once.
-fn steps() -> Vec<&'static str> {
-    let mut names: Vec<_> = vec![];
-    for step in Id::ALL.iter().flat_map(|id| id.info().steps) {
-        if !names.contains(&step.name) {
-            names.push(step.name);
-        }
-    }
-    names
 }
 
 /// A bucket of a histogram.
