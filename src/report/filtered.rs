@@ -21,9 +21,21 @@ const MAX_PASSED: usize = 262_144;
 /// Most endpoints remembered that were sent datagrams which no protocol claims: as many as can be candidates.
 const MAX_ASKED: usize = 4_096;
 
-/// The totals of what has passed.
-#[derive(Debug, Default)]
-struct Passed {
+/// A report that passes on to another report what passes a filter: packets, datagrams that no protocol claims, and
+/// exchanges that pass themselves or have a packet that does.
+pub struct Filtered<'r> {
+    report: &'r mut dyn Report,
+    wants: Wants,
+    filter: Filter,
+    needs: Needs,
+    pick: Pick,
+    secrets: bool,
+    recent: Recent,
+    /// Numbers of exchanges whose packets passed.
+    passed: Numbered<(), MAX_PASSED>,
+    /// Exchanges that did not pass, but may be among the exchanges that `passed` forgot.
+    forgotten: u64,
+    /// Counts of what has passed.
     totals: Totals,
     /// Number of datagrams that no protocol claims, by their receiver.
     asked: HashMap<Endpoint, u64>,
@@ -32,43 +44,30 @@ struct Passed {
     held: HashMap<u32, Counts>,
 }
 
-impl Passed {
-    fn datagram(&mut self, d: &Datagram<'_>) {
-        self.totals.frame(d.time);
-        self.totals.udp += 1;
-    }
-
-    fn foreign(&mut self, d: &Datagram<'_>) {
-        self.datagram(d);
-        self.totals.unclaimed += 1;
-        if self.asked.len() < MAX_ASKED || self.asked.contains_key(&d.dst) {
-            *self.asked.entry(d.dst).or_default() += 1;
+impl<'r> Filtered<'r> {
+    /// A filter in front of `report`. `secrets` says whether the filter may look at passwords, as in the options of the
+    /// pipeline.
+    pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report) -> Self {
+        let (needs, pick, wants) = (filter.needs(), Pick::new(&filter), report.wants());
+        Filtered {
+            report,
+            wants,
+            filter,
+            needs,
+            pick,
+            secrets,
+            recent: Recent::new(needs),
+            passed: Numbered::from(Budget::default()),
+            forgotten: 0,
+            totals: Totals::default(),
+            asked: HashMap::new(),
+            held: HashMap::new(),
         }
     }
 
-    fn exchange(&mut self, e: &Exchange, findings: &[Finding], holds: bool) {
-        self.totals.exchange(e);
-        for finding in findings {
-            self.totals.findings.see(finding);
-            if holds && e.server_index != NONE {
-                self.held.entry(e.server_index).or_default().see(finding);
-            }
-        }
-    }
-
-    /// No further file continues what has been read so far, in which these servers answered nothing.
-    fn silent(&mut self, servers: &[Silent]) {
-        for silent in servers {
-            self.totals.findings.see(&silent.finding);
-            if let Some(symptoms) = self.held.get(&silent.exchange.server_index) {
-                self.totals.findings.take_back(symptoms);
-            }
-        }
-        self.held.clear();
-    }
-
-    /// The totals of a run, in which the counts of what passed replace the counts of everything.
-    fn of(&self, all: &Totals) -> Totals {
+    /// The totals of a run, in which the counts of what passed replace the counts of everything; these stand in
+    /// [`Totals::of`].
+    pub fn narrow(&self, all: &Totals) -> Totals {
         let passed = self.totals.clone();
         let asked = |c: &Candidate| {
             let datagrams = *self.asked.get(&c.server)?;
@@ -94,30 +93,13 @@ impl Passed {
             ..all.clone()
         }
     }
-}
 
-/// Applies a filter to packets and exchanges.
-#[derive(Debug)]
-struct Gate {
-    filter: Filter,
-    needs: Needs,
-    pick: Pick,
-    secrets: bool,
-    recent: Recent,
-    /// Numbers of exchanges whose packets passed.
-    passed: Numbered<(), MAX_PASSED>,
-    /// Exchanges that did not pass, but may be among the exchanges that `passed` forgot.
-    forgotten: u64,
-}
-
-impl Gate {
-    fn new(filter: Filter, secrets: bool) -> Gate {
-        let (needs, pick) = (filter.needs(), Pick::new(&filter));
-        let (recent, passed) = (Recent::new(needs), Numbered::from(Budget::default()));
-        Gate { filter, needs, pick, secrets, recent, passed, forgotten: 0 }
+    /// What the filter needed, but lacked for want of room.
+    pub fn missed(&self) -> Missed {
+        Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: self.forgotten }
     }
 
-    fn packet(&mut self, p: &Packet<'_>) -> bool {
+    fn passes_packet(&mut self, p: &Packet<'_>) -> bool {
         if self.needs.any(Needs::FIELDS) {
             self.pick.packet(p, self.secrets);
         }
@@ -131,11 +113,7 @@ impl Gate {
         passes
     }
 
-    fn unclaimed(&mut self, d: &Datagram<'_>) -> bool {
-        self.recent.complete(View::of_datagram(d), |view| self.filter.matches(view))
-    }
-
-    fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
+    fn passes_exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
         // A filter about datagrams lets an exchange pass by its packets alone, unless it asks for outcomes or findings,
         // which may be the exchange's own.
         let late = Needs::OUTCOME.and(Needs::FINDINGS);
@@ -145,35 +123,24 @@ impl Gate {
         self.forgotten += u64::from(!passes && self.passed.may_have_forgotten(e.id));
         passes
     }
-}
 
-/// A report that passes on to another report what passes a filter: packets, datagrams that no protocol claims, and
-/// exchanges that pass themselves or have a packet that does.
-pub struct Filtered<'r> {
-    report: &'r mut dyn Report,
-    gate: Gate,
-    passed: Passed,
-    wants: Wants,
-}
-
-impl<'r> Filtered<'r> {
-    /// A filter in front of `report`. `secrets` says whether the filter may look at passwords, as in the options of the
-    /// pipeline.
-    pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report) -> Self {
-        let wants = report.wants();
-        Filtered { report, gate: Gate::new(filter, secrets), passed: Passed::default(), wants }
+    /// Whether a datagram that no protocol claims passes; counts it then.
+    fn passes_unclaimed(&mut self, d: &Datagram<'_>) -> bool {
+        let passes = self.recent.complete(View::of_datagram(d), |view| self.filter.matches(view));
+        if passes {
+            self.count(d);
+            self.totals.unclaimed += 1;
+            if self.asked.len() < MAX_ASKED || self.asked.contains_key(&d.dst) {
+                *self.asked.entry(d.dst).or_default() += 1;
+            }
+        }
+        passes
     }
 
-    /// The totals of a run, in which the counts of what passed replace the counts of everything; these stand in
-    /// [`Totals::of`].
-    pub fn narrow(&self, totals: &Totals) -> Totals {
-        self.passed.of(totals)
-    }
-
-    /// What the filter needed, but lacked for want of room.
-    pub fn missed(&self) -> Missed {
-        let Gate { recent, pick, forgotten, .. } = &self.gate;
-        Missed { frames: recent.missed, values: pick.missed(), exchanges: *forgotten }
+    /// Counts a datagram that passed.
+    fn count(&mut self, d: &Datagram<'_>) {
+        self.totals.frame(d.time);
+        self.totals.udp += 1;
     }
 }
 
@@ -192,16 +159,16 @@ impl Report for Filtered<'_> {
     }
 
     fn comments(&mut self, comments: &Comments) {
-        self.gate.recent.comments = comments.clone();
+        self.recent.comments = comments.clone();
         self.report.comments(comments);
     }
 
     fn watches(&self) -> bool {
-        self.gate.recent.watches() || self.report.watches()
+        self.recent.watches() || self.report.watches()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        self.gate.recent.see(frame, parsed);
+        self.recent.see(frame, parsed);
         // Frames that do not pass count, too: times are relative to the first frame, or to the one before.
         if self.wants.frames {
             self.report.frame(frame, parsed);
@@ -209,11 +176,11 @@ impl Report for Filtered<'_> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        if self.gate.packet(p) {
-            self.passed.datagram(p.datagram);
-            self.passed.totals.recognised += 1;
+        if self.passes_packet(p) {
+            self.count(p.datagram);
+            self.totals.recognised += 1;
             let told = p.findings.iter().filter(|finding| !finding.again);
-            told.for_each(|finding| self.passed.totals.findings.see(finding));
+            told.for_each(|finding| self.totals.findings.see(finding));
             return self.report.packet(p);
         }
         self.report.hidden(p);
@@ -221,8 +188,7 @@ impl Report for Filtered<'_> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if self.gate.unclaimed(d) {
-            self.passed.foreign(d);
+        if self.passes_unclaimed(d) {
             return self.report.unclaimed(d);
         }
         self.report.left_out(d.frame);
@@ -230,35 +196,45 @@ impl Report for Filtered<'_> {
     }
 
     fn foreign(&mut self, d: &Datagram<'_>) {
-        if self.gate.unclaimed(d) {
-            self.passed.foreign(d);
+        if self.passes_unclaimed(d) {
             self.report.foreign(d);
         }
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.gate.exchange(e, findings) {
-            self.passed.exchange(e, findings, self.wants.silence);
-            return self.report.exchange(e, findings);
+        if !self.passes_exchange(e, findings) {
+            return Ok(());
         }
-        Ok(())
+        self.totals.exchange(e);
+        for finding in findings {
+            self.totals.findings.see(finding);
+            if self.wants.silence && e.server_index != NONE {
+                self.held.entry(e.server_index).or_default().see(finding);
+            }
+        }
+        self.report.exchange(e, findings)
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.gate.recent.begin(name, facts, before);
+        self.recent.begin(name, facts, before);
         self.report.file(name, facts, before)
     }
 
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        let gate = &mut self.gate;
-        let passes = |s: &&Silent| gate.exchange(&s.exchange, std::slice::from_ref(&s.finding));
+        let passes = |s: &&Silent| self.passes_exchange(&s.exchange, std::slice::from_ref(&s.finding));
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
-        self.passed.silent(&passed);
+        for silent in &passed {
+            self.totals.findings.see(&silent.finding);
+            if let Some(symptoms) = self.held.get(&silent.exchange.server_index) {
+                self.totals.findings.take_back(symptoms);
+            }
+        }
+        self.held.clear();
         self.report.silent(&passed)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.report.finish(&self.passed.of(totals))
+        self.report.finish(&self.narrow(totals))
     }
 }
 
@@ -277,11 +253,13 @@ mod tests {
 
     #[test]
     fn further_endpoints_that_were_asked_are_no_candidates() {
-        let mut passed = Passed::default();
+        let filter = Filter::parse("udp.srcport == 9").expect("a filter");
+        let mut report = Exchanges::new(io::sink(), false, true, false);
+        let mut filtered = Filtered::new(filter, false, &mut report);
         let server = |port| Endpoint::v4([192, 0, 2, 1], port);
         let mut ask = |port| {
             let frame = OwnedFrame::udp(Time::UNKNOWN, server(9), server(port), b"x", 0);
-            passed.foreign(&parse(&frame.frame(1)).expect("it is a datagram"));
+            assert!(filtered.passes_unclaimed(&parse(&frame.frame(1)).expect("it is a datagram")));
         };
         (0..MAX_ASKED as u16 + 1).for_each(|n| ask(10_000 + n));
         ask(10_000);
@@ -292,7 +270,7 @@ mod tests {
         };
         let candidates = vec![candidate(10_000, 8), candidate(last, 3), candidate(last - 1, 3)];
         let all = Totals { candidates, packets: 10_000, ..Totals::default() };
-        let narrow = passed.of(&all);
+        let narrow = filtered.narrow(&all);
         assert_eq!(narrow.candidates, [candidate(10_000, 2), candidate(last - 1, 1)]);
         assert_eq!((narrow.packets, narrow.all().packets), (MAX_ASKED as u64 + 2, 10_000));
         assert_eq!(narrow.part("packet", |t| t.packets), "4098 of 10000 packets");
@@ -303,16 +281,16 @@ mod tests {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
         let mut report = Exchanges::new(io::sink(), false, true, false);
         let mut filtered = Filtered::new(filter, false, &mut report);
-        let gate = &mut filtered.gate;
+        let gate = &mut filtered;
         let most = 262_144;
         (1..=most).for_each(|id| gate.passed.insert(2 * id, ()));
-        assert!(gate.exchange(&exchange(2), &[]) && !gate.exchange(&exchange(3), &[]));
+        assert!(gate.passes_exchange(&exchange(2), &[]) && !gate.passes_exchange(&exchange(3), &[]));
         assert_eq!(gate.forgotten, 0);
         gate.passed.insert(2 * most, ());
-        assert!(gate.exchange(&exchange(2), &[]), "that one is known");
+        assert!(gate.passes_exchange(&exchange(2), &[]), "that one is known");
         gate.passed.insert(2 * most + 2, ());
-        assert!(!gate.exchange(&exchange(2), &[]) && gate.exchange(&exchange(4), &[]));
-        assert!(!gate.exchange(&exchange(3), &[]), "this one never passed, and comes behind");
+        assert!(!gate.passes_exchange(&exchange(2), &[]) && gate.passes_exchange(&exchange(4), &[]));
+        assert!(!gate.passes_exchange(&exchange(3), &[]), "this one never passed, and comes behind");
         assert_eq!(filtered.missed(), Missed { exchanges: 1, ..Missed::default() });
     }
 }
