@@ -5,13 +5,13 @@ use super::explain::{Explain, Teller};
 use super::layers::{self, Heads, INDENT, Layer};
 use super::payload::{self, Bytes, Manner};
 use super::recent_frames::Joined;
-use super::{Lister, Place, Report, Totals, Wants, When, duration, secrets};
+use super::{Lister, Place, Report, Wants, When, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::{AnyListener, Tree};
 use crate::escape::shown;
 use crate::exchange::{Exchange, Pairing};
-use crate::net::{Datagram, DropReason, Tunnel};
+use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
@@ -217,6 +217,11 @@ impl<W: Write> Report for Details<W> {
         AnyListener::Tree(Tree::default())
     }
 
+    /// The lines need what is told of files, tunnels and the first frame, and write the counts at the end.
+    fn inner(&mut self) -> Option<&mut dyn Report> {
+        Some(&mut self.lister)
+    }
+
     fn wants(&self) -> Wants {
         Wants { ordered: true, frames: true, ..Wants::default() }
     }
@@ -306,20 +311,8 @@ impl<W: Write> Report for Details<W> {
         self.lister.file(name, facts, before)
     }
 
-    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
-        self.lister.tunnels(number, path);
-    }
-
     fn pieces(&mut self, frame: u64, pieces: &[u64]) {
         self.joined.note(frame, pieces);
-    }
-
-    fn first_frame(&mut self, time: Time) {
-        self.lister.first_frame(time);
-    }
-
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.lister.finish(totals)
     }
 }
 

@@ -27,25 +27,19 @@ pub struct Frames {
 impl Frames {
     /// Marks a frame; its number counts from 1.
     pub fn mark(&mut self, frame: u64) {
-        let at = place(frame);
-        self.bits.grow(at + 1);
-        self.bits.set(at);
+        self.bits.grow(frame as usize + 1);
+        self.bits.set(frame as usize);
     }
 
     /// Whether a frame was marked.
     pub fn has(&self, frame: u64) -> bool {
-        self.bits.has(place(frame))
+        self.bits.has(frame as usize)
     }
 
     /// The highest marked frame; 0 without any.
     pub fn last(&self) -> u64 {
-        self.bits.last().map_or(0, |at| at as u64 + 1)
+        self.bits.last().map_or(0, |at| at as u64)
     }
-}
-
-/// The index of a frame's bit.
-fn place(frame: u64) -> usize {
-    frame.saturating_sub(1) as usize
 }
 
 /// What is remembered of a capture.
