@@ -100,8 +100,7 @@ impl Captures {
 
 /// A capture: one for each file.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "capture")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "capture", deny_unknown_fields)]
 pub struct CaptureRecord<'a> {
     file: terms::File<&'a str>,
     #[schemars(extend("enum" = ["pcap", "pcapng", "hex"]))]

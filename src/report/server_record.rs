@@ -45,8 +45,7 @@ pub fn server_rows<'a>(
 
 /// A server, with what it said of itself last: what summary writes.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "server")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "server", deny_unknown_fields)]
 pub struct ServerRecord {
     server: terms::Endpoint<String>,
     protocol: terms::Protocol<&'static str>,
@@ -145,8 +144,7 @@ fn damaged(text: &Option<Said>) -> Option<String> {
 
 /// A rule that was broken: what summary writes.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "rule")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "rule", deny_unknown_fields)]
 pub struct BrokenRecord<'a> {
     id: terms::RuleId<&'static str>,
     title: &'static str,

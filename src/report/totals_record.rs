@@ -13,8 +13,7 @@ use std::borrow::Cow;
 
 /// What a run adds up to; the last record.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "summary")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "summary", deny_unknown_fields)]
 pub struct TotalsRecord<'a> {
     complete: bool,
     files: u64,

@@ -62,8 +62,7 @@ impl Busy {
 
 /// An endpoint and what it got and sent that no protocol claims: what summary writes.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "unclaimed")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "unclaimed", deny_unknown_fields)]
 pub struct UnclaimedRecord {
     endpoint: terms::Endpoint<String>,
     datagrams: u64,

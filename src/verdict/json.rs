@@ -12,8 +12,7 @@ use std::io::{self, Write};
 
 /// A rule that a packet or an exchange breaks, with all that is known of it: what check writes.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "finding")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "finding", deny_unknown_fields)]
 pub struct FindingRecord<'a> {
     rule: terms::RuleId<&'static str>,
     severity: terms::Severity<&'static str>,
@@ -91,8 +90,7 @@ impl<'a> FindingRecord<'a> {
 
 /// What became of a rule: what check writes.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(tag = "type", rename = "rule")]
-#[schemars(deny_unknown_fields)]
+#[serde(tag = "type", rename = "rule", deny_unknown_fields)]
 pub struct ResultRecord {
     id: terms::RuleId<&'static str>,
     #[schemars(extend("enum" = Outcome::ALL.iter().map(|result| result.name()).collect::<Vec<_>>()))]
