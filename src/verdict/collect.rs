@@ -1,6 +1,5 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::evidence::Scope;
 use super::kept::{Kept, MAX_REMARKS, Unheard};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
@@ -196,14 +195,20 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     fn result(&self, rule: &'static Rule) -> RuleResult {
         let severity = self.policy.severity(rule);
         let count = self.broken.get(rule.id).copied().unwrap_or(0);
-        let scope = Scope::of(rule);
+        let protocol = Id::of_rule(rule);
+        let across = protocol.is_some_and(|id| id.info().exchange_rules.contains(&rule));
+        // A shared rule applies to the traffic of every protocol.
+        let concerns =
+            |seen: &Evidence| protocol.map_or(!seen.protocols.is_empty(), |id| seen.protocols.contains(&id));
+        let exercised = |seen: &Evidence| match protocol {
+            None => concerns(seen),
+            Some(id) => seen.marks.contains(rule.id) || across && seen.exchanges.contains(&id),
+        };
         let outcome = match () {
-            () if severity.is_none() || !self.seen.iter().any(|seen| seen.concerns(&scope)) => {
-                Outcome::NotApplicable
-            }
+            () if severity.is_none() || !self.seen.iter().any(concerns) => Outcome::NotApplicable,
             () if count > 0 => Outcome::Fail,
             () if self.excuses.contains(rule.id) => Outcome::Known,
-            () if self.seen.iter().any(|seen| seen.exercised(&scope)) => Outcome::Pass,
+            () if self.seen.iter().any(exercised) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }

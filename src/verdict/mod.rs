@@ -11,7 +11,6 @@
 
 mod annotations;
 mod collect;
-mod evidence;
 mod json;
 mod junit;
 mod kept;
@@ -23,7 +22,6 @@ mod table;
 
 pub use annotations::{github, gitlab, step_summary};
 pub use collect::Check;
-pub use evidence::Evidence;
 pub use json::{FindingRecord, ResultRecord, csv, json, ndjson};
 pub use junit::{JunitStyle, junit};
 pub use kept::{Fingerprint, Fingerprints, ServerCounts};
@@ -39,7 +37,7 @@ use crate::protocols::{Id, Level};
 use crate::report::{Totals, count};
 use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
 
 /// Most findings kept in full, the worst of them; further findings are only counted.
@@ -234,6 +232,19 @@ pub struct RuleResult {
     pub outcome: Outcome,
     /// How often it was broken, without symptoms and excused findings.
     pub count: u64,
+}
+
+/// The evidence that a capture gives about rules.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// Protocols of its datagrams.
+    pub protocols: Vec<Id>,
+    /// Protocols of its exchanges.
+    exchanges: Vec<Id>,
+    /// Packets that were lost on the way into it; 0 where it does not say.
+    dropped: u64,
+    /// Rules of datagrams that were checked.
+    marks: HashSet<&'static str>,
 }
 
 /// Everything that `check` found out.
