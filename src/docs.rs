@@ -40,9 +40,14 @@ pub fn paragraph(text: &str) -> String {
 
 /// Plain text as Markdown, also inside a table.
 pub fn escaped(text: &str) -> String {
+    with_backslashes(text, "\\`*_[]<>|~")
+}
+
+/// The text with a backslash before each of these characters.
+pub(crate) fn with_backslashes(text: &str, before: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~') {
+        if before.contains(c) {
             out.push('\\');
         }
         out.push(c);

@@ -3,7 +3,7 @@
 //! Text from outside stands in code spans, so that no mentions, links or HTML are made of it.
 
 use super::{Entry, Outcome, Verdict};
-use crate::docs::page_of;
+use crate::docs::{page_of, with_backslashes};
 use crate::escape::shown;
 use crate::protocols::Id;
 use crate::report::{MORE_MEMORY, count, dropped_remark};
@@ -162,14 +162,7 @@ fn linked(rule: &Rule) -> String {
 
 /// Text from qdissect itself: punctuation that has a meaning in Markdown is escaped.
 fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if "\\`*_[]<>|~&$@#!".contains(c) {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
+    with_backslashes(text, "\\`*_[]<>|~&$@#!")
 }
 
 /// Text from outside as a code span. Characters that could end the span or the cell, or that mention a user where code
