@@ -16,8 +16,8 @@ use qdissect::escape::harmless;
 use qdissect::page::{self, Gathered, Page};
 use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
-use qdissect::report::limits;
-use qdissect::report::{Candidate, ONE_WAY, Totals, count};
+use qdissect::report::screen::Screen;
+use qdissect::report::{Candidate, ONE_WAY, Totals, count, limits};
 use qdissect::rule::Severity;
 use qdissect::verdict::{self, Check, Entry, FindingRecord, JunitStyle, Outcome, SarifStyle, Verdict};
 use std::fs::OpenOptions;
@@ -338,14 +338,14 @@ fn write_report(
     verdict.show = shown(args, format);
     let quiet = args.common.quiet && !further;
     match format {
-        CheckFormat::Table if further => verdict::table(&mut out, verdict, (false, u16::MAX), quiet),
+        CheckFormat::Table if further => {
+            let screen = Screen { width: u16::MAX, ..Screen::default() };
+            verdict::table(&mut out, verdict, screen, quiet)
+        }
         CheckFormat::Table => {
-            let look = (
-                terminal::coloured(args.color, terminal::is_result_shown(&args.common)),
-                terminal::line_width(&args.common),
-            );
+            let screen = terminal::line_screen(args.color, &args.common);
             let mut out = terminal::wrap(&mut out, &args.common);
-            verdict::table(&mut out, verdict, look, quiet)?;
+            verdict::table(&mut out, verdict, screen, quiet)?;
             out.flush()
         }
         CheckFormat::Concise => verdict::concise(out, verdict, quiet),
@@ -366,14 +366,9 @@ fn write_report(
     }
 }
 
-/// Whether the program runs on a GitHub runner.
-fn on_github() -> bool {
-    std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true")
-}
-
 fn sarif_style(args: &CheckArgs) -> SarifStyle {
-    let usual = if on_github() { SarifStyle::Github } else { SarifStyle::Spec };
-    args.sarif_style.unwrap_or(usual)
+    let on_github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|v| v == "true");
+    args.sarif_style.unwrap_or(if on_github { SarifStyle::Github } else { SarifStyle::Spec })
 }
 
 /// Appends the job summary to the file that a GitHub runner names. Used if the format is that of workflow commands.

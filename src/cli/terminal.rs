@@ -42,13 +42,17 @@ fn utf8() -> bool {
 /// The screen that lines are to fit, on a terminal or if colours are asked for. Otherwise lines keep their length, so that
 /// programs find the same columns in all of them.
 pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
-    let terminal = is_result_shown(common);
-    let screen = Screen { width: line_width(common), ..screen(colour, common) };
-    (terminal || screen.colour).then_some(screen)
+    let screen = line_screen(colour, common);
+    (is_result_shown(common) || screen.colour).then_some(screen)
+}
+
+/// The screen with the width that lines of a result may have.
+pub fn line_screen(colour: Colour, common: &Common) -> Screen {
+    Screen { width: line_width(common), ..screen(colour, common) }
 }
 
 /// The width that lines of a result may have.
-pub fn line_width(common: &Common) -> u16 {
+fn line_width(common: &Common) -> u16 {
     if is_result_shown(common) { width(true) } else { u16::MAX }
 }
 

@@ -51,7 +51,8 @@ const MARKS: [(Severity, char); 3] =
 const END: char = '\u{2064}';
 
 impl Screen {
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
+    /// A text in a style, if colours are wanted.
+    pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
@@ -92,7 +93,30 @@ impl Screen {
 }
 
 /// The style of titles.
-pub(crate) const BOLD: Style = Style::new().bold();
+pub const BOLD: Style = Style::new().bold();
+/// The style of less important text.
+pub const DIM: Style = Style::new().dimmed();
+
+/// A text in lines of at most `width` columns, broken between words; all lines but the first are indented. A longer word
+/// has a line of its own.
+pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut lines = vec![];
+    let (mut line, mut columns) = (String::new(), 0);
+    for word in text.split(' ') {
+        let (begun, wide) = (!line.trim_start().is_empty(), word.width());
+        if begun && columns + 1 + wide > width {
+            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            columns = indent;
+        } else if begun {
+            line.push(' ');
+            columns += 1;
+        }
+        line.push_str(word);
+        columns += wide;
+    }
+    lines.push(line);
+    lines
+}
 
 /// The colour of a severity.
 pub fn style(severity: Severity) -> Style {

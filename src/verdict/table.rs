@@ -3,13 +3,12 @@
 use super::{Entry, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
 use crate::escape::shown;
-use crate::report::screen::style;
+use crate::report::screen::{BOLD, DIM, Screen, style, wrapped};
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use anstyle::Style;
 use hashbrown::HashMap;
 use std::io::{self, Write};
-use unicode_width::UnicodeWidthStr;
 
 /// Columns of a line of bytes that hold no bytes: the text before them, and "… and 65535 more" after them.
 const BESIDE: usize = 22;
@@ -21,28 +20,25 @@ const FRAMES: usize = 8;
 /// Most rows of the table of servers; the worst come first.
 const SERVERS: usize = 20;
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-
-/// A page of `width` columns, with or without colours.
+/// What is written to, and the screen on which it will be read.
 struct Page<'a> {
     out: &'a mut dyn Write,
-    colour: bool,
-    width: usize,
+    screen: Screen,
 }
 
 impl Page<'_> {
-    fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    /// Columns of a line.
+    fn width(&self) -> usize {
+        self.screen.width.into()
     }
 
     /// Writes a text after a mark, broken between words; further lines are indented as far.
     fn marked(&mut self, mark: &str, text: &str) -> io::Result<()> {
         let indent = mark.len() + 1;
-        let lines = wrapped(text, self.width.saturating_sub(indent), 0);
+        let lines = wrapped(text, self.width().saturating_sub(indent), 0);
         for (i, line) in lines.iter().enumerate() {
             match i {
-                0 => writeln!(self.out, "{} {line}", self.paint(DIM, mark))?,
+                0 => writeln!(self.out, "{} {line}", self.screen.paint(DIM, mark))?,
                 _ => writeln!(self.out, "{:indent$}{line}", "")?,
             }
         }
@@ -56,45 +52,19 @@ impl Page<'_> {
 
     /// Writes a text by itself, broken between words.
     fn text(&mut self, style: Style, text: &str) -> io::Result<()> {
-        for line in wrapped(text, self.width, 2) {
-            writeln!(self.out, "{}", self.paint(style, &line))?;
+        for line in wrapped(text, self.width(), 2) {
+            writeln!(self.out, "{}", self.screen.paint(style, &line))?;
         }
         Ok(())
     }
 }
 
-/// A text in lines of at most `width` columns, broken between words; all lines but the first are indented. A longer word
-/// has a line of its own.
-fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut lines = vec![];
-    let (mut line, mut columns) = (String::new(), 0);
-    for word in text.split(' ') {
-        let (begun, wide) = (!line.trim_start().is_empty(), word.width());
-        if begun && columns + 1 + wide > width {
-            lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-            columns = indent;
-        } else if begun {
-            line.push(' ');
-            columns += 1;
-        }
-        line.push_str(word);
-        columns += wide;
-    }
-    lines.push(line);
-    lines
-}
-
-/// Writes the whole report, or with `quiet` only its end; with or without colours, in lines of `width` columns.
+/// Writes the whole report, or with `quiet` only its end, in lines that fit the screen.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn table(
-    out: &mut dyn Write,
-    verdict: &Verdict,
-    (colour, width): (bool, u16),
-    quiet: bool,
-) -> io::Result<()> {
-    let mut page = Page { out, colour, width: width.into() };
+pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool) -> io::Result<()> {
+    let mut page = Page { out, screen };
     if !quiet {
         let symptoms = verdict.symptoms();
         for block in verdict.blocks() {
@@ -114,18 +84,18 @@ fn write_block(
 ) -> io::Result<()> {
     let [e, others @ ..] = block else { return Ok(()) };
     let f = &e.finding;
-    let head = format!("{}[{}]", f.severity.name(), f.rule.id);
-    for line in wrapped(&format!("{head}: {}", e.text()), page.width, 4) {
+    let (screen, head) = (page.screen, format!("{}[{}]", f.severity.name(), f.rule.id));
+    for line in wrapped(&format!("{head}: {}", e.text()), page.width(), 4) {
         match line.strip_prefix(&head) {
             Some(rest) => {
-                writeln!(page.out, "{}{}", page.paint(style(f.severity), &head), page.paint(BOLD, rest))?
+                writeln!(page.out, "{}{}", screen.paint(style(f.severity), &head), screen.paint(BOLD, rest))?
             }
-            None => writeln!(page.out, "{}", page.paint(BOLD, &line))?,
+            None => writeln!(page.out, "{}", screen.paint(BOLD, &line))?,
         }
     }
     page.marked("  -->", &format!("{}: frame {}{}", shown(verdict.file(e)), e.frame, e.place()))?;
-    if let Some(line) = hex(e, page.width) {
-        writeln!(page.out, "   {} {line}", page.paint(DIM, "|"))?;
+    if let Some(line) = hex(e, page.width()) {
+        writeln!(page.out, "   {} {line}", screen.paint(DIM, "|"))?;
     }
     let (protocol, fault) = (e.protocol.info().name, f.fault.name());
     page.remark(&format!("{protocol} {}, client {}; at fault: {fault}", e.server, e.client))?;
@@ -200,7 +170,7 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let head =
         format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");
-    writeln!(page.out, "{}", page.paint(BOLD, &head))?;
+    writeln!(page.out, "{}", page.screen.paint(BOLD, &head))?;
     for (server, protocol, Counts { error, warning, note }) in rows {
         writeln!(page.out, "{server:<width$}  {protocol:<12} {error:>7} {warning:>9} {note:>6}")?;
     }

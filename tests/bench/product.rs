@@ -27,7 +27,7 @@ pub fn summary<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
 pub fn verdict<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
     let (check, totals) = read::<THREADS, _>(path, Check::new(Policy::default(), |_, _| Ok(())))?;
     let verdict = check.verdict(totals)?;
-    verdict::table(&mut io::sink(), &verdict, (false, 100), false)?;
+    verdict::table(&mut io::sink(), &verdict, Screen { width: 100, ..Screen::default() }, false)?;
     Ok(verdict.totals)
 }
 

@@ -1,6 +1,5 @@
 //! Text output of `hex`: for each datagram a line, its fields and its findings.
 
-use crate::cli::show::page::{DIM, Page};
 use qdissect::capture::Time;
 use qdissect::check::Finding;
 use qdissect::decode::{AnyListener, Tree};
@@ -8,9 +7,8 @@ use qdissect::escape::to_hex_head;
 use qdissect::exchange::Exchange;
 use qdissect::looks_like::looks_like;
 use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
-use qdissect::report::Packet;
-use qdissect::report::screen::Screen;
-use qdissect::report::{Lister, Manner, Report, Totals, Wants, fields, finding_line};
+use qdissect::report::screen::{DIM, Screen};
+use qdissect::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -85,8 +83,7 @@ impl<W: Write> Report for Text<W> {
             Some(name) => format!("(no protocol is recognised; it looks like {name})"),
             None => "(no protocol is recognised)".to_owned(),
         };
-        let why = Page::new(self.screen.width, self.screen.colour).paint(DIM, &why);
-        self.indented(&format!("{hex} {why}"))
+        self.indented(&format!("{hex} {}", self.screen.paint(DIM, &why)))
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {

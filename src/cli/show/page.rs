@@ -3,30 +3,25 @@
 use anstyle::Style;
 use qdissect::check::Finding;
 use qdissect::decode::Tree;
+use qdissect::docs::paragraph;
 use qdissect::escape::short;
-pub use qdissect::report::screen::style;
-use std::fmt::Write;
+pub use qdissect::report::screen::{BOLD, DIM, style};
+use qdissect::report::screen::{Screen, wrapped};
 use unicode_width::UnicodeWidthStr;
 
-/// Style of headings and other important text.
-pub const BOLD: Style = Style::new().bold();
-/// Style of less important text.
-pub const DIM: Style = Style::new().dimmed();
-
 /// Maximum width of text that is pleasant to read, in columns.
-const WIDEST: usize = 100;
+const WIDEST: u16 = 100;
 
 /// A text that grows line by line.
 pub struct Page {
     text: String,
-    width: usize,
-    colour: bool,
+    screen: Screen,
 }
 
 impl Page {
     /// Creates an empty page of the given width in columns.
     pub fn new(width: u16, colour: bool) -> Page {
-        Page { text: String::new(), width: usize::from(width).min(WIDEST), colour }
+        Page { text: String::new(), screen: Screen { width: width.min(WIDEST), colour, ..Screen::default() } }
     }
 
     /// The whole text.
@@ -36,7 +31,7 @@ impl Page {
 
     /// A piece of a line, styled if colours are wanted.
     pub fn paint(&self, style: Style, text: &str) -> String {
-        if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        self.screen.paint(style, text)
     }
 
     /// Appends a line.
@@ -47,7 +42,7 @@ impl Page {
 
     /// Appends a line, cut at the width of the page.
     pub fn cut_line(&mut self, line: &str) {
-        self.line(&short(line, self.width));
+        self.line(&short(line, self.screen.width.into()));
     }
 
     /// Appends an empty line, unless the page is empty.
@@ -86,23 +81,10 @@ impl Page {
 
     /// Like [`wrapped`](Page::wrapped), for a head that may contain styles and takes `indent` columns.
     pub fn wrapped_at(&mut self, head: &str, indent: usize, text: &str) {
-        let mut line = head.to_owned();
-        let mut at = indent;
-        for word in text.split_whitespace() {
-            let len = word.width();
-            if at > indent && at + 1 + len > self.width {
-                self.line(&line);
-                line = " ".repeat(indent);
-                at = indent;
-            }
-            if at > indent {
-                line.push(' ');
-                at += 1;
-            }
-            let _ = write!(line, "{word}");
-            at += len;
+        let lines = wrapped(&paragraph(text), usize::from(self.screen.width).saturating_sub(indent), 0);
+        for (at, line) in lines.iter().enumerate() {
+            self.line(&if at == 0 { format!("{head}{line}") } else { format!("{:indent$}{line}", "") });
         }
-        self.line(&line);
     }
 }
 

@@ -216,7 +216,7 @@ fn verdict(given: &Given<'_>) -> Verdict {
 
 fn judged(given: &Given<'_>) {
     let verdict = verdict(given);
-    written(|out| verdict::table(out, &verdict, (false, 80), false));
+    written(|out| verdict::table(out, &verdict, Screen { width: 80, ..Screen::default() }, false));
     written(|out| verdict::concise(out, &verdict, false));
     assert!(json(written(|out| verdict::json(out, &verdict, false)).as_bytes(), "verdict").is_array());
     ndjson(written(|out| verdict::ndjson(out, &verdict)).into_bytes(), "verdict");

@@ -5,6 +5,7 @@ use qdissect::check::Policy;
 use qdissect::filter::{Columns, Filter};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
+use qdissect::report::screen::Screen;
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
     Exchanges, Fields, Filtered, Form, Layout, Lister, Output, Recorder, Records, Report, Style, Totals,
@@ -132,7 +133,8 @@ pub fn said(inputs: &[Vec<u8>], how: How) -> Vec<String> {
     let (check, totals, _) = run(inputs, how, Check::new(Policy::default(), judge));
     let verdict = check.verdict(totals).expect("memory takes everything");
     let mut out = vec![];
-    verdict::table(&mut out, &verdict, (false, 100), false).expect("memory takes everything");
+    let screen = Screen { width: 100, ..Screen::default() };
+    verdict::table(&mut out, &verdict, screen, false).expect("memory takes everything");
     all.extend([text(out), entries]);
     all
 }
