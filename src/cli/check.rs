@@ -391,7 +391,7 @@ fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &Chec
 /// A writer that stops printing after an error and reports success all the same: the verdict stands, and the further reports
 /// are still written.
 struct Closing<'a> {
-    /// Replaced by `Nowhere` at the first error, because a later flush of standard output would fail again.
+    /// Discards everything after the first error, because a later flush of standard output would fail again.
     out: &'a mut Target,
     /// The error that stopped the printing; `None` if the reader just closed the pipe.
     lost: Option<io::Error>,
@@ -400,7 +400,7 @@ struct Closing<'a> {
 impl Closing<'_> {
     fn print(&mut self, print: impl FnOnce(&mut Target) -> io::Result<()>) {
         if let Err(e) = print(self.out) {
-            *self.out = Target::Nowhere;
+            *self.out = Target::nowhere();
             self.lost = Some(e).filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
         }
     }

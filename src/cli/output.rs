@@ -13,25 +13,26 @@ const MAX_LINKS: u32 = 40;
 
 /// An open output.
 pub enum Target {
-    /// Standard output.
-    Stdout(io::Stdout),
-    /// A FIFO or a device, which must not be replaced by a file.
-    Device(File),
-    /// Output is discarded.
-    Nowhere,
+    /// Standard output, or a FIFO or a device, which must not be replaced by a file.
+    Stream(Box<dyn Write + Send>),
     /// A temporary file, and its final name.
     File(NamedTempFile, PathBuf),
 }
 
 impl Target {
+    /// Discards the output.
+    pub fn nowhere() -> Target {
+        Target::Stream(Box::new(io::sink()))
+    }
+
     /// Opens standard output, or a temporary file beside `path`.
     ///
     /// # Errors
     /// When the file cannot be created.
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
-        let Some(path) = path else { return Ok(Target::Stdout(io::stdout())) };
+        let Some(path) = path else { return Ok(Target::Stream(Box::new(io::stdout()))) };
         if is_device(path) {
-            return Ok(Target::Device(File::options().write(true).open(path)?));
+            return Ok(Target::Stream(Box::new(File::options().write(true).open(path)?)));
         }
         let path = led_to(path);
         if path.is_dir() {
@@ -49,10 +50,8 @@ impl Target {
     /// When it cannot be renamed.
     pub fn complete(self, any: bool) -> io::Result<()> {
         match self {
+            Target::Stream(mut out) => out.flush(),
             Target::File(..) if !any => Ok(()),
-            Target::Stdout(mut out) => out.flush(),
-            Target::Device(mut out) => out.flush(),
-            Target::Nowhere => Ok(()),
             Target::File(file, path) => {
                 file.as_file().sync_all()?;
                 file.persist(path).map(drop).map_err(|e| e.error)
@@ -119,17 +118,13 @@ fn aside(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Stdout(out) => out.write(bytes),
-            Target::Device(out) => out.write(bytes),
-            Target::Nowhere => Ok(bytes.len()),
+            Target::Stream(out) => out.write(bytes),
             Target::File(file, _) => file.write(bytes),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Stdout(out) => out.flush(),
-            Target::Device(out) => out.flush(),
-            Target::Nowhere => Ok(()),
+            Target::Stream(out) => out.flush(),
             Target::File(file, _) => file.flush(),
         }
     }

@@ -60,7 +60,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
     }
     job.inputs.order(common.save.write.is_none());
     let target =
-        if save::silences(common) { Ok(Target::Nowhere) } else { Target::open(common.output.as_deref()) };
+        if save::silences(common) { Ok(Target::nowhere()) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
