@@ -85,10 +85,11 @@ pub fn damaged_hex(text: &[u8]) -> Option<String> {
 /// characters beyond ASCII alone.
 pub fn harmless(record: &impl Serialize) -> String {
     // Only keys that are no texts cannot be written, and no record has such keys.
-    escaped(&serde_json::to_string(record).unwrap_or_default())
+    harmless_text(&serde_json::to_string(record).unwrap_or_default())
 }
 
-fn escaped(json: &str) -> String {
+/// The same for JSON that is text already.
+pub fn harmless_text(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if !is_hostile(c) {

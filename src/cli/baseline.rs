@@ -4,10 +4,11 @@
 //! sorted, so that a diff shows which findings were added and removed.
 
 use super::text::Text;
-use qdissect::escape::{harmless, shown};
+use qdissect::escape::{harmless_text, shown};
 use qdissect::verdict::{Entry, Excuse};
-use serde::Deserialize;
 use serde::de::{Deserializer, Error};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -32,7 +33,7 @@ struct File {
 }
 
 /// A known finding. Severity and message are only for the reader of the file; the rule tells whether it was looked for.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFinding {
     #[serde(deserialize_with = "fingerprint")]
@@ -99,12 +100,8 @@ impl Baseline {
         Ok(Baseline { known })
     }
 
-    /// Returns the excuse for a finding if it is known, and records that it was found. A symptom does not fail the check and
-    /// needs no excuse.
+    /// Returns the excuse for a finding if it is known, and records that it was found.
     pub fn excuse(&mut self, entry: &Entry) -> Option<Excuse> {
-        if !entry.finding.counts() {
-            return None;
-        }
         self.known.get_mut(&entry.fingerprint.to_string()).map(|known| {
             known.found = true;
             Excuse::Baseline
@@ -123,21 +120,25 @@ impl Baseline {
     /// with their reasons, and the known findings of rules that were not `sought`; but no symptoms and no findings that the
     /// user suppressed.
     pub fn update(&self, entries: &[Entry], sought: &dyn Fn(&str) -> bool) -> String {
-        let mut blocks = BTreeMap::new();
-        for e in entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)) {
+        let found = entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)).map(|e| {
             let fingerprint = e.fingerprint.to_string();
-            let reason = self.known.get(&fingerprint).map_or("", |known| &known.reason);
-            let block = block([&fingerprint, e.rule().id, e.finding.severity.name(), &e.text(), reason]);
-            blocks.entry((e.rule().id, fingerprint)).or_insert(block);
+            KnownFinding {
+                reason: self.known.get(&fingerprint).map(|known| known.reason.clone()).unwrap_or_default(),
+                fingerprint,
+                rule: e.rule().id.to_owned(),
+                severity: e.finding.severity.name().to_owned(),
+                message: e.text(),
+                found: true,
+            }
+        });
+        let unsought = self.known.values().filter(|known| !known.found && !sought(&known.rule));
+        let mut sorted = BTreeMap::new();
+        for known in found.chain(unsought.cloned()) {
+            sorted.entry((known.rule.clone(), known.fingerprint.clone())).or_insert(known);
         }
-        for k in self.known.values().filter(|known| !known.found && !sought(&known.rule)) {
-            let block = block([&k.fingerprint, &k.rule, &k.severity, &k.message, &k.reason]);
-            blocks.entry((&k.rule, k.fingerprint.clone())).or_insert(block);
-        }
-        let blocks: Vec<_> = blocks.into_values().collect();
-        let (open, close) = if blocks.is_empty() { ("", "") } else { ("\n", "\n  ") };
-        let findings = blocks.join(",\n");
-        format!("{{\n  \"version\": {VERSION},\n  \"findings\": [{open}{findings}{close}]\n}}\n")
+        let findings: Vec<_> = sorted.into_values().collect();
+        let text = format!("{:#}", json!({ "version": VERSION, "findings": findings }));
+        text.lines().map(|line| harmless_text(line) + "\n").collect()
     }
 }
 
@@ -146,14 +147,6 @@ fn is_fingerprint(text: &str) -> bool {
     let Some((hash, number)) = text.split_once(':') else { return false };
     let hex = hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
     hex && hash.len() == 16 && !number.starts_with(['0', '+']) && number.parse::<u32>().is_ok()
-}
-
-/// The text of a finding, from the values of its keys.
-fn block(values: [&str; 5]) -> String {
-    let keys = ["fingerprint", "rule", "severity", "message", "reason"];
-    let lines: Vec<_> =
-        keys.iter().zip(values).map(|(key, text)| format!("      \"{key}\": {}", harmless(&text))).collect();
-    format!("    {{\n{}\n    }}", lines.join(",\n"))
 }
 
 #[cfg(test)]
@@ -260,7 +253,6 @@ mod tests {
         let mut symptom = findings[0].clone();
         symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
         let mut baseline = read(&Baseline::default().update(&findings, &EVERY));
-        assert_eq!((baseline.excuse(&symptom), baseline.missing(&EVERY).0), (None, 1));
         assert_eq!((baseline.excuse(&findings[0]), baseline.missing(&EVERY).0), (Some(Excuse::Baseline), 0));
         findings[0].excused = Some(Excuse::Suppressed("known".into()));
         findings.push(symptom);
