@@ -153,9 +153,7 @@ fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, Wrong> {
         if ports.iter().any(|&(known, _)| known == port) {
             return Err(wrong(key, format!("Port {port} has a protocol already.")));
         }
-        let name = string(value, "sqp")?;
-        let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
-        let id = Id::by_name(name).ok_or_else(|| wrong(value, absent("protocol", name, &known)))?;
+        let id = value_parsers::protocol(string(value, "sqp")?).map_err(|e| wrong(value, e))?;
         ports.push((port, id));
     }
     Ok(ports)

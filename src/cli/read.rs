@@ -1,15 +1,13 @@
 //! Reads the inputs into a report, and prints errors about them.
 
 use super::common_args::Common;
-use super::diagnostics::{FAILED, OK};
-use super::diagnostics::{error, warning};
+use super::diagnostics::{FAILED, OK, error, warning};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
 use super::system::{self, name};
 use super::value_parsers::Expression;
 use qdissect::capture::{self, ErrorKind, Source};
-use qdissect::filter::Filter;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::{Filtered, MAX_UNREAD, Missed, Report, Totals, Unread, count};
 use std::collections::VecDeque;
@@ -89,7 +87,7 @@ fn read_into(
         let last = list.is_empty();
         let growing = follow.as_mut().map(|f| (f, last));
         let file = system::text(&input.path).into_owned();
-        if let Err((end, why)) = read_one(&mut pipeline, input, open, growing, common)? {
+        if let Err((failed, why)) = read_one(&mut pipeline, input, open, growing, common)? {
             complete = false;
             if unread.len() < MAX_UNREAD {
                 unread.push(Unread { file, why });
@@ -98,25 +96,15 @@ fn read_into(
                 code = signal;
                 break;
             }
-            if end == End::Failed {
-                code = FAILED;
-            }
+            code = code.max(failed);
         }
     }
     pipeline.miss(unread, code == OK);
     Ok((pipeline.finish(complete)?, code))
 }
 
-/// Why an input was not read to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// It is cut short and was read as far as possible, which the user accepts.
-    Accepted,
-    Failed,
-}
-
-/// Why an input was not read to its end, and what is wrong, as a clause.
-type Unfinished = (End, String);
+/// The exit code for an input that was not read to its end, and what is wrong, as a clause.
+type Unfinished = (u8, String);
 
 /// Reads one input, and prints an error if it could not be read to its end.
 fn read_one(
@@ -156,14 +144,11 @@ fn read_one(
         Err(Stopped::Capture(_)) if interrupt::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) if e.kind() == ErrorKind::CutShort && common.allow_truncated => {
             warning(&format_args!("{}: {e}.", name(path)));
-            return Ok(Err((End::Accepted, e.to_string())));
+            return Ok(Err((OK, e.to_string())));
         }
         Err(Stopped::Capture(e)) => return Ok(complain(path, e.to_string())),
     }
-    match pipeline.strange(source.facts()) {
-        Some(why) => Ok(complain(path, why)),
-        None => Ok(Ok(())),
-    }
+    Ok(pipeline.strange(source.facts()).map_or(Ok(()), |why| complain(path, why)))
 }
 
 /// The number of threads to use.
@@ -206,12 +191,7 @@ fn misplaced(path: &Path) -> bool {
 /// Reports what is wrong with an input.
 fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
     error(&format_args!("{}: {what}.", name(path)));
-    Err((End::Failed, what))
-}
-
-/// The display filter, if the user gave one.
-fn wanted(common: &Common) -> Option<&Filter> {
-    common.display_filter.as_ref().and_then(Expression::filter)
+    Err((FAILED, what))
 }
 
 /// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that it could
@@ -222,7 +202,8 @@ pub fn through(
     report: &mut dyn Report,
     read: impl FnOnce(&mut dyn Report) -> io::Result<(Totals, u8)>,
 ) -> io::Result<(Totals, u8)> {
-    let Some(filter) = wanted(common) else { return read(report) };
+    let filter = common.display_filter.as_ref().and_then(Expression::filter);
+    let Some(filter) = filter else { return read(report) };
     let mut filtered = Filtered::new(filter.clone(), secrets, report);
     let (totals, code) = read(&mut filtered)?;
     remark("The filter", filtered.missed());

@@ -48,8 +48,7 @@ impl Expression {
 
 /// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
-    let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
-    Id::by_name(text).ok_or_else(|| absent("protocol", text, &known))
+    Id::by_name(text).ok_or_else(|| absent("protocol", text, &protocols()))
 }
 
 /// Parses a rule and its severity; `None` switches the rule off.
@@ -112,7 +111,7 @@ fn pin_meant(text: &str) -> Option<String> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let port: u16 = words.find_map(|word| word.parse().ok())?;
     let name = words.next_back()?;
-    let id = similar(name, Id::ALL.iter().map(|id| id.info().name))?;
+    let id = similar(name, protocols())?;
     Some(format!("udp.port=={port},{id}"))
 }
 

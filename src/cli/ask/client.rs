@@ -32,9 +32,8 @@ const LOOK: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub struct Talk {
     pub frames: Vec<OwnedFrame>,
-    /// Number of datagrams sent and received.
+    /// Number of datagrams sent; the others were received.
     pub sent: usize,
-    pub received: usize,
     /// Number of requests that were answered.
     pub answered: usize,
     /// Number of datagrams that are none of the protocol's.
@@ -58,8 +57,7 @@ pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
     let ends = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
-    let talk =
-        Talk { frames: vec![], sent: 0, received: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
+    let talk = Talk { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
     let mut client =
         Client { socket, ends, timeout: nanos(args.timeout), options, begin: 0, last: None, talk };
@@ -210,7 +208,6 @@ impl Client {
                 Ok(length) => {
                     let ([here, server], payload) = (self.ends, space.get(..length).unwrap_or_default());
                     self.talk.frames.push(OwnedFrame::udp(now(), server, here, payload, 0));
-                    self.talk.received += 1;
                     return Ok(Some(payload.to_vec()));
                 }
                 Err(e) if is_refusal(&e) => self.talk.refused = true,

@@ -117,7 +117,7 @@ fn refusal(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String>
 }
 
 fn silence(server: SocketAddr, talk: &Talk) -> String {
-    let why = match talk.received as u64 {
+    let why = match (talk.frames.len() - talk.sent) as u64 {
         0 if talk.refused => "; ICMP says that nothing listens there".to_owned(),
         0 => String::new(),
         n => format!("; {} received, but no answer", count(n, "datagram")),
