@@ -2,7 +2,8 @@
 
 use super::choices::{Colour, Format};
 use super::common_args::Common;
-use super::terminal::screen;
+use super::output::Target;
+use super::terminal;
 use super::text::absent;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -10,7 +11,7 @@ use qdissect::escape::quoted;
 use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
-use qdissect::report::{Detail, Explain, Shown, WHENS, When};
+use qdissect::report::{Detail, Details, Explain, Lister, Output, Records, Report, Shown, WHENS, When};
 
 /// What `dump` and `live` tell of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ impl DetailArgs {
     }
 
     /// Whether the user asks for more about each packet than fits on a line.
-    pub fn wanted(&self, format: Format) -> bool {
+    fn wanted(&self, format: Format) -> bool {
         let lines = matches!(format, Format::Text | Format::Tree);
         format == Format::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
     }
@@ -64,15 +65,40 @@ impl DetailArgs {
         ))
     }
 
+    /// The report that writes packets in a format without columns: in detail, as records or as lines; each at once
+    /// (`flush`), and with the name of each file where there may be `many`.
+    pub fn report<'a>(
+        &self,
+        to: &'a mut Target,
+        format: Format,
+        common: &Common,
+        options: &Options,
+        [flush, many]: [bool; 2],
+    ) -> Box<dyn Report + 'a> {
+        match format.form() {
+            _ if self.wanted(format) => {
+                Box::new(Details::new(to, flush, many, self.detail(format, common, options)))
+            }
+            Some(form) => {
+                let records = Records::new(Output::new(to, form, flush), true, common.quiet);
+                Box::new(records.with_secrets(common.show_secrets).with_bytes(self.hex))
+            }
+            None => {
+                let lister = Lister::new(to, flush, common.quiet, many).timed(self.when.clone());
+                Box::new(lister.fit(terminal::lines(self.color, common)))
+            }
+        }
+    }
+
     /// The details to show of each packet.
-    pub fn detail(&self, format: Format, common: &Common, options: &Options) -> Detail {
+    fn detail(&self, format: Format, common: &Common, options: &Options) -> Detail {
         let windows = Windows::new(options.timeout);
         Detail {
             tree: format == Format::Tree || self.tree || !self.only.is_empty(),
             only: self.only.clone(),
             hex: self.hex,
             explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
-            colour: screen(self.color, common).colour,
+            colour: terminal::screen(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
             when: self.when.clone(),

@@ -12,7 +12,7 @@ use super::terminal;
 use clap::Args;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
-use qdissect::report::{Details, ExchangeRows, Exchanges, Layout, Lister, Output, Records};
+use qdissect::report::{ExchangeRows, Exchanges, Layout, Output, Records};
 use std::io;
 
 /// `qdissect dump`
@@ -32,7 +32,7 @@ pub struct DumpArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes their packets: in the columns that the user has `chosen`, as records, in detail or as lines.
+/// Reads the inputs and writes their packets: in the columns that the user has `chosen`, or as [`DetailArgs::report`] does.
 pub fn dump(
     to: &mut Target,
     args: &DumpArgs,
@@ -40,41 +40,19 @@ pub fn dump(
     chosen: Option<(Columns, Layout)>,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    if args.detail.wanted(args.format) {
-        return detail(to, args, options, inputs);
-    }
-    let common = &args.common;
-    let (quiet, flush) = (common.quiet, common.flushes());
-    match (chosen, args.format.form()) {
-        (Some(chosen), _) => {
-            let mut rows = columns::fields(to, chosen, common, flush);
-            let done = read_to_end(common, options, inputs, &mut rows)?;
-            columns::remark(&rows);
-            Ok(done)
-        }
-        (None, Some(form)) => {
-            let records = Records::new(Output::new(to, form, flush), true, quiet);
-            let records = records.with_secrets(common.show_secrets);
-            read_to_end(common, options, inputs, &mut records.with_bytes(args.detail.hex))
-        }
-        (None, None) => {
-            let screen = terminal::lines(args.detail.color, common);
-            let many = inputs.list.len() > 1 || common.follow;
-            let mut lister = Lister::new(to, flush, quiet, many).timed(args.detail.when.clone()).fit(screen);
-            read_to_end(common, options, inputs, &mut lister)
-        }
-    }
-}
-
-/// Writes packets in detail.
-fn detail(to: &mut Target, args: &DumpArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
     if let Some(wrong) = args.detail.refusal(args.format) {
         return Ok(refuse(&wrong));
     }
     let common = &args.common;
-    let detail = args.detail.detail(args.format, common, &options);
+    if let Some(chosen) = chosen {
+        let mut rows = columns::fields(to, chosen, common, common.flushes());
+        let done = read_to_end(common, options, inputs, &mut rows)?;
+        columns::remark(&rows);
+        return Ok(done);
+    }
     let many = inputs.list.len() > 1 || common.follow;
-    read_to_end(common, options, inputs, &mut Details::new(to, common.flushes(), many, detail))
+    let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many]);
+    read_to_end(common, options, inputs, &mut *report)
 }
 
 /// `qdissect exchanges`

@@ -6,7 +6,6 @@ use qdissect::similar::similar;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 /// Maximum number of lines kept.
 const MAX_LINES: usize = 64;
@@ -22,22 +21,11 @@ pub struct Messages {
     pub dropped: Option<u64>,
 }
 
-/// Reads standard error in a thread of its own, so that the program never blocks on it.
-#[derive(Debug)]
-pub struct Stderr(Receiver<Messages>);
-
-impl Stderr {
-    /// Starts reading.
-    pub fn listen(input: impl Read + Send + 'static) -> Stderr {
-        let (sender, messages) = channel();
-        std::thread::spawn(move || sender.send(read(BufReader::new(input))));
-        Stderr(messages)
-    }
-
-    /// Returns all messages, or none if standard error does not end within `most`.
-    pub fn finish(&self, most: Duration) -> Messages {
-        self.0.recv_timeout(most).unwrap_or_default()
-    }
+/// Reads standard error in a thread of its own, so that the program never blocks on it; the messages come when it has ended.
+pub fn listen(input: impl Read + Send + 'static) -> Receiver<Messages> {
+    let (sender, messages) = channel();
+    std::thread::spawn(move || sender.send(read(BufReader::new(input))));
+    messages
 }
 
 fn read(mut input: impl BufRead) -> Messages {
@@ -108,7 +96,7 @@ pub fn nothing_installed() -> String {
 
 /// The capture program cannot be started.
 pub fn not_started(program: &Program, e: &io::Error) -> String {
-    let name = shown(&program.path().to_string_lossy()).into_owned();
+    let name = shown(&program.path.to_string_lossy()).into_owned();
     match e.kind() {
         io::ErrorKind::PermissionDenied => {
             format!("There is no permission to run {name}. {}", permission(program.kind))

@@ -9,8 +9,7 @@ mod program;
 mod records;
 mod session;
 
-use super::diagnostics::{Done, FAILED, OK, not_writable, refuse};
-use super::diagnostics::{error, note};
+use super::diagnostics::{Done, FAILED, OK, error, not_writable, note, refuse};
 use super::output::Target;
 use super::overview::write_summary;
 use super::read::QUIET;
@@ -19,13 +18,13 @@ use super::{columns, interrupt, read};
 use args::LiveArgs;
 #[cfg(target_os = "linux")]
 use confine::Confinement;
-use program::{Program, named};
+use program::Program;
 use qdissect::capture::{ErrorKind, Source};
 use qdissect::escape::shown;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
-use qdissect::report::{self, Details, Layout, Lister, Output, Report, Totals};
+use qdissect::report::{Layout, Report, Totals};
 use records::Records;
 use session::{Ended, Session, Shared};
 use std::io::{self, Write};
@@ -79,7 +78,7 @@ pub fn live(
 fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
     let command = program.capture(args)?;
     let records = Records::new(args.common.save.write.clone(), args.common.count)?;
-    let (interfaces, name) = (named(&args.interface), program.kind.name());
+    let (interfaces, name) = (args.interface.join(","), program.kind.name());
     let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", shown(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
     // On other systems the program keeps the rights of the user who starts it.
@@ -108,43 +107,24 @@ struct Capture<'a> {
 impl Capture<'_> {
     /// Shows the capture in the format that the user asked for.
     fn show(&self, to: &mut Target, options: Options, chosen: Option<(Columns, Layout)>) -> io::Result<Done> {
-        let args = self.args;
-        let quiet = args.common.quiet;
-        match (chosen, args.format.form()) {
-            (chosen, _) if args.summary => {
-                let mut summary = Summary::default();
-                let (totals, code) = self.run(options, &mut summary)?;
-                let format = (args.format, chosen.map(|(_, layout)| layout));
-                let screen = args.rows.of(terminal::screen(args.detail.color, &args.common));
-                write_summary(to, format, screen, &args.common, &summary, &totals)?;
-                Ok((code, totals.files))
-            }
-            (Some(chosen), _) => {
-                let mut rows = columns::fields(to, chosen, &args.common, true);
-                let done = self.report(options, &mut rows)?;
-                columns::remark(&rows);
-                Ok(done)
-            }
-            (None, Some(form)) => {
-                let records = report::Records::new(Output::new(to, form, true), true, quiet);
-                let records = records.with_secrets(self.args.common.show_secrets);
-                self.report(options, &mut records.with_bytes(self.args.detail.hex))
-            }
-            (None, None) if args.detail.wanted(args.format) => {
-                let detail = args.detail.detail(args.format, &args.common, &options);
-                self.report(options, &mut Details::new(to, true, false, detail))
-            }
-            (None, None) => {
-                let screen = terminal::lines(args.detail.color, &args.common);
-                let mut lister =
-                    Lister::new(to, true, quiet, false).timed(args.detail.when.clone()).fit(screen);
-                self.report(options, &mut lister)
-            }
+        let (args, common) = (self.args, &self.args.common);
+        if args.summary {
+            let mut summary = Summary::default();
+            let (totals, code) = self.run(options, &mut summary)?;
+            let format = (args.format, chosen.map(|(_, layout)| layout));
+            let screen = args.rows.of(terminal::screen(args.detail.color, common));
+            write_summary(to, format, screen, common, &summary, &totals)?;
+            return Ok((code, totals.files));
         }
-    }
-
-    fn report(&self, options: Options, report: &mut dyn Report) -> io::Result<Done> {
-        self.run(options, report).map(|(totals, code)| (code, totals.files))
+        if let Some(chosen) = chosen {
+            let mut rows = columns::fields(to, chosen, common, true);
+            let (totals, code) = self.run(options, &mut rows)?;
+            columns::remark(&rows);
+            return Ok((code, totals.files));
+        }
+        let mut report = args.detail.report(to, args.format, common, &options, [true, false]);
+        let (totals, code) = self.run(options, &mut *report)?;
+        Ok((code, totals.files))
     }
 
     /// Reads the whole capture into one report, through the display filter if there is one.
@@ -156,7 +136,7 @@ impl Capture<'_> {
     fn read(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
         // The session itself stops after `count` packets. The pipeline must not, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
-        let name = named(&self.args.interface);
+        let name = self.args.interface.join(",");
         let quiet = QUIET + self.program.delay();
         let source = Source::from_reader(name.as_str(), Box::new(self.shared.clone()));
         let mut reached = |time| self.shared.session().reached(time);
@@ -217,7 +197,7 @@ impl Capture<'_> {
             0 => String::new(),
             bytes => format!("; {bytes} bytes of a record that is not whole were left out"),
         };
-        let name = named(&self.args.interface);
+        let name = self.args.interface.join(",");
         let packets = totals.all().packets;
         note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", shown(&name)));
     }

@@ -34,7 +34,8 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Program {
     pub kind: Kind,
-    path: PathBuf,
+    /// Path of the executable.
+    pub path: PathBuf,
 }
 
 impl Kind {
@@ -112,20 +113,10 @@ impl Program {
         command.stdin(Stdio::null()).env("LC_ALL", "C");
         command
     }
-
-    /// Path of the executable.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|it| it.is_file())
-}
-
-/// The interfaces as a single name.
-pub fn named(interfaces: &[String]) -> String {
-    interfaces.join(",")
 }
 
 #[cfg(test)]

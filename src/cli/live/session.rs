@@ -6,8 +6,7 @@
 //!     └── the pipe ends ──> over                                   └── the pipe ends ──> over
 //! ```
 
-use super::messages;
-use super::messages::{Messages, Stderr};
+use super::messages::{self, Messages};
 use super::program::Program;
 use super::records::Records;
 use crate::cli::clock::now;
@@ -18,6 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,7 +51,7 @@ pub struct Session {
     child: Child,
     out: ChildStdout,
     /// Standard error of the program, before and after a thread starts reading it.
-    err: (Option<ChildStderr>, Option<Stderr>),
+    err: (Option<ChildStderr>, Option<Receiver<Messages>>),
     records: Records,
     phase: Phase,
     until: Option<Instant>,
@@ -211,7 +211,7 @@ impl Session {
     /// Starts the thread that reads standard error. Not called before rights are given up, because the thread would keep them.
     fn listen(&mut self) {
         if let Some(err) = self.err.0.take() {
-            self.err.1 = Some(Stderr::listen(err));
+            self.err.1 = Some(messages::listen(err));
         }
     }
 
@@ -226,7 +226,7 @@ impl Session {
             self.linger(); // it stops at the same number, and its last messages are worth a short wait
         }
         let status = self.wait();
-        let messages = self.err.1.as_ref().map(|err| err.finish(LAST)).unwrap_or_default();
+        let messages = self.err.1.as_ref().and_then(|err| err.recv_timeout(LAST).ok()).unwrap_or_default();
         let stopped = matches!(self.phase, Phase::Stopped(_) | Phase::Killed(_));
         Ended { asked, stopped, status, messages, part, unsaved: self.records.failed.clone() }
     }
