@@ -3,14 +3,11 @@
 use super::ask::AskArgs;
 use super::check::CheckArgs;
 use super::common_args::Common;
-use super::dump::DumpArgs;
-use super::dump::ExchangesArgs;
+use super::dump::{DumpArgs, ExchangesArgs};
 use super::export::ExportArgs;
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
-use super::overview::ReportArgs;
-use super::overview::StatsArgs;
-use super::overview::SummaryArgs;
+use super::overview::{ReportArgs, StatsArgs, SummaryArgs};
 use super::show::{ProtocolCommand, RuleCommand};
 use super::view::ViewArgs;
 use clap::{Parser, Subcommand};

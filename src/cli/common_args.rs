@@ -1,8 +1,7 @@
 //! The options that several subcommands have in common.
 
 use super::choices::{CONFIDENCE, PROFILES};
-use super::value_parsers;
-use super::value_parsers::{Expression, decode_as, expression, level, packets, timeout};
+use super::value_parsers::{self, Expression, decode_as, expression, level, packets, timeout};
 use clap::Args;
 use qdissect::check::Profile;
 use qdissect::contract::Budget;
@@ -43,8 +42,12 @@ pub struct Common {
     /// Write the result to a file, aside first, and renamed when it is complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    #[command(flatten)]
-    pub save: SaveArgs,
+    /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
+    #[arg(short = 'w', long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+    /// With -w: put the findings on the packets as comments
+    #[arg(long, requires = "write")]
+    pub annotate: bool,
     /// Stop after N packets
     #[arg(short = 'c', value_name = "N", value_parser = packets)]
     pub count: Option<u64>,
@@ -116,15 +119,4 @@ pub struct ConfigurationArgs {
     /// No configuration
     #[arg(long, conflicts_with = "config")]
     pub no_config: bool,
-}
-
-/// What capture is written.
-#[derive(Debug, Args)]
-pub struct SaveArgs {
-    /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
-    #[arg(short = 'w', long, value_name = "FILE")]
-    pub write: Option<PathBuf>,
-    /// With -w: put the findings on the packets as comments
-    #[arg(long, requires = "write")]
-    pub annotate: bool,
 }

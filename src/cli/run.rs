@@ -58,7 +58,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
     if !matches!(command, Reading::Live(_)) {
         sandbox::read_files(common, &job.inputs, own_files(command));
     }
-    job.inputs.order(common.save.write.is_none());
+    job.inputs.order(common.write.is_none());
     let target =
         if save::silences(common) { Ok(Target::nowhere()) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
@@ -134,7 +134,7 @@ pub const NEEDS_FILE: &str = "-w needs a file; standard output is for the result
 
 /// The reason why results cannot be written as asked: something would be overwritten.
 pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Config) -> Option<String> {
-    let to_pipe = common.save.write.as_deref().is_some_and(to_stdout);
+    let to_pipe = common.write.as_deref().is_some_and(to_stdout);
     if to_pipe {
         #[cfg(unix)]
         if let Reading::Live(_) = command {
@@ -153,7 +153,7 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Con
 
 /// The files that will be written, each with the option that names it.
 pub fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
-    let capture = common.save.write.as_deref().filter(|path| !to_stdout(path));
+    let capture = common.write.as_deref().filter(|path| !to_stdout(path));
     let own = capture.map(|path| ("-w", path)).into_iter();
     let mut written: Vec<_> = own.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
     if let Reading::Check(check) = command {

@@ -81,7 +81,7 @@ fn needed(common: &Common, inputs: &Inputs, also: Allowed) -> Allowed {
         read.extend(named.map(|path| if path.is_dir() { path.clone() } else { folder(path).to_owned() }));
     }
     let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| places(path)).collect();
-    if let Some(path) = &common.save.write {
+    if let Some(path) = &common.write {
         // Copies of pipes are made beside the result or in the directory for temporary files.
         match path.as_os_str() == "-" || is_device(path) {
             true => write.extend([path.clone(), std::env::temp_dir()]),

@@ -8,8 +8,7 @@
 //! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
 use super::common_args::Common;
-use super::diagnostics::{Done, FAILED, why};
-use super::diagnostics::{error, warning};
+use super::diagnostics::{Done, FAILED, error, warning, why};
 use super::inputs::{Inputs, open};
 use super::interrupt;
 use super::output::{Mark, Target, folder, to_stdout};
@@ -30,7 +29,7 @@ pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
 /// Whether no result can be printed, because the capture goes to standard output.
 pub fn silences(common: &Common) -> bool {
-    common.output.is_none() && common.save.write.as_deref().is_some_and(to_stdout)
+    common.output.is_none() && common.write.as_deref().is_some_and(to_stdout)
 }
 
 /// How an input can be read again.
@@ -130,7 +129,7 @@ pub fn read_all(
     inputs: Inputs,
     report: &mut dyn Report,
 ) -> io::Result<(Totals, u8)> {
-    match &common.save.write {
+    match &common.write {
         Some(path) => read_and_save(path, common, options, inputs, report),
         None => read_with(common, options, inputs, report, &mut open),
     }
@@ -165,7 +164,7 @@ fn read_and_save(
     let beside = matches!(target, Target::File(..));
     let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = Opened { folder, opened: vec![] };
-    let mut recorder = Recorder::new(report, common.save.annotate);
+    let mut recorder = Recorder::new(report, common.annotate);
     let (totals, code) = read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
     let (mut kept, lost) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept)

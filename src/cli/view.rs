@@ -4,8 +4,7 @@
 //! browser. This process starts the browser and parses nothing.
 
 use super::common_args::Common;
-use super::diagnostics::{FAILED, OK, printed};
-use super::diagnostics::{error, note};
+use super::diagnostics::{FAILED, OK, error, note, printed};
 use super::system::name;
 use clap::Args;
 use std::ffi::{OsStr, OsString};

@@ -9,8 +9,8 @@ use super::choices::SHELLS;
 use super::command_line::command;
 use super::diagnostics::{OK, printed, why};
 use super::system;
+use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use qdissect::escape::quoted;
 use qdissect::schema;
@@ -23,17 +23,17 @@ use std::path::PathBuf;
 /// A sentence, if pages of the manual cannot be written.
 pub fn run(command: &GenerateCommand) -> Result<u8, String> {
     let text = match command {
-        GenerateCommand::Completions(args) => completions::script(args.shell, &command_line()).into_bytes(),
-        GenerateCommand::Man(ManArgs { dir: Some(dir) }) => {
+        GenerateCommand::Completions { shell } => completions::script(*shell, &command_line()).into_bytes(),
+        GenerateCommand::Man { dir: Some(dir) } => {
             let why = |e| {
                 let dir = quoted(&system::text(dir));
                 format!("The manual cannot be written to {dir}: {}.", why(&e))
             };
             return man::write(command_line(), dir).map(|()| OK).map_err(why);
         }
-        GenerateCommand::Man(ManArgs { dir: None }) => man::page(command_line()),
-        GenerateCommand::Schema(args) => {
-            let schema = args.record.as_deref().and_then(schema::schema_of);
+        GenerateCommand::Man { dir: None } => man::page(command_line()),
+        GenerateCommand::Schema { record } => {
+            let schema = record.as_deref().and_then(schema::schema_of);
             format!("{:#}\n", schema.unwrap_or_else(schema::schema)).into_bytes()
         }
     };
@@ -69,33 +69,21 @@ fn shown(command: &clap::Command) -> clap::Command {
 #[derive(Debug, Subcommand)]
 pub enum GenerateCommand {
     /// A script that completes options and values in a shell
-    Completions(CompletionsArgs),
+    Completions {
+        /// The shell
+        #[arg(value_parser = SHELLS, value_name = "SHELL")]
+        shell: Shell,
+    },
     /// The manual for `man`: one page for everything, or a page for each subcommand
-    Man(ManArgs),
+    Man {
+        /// Write a page for each subcommand to this directory, which is made if it is not there
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// A JSON Schema of what -T json and -T ndjson write
-    Schema(SchemaArgs),
-}
-
-/// `qdissect generate completions`
-#[derive(Debug, Args)]
-pub struct CompletionsArgs {
-    /// The shell
-    #[arg(value_parser = SHELLS, value_name = "SHELL")]
-    pub shell: Shell,
-}
-
-/// `qdissect generate man`
-#[derive(Debug, Args)]
-pub struct ManArgs {
-    /// Write a page for each subcommand to this directory, which is made if it is not there
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
-
-/// `qdissect generate schema`
-#[derive(Debug, Args)]
-pub struct SchemaArgs {
-    /// Only one type of records; `array` is what -T json writes. Else one record of any type
-    #[arg(value_name = "RECORD", value_parser = PossibleValuesParser::new(schema::names()))]
-    pub record: Option<String>,
+    Schema {
+        /// Only one type of records; `array` is what -T json writes. Else one record of any type
+        #[arg(value_name = "RECORD", value_parser = PossibleValuesParser::new(schema::names()))]
+        record: Option<String>,
+    },
 }

@@ -223,7 +223,7 @@ fn hold_options(command: &Command, plain: &str) {
 fn each_subcommand_gets_a_page_of_its_own() {
     let folder = tempfile::tempdir().expect("there is room");
     let dir = folder.path().join("share/man1");
-    let pages = |dir: &Path| run(&GenerateCommand::Man(ManArgs { dir: Some(dir.to_owned()) }));
+    let pages = |dir: &Path| run(&GenerateCommand::Man { dir: Some(dir.to_owned()) });
     assert_eq!(pages(&dir), Ok(OK));
     let tree = tree();
     assert_eq!(fs::read_dir(&dir).expect("it is there").count(), tree.len());

@@ -89,7 +89,7 @@ impl LiveArgs {
 
     /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
-        let Common { files, read, allow_truncated, per_file, follow, .. } = &self.common;
+        let Common { files, read, allow_truncated, per_file, follow, annotate, .. } = &self.common;
         if let Some(file) = files.first() {
             let file = qdissect::escape::quoted(&file.to_string_lossy());
             return Err(format!(
@@ -97,7 +97,6 @@ impl LiveArgs {
                  capture filter stands behind -f."
             ));
         }
-        let save = &self.common.save;
         let wrong = [
             (!read.is_empty(), "`live` captures and reads no file: use `qdissect dump` in place of -r."),
             (*allow_truncated, "--allow-truncated is about files; `live` captures."),
@@ -107,7 +106,7 @@ impl LiveArgs {
             ),
             (*per_file || *follow, "--per-file and --follow are about files; `live` captures."),
             (
-                save.annotate,
+                *annotate,
                 "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.",
             ),
             (

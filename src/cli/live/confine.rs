@@ -89,7 +89,7 @@ impl Confinement {
             // If this fails, becoming that user fails as well and is reported.
             let _ = fchown(file.as_file(), Some(heir.user), Some(heir.group));
         }
-        let outputs: Vec<_> = common.output.iter().chain(&common.save.write).cloned().collect();
+        let outputs: Vec<_> = common.output.iter().chain(&common.write).cloned().collect();
         let write = outputs.iter().flat_map(|path| sandbox::places(path)).collect();
         let allowed = Allowed { read: vec![], write, signals: true };
         Ok(Some(Confinement { heir, outputs, allowed, quiet: common.quiet }))

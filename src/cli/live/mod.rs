@@ -77,7 +77,7 @@ pub fn live(
 /// Starts the capture program.
 fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
     let command = program.capture(args)?;
-    let records = Records::new(args.common.save.write.clone(), args.common.count)?;
+    let records = Records::new(args.common.write.clone(), args.common.count)?;
     let (interfaces, name) = (args.interface.join(","), program.kind.name());
     let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", shown(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);

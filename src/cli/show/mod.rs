@@ -13,7 +13,7 @@ use page::Page;
 use qdissect::check::{Policy, Unknown, matches};
 use qdissect::declared::{ProtocolRecord, RuleRecord};
 use qdissect::protocols::Id;
-use qdissect::report::{Form, Output};
+use qdissect::report::Output;
 use qdissect::rule::Rule;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
@@ -24,15 +24,15 @@ use std::io::{self, IsTerminal, Write};
 /// A sentence, if there is no such rule.
 pub fn rule(command: &RuleCommand) -> Result<u8, String> {
     Ok(match command {
-        RuleCommand::List(a) => {
-            let chosen: Vec<_> = qdissect::protocols::rules().filter(|r| belongs(r, &a.protocol)).collect();
+        RuleCommand::List { protocol, how } => {
+            let chosen: Vec<_> = qdissect::protocols::rules().filter(|r| belongs(r, protocol)).collect();
             let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
-            write(&a.how, |page| rule::list(page, &chosen), records)
+            write(how, |page| rule::list(page, &chosen), records)
         }
-        RuleCommand::Show(a) => {
-            let chosen = find(&a.ids).map_err(|unknown| no_rule(&unknown.name))?;
+        RuleCommand::Show { ids, how } => {
+            let chosen = find(ids).map_err(|unknown| no_rule(&unknown.name))?;
             let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
-            write(&a.how, |page| rule::show(page, &chosen), records)
+            write(how, |page| rule::show(page, &chosen), records)
         }
     })
 }
@@ -40,13 +40,13 @@ pub fn rule(command: &RuleCommand) -> Result<u8, String> {
 /// Runs `qdissect protocol`; returns the exit code.
 pub fn protocol(command: &ProtocolCommand) -> u8 {
     match command {
-        ProtocolCommand::List(a) => {
+        ProtocolCommand::List { how } => {
             let records = || Id::ALL.iter().map(|id| ProtocolRecord::new(*id)).collect();
-            write(&a.how, protocol::list, records)
+            write(how, protocol::list, records)
         }
-        ProtocolCommand::Show(a) => {
-            let records = || a.names.iter().map(|id| ProtocolRecord::with_fields(*id)).collect();
-            write(&a.how, |page| protocol::show(page, &a.names), records)
+        ProtocolCommand::Show { names, how } => {
+            let records = || names.iter().map(|id| ProtocolRecord::with_fields(*id)).collect();
+            write(how, |page| protocol::show(page, names), records)
         }
     }
 }
@@ -73,70 +73,51 @@ fn write<R: Serialize>(how: &How, page: impl FnOnce(&mut Page), records: impl Fn
             let mut out = io::stdout();
             out.write_all(text.text().as_bytes()).and_then(|()| out.flush())
         }
-        Some(form) => write_records(form, &records()),
+        Some(form) => {
+            let mut out = Output::new(io::stdout(), form, false);
+            records().iter().try_for_each(|record| out.value(record)).and_then(|()| out.finish())
+        }
     };
     printed(written)
-}
-
-fn write_records(form: Form, records: &[impl Serialize]) -> io::Result<()> {
-    let mut out = Output::new(io::stdout(), form, false);
-    records.iter().try_for_each(|record| out.value(record))?;
-    out.finish()
 }
 
 /// `qdissect rule`
 #[derive(Debug, Subcommand)]
 pub enum RuleCommand {
     /// One line for each rule: number, severity, title
-    List(RuleListArgs),
+    List {
+        /// Only the rules of these protocols, by name, separated by commas
+        #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
+        protocol: Vec<Id>,
+        #[command(flatten)]
+        how: How,
+    },
     /// Everything about rules: why, by whose word, and their examples dissected
-    Show(RuleShowArgs),
-}
-
-/// `qdissect rule list`
-#[derive(Debug, Args)]
-pub struct RuleListArgs {
-    /// Only the rules of these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
-    pub protocol: Vec<Id>,
-    #[command(flatten)]
-    pub how: How,
-}
-
-/// `qdissect rule show`
-#[derive(Debug, Args)]
-pub struct RuleShowArgs {
-    /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
-    #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = value_parsers::EVERY_RULE, hide_possible_values = true)]
-    pub ids: Vec<String>,
-    #[command(flatten)]
-    pub how: How,
+    Show {
+        /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
+        #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = value_parsers::EVERY_RULE, hide_possible_values = true)]
+        ids: Vec<String>,
+        #[command(flatten)]
+        how: How,
+    },
 }
 
 /// `qdissect protocol`
 #[derive(Debug, Subcommand)]
 pub enum ProtocolCommand {
     /// One line for each protocol: name, title, ports, number of rules
-    List(ProtocolListArgs),
+    List {
+        #[command(flatten)]
+        how: How,
+    },
     /// Everything about protocols: ports, steps, messages, fields, signature, source
-    Show(ProtocolShowArgs),
-}
-
-/// `qdissect protocol list`
-#[derive(Debug, Args)]
-pub struct ProtocolListArgs {
-    #[command(flatten)]
-    pub how: How,
-}
-
-/// `qdissect protocol show`
-#[derive(Debug, Args)]
-pub struct ProtocolShowArgs {
-    /// Protocols, by name
-    #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
-    pub names: Vec<Id>,
-    #[command(flatten)]
-    pub how: How,
+    Show {
+        /// Protocols, by name
+        #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
+        names: Vec<Id>,
+        #[command(flatten)]
+        how: How,
+    },
 }
 
 /// How it is to look.
