@@ -2,14 +2,16 @@
 
 use super::choices::Format;
 use super::common_args::Common;
-use super::read;
-use super::text::perhaps;
+use super::diagnostics::Done;
+use super::output::Target;
+use super::read::remark;
+use super::text::absent;
 use clap::Args;
 use qdissect::escape::quoted;
 use qdissect::filter::Columns;
-use qdissect::report::{Fields, Layout, Occurrence, Style};
+use qdissect::report::{Fields, Layout, Occurrence, Report, Style};
 use qdissect::similar::similar;
-use std::io::Write;
+use std::io;
 
 /// The columns of CSV and TSV if the user names none.
 const USUAL: &[&str] = &[
@@ -52,7 +54,7 @@ fn choice(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some(_) if apply(text, &mut Layout::of(Style::Plain)).is_some() => Ok(text.to_owned()),
         Some((key, _)) if !KEYS.contains(&key) && similar(key, KEYS).is_some() => {
-            Err(format!("There is no option of columns {}{}", quoted(key), perhaps(key, &KEYS)))
+            Err(absent("option of columns", key, &KEYS))
         }
         _ => Err(format!("{} says nothing about columns; {known}.", quoted(text))),
     }
@@ -130,15 +132,19 @@ impl ColumnArgs {
     }
 }
 
-/// Creates the report that writes rows to `to`; `flush` makes it flush after each row.
-pub fn fields<W: Write>(to: W, chosen: (Columns, Layout), common: &Common, flush: bool) -> Fields<W> {
-    let (columns, layout) = chosen;
-    Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets])
-}
-
-/// Prints warnings about headers, values and exchanges that the columns could not take into account.
-pub fn remark<W: Write>(rows: &Fields<W>) {
-    read::remark("The columns", rows.missed());
+/// Writes the rows of what `read` reads to `to`, each at once (`flush`) or in large pieces. Warns about headers and values
+/// that the columns could not take into account.
+pub fn write(
+    to: &mut Target,
+    (columns, layout): (Columns, Layout),
+    common: &Common,
+    flush: bool,
+    read: impl FnOnce(&mut dyn Report) -> io::Result<Done>,
+) -> io::Result<Done> {
+    let mut rows = Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets]);
+    let done = read(&mut rows)?;
+    remark("The columns", rows.missed());
+    Ok(done)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::terminal;
 use clap::Args;
 use qdissect::filter::Columns;
 use qdissect::pipeline::Options;
-use qdissect::report::{ExchangeRows, Exchanges, Layout, Output, Records};
+use qdissect::report::{ExchangeRows, Exchanges, Layout, Output, Records, Report};
 use std::io;
 
 /// `qdissect dump`
@@ -45,10 +45,8 @@ pub fn dump(
     }
     let common = &args.common;
     if let Some(chosen) = chosen {
-        let mut rows = columns::fields(to, chosen, common, common.flushes());
-        let done = read_to_end(common, options, inputs, &mut rows)?;
-        columns::remark(&rows);
-        return Ok(done);
+        let read = |rows: &mut dyn Report| read_to_end(common, options, inputs, rows);
+        return columns::write(to, chosen, common, common.flushes(), read);
     }
     let many = inputs.list.len() > 1 || common.follow;
     let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many]);

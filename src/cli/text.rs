@@ -94,11 +94,6 @@ pub fn decoded(mut bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The end of a sentence about an unknown name: a suggestion, or just a full stop.
-pub fn perhaps(name: &str, known: &[&str]) -> String {
-    similar(name, known.iter().copied()).map_or(".".to_owned(), |name| format!("; did you mean {name}?"))
-}
-
 /// An error message about an unknown `name`, with a suggestion or the list of known names.
 pub fn absent(thing: &str, name: &str, known: &[&str]) -> String {
     let said = format!("There is no {thing} {}", quoted(name));

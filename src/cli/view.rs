@@ -35,13 +35,10 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> Result<u8, String> {
             (folder.join(NAME), Some(folder))
         }
     };
-    let code = match report(args, own.is_some().then_some(page.as_path())) {
-        Ok(code) => code,
-        Err(e) => {
-            error(&format_args!("`qdissect report` cannot be run: {e}."));
-            FAILED
-        }
-    };
+    let code = report(args, own.is_some().then_some(page.as_path())).unwrap_or_else(|e| {
+        error(&format_args!("`qdissect report` cannot be run: {e}."));
+        FAILED
+    });
     if !page.is_file() {
         // Nothing could be read, and that has been reported.
         let _ = own.map(std::fs::remove_dir);

@@ -117,14 +117,14 @@ impl Capture<'_> {
             return Ok((code, totals.files));
         }
         if let Some(chosen) = chosen {
-            let mut rows = columns::fields(to, chosen, common, true);
-            let (totals, code) = self.run(options, &mut rows)?;
-            columns::remark(&rows);
-            return Ok((code, totals.files));
+            return columns::write(to, chosen, common, true, |rows| self.report(options, rows));
         }
         let mut report = args.detail.report(to, args.format, common, &options, [true, false]);
-        let (totals, code) = self.run(options, &mut *report)?;
-        Ok((code, totals.files))
+        self.report(options, &mut *report)
+    }
+
+    fn report(&self, options: Options, report: &mut dyn Report) -> io::Result<Done> {
+        self.run(options, report).map(|(totals, code)| (code, totals.files))
     }
 
     /// Reads the whole capture into one report, through the display filter if there is one.

@@ -2,7 +2,7 @@
 //! packets. Its output comes through a pipe.
 
 use super::args::LiveArgs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Program {
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
         let folders: Vec<_> = folders.chain(FURTHER.map(PathBuf::from)).collect();
         let find = |kind: Kind| {
-            let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| is_program(path))?;
+            let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| path.is_file())?;
             Some(Program { kind, path })
         };
         find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump))
@@ -113,10 +113,6 @@ impl Program {
         command.stdin(Stdio::null()).env("LC_ALL", "C");
         command
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|it| it.is_file())
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const MOST: usize = 256 * 1024;
 const LATEST: Duration = Duration::from_secs(1);
 
 /// Sees every byte on its way to the parser.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Records {
     cutter: Cutter,
     /// Where records are saved. The file is created only when there is a record, so that a capture that fails to start
@@ -39,7 +39,8 @@ pub struct Records {
     damaged: bool,
     /// Why saving has stopped.
     pub failed: Option<String>,
-    last: Instant,
+    /// When records were written last, or the capture began.
+    last: Option<Instant>,
 }
 
 impl Records {
@@ -56,19 +57,7 @@ impl Records {
             };
             there.map_err(|e| not_saved(path, &e))?;
         }
-        Ok(Records {
-            cutter: Cutter::default(),
-            path,
-            file: None,
-            written: 0,
-            limit,
-            held: vec![],
-            whole: 0,
-            packets: 0,
-            damaged: false,
-            failed: None,
-            last: Instant::now(),
-        })
+        Ok(Records { path, limit, last: Some(Instant::now()), ..Records::default() })
     }
 
     /// Takes bytes that have been read, and returns how many of them may pass on. It is fewer than all when the capture has
@@ -98,7 +87,7 @@ impl Records {
                 Cut::Other(len) => self.whole += len,
             }
         }
-        if self.whole >= MOST || self.last.elapsed() >= LATEST {
+        if self.whole >= MOST || self.last.is_some_and(|last| last.elapsed() >= LATEST) {
             self.flush();
         }
         pass
@@ -106,7 +95,7 @@ impl Records {
 
     /// Writes the whole records that are held.
     pub fn flush(&mut self) {
-        self.last = Instant::now();
+        self.last = Some(Instant::now());
         if self.whole > 0 && self.failed.is_none() {
             self.failed = self.write().err();
         }
