@@ -107,20 +107,6 @@ impl Read for Tee {
     }
 }
 
-/// Why no capture was written.
-enum Wrong {
-    /// It cannot be written.
-    Output(io::Error),
-    /// An input has changed; the text is a sentence.
-    Input(String),
-}
-
-impl From<io::Error> for Wrong {
-    fn from(e: io::Error) -> Wrong {
-        Wrong::Output(e)
-    }
-}
-
 /// Reads every input into one report, through the display filter if there is one, and with `-w` writes a capture of what was
 /// found.
 pub fn read_all(
@@ -157,7 +143,7 @@ fn read_and_save(
     let mut target = match Target::open(to) {
         Ok(target) => target,
         Err(e) => {
-            complain(path, Wrong::Output(e));
+            complain(path, &e);
             return Ok((Totals::default(), FAILED));
         }
     };
@@ -167,40 +153,44 @@ fn read_and_save(
     let mut recorder = Recorder::new(report, common.annotate);
     let (totals, code) = read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
     let (mut kept, lost) = recorder.into_parts();
-    let written = write(&mut target, opened, &mut kept)
-        .and_then(|()| target.complete(totals.files > 0).map_err(Wrong::Output));
+    let written = write(&mut target, opened, &mut kept).and_then(|changed| match changed {
+        None => target.complete(totals.files > 0).map(|()| None),
+        changed => Ok(changed),
+    });
     let code = match written {
-        Ok(()) => {
+        Ok(None) => {
             remark(&kept);
             code
         }
+        Ok(Some(changed)) => {
+            let said = "has changed since it was read, and no capture was written; run it again";
+            error(&format_args!("\"{}\" {said}.", name(&changed)));
+            FAILED
+        }
         // The reader of the capture went away.
-        Err(Wrong::Output(e)) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => code,
-        Err(wrong) => {
-            complain(path, wrong);
+        Err(e) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => code,
+        Err(e) => {
+            complain(path, &e);
             FAILED
         }
     };
     lost.map_or(Ok((totals, code)), Err)
 }
 
-/// The second pass: writes the kept packets of every input, and removes the comments that it writes from `kept`.
-fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wrong> {
+/// The second pass: writes the kept packets of every input, and removes the comments that it writes from `kept`. Returns
+/// the input that has changed since the first pass, if one has.
+fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> io::Result<Option<PathBuf>> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
     for (input, ((path, again), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
         let last = capture.frames.last();
         if last == 0 {
             continue;
         }
-        let changed = || {
-            let said = "has changed since it was read, and no capture was written; run it again";
-            Wrong::Input(format!("\"{}\" {said}", name(&path)))
-        };
-        let mut source = reopen(&path, again).ok_or_else(changed)?;
+        let Some(mut source) = reopen(&path, again) else { return Ok(Some(path)) };
         let said = Comments::default();
         source.comment_into(&said);
         loop {
-            let Ok(Some(frame)) = source.next() else { return Err(changed()) };
+            let Ok(Some(frame)) = source.next() else { return Ok(Some(path)) };
             if capture.frames.has(frame.number) {
                 // Comments that the capture already has come first.
                 let own = said.of(frame.number);
@@ -216,7 +206,7 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> Result<(), Wro
         writer.statistics(input, &capture.facts)?;
     }
     writer.finish()?;
-    Ok(())
+    Ok(None)
 }
 
 /// Opens an input again, if it has not changed.
@@ -243,12 +233,7 @@ fn remark(kept: &Kept) {
     }
 }
 
-fn complain(path: &Path, wrong: Wrong) {
-    match wrong {
-        Wrong::Input(sentence) => error(&format_args!("{sentence}.")),
-        Wrong::Output(e) => {
-            let to = if to_stdout(path) { "standard output".into() } else { format!("\"{}\"", name(path)) };
-            error(&format_args!("The capture cannot be written to {to}: {}.", why(&e)));
-        }
-    }
+fn complain(path: &Path, e: &io::Error) {
+    let to = if to_stdout(path) { "standard output".into() } else { format!("\"{}\"", name(path)) };
+    error(&format_args!("The capture cannot be written to {to}: {}.", why(e)));
 }

@@ -20,6 +20,11 @@ use unicode_width::UnicodeWidthStr;
 
 /// From this width on, name and game have columns of their own.
 const WIDE: u16 = 120;
+/// The heads of both tables of servers, with bars between the columns.
+const WIDE_HEAD: &str =
+    "server|protocol|name|game, map, version|players|requests|answered|median|p99|findings";
+const NARROW_HEAD: &str =
+    "server\n  name|protocol\ngame, map, version|players|requests\nanswered|median\np99|findings";
 /// From this width on, numbers and addresses have room in one line.
 const ROOMY: u16 = 80;
 /// Longest text from the network in a cell, in columns.
@@ -124,29 +129,7 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     order(&mut rows, screen.sort);
     let wide = screen.width >= WIDE;
     let mut table = screen.table(false);
-    table.set_header(if wide {
-        vec![
-            "server",
-            "protocol",
-            "name",
-            "game, map, version",
-            "players",
-            "requests",
-            "answered",
-            "median",
-            "p99",
-            "findings",
-        ]
-    } else {
-        vec![
-            "server\n  name",
-            "protocol\ngame, map, version",
-            "players",
-            "requests\nanswered",
-            "median\np99",
-            "findings",
-        ]
-    });
+    table.set_header(if wide { WIDE_HEAD } else { NARROW_HEAD }.split('|'));
     for s in rows.iter().take(screen.rows()) {
         table.add_row(if wide { wide_row(screen, s) } else { narrow_row(screen, s) });
     }
