@@ -1,9 +1,10 @@
 //! Conformance rules: each one contains its explanation, its source and the examples that test it.
 
 /// How bad a broken rule is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Legal or harmless, worth knowing.
+    #[default]
     Note,
     /// Breaks the text, or works only with some peers.
     Warning,

@@ -3,7 +3,7 @@
 use super::kept::{Kept, MAX_REMARKS, Unheard};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
-use crate::check::{Counts, Finding, Policy};
+use crate::check::{Finding, Policy};
 use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
 use crate::general::GEN_009;
@@ -18,11 +18,10 @@ use std::io;
 /// The report behind `check`.
 pub struct Check<F> {
     policy: Policy,
-    files: Vec<(String, CaptureInfo)>,
+    /// What is known of it already: captures, their evidence, and counts; of findings, how many could not be kept.
+    verdict: Verdict,
     places: Files,
     kept: Kept,
-    /// Number of findings that were only counted before they could be kept.
-    more: u64,
     /// Remarks made once for each server, by server and address of the rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, usize), usize>,
     remarks: Vec<Entry>,
@@ -32,15 +31,11 @@ pub struct Check<F> {
     /// Number of further such findings, which were judged without knowing that.
     hasty: u64,
     unheard: Unheard,
-    /// The evidence of each capture; as many as `files`, or one where frames come from no file.
-    seen: Vec<Evidence>,
     /// File and protocol of the latest datagram and of the latest exchange, which are in the evidence.
     latest: [Option<(usize, Id)>; 2],
     broken: HashMap<&'static str, u64>,
-    /// Rules that excused findings break, and how many findings stand in the baseline, and how many are suppressed.
+    /// Rules that excused findings break.
     excuses: HashSet<&'static str>,
-    excused: [u64; 2],
-    counts: Counts,
     fingerprints: Fingerprints,
     /// Is called with every entry before it is kept, and may excuse it.
     judge: F,
@@ -52,21 +47,17 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     pub fn new(policy: Policy, judge: F) -> Self {
         Check {
             policy,
-            files: vec![],
+            verdict: Verdict::default(),
             places: Files::default(),
             kept: Kept::default(),
-            more: 0,
             known: HashMap::new(),
             remarks: vec![],
             doubtful: vec![],
             hasty: 0,
             unheard: Unheard::default(),
-            seen: vec![],
             latest: [None; 2],
             broken: HashMap::new(),
             excuses: HashSet::new(),
-            excused: [0; 2],
-            counts: Counts::default(),
             fingerprints: Fingerprints::default(),
             judge,
         }
@@ -142,14 +133,17 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if entry.finding.counts() {
             entry.fingerprint = self.fingerprints.of(&entry);
         }
-        let name = self.files.get(entry.file).map_or("-", |(name, _)| name.as_str());
+        let name = self.verdict.files.get(entry.file).map_or("-", |(name, _)| name.as_str());
         (self.judge)(&mut entry, name)?;
         if entry.counts() {
             *self.broken.entry(entry.rule().id).or_default() += entry.count;
-            self.counts.add(entry.finding.severity);
+            self.verdict.counts.add(entry.finding.severity);
         } else if let Some(excuse) = entry.excused.as_ref().filter(|_| entry.finding.counts()) {
             self.excuses.insert(entry.rule().id);
-            self.excused[usize::from(*excuse != Excuse::Baseline)] += 1;
+            match excuse {
+                Excuse::Baseline => self.verdict.known += 1,
+                Excuse::Suppressed(_) => self.verdict.suppressed += 1,
+            }
         }
         self.kept.add(entry);
         Ok(())
@@ -167,29 +161,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        let somewhere = |id: &Id| self.seen.iter().any(|seen| seen.protocols.contains(id));
+        let somewhere = |id: &Id| self.verdict.seen.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
-        let Check { files, kept, counts, seen, excused: [known, suppressed], .. } = self;
-        let (mut findings, unkept, servers) = kept.finish();
+        let (mut findings, unkept, servers) = self.kept.finish();
         let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
         for entry in findings.iter_mut().filter(silence) {
-            entry.dropped = seen.get(entry.file).map_or(0, |seen| seen.dropped);
+            entry.dropped = self.verdict.seen.get(entry.file).map_or(0, |seen| seen.dropped);
         }
-        Ok(Verdict {
-            files,
-            seen,
-            findings,
-            more: self.more + unkept,
-            servers,
-            rules,
-            counts,
-            known,
-            suppressed,
-            show: Severity::Note,
-            protocols,
-            totals,
-        })
+        let more = self.verdict.more + unkept;
+        Ok(Verdict { findings, more, servers, rules, protocols, totals, ..self.verdict })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
@@ -205,10 +186,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             Some(id) => seen.marks.contains(rule.id) || across && seen.exchanges.contains(&id),
         };
         let outcome = match () {
-            () if severity.is_none() || !self.seen.iter().any(concerns) => Outcome::NotApplicable,
+            () if severity.is_none() || !self.verdict.seen.iter().any(concerns) => Outcome::NotApplicable,
             () if count > 0 => Outcome::Fail,
             () if self.excuses.contains(rule.id) => Outcome::Known,
-            () if self.seen.iter().any(exercised) => Outcome::Pass,
+            () if self.verdict.seen.iter().any(exercised) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }
@@ -216,7 +197,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     /// Index among the files kept; the last index stands for all files that are not kept.
     fn kept(&self, file: usize) -> usize {
-        file.min(self.files.len().saturating_sub(1))
+        file.min(self.verdict.files.len().saturating_sub(1))
     }
 
     /// The place of a frame, and the file of the cause's frame where it is another file. Changes the cause's frame to its
@@ -228,7 +209,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             cause.frame = there.frame;
             if there.file != here.file {
                 let file = self.kept(there.file);
-                elsewhere = self.files.get(file).map(|(name, _)| (file, name.as_str().into()));
+                elsewhere = self.verdict.files.get(file).map(|(name, _)| (file, name.as_str().into()));
             }
         }
         here.file = self.kept(here.file);
@@ -252,16 +233,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     #[inline]
     fn seen(&mut self, file: usize) -> &mut Evidence {
         let at = self.kept(file);
-        if self.seen.len() <= at {
+        if self.verdict.seen.len() <= at {
             self.begin(at);
         }
-        &mut self.seen[at]
+        &mut self.verdict.seen[at]
     }
 
     #[cold]
     #[inline(never)]
     fn begin(&mut self, at: usize) {
-        self.seen.resize_with(at + 1, Evidence::default);
+        self.verdict.seen.resize_with(at + 1, Evidence::default);
     }
 }
 
@@ -287,7 +268,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             self.latest[0] = Some((file, p.id));
             see(&mut self.seen(file).protocols, p.id);
         }
-        self.more += u64::from(p.more_findings);
+        self.verdict.more += u64::from(p.more_findings);
         if p.findings.is_empty() { Ok(()) } else { self.found(p) }
     }
 
@@ -318,7 +299,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
         let silent: Vec<_> = silent.collect();
-        let waited = self.unheard.take(&silent, &self.files);
+        let waited = self.unheard.take(&silent, &self.verdict.files);
         // No further file continues these: what it says of a server is said anew.
         self.known.clear();
         silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
@@ -351,13 +332,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.places.begin(before);
         // A finding must not name a capture that does not hold it: captures that are not kept share a name of their own.
-        let name = match self.files.len() {
+        let name = match self.verdict.files.len() {
             ..MAX_FILES => name,
             MAX_FILES => "(further captures)",
             _ => return Ok(()),
         };
-        self.files.push((name.to_owned(), facts.clone()));
-        self.seen(self.files.len() - 1);
+        self.verdict.files.push((name.to_owned(), facts.clone()));
+        self.seen(self.verdict.files.len() - 1);
         Ok(())
     }
 }

@@ -248,7 +248,7 @@ pub struct Evidence {
 }
 
 /// Everything that `check` found out.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
     pub files: Vec<(String, CaptureInfo)>,
