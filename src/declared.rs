@@ -8,14 +8,13 @@ use crate::example::{self, Act};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::{Id, Level, StepInfo};
-use crate::report::{Form, Output, Records};
+use crate::report::records_of;
 use crate::rule::{Example, Rule, Side, Step, hex};
 use crate::terms;
 use crate::timestamps::seconds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io;
 
 /// What is declared of a rule: what rule list writes, and rule show with examples.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -165,22 +164,6 @@ fn played(example: &Example) -> Vec<Value> {
         list.into_iter().for_each(|list| list.extend(at_end.clone()));
     }
     told
-}
-
-/// The records that `tell` makes of exchanges and, if they are asked for, of packets.
-pub(crate) fn records_of(
-    packets: bool,
-    tell: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
-) -> Vec<Value> {
-    let mut text = vec![];
-    let mut records = Records::new(Output::new(&mut text, Form::Ndjson, false), packets, false);
-    if tell(&mut records).is_err() {
-        return vec![]; // writing to memory cannot fail
-    }
-    drop(records);
-    let lines = text.split(|byte| *byte == b'\n');
-    let records = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    records.filter(|record| matches!(record["type"].as_str(), Some("packet" | "exchange"))).collect()
 }
 
 /// The record of a finding about a server.

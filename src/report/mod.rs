@@ -60,6 +60,8 @@ pub use output::{Form, Output};
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Kept, Recorder};
 pub use records::Records;
+#[cfg(feature = "page")]
+pub(crate) use records::records_of;
 pub use rows::{Fields, Layout, Occurrence, Style};
 pub use text::Lister;
 pub use time_column::{WHENS, When};

@@ -468,3 +468,20 @@ fn push_finding(line: &mut Line, f: &Finding) {
     line.add(b",\"message\":");
     push_text(line, f.to_string().as_bytes());
 }
+
+/// The records that `tell` makes of exchanges and, if they are asked for, of packets.
+#[cfg(feature = "page")]
+pub(crate) fn records_of(
+    packets: bool,
+    tell: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
+) -> Vec<serde_json::Value> {
+    let mut text = vec![];
+    let mut records = Records::new(Output::new(&mut text, super::Form::Ndjson, false), packets, false);
+    if tell(&mut records).is_err() {
+        return vec![]; // writing to memory cannot fail
+    }
+    drop(records);
+    let lines = text.split(|byte| *byte == b'\n');
+    let records = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    records.filter(|record| matches!(record["type"].as_str(), Some("packet" | "exchange"))).collect()
+}
