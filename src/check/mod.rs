@@ -33,6 +33,9 @@ pub struct Finding {
     /// It is a remark made before about the same server. Only a report that wants every one gets it, and filters do not look
     /// at it, so that the same packets pass in every report.
     pub again: bool,
+    /// It is about a missing answer of a server that has answered nothing so far: at the end it may turn out to be a symptom
+    /// of that. Only a report that is told of silent servers gets it.
+    pub provisional: bool,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
     /// The requests that a server left without an answer, where the rule is about that.
@@ -65,6 +68,7 @@ impl Finding {
             needs: 0,
             minor: false,
             again: false,
+            provisional: false,
             sizes: None,
             silence: None,
             fault,

@@ -254,10 +254,10 @@ impl Attribution {
     }
 
     /// The finding about an exchange without an answer, or whose answer is incomplete; `None` where that breaks no rule or
-    /// the rule is switched off. It is counted in the totals.
+    /// the rule is switched off.
     #[inline(never)]
     pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
-        let finding = match e.outcome {
+        match e.outcome {
             Outcome::Answered | Outcome::Late => incomplete(e, policy),
             Outcome::Unanswered => {
                 totals.memory_forgotten += u64::from(self.exchanges.may_have_forgotten(e.id));
@@ -265,9 +265,7 @@ impl Attribution {
             }
             Outcome::Refused => refusal(policy),
             Outcome::Undecided => None,
-        };
-        finding.iter().for_each(|f| totals.findings.see(f));
-        finding
+        }
     }
 
     /// The finding about an unanswered exchange; `None` where it breaks no rule or the rule is switched off.

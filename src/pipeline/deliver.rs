@@ -196,9 +196,11 @@ pub(super) fn deliver_exchange(
     if answered && e.incomplete.is_none() {
         return report.exchange(e, &[]);
     }
-    let finding = attribution.finding(e, &options.policy, totals);
+    let mut finding = attribution.finding(e, &options.policy, totals);
     if !answered && silence_wanted && !e.server.is_group() {
-        silences.unanswered(e, finding.as_ref());
+        let silent = silences.unanswered(e);
+        finding.iter_mut().for_each(|finding| finding.provisional = silent);
     }
+    totals.found(e, finding.as_slice());
     report.exchange(e, finding.as_slice())
 }

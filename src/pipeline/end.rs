@@ -56,9 +56,8 @@ impl Pipeline<'_> {
         }
         let heard = self.totals.by_servers;
         let before = std::mem::replace(&mut self.heard_before, heard);
-        let (silent, symptoms) = self.silences.take(&self.options, &self.memory.servers, heard > before);
-        self.totals.findings.take_back(&symptoms);
-        silent.iter().for_each(|silent| self.totals.findings.see(&silent.finding));
+        let silent = self.silences.take(&self.options, &self.memory.servers, heard > before);
+        self.totals.silent(&silent);
         self.report.silent(&silent)
     }
 

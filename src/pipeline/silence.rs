@@ -7,7 +7,7 @@ use super::options::Options;
 use crate::bounded::Numbered;
 use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
-use crate::check::{Counts, Finding, Silence};
+use crate::check::{Finding, Silence};
 use crate::classify::protocols_of;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
@@ -63,8 +63,6 @@ struct Unheard {
     frame: u64,
     /// The exchange of that datagram.
     exchange: Exchange,
-    /// Counts of the findings about these exchanges.
-    findings: Counts,
 }
 
 /// See the module documentation. Servers are known by their index, so that the server table bounds this state too.
@@ -125,7 +123,6 @@ impl Silences {
             last: e.request_time,
             frame: 0,
             exchange: e.clone(),
-            findings: Counts::default(),
         })
     }
 
@@ -170,14 +167,14 @@ impl Silences {
         asked.datagrams += if e.response_time.is_none() { datagrams } else { 0 };
     }
 
-    /// Counts an exchange that closed without an answer; `finding` is the finding about it.
+    /// Counts an exchange that closed without an answer. Returns whether its server has answered nothing so far.
     #[cold]
     #[inline(never)]
-    pub fn unanswered(&mut self, e: &Exchange, finding: Option<&Finding>) {
+    pub fn unanswered(&mut self, e: &Exchange) -> bool {
         if e.server_index == NONE || self.has_answered(e.server_index) {
-            return;
+            return false;
         }
-        let Some(sent) = self.sent(e) else { return };
+        let Some(sent) = self.sent(e) else { return true };
         let unheard = self.unheard_of(e);
         if unheard.requests == 0 {
             (unheard.first, unheard.last) = (e.request_time, sent.time);
@@ -189,7 +186,7 @@ impl Silences {
         if sent.frame > unheard.frame {
             (unheard.frame, unheard.exchange) = (sent.frame, e.clone());
         }
-        finding.into_iter().for_each(|finding| unheard.findings.see(finding));
+        true
     }
 
     fn has_answered(&self, server: u32) -> bool {
@@ -214,9 +211,9 @@ impl Silences {
         [Some(recent), earlier, Some(first)].into_iter().flatten().find(had_time)
     }
 
-    /// Ends a series of files: returns the servers that answered nothing, and the counts of findings that are only
-    /// symptoms of that. `heard` says whether the capture holds anything that one of the `servers` sent.
-    pub fn take(&mut self, options: &Options, servers: &Servers, heard: bool) -> (Vec<Silent>, Counts) {
+    /// Ends a series of files: returns the servers that answered nothing. `heard` says whether the capture holds anything
+    /// that one of the `servers` sent.
+    pub fn take(&mut self, options: &Options, servers: &Servers, heard: bool) -> Vec<Silent> {
         let unheard = std::mem::take(&mut self.unheard);
         let nobody = !heard && options.watched.is_none();
         let long = if options.watched.is_some() { 0 } else { LONG };
@@ -232,10 +229,8 @@ impl Silences {
             })
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
-        let mut symptoms = Counts::default();
         let mut told = vec![];
         if let Some(severity) = options.policy.severity(&GEN_009) {
-            silent.iter().for_each(|unheard| symptoms.merge(&unheard.findings));
             told.extend(silent.into_iter().map(|unheard| {
                 let silence = self.silence_of(&unheard, servers, nobody);
                 let mut finding =
@@ -246,7 +241,7 @@ impl Silences {
         }
         self.answered.clear();
         self.end = Time::UNKNOWN;
-        (told, symptoms)
+        told
     }
 
     /// What there is to say of a server that answered nothing.

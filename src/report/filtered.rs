@@ -4,9 +4,8 @@ use super::recent_frames::{Missed, Recent};
 use super::{Candidate, Report, Silent, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
-use crate::check::{Counts, Finding};
+use crate::check::Finding;
 use crate::contract::Budget;
-use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
@@ -39,9 +38,6 @@ pub struct Filtered<'r> {
     totals: Totals,
     /// Number of datagrams that no protocol claims, by their receiver.
     asked: HashMap<Endpoint, u64>,
-    /// Counts of findings about exchanges, by the index of their server: at the end they may turn out to be symptoms of a
-    /// silent server. The table of servers bounds their number.
-    held: HashMap<u32, Counts>,
 }
 
 impl<'r> Filtered<'r> {
@@ -61,7 +57,6 @@ impl<'r> Filtered<'r> {
             forgotten: 0,
             totals: Totals::default(),
             asked: HashMap::new(),
-            held: HashMap::new(),
         }
     }
 
@@ -206,12 +201,7 @@ impl Report for Filtered<'_> {
             return Ok(());
         }
         self.totals.exchange(e);
-        for finding in findings {
-            self.totals.findings.see(finding);
-            if self.wants.silence && e.server_index != NONE {
-                self.held.entry(e.server_index).or_default().see(finding);
-            }
-        }
+        self.totals.found(e, findings);
         self.report.exchange(e, findings)
     }
 
@@ -223,13 +213,7 @@ impl Report for Filtered<'_> {
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         let passes = |s: &&Silent| self.passes_exchange(&s.exchange, std::slice::from_ref(&s.finding));
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
-        for silent in &passed {
-            self.totals.findings.see(&silent.finding);
-            if let Some(symptoms) = self.held.get(&silent.exchange.server_index) {
-                self.totals.findings.take_back(symptoms);
-            }
-        }
-        self.held.clear();
+        self.totals.silent(&passed);
         self.report.silent(&passed)
     }
 

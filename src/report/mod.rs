@@ -1,8 +1,6 @@
 //! Reports: they take packets, exchanges, findings and totals from the pipeline. Each output format has a file.
 
 #[cfg(feature = "page")]
-mod deferred;
-#[cfg(feature = "page")]
 mod detail;
 mod exchange_lines;
 mod exchange_rows;

@@ -3,12 +3,11 @@
 use super::Place;
 use super::said::{Said, keep};
 use super::times::Times;
-use crate::check::{Counts, Finding};
+use crate::check::Counts;
 use crate::decode::{self, Version};
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::rule::Rule;
-use arrayvec::ArrayVec;
 
 /// Resolution of the quantiles of response times, in nanoseconds.
 pub const UNIT: i64 = 1_000;
@@ -36,13 +35,8 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Findings about requests without an answer, while it has answered none: at the end they may turn out to be symptoms
-    /// of a silent server. No protocol has more than two rules about such requests.
-    pub(super) held: ArrayVec<Broken, 2>,
-    /// How many requests it had answered when findings were last released.
-    pub(super) before: u64,
-    /// How many of the answered requests another endpoint has answered.
-    pub(super) elsewhere: u64,
+    /// Rules broken by [provisional](crate::check::Finding::provisional) findings, which `findings` does not count.
+    pub(super) provisional: Vec<Broken>,
     /// What it says about itself: the latest answer counts.
     pub said: ServerFacts,
 }
@@ -61,9 +55,7 @@ impl Server {
             refused: 0,
             times: Times::default(),
             findings: Counts::default(),
-            held: ArrayVec::new(),
-            before: 0,
-            elsewhere: 0,
+            provisional: vec![],
             said: ServerFacts::default(),
         }
     }
@@ -116,9 +108,12 @@ pub struct Broken {
 }
 
 impl Broken {
-    pub(super) fn once(finding: &Finding, first: Place) -> Broken {
-        let mut counts = Counts::default();
-        counts.add(finding.severity);
-        Broken { rule: finding.rule, counts, first }
+    /// The entry of a rule in a list; a new entry holds no findings yet.
+    pub(super) fn of<'a>(list: &'a mut Vec<Broken>, rule: &'static Rule, first: Place) -> &'a mut Broken {
+        let at = list.iter().position(|b| std::ptr::eq(b.rule, rule)).unwrap_or(list.len());
+        if at == list.len() {
+            list.push(Broken { rule, counts: Counts::default(), first });
+        }
+        &mut list[at]
     }
 }

@@ -31,7 +31,7 @@ pub struct Summary {
     pub one_way: bool,
     /// Traffic that no protocol claims.
     pub foreign: Foreign,
-    pub(super) hot: Hot,
+    hot: Hot,
 }
 
 impl Summary {
@@ -93,9 +93,9 @@ impl Summary {
             self.elsewhere += 1;
             return self.count(findings, e.request_frame);
         }
-        self.hot.settle(e.server_index as usize, &mut self.servers);
-        let Some(server) = self.server(e.server_index) else { return };
-        server.elsewhere += u64::from(e.elsewhere);
+        let at = e.server_index as usize;
+        self.hot.settle(at, &mut self.servers);
+        let Some(Some(server)) = self.servers.get_mut(at) else { return };
         match e.outcome {
             Outcome::Answered => {}
             Outcome::Late => server.late += 1,
@@ -103,24 +103,23 @@ impl Summary {
             Outcome::Undecided => server.undecided += 1,
             Outcome::Refused => server.refused += 1,
         }
-        if !findings.is_empty() {
-            self.found(e, findings);
+        let first = self.files.places.place(e.request_frame);
+        for f in findings.iter().filter(|f| f.counts()) {
+            let list = if f.provisional {
+                &mut server.provisional
+            } else {
+                server.findings.see(f);
+                &mut self.broken
+            };
+            Broken::of(list, f.rule, first).counts.see(f);
         }
     }
 
-    /// Adds the counters of all servers.
-    pub(super) fn settle_all(&mut self) {
-        (0..self.servers.len()).for_each(|at| self.hot.settle(at, &mut self.servers));
-    }
-
     #[inline(never)]
-    pub(super) fn count(&mut self, findings: &[Finding], frame: u64) {
+    fn count(&mut self, findings: &[Finding], frame: u64) {
+        let first = self.files.places.place(frame);
         for f in findings.iter().filter(|f| f.counts()) {
-            let known = self.broken.iter_mut().find(|b| std::ptr::eq(b.rule, f.rule));
-            match known {
-                Some(broken) => broken.counts.add(f.severity),
-                None => self.broken.push(Broken::once(f, self.files.places.place(frame))),
-            }
+            Broken::of(&mut self.broken, f.rule, first).counts.see(f);
         }
     }
 
@@ -150,19 +149,36 @@ impl Report for Summary {
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         let counted = self.hot.count(e, &mut self.servers);
-        if !counted || e.outcome != Outcome::Answered || !findings.is_empty() || e.elsewhere {
+        if !counted || e.outcome != Outcome::Answered || !findings.is_empty() {
             self.count_rare(e, findings, counted);
         }
         Ok(())
     }
 
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        self.tell_silent(servers);
+        for Silent { frame, exchange: e, finding } in servers {
+            self.count(&[*finding], *frame);
+            self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
+            self.begin(e.server_index, || (e.server, e.protocol));
+            if let Some(server) = self.server(e.server_index) {
+                server.provisional.clear();
+                server.findings.see(finding);
+            }
+        }
+        // No silent server explains these.
+        for server in self.servers.iter_mut().flatten() {
+            for found in server.provisional.drain(..) {
+                server.findings.merge(&found.counts);
+                let broken = Broken::of(&mut self.broken, found.rule, found.first);
+                broken.counts.merge(&found.counts);
+                broken.first = broken.first.min(found.first);
+            }
+        }
         Ok(())
     }
 
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
-        self.settle_all();
+        (0..self.servers.len()).for_each(|at| self.hot.settle(at, &mut self.servers));
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! The totals of a run.
 
-use super::count;
+use super::{Silent, count};
 use crate::capture::{CaptureInfo, Time};
-use crate::check::Counts;
+use crate::check::{Counts, Finding};
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
 use crate::terms;
+use hashbrown::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -78,6 +79,9 @@ pub struct Totals {
     pub retransmissions: u64,
     /// Findings by severity.
     pub findings: Counts,
+    /// Those of them that are [provisional](Finding::provisional), by the index of their server. The table of servers bounds
+    /// their number.
+    pub(crate) provisional: HashMap<u32, Counts>,
     /// Open requests and conversations forgotten for want of room.
     pub evicted: u64,
     /// Datagrams that waited and were released before their conversation could confirm them.
@@ -236,5 +240,25 @@ impl Totals {
             Outcome::Undecided => self.undecided += 1,
             Outcome::Refused => self.refused += 1,
         }
+    }
+
+    /// Counts the findings about an exchange.
+    pub(crate) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
+        for finding in findings {
+            self.findings.see(finding);
+            if finding.provisional {
+                self.provisional.entry(e.server_index).or_default().see(finding);
+            }
+        }
+    }
+
+    /// Counts servers that answered nothing in place of the symptoms of that; no further file continues what was read.
+    pub(crate) fn silent(&mut self, servers: &[Silent]) {
+        for silent in servers {
+            let symptoms = self.provisional.get(&silent.exchange.server_index).copied();
+            self.findings.take_back(&symptoms.unwrap_or_default());
+            self.findings.see(&silent.finding);
+        }
+        self.provisional.clear();
     }
 }

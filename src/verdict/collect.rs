@@ -1,9 +1,9 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::kept::{Kept, MAX_REMARKS, Unheard};
+use super::kept::{Kept, MAX_REMARKS, Waiting};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
-use crate::check::{Finding, Policy};
+use crate::check::{Cause, Finding, Policy};
 use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
 use crate::general::GEN_009;
@@ -27,10 +27,11 @@ pub struct Check<F> {
     remarks: Vec<Entry>,
     /// Findings that mean nothing where the capture holds only one side of a server; for which servers that is so is known
     /// at the end.
-    doubtful: Vec<Entry>,
-    /// Number of further such findings, which were judged without knowing that.
+    doubtful: Waiting,
+    /// Findings that are [provisional](Finding::provisional).
+    provisional: Waiting,
+    /// Number of such findings beyond those that wait, where a server answered nothing.
     hasty: u64,
-    unheard: Unheard,
     /// File and protocol of the latest datagram and of the latest exchange, which are in the evidence.
     latest: [Option<(usize, Id)>; 2],
     broken: HashMap<&'static str, u64>,
@@ -52,9 +53,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             kept: Kept::default(),
             known: HashMap::new(),
             remarks: vec![],
-            doubtful: vec![],
+            doubtful: Waiting::default(),
+            provisional: Waiting::default(),
             hasty: 0,
-            unheard: Unheard::default(),
             latest: [None; 2],
             broken: HashMap::new(),
             excuses: HashSet::new(),
@@ -68,12 +69,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             return self.remark(entry);
         }
         let past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
-        if past && self.doubtful.len() < MAX_REMARKS {
-            self.doubtful.push(entry);
-            return Ok(());
-        }
-        self.hasty += u64::from(past);
-        self.keep(entry)
+        self.doubtful.hold(past, entry).map_or(Ok(()), |entry| self.keep(entry))
     }
 
     /// Keeps a remark, which is reported once for each server, after everything else, with its count; where there is no
@@ -155,9 +151,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// When a remark cannot be written.
     pub fn verdict(mut self, mut totals: Totals) -> io::Result<Verdict> {
         if !totals.one_sided.is_empty() {
-            totals.waiting_overflow += self.hasty;
+            totals.waiting_overflow += self.doubtful.more;
         }
-        totals.waiting_overflow += self.unheard.hasty;
+        totals.waiting_overflow += self.hasty;
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
@@ -289,17 +285,28 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
                 continue;
             }
             let entry = self.of_exchange(e, e.request_frame, *finding);
-            let told = self.unheard.hold(e.server_index, entry);
+            let told = self.provisional.hold(finding.provisional, entry);
             told.map_or(Ok(()), |entry| self.add(entry))?;
         }
-        self.unheard.see(e);
         Ok(())
     }
 
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
         let silent: Vec<_> = silent.collect();
-        let waited = self.unheard.take(&silent, &self.verdict.files);
+        let Waiting { entries: mut waited, more } = std::mem::take(&mut self.provisional);
+        self.hasty += if silent.is_empty() { 0 } else { more };
+        let causes: HashMap<_, _> =
+            silent.iter().map(|e| ((e.server, e.protocol), (e.file, e.frame))).collect();
+        for entry in &mut waited {
+            // An error that explains why one request was not answered stays its cause.
+            let faulty = entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
+            if let Some(&(file, frame)) = causes.get(&(entry.server, entry.protocol)).filter(|_| !faulty) {
+                entry.finding.caused_by = Some(Cause { rule: &GEN_009, frame });
+                let elsewhere = self.verdict.files.get(file).filter(|_| file != entry.file);
+                entry.cause_file = elsewhere.map(|(name, _)| (file, name.as_str().into()));
+            }
+        }
         // No further file continues these: what it says of a server is said anew.
         self.known.clear();
         silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
@@ -313,7 +320,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         let one_sided: HashSet<_> = servers.iter().copied().collect();
-        for mut entry in std::mem::take(&mut self.doubtful) {
+        for mut entry in std::mem::take(&mut self.doubtful.entries) {
             if one_sided.contains(&(entry.server, entry.protocol)) {
                 entry.finding.severity = Severity::Note;
                 entry.finding.fault = Side::Capture;
@@ -375,6 +382,31 @@ pub(super) mod tests {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
             assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
         }
+    }
+
+    #[test]
+    fn missing_answers_beyond_those_that_wait_are_told_at_once_and_counted() {
+        let [mut told, mut linked] = [0; 2];
+        let mut check = Check::new(Policy::default(), |e: &mut Entry, _: &str| {
+            told += 1;
+            linked += usize::from(e.finding.caused_by.is_some_and(|cause| cause.rule == &GEN_009));
+            Ok(())
+        });
+        let Entry { server, finding, .. } = entry(1);
+        let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
+        let missing = Finding { provisional: true, ..finding };
+        let silence = Finding::of_exchange(&GEN_009);
+        let silent = [Silent { frame: 1, exchange: exchange.clone(), finding: silence }];
+        // The second time, nobody was silent.
+        for silent in [&silent[..], &[]] {
+            for _ in 0..=MAX_REMARKS {
+                check.exchange(&exchange, &[missing]).expect("nothing is written");
+            }
+            check.silent(silent).expect("nothing is written");
+        }
+        let verdict = check.verdict(Totals::default()).expect("nothing is written");
+        assert_eq!(verdict.totals.waiting_overflow, 1);
+        assert_eq!((told, linked), (2 * (MAX_REMARKS + 1) + 1, MAX_REMARKS));
     }
 
     #[test]
