@@ -229,16 +229,14 @@ impl Silences {
             })
             .collect();
         silent.sort_by_key(|unheard| unheard.frame);
-        let mut told = vec![];
-        if let Some(severity) = options.policy.severity(&GEN_009) {
-            told.extend(silent.into_iter().map(|unheard| {
-                let silence = self.silence_of(&unheard, servers, nobody);
-                let mut finding =
-                    Finding { severity, silence: Some(silence), ..Finding::of_exchange(&GEN_009) };
-                finding.sent(Direction::S2c);
-                Silent { frame: unheard.frame, exchange: unheard.exchange, finding }
-            }));
-        }
+        let severity = options.policy.severity(&GEN_009);
+        let told = silent.into_iter().filter_map(|unheard| {
+            let (severity, silence) = (severity?, Some(self.silence_of(&unheard, servers, nobody)));
+            let mut finding = Finding { severity, silence, ..Finding::of_exchange(&GEN_009) };
+            finding.sent(Direction::S2c);
+            Some(Silent { frame: unheard.frame, exchange: unheard.exchange, finding })
+        });
+        let told = told.collect();
         self.answered.clear();
         self.end = Time::UNKNOWN;
         told

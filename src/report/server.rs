@@ -35,7 +35,7 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Rules broken by [provisional](crate::check::Finding::provisional) findings, which `findings` does not count.
+    /// Rules that its [provisional](crate::check::Finding::provisional) findings break.
     pub(super) provisional: Vec<Broken>,
     /// What it says about itself: the latest answer counts.
     pub said: ServerFacts,

@@ -68,10 +68,7 @@ impl Summary {
         let by_server = p.direction == Direction::S2c;
         self.begin(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
         if !p.findings.is_empty() {
-            self.count(p.findings, p.datagram.frame);
-            if let Some(server) = self.server(p.server_index) {
-                p.findings.iter().for_each(|f| server.findings.see(f));
-            }
+            self.count(p.server_index, p.findings, p.datagram.frame);
         }
         if by_server
             && let Some(facts) = p.facts()
@@ -83,19 +80,18 @@ impl Summary {
         }
     }
 
-    /// Counts an exchange that was not answered in time or by its server, that has findings, or that is not `counted`
-    /// yet, because its server has no place.
+    /// Counts an exchange that was not answered in time, that has findings, or that is not `counted` yet, because its server
+    /// has no place.
     #[cold]
     #[inline(never)]
     fn count_rare(&mut self, e: &Exchange, findings: &[Finding], counted: bool) {
         self.begin(e.server_index, || (e.server, e.protocol));
+        self.count(e.server_index, findings, e.request_frame);
         if !counted && !self.hot.count(e, &mut self.servers) {
             self.elsewhere += 1;
-            return self.count(findings, e.request_frame);
+            return;
         }
-        let at = e.server_index as usize;
-        self.hot.settle(at, &mut self.servers);
-        let Some(Some(server)) = self.servers.get_mut(at) else { return };
+        let Some(server) = self.server(e.server_index) else { return };
         match e.outcome {
             Outcome::Answered => {}
             Outcome::Late => server.late += 1,
@@ -103,23 +99,20 @@ impl Summary {
             Outcome::Undecided => server.undecided += 1,
             Outcome::Refused => server.refused += 1,
         }
-        let first = self.files.places.place(e.request_frame);
-        for f in findings.iter().filter(|f| f.counts()) {
-            let list = if f.provisional {
-                &mut server.provisional
-            } else {
-                server.findings.see(f);
-                &mut self.broken
-            };
-            Broken::of(list, f.rule, first).counts.see(f);
-        }
     }
 
+    /// Counts findings for their server, if that has a place, and by rule.
     #[inline(never)]
-    fn count(&mut self, findings: &[Finding], frame: u64) {
+    fn count(&mut self, server: u32, findings: &[Finding], frame: u64) {
         let first = self.files.places.place(frame);
+        let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
-            Broken::of(&mut self.broken, f.rule, first).counts.see(f);
+            let list = match &mut server {
+                Some(server) if f.provisional => &mut server.provisional,
+                _ => &mut self.broken,
+            };
+            Broken::of(list, f.rule, first).counts.see(f);
+            server.iter_mut().for_each(|server| server.findings.see(f));
         }
     }
 
@@ -157,22 +150,18 @@ impl Report for Summary {
 
     fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
         for Silent { frame, exchange: e, finding } in servers {
-            self.count(&[*finding], *frame);
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin(e.server_index, || (e.server, e.protocol));
+            self.count(e.server_index, &[*finding], *frame);
             if let Some(server) = self.server(e.server_index) {
-                server.provisional.clear();
-                server.findings.see(finding);
+                server.provisional.drain(..).for_each(|symptom| server.findings.take_back(&symptom.counts));
             }
         }
         // No silent server explains these.
-        for server in self.servers.iter_mut().flatten() {
-            for found in server.provisional.drain(..) {
-                server.findings.merge(&found.counts);
-                let broken = Broken::of(&mut self.broken, found.rule, found.first);
-                broken.counts.merge(&found.counts);
-                broken.first = broken.first.min(found.first);
-            }
+        for found in self.servers.iter_mut().flatten().flat_map(|server| server.provisional.drain(..)) {
+            let broken = Broken::of(&mut self.broken, found.rule, found.first);
+            broken.counts.merge(&found.counts);
+            broken.first = broken.first.min(found.first);
         }
         Ok(())
     }
