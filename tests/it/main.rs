@@ -44,6 +44,7 @@ mod game_queries;
 mod game_rules;
 mod game_traffic;
 mod gate;
+mod goes_on;
 mod house;
 mod inputs;
 mod joined;

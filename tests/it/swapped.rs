@@ -3,7 +3,7 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, END, H1, H2, MS, OK, POLL, PORT, QI, S, START, STATE, Shot, c, everything, foreign,
-    hear, play, report, s, shot, surrounded,
+    hear, play, report, s, shot, summed, surrounded,
 };
 use qdissect::pipeline::Options;
 use qdissect::protocols::Level;
@@ -59,23 +59,6 @@ fn a_challenge_with_its_answer_before_it_repeats_none() {
     assert_eq!(told, [2, 3, 4, 5, 6, 7, 8].map(|frame| (frame, vec![])));
 }
 
-/// The same frame with a UDP checksum, which is right if nothing is added.
-fn summed(mut shot: Shot, added: u16) -> Shot {
-    const IP: usize = 14;
-    const UDP: usize = IP + 20;
-    const CHECKSUM: usize = UDP + 6;
-    let words = |bytes: &[u8]| -> u32 {
-        let pair = |w: &[u8]| u16::from_be_bytes([w[0], w.get(1).copied().unwrap_or(0)]);
-        bytes.chunks(2).map(|w| u32::from(pair(w))).sum()
-    };
-    // Addresses, protocol and length, then header and payload.
-    let length = (shot.bytes.len() - UDP) as u32;
-    let sum = words(&shot.bytes[IP + 12..UDP]) + 17 + length + words(&shot.bytes[UDP..]);
-    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    shot.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
-    shot
-}
-
 #[test]
 fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
     let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
@@ -83,6 +66,13 @@ fn a_wrong_checksum_is_told_of_an_answer_before_its_request_too() {
     let turned = [summed(s(S + MS, &state), 1), c(S, &poll)];
     let told = broken(&[right, turned].concat());
     assert_eq!(told[2..], [(4, vec!["GEN-003"]), (5, vec![])], "and that it answers: {told:?}");
+}
+
+#[test]
+fn what_has_a_wrong_checksum_is_not_certain() {
+    let right = [c(0, POLL), s(MS, STATE)].map(|shot| summed(shot, 0));
+    let heard = hear(&[&right[..], &[summed(c(S, POLL), 1)]].concat());
+    assert_eq!([2, 3, 4].map(|n| heard.frame(n).level), [Level::High, Level::High, Level::Medium]);
 }
 
 /// Whether the request was reported before its answer came must not matter; here it waits behind another client's.
@@ -393,7 +383,8 @@ fn what_comes_after_the_clock_was_set_back_is_not_older_than_the_capture() {
     let answer = |time: i64| s(time, STATE);
     let edge = vec!["SFQ-TXN-001", "GEN-005"];
     let told = |shots: &[Shot]| play(shots).0.packets.iter().map(|p| p.rules()).collect::<Vec<_>>();
-    assert_eq!(told(&[foreign(START), answer(4 * S)]), [edge]);
+    assert_eq!(told(&[foreign(START), answer(5 * S - 1)]), [edge]);
+    assert_eq!(told(&[foreign(START), answer(5 * S)]), [["SFQ-TXN-001"]]);
     let set_back = [foreign(START), foreign(START + 10 * S), answer(-3_600 * S)];
     assert_eq!(told(&set_back), [["SFQ-TXN-001"]]);
 }

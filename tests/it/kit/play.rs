@@ -89,6 +89,23 @@ pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -
     Shot { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
 }
 
+/// The same frame with a UDP checksum, which is right if nothing is added.
+pub fn summed(mut shot: Shot, added: u16) -> Shot {
+    const IP: usize = 14;
+    const UDP: usize = IP + 20;
+    const CHECKSUM: usize = UDP + 6;
+    let words = |bytes: &[u8]| -> u32 {
+        let pair = |w: &[u8]| u16::from_be_bytes([w[0], w.get(1).copied().unwrap_or(0)]);
+        bytes.chunks(2).map(|w| u32::from(pair(w))).sum()
+    };
+    // Addresses, protocol and length, then header and payload.
+    let length = (shot.bytes.len() - UDP) as u32;
+    let sum = words(&shot.bytes[IP + 12..UDP]) + 17 + length + words(&shot.bytes[UDP..]);
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    shot.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
+    shot
+}
+
 /// The ICMP error that refuses a datagram and quotes so many bytes of its payload, a millisecond behind it.
 pub fn refusal(of: &Shot, payload: usize) -> Shot {
     let quoted = &of.bytes[14..14 + 28 + payload];
