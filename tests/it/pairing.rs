@@ -126,6 +126,15 @@ fn an_icmp_error_refuses_only_what_it_quotes() {
         [(1, Some(2), Outcome::Answered), (3, Some(5), Outcome::Answered)],
         "an old one"
     );
+    let twins = [numbered(c(0, SKY)), c(MS, SKY)];
+    let error = refusal(&twins[0], 4);
+    let copy = Shot { time: error.time + 10_000, ..error.clone() };
+    let told = outcomes(&[&twins[..], &[error.clone(), copy, end.clone()]].concat());
+    assert_eq!(told.iter().filter(|(.., outcome)| *outcome == Outcome::Refused).count(), 1, "a copy");
+    let mut fragment = error;
+    fragment.bytes[48..50].copy_from_slice(&[0, 1]); // the offset of what it quotes
+    let told = outcomes(&[twins[0].clone(), fragment, end.clone()]);
+    assert_eq!(told, [(1, None, Outcome::Unanswered)], "what a later fragment holds is no header");
     let sky = c(2 * MS, SKY);
     let shots = [other, sky.clone(), refusal(&sky, 4), answer, end];
     assert_eq!(
@@ -330,6 +339,15 @@ fn a_host_answers_the_broadcast_to_its_port() {
 }
 
 #[test]
+fn a_host_answers_a_broadcast_to_its_sender_and_in_its_window() {
+    let asks = shot(START, CLIENTS[0], ([255; 4], PORT), &hex(POLL));
+    let told = |to, time| outcomes(&[asks.clone(), shot(START + time, END, to, &hex(STATE)), clock(60 * S)]);
+    assert_eq!(told(CLIENTS[0], SFQ_WINDOW), [(1, Some(2), Outcome::Answered)]);
+    assert_eq!(told(CLIENTS[0], SFQ_WINDOW + 1), [(1, Some(2), Outcome::Late)]);
+    assert_eq!(told(CLIENTS[1], MS), [(1, None, Outcome::Unanswered)], "it has asked nothing");
+}
+
+#[test]
 fn what_is_asked_of_a_whole_network_is_answered_by_its_hosts_in_every_protocol() {
     let (info, plain) = ("ffffffff 'TSource Engine Query' 00", "ffffffff 'getinfo'");
     let a2s = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
@@ -380,6 +398,24 @@ fn a_retransmission_stays_one_exchange() {
         Pairing::Retransmission { exchange: e.id, request_frame: 1, part: false }
     );
     assert_eq!(heard.frame(2).rules(), ["SFQ-TXN-004"]);
+}
+
+#[test]
+fn a_request_that_was_sent_twice_may_be_answered_twice() {
+    let asks = |time| c(time, "fefd00 'CORY' ff0000");
+    let answers = |time, name: &str| {
+        s(
+            time,
+            &format!("00 'CORY' 'hostname' 00 '{name}' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00"),
+        )
+    };
+    let told = |asked: &[Shot]| {
+        let answered = [answers(20 * MS, "Lab"), answers(30 * MS, "Two")];
+        let (heard, _) = play(&[&[clock(-60 * S)], asked, &answered].concat());
+        heard.packets.last().is_some_and(|p| p.rules().contains(&"GS2-TXN-001"))
+    };
+    assert!(told(&[asks(0)]));
+    assert!(!told(&[asks(0), asks(10 * MS)]));
 }
 
 #[test]
@@ -458,6 +494,9 @@ fn an_answer_is_late_when_more_than_the_window_has_passed() {
 fn the_late_window_ends_the_wait() {
     let (e, _) = one(&[c(0, POLL), s(SFQ_LATE, STATE)]);
     assert_eq!(e.outcome, Outcome::Late);
+    // Also where another one's ends a moment before.
+    let another = c(-MS, &POLL.replace("efcdab89", "02000000"));
+    assert_eq!(outcomes(&[another, c(0, POLL), s(SFQ_LATE, STATE)])[1], (2, Some(3), Outcome::Late));
     let (e, heard) = one(&[c(0, POLL), s(SFQ_LATE + 1, STATE)]);
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
     assert_eq!(
@@ -518,6 +557,14 @@ fn time_stamps_out_of_order_do_not_disturb_a_pair() {
     assert_eq!((e.outcome, e.response_time), (Outcome::Answered, Some(-5 * MS)));
     let shots = [c(5 * MS, H1), s(0, H2), clock(60 * S)];
     assert_eq!(outcomes(&shots), [(1, Some(2), Outcome::Answered)]);
+}
+
+#[test]
+fn an_answer_without_a_key_may_be_stamped_a_hundredth_of_a_second_before_its_request() {
+    let again = H2.replace("80902348", "80902349");
+    let told = |time| outcomes(&[c(0, H1), s(MS, H2), c(20 * MS, H1), s(time, &again), clock(60 * S)]);
+    assert_eq!(told(10 * MS)[1..], [(3, Some(4), Outcome::Answered)]);
+    assert_eq!(told(10 * MS - 1)[1..], [(3, None, Outcome::Unanswered)]);
 }
 
 #[test]

@@ -114,6 +114,18 @@ fn two_seconds_are_the_limit_of_a_part() {
 }
 
 #[test]
+fn a_request_goes_on_for_two_seconds_in_sixteen_parts_and_not_behind_another() {
+    const BEGINS: &str = "6563686f 1e 6f6e6520";
+    let asked = |shots: &[Shot]| exchanges(&hear(shots)).len();
+    assert_eq!(asked(&[c(0, BEGINS), c(2000, "74776f 04")]), 1);
+    assert_eq!(asked(&[c(0, BEGINS), c(2001, "74776f 04")]), 2);
+    let parts = |count: i64| (1..count).map(|n| c(n, "61"));
+    let in_parts = |count| [c(0, BEGINS)].into_iter().chain(parts(count)).collect::<Vec<_>>();
+    assert_eq!((asked(&in_parts(16)), asked(&in_parts(17))), (1, 2));
+    assert_eq!(asked(&[c(0, BEGINS), c(1, ID), c(2, "74776f 04")]), 3);
+}
+
+#[test]
 fn a_message_that_begins_does_not_go_on_with_another() {
     let heard = hear(&[c(0, "6964656e74696679"), c(300, ID), s(305, IDR)]);
     assert_eq!(messages(&heard), [(1, "request"), (2, "request"), (3, "response")]);
