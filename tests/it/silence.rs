@@ -112,6 +112,12 @@ fn a_stray_answer_of_another_endpoint_hides_no_silent_server() {
 }
 
 #[test]
+fn of_those_who_are_asked_by_broadcast_nobody_need_be_there() {
+    let asks = |n: u8| shot(START + i64::from(n) * 3 * S, CLIENTS[0], ([255; 4], PORT), &hex(&poll(n)));
+    assert!(!is_told(&[asks(0), asks(1), asks(2), clock(LATER)]));
+}
+
+#[test]
 fn whatever_a_server_sends_shows_that_the_capture_has_both_directions() {
     let asked = polls(&[0, 3 * S, 6 * S]);
     let told_of = |asked: &[Shot], sent: &str| {

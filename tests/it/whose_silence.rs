@@ -49,6 +49,15 @@ fn what_comes_instead_of_an_answer_does_so_for_the_query_that_waits() {
 }
 
 #[test]
+fn of_several_that_wait_or_came_instead_the_first_is_meant() {
+    let instead = |frame| Some(("SKY-RSP-002", frame));
+    let silent = silences(&[c(0, RQ), s(20 * MS, BYTE), s(30 * MS, BYTE)]);
+    assert_eq!(silent, [(2, ("SKY-TXN-002", instead(3)))]);
+    let silent = silences(&[c(0, RQ), c(20 * MS, RQ), s(30 * MS, BYTE)]);
+    assert_eq!(silent, [(2, ("SKY-TXN-002", instead(4))), (3, ("SKY-TXN-002", None))]);
+}
+
+#[test]
 fn an_answer_with_a_wrong_token_excuses_no_challenge() {
     let wrong = OK.replace("80902348", "22222222");
     let answered = [c(300 * MS, H1), s(310 * MS, H2), c(320 * MS, QI), s(330 * MS, &wrong)];
