@@ -186,10 +186,30 @@ fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
         table.contains("sqp: 68 rules kept, 0 broken, 8 known, 1 not exercised (98 % checked)"),
         "{table}"
     );
+    let two = check(&["--baseline", baseline, "--select", "SFQ-LEG-002,SFQ-SEC-001", DEMO]).stdout;
+    let half = "satisfactory: 0 rules kept, 0 broken, 1 known, 1 not exercised (50 % checked)";
+    assert!(String::from_utf8(two).unwrap().contains(half), "what is known has been checked");
+    let errors = check(&["--baseline", baseline, "--show", "error", DEMO]).stdout;
+    assert!(!String::from_utf8(errors).unwrap().contains("below error"), "nobody has to look at them");
     let junit = check(&["--baseline", baseline, "-T", "junit", DEMO]).stdout;
     assert!(
         String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it stands in the baseline\"/>")
     );
+}
+
+#[test]
+fn what_is_known_stands_behind_everything_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = folder.path().join("baseline.json");
+    let (baseline, known) = (baseline.to_str().unwrap(), "captures/sqp/fake_badutf8.pcap");
+    assert!(check(&["--baseline", baseline, "--update-baseline", known]).status.success());
+    let table =
+        String::from_utf8(check(&["--baseline", baseline, "--show", "note", known, DEMO]).stdout).unwrap();
+    let blocks: Vec<_> = table.split("\n\n").filter(|block| block.contains("\n  --> ")).collect();
+    let is_known = |block: &&str| block.contains("known: it stands in the baseline");
+    let (new, old) = blocks.split_at(blocks.iter().position(&is_known).unwrap());
+    assert!(old.iter().all(is_known) && old[0].starts_with("error"), "{table}");
+    assert!(new.last().is_some_and(|block| block.starts_with("note")), "{table}");
 }
 
 #[test]
