@@ -172,6 +172,20 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_record_and_block_are_parts() {
+        let file = fs::read("captures/containers/base.pcap").unwrap();
+        for (length, end) in [(MAX_FRAME, Cut::Part), (MAX_FRAME + 1, Cut::Damaged)] {
+            let mut bytes = file[..FILE_HEAD + 16].to_vec();
+            bytes[FILE_HEAD + 8..][..4].copy_from_slice(&length.to_le_bytes());
+            assert_eq!(pieces(&bytes).2, end, "{length}");
+        }
+        for (length, end) in [(MAX_BLOCK, Cut::Part), (MAX_BLOCK + 4, Cut::Damaged)] {
+            let block = [1u32.to_le_bytes(), (length as u32).to_le_bytes()].concat();
+            assert_eq!(Cutter::pcapng(false).next(&block), end, "{length}");
+        }
+    }
+
+    #[test]
     fn what_is_no_record_is_damage() {
         assert_eq!(pieces(b"no capture").2, Cut::Damaged);
         let mut bytes = fs::read("captures/containers/base.pcap").unwrap();

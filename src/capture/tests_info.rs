@@ -64,6 +64,14 @@ fn texts_of_interfaces_are_cut() {
         let facts = facts(&[LITTLE.section(&[]), LITTLE.interface(1, 0, &options)].concat());
         assert_eq!(facts.interfaces[0].name, Some("n".repeat(kept)));
     }
+    // A character that the limit cuts goes with it; one that was broken before stays.
+    for (name, kept) in [
+        (["n".repeat(127).as_bytes(), "ü".as_bytes()].concat(), "n".repeat(127)),
+        (b"n\xff".to_vec(), "n\u{fffd}".into()),
+    ] {
+        let facts = facts(&[LITTLE.section(&[]), LITTLE.interface(1, 0, &LITTLE.option(2, &name))].concat());
+        assert_eq!(facts.interfaces[0].name, Some(kept));
+    }
 }
 
 #[test]

@@ -178,6 +178,9 @@ fn extension_headers_are_stepped_over() {
     let authentication = join(&[&[17, 4], &[0; 22]]);
     is_ours_v6(&datagram(1, &wired(&v6(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);
     is_ours_v4(&datagram(1, &wired(&v4(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);
+    let twice = join(&[&[51, 4], &[0; 22], &authentication, &udp(QUERY)]);
+    is_ours_v6(&datagram(1, &wired(&v6(51, &twice))), QUERY);
+    assert_eq!(reason(1, &wired(&v4(51, &twice))), DropReason::OtherProtocol, "IPv4 has one at most");
     // The order of RFC 8200, 4.1.
     let chain = join(&[
         &extension(60, 0),
