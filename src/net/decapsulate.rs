@@ -140,7 +140,7 @@ impl Decapsulator {
             if self.content(&frame, path.clone()).is_ok() {
                 let mut found = self.content(&frame, path).ok()?;
                 if let Content::Datagram(d) = &mut found.content {
-                    d.partial = d.cut > 0 && !whole;
+                    d.partial = !whole;
                 }
                 return Some(found);
             }

@@ -168,7 +168,7 @@ impl<'a> IpPayload<'a> {
     /// frame that it is reported with.
     pub fn of_packet(frame: &Frame<'_>, packet: &'a Packet) -> Result<Self, DropReason> {
         // Where the end is missing, the length is unknown: takes the longest possible.
-        let wire_len = packet.total.unwrap_or(MAX_TOTAL).max(packet.payload.len());
+        let wire_len = packet.total.unwrap_or(MAX_TOTAL);
         let wire_len = u32::try_from(wire_len).unwrap_or(u32::MAX);
         let frame = Frame { at: Datagram::NOWHERE, wire_len, bytes: &packet.payload, ..*frame };
         let Key { hosts, id, .. } = packet.key;
