@@ -7,7 +7,7 @@ use crate::net::Endpoint;
 use crate::packed::Bits;
 use crate::protocols::Id;
 use crate::rule::Rule;
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the
 /// table.
@@ -22,14 +22,9 @@ pub const ONE_SIDED: u32 = 3;
 pub struct Servers {
     by_endpoint: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// Servers of earlier files that the current ones do not continue: they keep their numbers, and must be
-    /// confirmed again.
-    former: HashMap<(Endpoint, Id), u32>,
     list: Vec<Server>,
     /// The once-per-server rules of each protocol.
     once: Box<[Vec<&'static Rule>]>,
-    /// The once-per-server rules that were reported for each server, a bit for each.
-    said: Vec<u64>,
     /// Servers that were sent a request.
     asked: Bits,
     /// One bit per UDP port: a candidate or known server may be there.
@@ -42,8 +37,12 @@ pub struct Servers {
 struct Server {
     endpoint: Endpoint,
     id: Id,
+    /// It was confirmed in the current files; servers of earlier files, which these do not continue, keep their numbers.
+    confirmed: bool,
     /// Number of unsolicited answers.
     unasked: u32,
+    /// The once-per-server rules that were reported for it, a bit for each.
+    said: u64,
 }
 
 impl Default for Servers {
@@ -60,9 +59,7 @@ impl Servers {
             once: Id::ALL.iter().map(|id| once(*id)).collect(),
             by_endpoint: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            former: HashMap::new(),
             list: vec![],
-            said: vec![],
             asked: Bits::default(),
             watched: Box::new([0; 1024]),
             refused: 0,
@@ -87,8 +84,7 @@ impl Servers {
         if !self.watches(endpoint.port()) {
             return None;
         }
-        let hash = hash_one(&self.hasher, endpoint);
-        self.by_endpoint.find(hash, |&at| self.is(at, endpoint, id)).copied()
+        self.known(endpoint, id).filter(|&at| self.list[at as usize].confirmed)
     }
 
     /// The protocols of the servers at an endpoint, one bit each.
@@ -97,32 +93,34 @@ impl Servers {
             return 0;
         }
         let same = self.by_endpoint.iter_hash(hash_one(&self.hasher, endpoint));
-        let servers = same.filter_map(|&at| self.list.get(at as usize)).filter(|s| s.endpoint == endpoint);
+        let servers = same
+            .filter_map(|&at| self.list.get(at as usize))
+            .filter(|s| s.endpoint == endpoint && s.confirmed);
         servers.fold(0, |protocols, s| protocols | 1 << s.id as u32)
     }
 
+    /// The number of a server, confirmed or not.
     #[inline(always)]
-    fn is(&self, at: u32, endpoint: Endpoint, id: Id) -> bool {
-        self.list.get(at as usize).is_some_and(|s| s.endpoint == endpoint && s.id == id)
+    fn known(&self, endpoint: Endpoint, id: Id) -> Option<u32> {
+        let is = |s: &Server| s.endpoint == endpoint && s.id == id;
+        let hash = hash_one(&self.hasher, endpoint);
+        self.by_endpoint.find(hash, |&at| self.list.get(at as usize).is_some_and(is)).copied()
     }
 
     /// Remembers a server; `None` when the table is full.
     pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
         self.watch(endpoint.port());
-        if let Some(index) = self.find(endpoint, id) {
+        if let Some(index) = self.known(endpoint, id) {
+            self.list[index as usize].confirmed = true;
             return Some(index);
         }
-        let former = self.former.remove(&(endpoint, id));
-        if former.is_none() && self.list.len() >= self.most {
+        if self.list.len() >= self.most {
             self.refused += 1;
             return None;
         }
-        let index = former.unwrap_or_else(|| {
-            self.list.push(Server { endpoint, id, unasked: 0 });
-            self.said.push(0);
-            self.asked.grow(self.list.len());
-            self.list.len() as u32 - 1
-        });
+        let index = self.list.len() as u32;
+        self.list.push(Server { endpoint, id, confirmed: true, unasked: 0, said: 0 });
+        self.asked.grow(self.list.len());
         let (list, hasher) = (&self.list, &self.hasher);
         let hash = |at: &u32| hash_one(hasher, list[*at as usize].endpoint);
         self.by_endpoint.insert_unique(hash(&index), index, hash);
@@ -132,14 +130,9 @@ impl Servers {
     /// Begins anew for files that do not continue the earlier ones: servers must be confirmed again, and
     /// once-per-server findings are reported again. Servers keep their numbers.
     pub fn begin_anew(&mut self) {
-        let list = &self.list;
-        let known =
-            self.by_endpoint.drain().map(|at| ((list[at as usize].endpoint, list[at as usize].id), at));
-        self.former.extend(known);
-        self.said.fill(0);
         self.asked.clear();
         for server in &mut self.list {
-            server.unasked = 0;
+            (server.confirmed, server.unasked, server.said) = (false, 0, 0);
         }
     }
 
@@ -174,16 +167,16 @@ impl Servers {
     #[inline]
     pub fn knows(&self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let once = rule.per_server && !rule.needs_past;
-        once && self.said.get(index as usize).is_some_and(|said| said & self.bit(id, rule) != 0)
+        once && self.list.get(index as usize).is_some_and(|s| s.said & self.bit(id, rule) != 0)
     }
 
     /// Whether a once-per-server rule of a protocol is reported for this server for the first time; marks it as
     /// reported.
     pub fn first_time(&mut self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let bit = self.bit(id, rule);
-        let Some(said) = self.said.get_mut(index as usize) else { return true };
-        let first = *said & bit == 0;
-        *said |= bit;
+        let Some(server) = self.list.get_mut(index as usize) else { return true };
+        let first = server.said & bit == 0;
+        server.said |= bit;
         first
     }
 
