@@ -5,20 +5,14 @@ use crate::net::Datagram;
 /// Number of counters: one for each interface, and the last one for all further interfaces.
 const INTERFACES: usize = 64;
 
-/// Counts the UDP checksums of a file so far by interface. If most of them are wrong, the network card computes
-/// them after the capture.
+/// How many more of the UDP checksums of a file so far are right than wrong, by interface. If most of them are wrong, the
+/// network card computes them after the capture.
 #[derive(Debug)]
-pub struct Checksums([Count; INTERFACES]);
-
-#[derive(Clone, Copy, Debug)]
-struct Count {
-    checked: u64,
-    wrong: u64,
-}
+pub struct Checksums([i64; INTERFACES]);
 
 impl Default for Checksums {
     fn default() -> Self {
-        Checksums([Count { checked: 0, wrong: 0 }; INTERFACES])
+        Checksums([0; INTERFACES])
     }
 }
 
@@ -27,13 +21,9 @@ impl Checksums {
     #[inline(always)]
     pub fn wrong(&mut self, d: &Datagram<'_>) -> bool {
         let Some(holds) = d.checksum_holds() else { return false };
-        let count = &mut self.0[(d.interface() as usize).min(INTERFACES - 1)];
-        count.checked += 1;
-        if holds {
-            return false;
-        }
-        count.wrong += 1;
-        count.wrong * 2 <= count.checked
+        let lead = &mut self.0[(d.interface() as usize).min(INTERFACES - 1)];
+        *lead += if holds { 1 } else { -1 };
+        !holds && *lead >= 0
     }
 }
 
