@@ -12,25 +12,20 @@ pub const EARLY_FRAMES: u64 = 64;
 
 /// Answer windows of all protocols.
 #[derive(Clone, Debug)]
-pub struct Windows {
-    answer: Vec<i64>,
-    late: Vec<i64>,
-}
+pub struct Windows(Vec<i64>);
 
 impl Windows {
     /// The protocols' own windows, or `override_ns` nanoseconds for all of them.
     pub fn new(override_ns: Option<i64>) -> Self {
         let own = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
-        let answer: Vec<i64> = Id::ALL.iter().map(own).collect();
-        let late = answer.iter().map(|ns| ns.saturating_mul(5).max(5_000 * MS)).collect();
-        Windows { answer, late }
+        Windows(Id::ALL.iter().map(own).collect())
     }
     /// Answer window in nanoseconds.
     pub fn answer(&self, id: Id) -> i64 {
-        self.answer[id as usize]
+        self.0[id as usize]
     }
     /// Late window in nanoseconds: five times the answer window, at least 5 s.
     pub fn late(&self, id: Id) -> i64 {
-        self.late[id as usize]
+        self.answer(id).saturating_mul(5).max(5_000 * MS)
     }
 }
