@@ -53,7 +53,7 @@ impl Table {
             && let Pairing::Answered(answer) = self.answered_apart(asked, seq, reply, false)
         {
             self.conversations.confirm(slot, g.paired);
-            self.closed.set_elsewhere(answer.exchange);
+            self.just_closed(answer.exchange).into_iter().for_each(|e| e.elsewhere = true);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
         if found.ended_early {
@@ -137,19 +137,13 @@ impl Table {
         let answer = Answer { late, foreign_key, keyless, ..request.answered(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
-            let answering = Answering {
-                request: (v.id, seq),
+            let mut answering = Answering {
                 open_ended,
-                outcome,
-                response_time: answer.response_time,
                 message: Some(v.probe.message),
-                first: now,
-                frame: d.frame,
-                frames: if open_ended { vec![] } else { vec![d.frame] },
-                bytes: d.wire_len() as u64,
-                contradicted: None,
                 numbered: part.map(|part| Numbered::new(part, v.probe.key, now)),
+                ..Answering::new((v.id, seq), &answer, now)
             };
+            answering.take(d);
             self.begin_answer(answer.exchange, answering);
             if part.is_some() {
                 self.remember_second(answer.exchange, hash, d.frame);
@@ -159,7 +153,7 @@ impl Table {
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             let done = record(c, &request, outcome, frame, answer.response_time, bytes);
-            self.closed.push(Exchange { answer: Some(v.probe.message), ..done });
+            self.closed.push_back(Exchange { answer: Some(v.probe.message), ..done });
         }
         Pairing::Answered(answer)
     }
@@ -174,20 +168,6 @@ impl Table {
         self.answering.insert(exchange, answering);
     }
 
-    /// Adds a further datagram to an open-ended answer.
-    fn further(&mut self, answer: Answer, d: &Datagram<'_>) -> Answer {
-        let Some(parts) = self.answering.by_exchange.get_mut(&answer.exchange) else { return answer };
-        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
-        if parts.frames.is_empty() {
-            parts.frames.push(parts.frame);
-        }
-        if parts.frames.len() < MAX_HOSTS {
-            parts.frames.push(d.frame);
-        }
-        parts.bytes += d.wire_len() as u64;
-        Answer { before, ..answer }
-    }
-
     /// A further answer, which differs from the first: it may be a copy of one that came after the first.
     #[cold]
     fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
@@ -196,7 +176,9 @@ impl Table {
             return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step };
         }
         self.remember_second(answer.exchange, hash, d.frame);
-        Pairing::Answered(if answer.part { self.further(answer, d) } else { answer })
+        let open_ended = self.answering.by_exchange.get_mut(&answer.exchange).filter(|_| answer.part);
+        let before = open_ended.map_or(answer.before, |parts| parts.take(d));
+        Pairing::Answered(Answer { before, ..answer })
     }
 
     /// Finds an open request of the client to another endpoint with the key of the answer. Pairing by order proves
@@ -239,27 +221,11 @@ impl Table {
         self.conversations.confirm(slot, v.probe.paired);
         if request.state == State::Open {
             self.queues[v.id as usize].set(seq, State::Answering);
-            let answering = Answering {
-                request: (v.id, seq),
-                open_ended: false,
-                outcome: if late { Outcome::Late } else { Outcome::Answered },
-                response_time: answer.response_time,
-                message: None,
-                first: now,
-                frame: d.frame,
-                frames: vec![],
-                bytes: 0,
-                contradicted: None,
-                numbered: None,
-            };
-            self.begin_answer(request.id, answering);
+            self.begin_answer(request.id, Answering::new((v.id, seq), &answer, now));
         }
         let answers = self.answering.by_exchange.get_mut(&request.id);
         match answers.filter(|answers| answers.frames.len() < MAX_HOSTS) {
-            Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => {
-                answers.frames.push(d.frame);
-                answers.bytes += d.wire_len() as u64;
-            }
+            Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => _ = answers.take(d),
             Some(_) => {}
             None => self.evicted += 1,
         }

@@ -94,7 +94,7 @@ impl Table {
         let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
         let done = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
-        self.closed.push(Exchange { answer: orphan.message, ..done });
+        self.closed.push_back(Exchange { answer: orphan.message, ..done });
     }
 
     /// Turns a conversation round. Its open requests are withdrawn, and those that may be answers wait for a

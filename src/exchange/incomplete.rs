@@ -1,7 +1,7 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
 use super::queue::{HIDDEN, Request};
-use super::{Exchange, Lack, Outcome};
+use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::{Budget, Part};
@@ -129,8 +129,9 @@ pub(super) struct Answering {
     pub(super) message: Option<u8>,
     /// Time of its first part.
     pub(super) first: Time,
-    /// Frame of its first part; `frames` lists all of them once there are several.
-    pub(super) frame: u64,
+    /// The only frame of an open-ended answer: most of these are one datagram, which needs no memory.
+    pub(super) frame: Option<u64>,
+    /// Otherwise the frames of its parts, at most [`MAX_HOSTS`].
     pub(super) frames: Vec<u64>,
     pub(super) bytes: u64,
     /// Frame of the first part that contradicts others.
@@ -139,8 +140,40 @@ pub(super) struct Answering {
     pub(super) numbered: Option<Numbered>,
 }
 
+impl Answering {
+    /// An answer to the request with that number, of which no part has been [taken](Self::take) yet.
+    pub fn new(request: (Id, u64), answer: &Answer, now: Time) -> Answering {
+        Answering {
+            request,
+            open_ended: false,
+            outcome: if answer.late { Outcome::Late } else { Outcome::Answered },
+            response_time: answer.response_time,
+            message: None,
+            first: now,
+            frame: None,
+            frames: vec![],
+            bytes: 0,
+            contradicted: None,
+            numbered: None,
+        }
+    }
+
+    /// Adds a part; returns the number of bytes before it.
+    pub fn take(&mut self, d: &Datagram<'_>) -> u32 {
+        if self.open_ended && self.frame.is_none() && self.frames.is_empty() {
+            self.frame = Some(d.frame);
+        } else if self.frames.len() < MAX_HOSTS {
+            self.frames.extend(self.frame.take());
+            self.frames.push(d.frame);
+        }
+        let before = u32::try_from(self.bytes).unwrap_or(u32::MAX);
+        self.bytes += d.wire_len() as u64;
+        before
+    }
+}
+
 /// An answer whose request is still to be found.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Reply<'a> {
     pub d: &'a Datagram<'a>,
     pub v: &'a Verdict,

@@ -156,35 +156,14 @@ impl Exchange {
     /// An exchange without an answer, for tests.
     #[cfg(test)]
     pub(crate) fn unanswered(id: u64, protocol: Id, [client, server]: [Endpoint; 2]) -> Exchange {
-        Exchange {
-            id,
-            protocol,
-            step: 0,
-            level: Level::High,
-            conversation: Conversations::new(crate::contract::Budget::default())
-                .open(client, server, protocol)
-                .0,
-            client,
-            server,
-            server_index: crate::conversation::NONE,
-            key: None,
-            request_frame: id,
-            request_time: Time::UNKNOWN,
-            response_frame: None,
-            answer: None,
-            response_parts: vec![],
-            outcome: Outcome::Unanswered,
-            response_time: None,
-            request_bytes: 0,
-            response_bytes: 0,
-            retransmissions: 0,
-            reason: None,
-            incomplete: None,
-            contradicted: None,
-            elsewhere: false,
-            hidden: false,
-            assumed: false,
-        }
+        let mut conversations = Conversations::new(crate::contract::Budget::default());
+        let (slot, _) = conversations.open(client, server, protocol);
+        let c = conversations.get_mut(slot).expect("it has just been opened");
+        c.level = Level::High;
+        let d = crate::net::Datagram { frame: id, ..crate::net::Datagram::between(client, server, b"") };
+        let probe = crate::protocols::Probe::of(0, crate::protocols::Role::Request, Level::High);
+        let request = queue::Request::new(id, slot.at(), &d, &probe, true);
+        incomplete::record(c, &request, Outcome::Unanswered, None, None, 0)
     }
 
     /// Updates it from its conversation, of which more may have become known since it closed.

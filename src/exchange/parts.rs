@@ -4,7 +4,7 @@
 use super::incomplete::{Numbered, Reply, record};
 use super::queue::{Request, State};
 use super::table::Table;
-use super::{Answer, Exchange, MAX_HOSTS, MAX_PARTS, PARTS_WINDOW, Pairing};
+use super::{Answer, Exchange, MAX_PARTS, PARTS_WINDOW, Pairing};
 use crate::classify::Verdict;
 use crate::contract::{Joining, Part, Piece, Split};
 use crate::conversation::{Conversation, Slot};
@@ -47,11 +47,7 @@ impl Table {
         let foreign_key = request.key().is_some() && request.key() != key;
         let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
-        let before = u32::try_from(answering.bytes).unwrap_or(u32::MAX);
-        if answering.frames.len() < MAX_HOSTS {
-            answering.frames.push(d.frame);
-        }
-        answering.bytes += d.wire_len() as u64;
+        let before = answering.take(d);
         if contradicts {
             answering.contradicted.get_or_insert(d.frame);
         }
@@ -102,9 +98,7 @@ impl Table {
         }
         // Where a part has no number, perhaps because the capture cut it, which of them are missing is unknown.
         parts.numbered = None;
-        let before = u32::try_from(parts.bytes).unwrap_or(u32::MAX);
-        parts.frames.push(d.frame);
-        parts.bytes += d.wire_len() as u64;
+        let before = parts.take(d);
         let last = g.role == Role::Response || parts.frames.len() >= MAX_PARTS as usize;
         if last {
             self.finish_parts(slot, seq, &request);
@@ -117,13 +111,13 @@ impl Table {
         let Some(c) = self.conversations.get(slot).copied() else { return };
         self.queues[c.id as usize].set(seq, State::Answered);
         let done = self.parts_of(&c, request);
-        done.into_iter().for_each(|e| self.closed.push(e));
+        self.closed.extend(done);
     }
 
     /// Makes the record of an exchange whose answer came in parts, and forgets the parts.
     pub(super) fn parts_of(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let parts = self.answering.by_exchange.remove(&request.id)?;
-        let first = Some(parts.frames.first().copied().unwrap_or(parts.frame));
+        let first = parts.frames.first().copied().or(parts.frame);
         let done = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
         let incomplete = parts.numbered.and_then(|numbered| numbered.lacks(self.clock, window));
@@ -167,7 +161,8 @@ impl Table {
                 piece.contradicted = join.contradicted;
                 match join.whole(v.id, joining) {
                     Ok((first, whole)) => {
-                        self.closed.name(answer.exchange, whole.message);
+                        let its = self.just_closed(answer.exchange);
+                        its.into_iter().for_each(|e| e.answer = Some(whole.message));
                         piece.split = Split { number: split.number, ..first };
                         piece.whole = Some(whole);
                     }

@@ -1,6 +1,6 @@
 //! A bounded queue of the requests of one protocol, in the order in which they were sent.
 
-use super::{Answer, Exchange, Pairing};
+use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::net::Datagram;
 use crate::packed::Marks;
@@ -157,53 +157,6 @@ impl Request {
             request_bytes: self.bytes,
             ..Answer::default()
         }
-    }
-}
-
-/// Exchanges that have closed and were not reported yet. The list starts again at its first place whenever it is
-/// emptied, so that the usual one or two exchanges stay in the fastest memory.
-#[derive(Debug, Default)]
-pub(super) struct Closed {
-    list: Vec<Exchange>,
-    shown: usize,
-}
-
-impl Closed {
-    #[inline]
-    pub fn push(&mut self, e: Exchange) {
-        self.list.push(e);
-    }
-    /// Sets which message answered an exchange that has just closed.
-    pub fn name(&mut self, exchange: u64, message: u8) {
-        let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
-        its.into_iter().for_each(|e| e.answer = Some(message));
-    }
-    /// Notes that another endpoint has answered an exchange that has just closed.
-    #[cold]
-    pub fn set_elsewhere(&mut self, exchange: u64) {
-        let its = self.list.iter_mut().rev().find(|e| e.id == exchange);
-        its.into_iter().for_each(|e| e.elsewhere = true);
-    }
-    #[inline]
-    pub fn front_mut(&mut self) -> Option<&mut Exchange> {
-        self.list.get_mut(self.shown)
-    }
-    #[inline(always)]
-    pub fn front(&self) -> Option<&Exchange> {
-        self.list.get(self.shown)
-    }
-    #[inline]
-    pub fn drop_front(&mut self) {
-        self.shown += 1;
-        if self.shown >= self.list.len() {
-            self.list.clear();
-            self.shown = 0;
-        }
-    }
-    pub fn next(&mut self) -> Option<Exchange> {
-        let e = self.front_mut().map(|e| e.clone());
-        self.drop_front();
-        e
     }
 }
 

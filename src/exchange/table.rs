@@ -2,7 +2,7 @@
 
 use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
-use super::queue::{Closed, GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
+use super::queue::{GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::capture::Time;
@@ -43,7 +43,8 @@ pub struct Table {
     pub(super) next_deadline: Time,
     pub(super) next_id: u64,
     pub(super) evicted: u64,
-    pub(super) closed: Closed,
+    /// Exchanges that have closed and were not reported yet.
+    pub(super) closed: VecDeque<Exchange>,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
     pub(super) seconds: Bounded<(u64, u32), u64>,
     /// The latest exchanges that were withdrawn.
@@ -74,7 +75,7 @@ impl Table {
             next_deadline: NEVER,
             next_id: 1,
             evicted: 0,
-            closed: Closed::default(),
+            closed: VecDeque::new(),
             seconds: Bounded::new(budget.of(MAX_SECONDS)),
             withdrawn: VecDeque::new(),
             joins: budget.into(),
@@ -125,7 +126,7 @@ impl Table {
 
     /// The next exchange that has closed.
     pub fn next_closed(&mut self) -> Option<Exchange> {
-        self.closed.next()
+        self.closed.pop_front()
     }
 
     /// Whether the next closed exchange was uncertain when it closed; `None` without one.
@@ -142,10 +143,18 @@ impl Table {
         Some(e)
     }
 
+    /// The exchange of that number, which has just closed.
+    pub(super) fn just_closed(&mut self, exchange: u64) -> Option<&mut Exchange> {
+        self.closed.iter_mut().rev().find(|e| e.id == exchange)
+    }
+
     /// Forgets the exchange that [`Table::front_closed`] has shown.
     #[inline]
     pub fn drop_closed(&mut self) {
-        self.closed.drop_front();
+        self.closed.pop_front();
+        if self.closed.is_empty() {
+            self.closed.clear(); // the next one takes the first place, which is in the fastest memory
+        }
     }
 
     /// Closes a request for which an ICMP error has come back: among the open ones of the step that it quotes, or of any
@@ -168,7 +177,7 @@ impl Table {
         self.changes += 1;
         let refused = record(c, request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set(seq, State::Gone);
-        self.closed.push(Exchange { reason: Some(reason), ..refused });
+        self.closed.push_back(Exchange { reason: Some(reason), ..refused });
     }
 
     /// Counts the changes by expiry, lack of room, ICMP errors and conversations that turn: as long as the count
@@ -270,7 +279,7 @@ impl Table {
         if request.state == State::Answering {
             self.finish_parts(slot, seq, &request);
         } else {
-            self.closed.push(self.silence(c, seq, &request));
+            self.closed.push_back(self.silence(c, seq, &request));
         }
     }
 
@@ -377,7 +386,7 @@ impl Table {
                 State::Answering => self.parts_of(gone, &request),
                 State::Answered | State::Gone | State::Withdrawn => None,
             };
-            end.into_iter().for_each(|e| self.closed.push(e));
+            self.closed.extend(end);
         }
     }
 
