@@ -9,15 +9,14 @@ use crate::check::{Cause, Finding, Policy};
 use crate::contract::Budget;
 use crate::decode::Violation;
 use crate::exchange::{Exchange, Lack, Outcome, Pairing};
-use crate::fold::hash_one;
 use crate::general::{GEN_001, GEN_004, GEN_005};
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Relation};
 use crate::report::Totals;
 use crate::rule::{Rule, Severity, Side};
 use crate::servers::Servers;
 use arrayvec::ArrayVec;
-use hashbrown::{DefaultHashBuilder, HashSet};
+use hashbrown::HashSet;
 use std::sync::LazyLock;
 
 /// Most exchanges whose causes are remembered with 64 MiB; the oldest is dropped first.
@@ -31,9 +30,8 @@ const MAX_CONVERSATIONS: usize = 4_096;
 #[derive(Debug)]
 pub struct Attribution {
     exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>, MAX_EXCHANGES>,
-    /// By a seeded hash of client and server; the chance of a collision is one in 2^64.
-    answers: Bounded<u64, Option<Cause>>,
-    hasher: DefaultHashBuilder,
+    /// By client and server.
+    answers: Bounded<(Endpoint, Endpoint), Option<Cause>>,
 }
 
 /// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows, for any error may cause a missing
@@ -54,11 +52,7 @@ struct Noted {
 
 impl From<Budget> for Attribution {
     fn from(budget: Budget) -> Self {
-        Attribution {
-            exchanges: budget.into(),
-            answers: Bounded::new(budget.of(MAX_CONVERSATIONS)),
-            hasher: DefaultHashBuilder::default(),
-        }
+        Attribution { exchanges: budget.into(), answers: Bounded::new(budget.of(MAX_CONVERSATIONS)) }
     }
 }
 
@@ -116,7 +110,7 @@ impl Attribution {
         // reported before can still be a cause of others.
         if !every {
             out.retain(|f| {
-                !f.rule.per_server || servers.first_time(told.server_index, told.verdict.id, f.rule)
+                !f.rule.per_server || servers.first_time(told.verdict.server_index, told.verdict.id, f.rule)
             });
         }
     }
@@ -158,7 +152,7 @@ impl Attribution {
     #[inline(never)]
     pub fn asked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>) {
         let info = told.verdict.id.info();
-        let Some(answer) = self.answers.get_mut(&hash_one(&self.hasher, (d.src, d.dst))) else { return };
+        let Some(answer) = self.answers.get_mut(&(d.src, d.dst)) else { return };
         let Some(cause) = *answer else { return };
         let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
         let concerns = causes(cause.rule) && told.verdict.probe.key.is_some() && cause.frame < d.frame;
@@ -172,9 +166,7 @@ impl Attribution {
     fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
         let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
         let answer = match told.verdict.direction {
-            Direction::C2s => {
-                self.answers.get(&hash_one(&self.hasher, (d.src, d.dst))).and_then(Option::as_ref)
-            }
+            Direction::C2s => self.answers.get(&(d.src, d.dst)).and_then(Option::as_ref),
             Direction::S2c => None,
         };
         for i in 0..out.len() {
@@ -231,7 +223,7 @@ impl Attribution {
                     if id.info().causes(f.rule, f.rule, Relation::Earlier)
                         && !std::mem::replace(&mut broken, true)
                     {
-                        self.answers.insert(hash_one(&self.hasher, (d.dst, d.src)), Some(cause));
+                        self.answers.insert((d.dst, d.src), Some(cause));
                     }
                 }
                 Direction::S2c => {}
@@ -257,30 +249,33 @@ impl Attribution {
     /// the rule is switched off.
     #[inline(never)]
     pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
-        match e.outcome {
-            Outcome::Answered | Outcome::Late => incomplete(e, policy),
+        let step = &e.protocol.info().steps[usize::from(e.step)];
+        let (rule, caused_by) = match e.outcome {
+            Outcome::Answered | Outcome::Late => {
+                let rule = match e.incomplete? {
+                    Lack::Part => step.rules.incomplete,
+                    Lack::End => step.rules.unended.or(step.rules.incomplete),
+                }?;
+                let cause = contradicted(e.protocol, e.step, e.contradicted);
+                let causes = |c: &Cause| e.protocol.info().causes(c.rule, rule, Relation::Instead);
+                (rule, cause.filter(causes))
+            }
             Outcome::Unanswered => {
                 totals.memory_forgotten += u64::from(self.exchanges.may_have_forgotten(e.id));
-                self.silence(e, policy)
+                let noted = self.exchanges.get(e.id).into_iter().flatten();
+                let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
+                let rule = step.rules.unanswered.filter(|_| !e.server.is_group())?;
+                // Take the earliest one: pending datagrams are judged late, so causes are not noted in frame order.
+                (rule, causes.min_by_key(|cause| cause.frame))
             }
-            Outcome::Refused => refusal(policy),
-            Outcome::Undecided => None,
-        }
-    }
-
-    /// The finding about an unanswered exchange; `None` where it breaks no rule or the rule is switched off.
-    fn silence(&self, e: &Exchange, policy: &Policy) -> Option<Finding> {
-        let rule = silence_of(e.protocol, e.step).filter(|_| !e.server.is_group())?;
-        let mut finding = Finding::of_exchange(rule);
-        finding.severity = policy.severity(rule)?;
-        if e.protocol.info().steps[usize::from(e.step)].may_be_silent {
-            finding.severity = Severity::Note;
-        }
+            Outcome::Refused => (&GEN_004, None),
+            Outcome::Undecided => return None,
+        };
+        let severity = policy.severity(rule)?;
+        let minor = e.outcome == Outcome::Unanswered && step.may_be_silent;
+        let severity = if minor { Severity::Note } else { severity };
+        let mut finding = Finding { severity, caused_by, ..Finding::of_exchange(rule) };
         finding.sent(Direction::S2c);
-        let noted = self.exchanges.get(e.id).into_iter().flatten();
-        let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
-        // Take the earliest one: pending datagrams are judged late, so causes are not noted in frame order.
-        finding.caused_by = causes.min_by_key(|cause| cause.frame);
         Some(finding)
     }
 }
@@ -304,40 +299,15 @@ fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
 }
 
-/// The finding about an exchange whose answer is incomplete; `None` where it is complete or the rule is switched
-/// off.
-fn incomplete(e: &Exchange, policy: &Policy) -> Option<Finding> {
-    let rules = &e.protocol.info().steps[usize::from(e.step)].rules;
-    let rule = match e.incomplete? {
-        Lack::Part => rules.incomplete,
-        Lack::End => rules.unended.or(rules.incomplete),
-    }?;
-    let mut finding = Finding::of_exchange(rule);
-    finding.severity = policy.severity(rule)?;
-    finding.sent(Direction::S2c);
-    let cause = contradicted(e.protocol, e.step, e.contradicted);
-    finding.caused_by = cause.filter(|cause| e.protocol.info().causes(cause.rule, rule, Relation::Instead));
-    Some(finding)
-}
-
 /// The cause for findings about an answer of which the part in that frame contradicts others.
 fn contradicted(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
     let rule = id.info().steps[usize::from(step)].rules.contradicting?;
     Some(Cause { rule, frame: frame? })
 }
 
-/// The finding about an exchange that an ICMP error has closed; `None` where its rule is switched off.
-fn refusal(policy: &Policy) -> Option<Finding> {
-    let mut finding = Finding::of_exchange(&GEN_004);
-    finding.severity = policy.severity(finding.rule)?;
-    finding.sent(Direction::S2c);
-    Some(finding)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::Endpoint;
 
     /// A cause that explains a missing answer.
     fn cause(frame: u64) -> Cause {
@@ -350,7 +320,8 @@ mod tests {
     fn silence(attribution: &Attribution, id: u64) -> Option<Cause> {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let e = Exchange::unanswered(id, Id::Sqp, [end; 2]);
-        attribution.silence(&e, &Policy::default()).expect("the rule is on").caused_by
+        let finding = attribution.finding(&e, &Policy::default(), &mut Totals::default());
+        finding.expect("the rule is on").caused_by
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Pipeline<'_> {
             step: v.probe.step,
             direction,
             level,
-            server_index: told.server_index,
+            server_index: told.verdict.server_index,
             pairing: told.pairing,
             raised: told.raised,
             decoded: &decoded,
@@ -115,7 +115,7 @@ impl Pipeline<'_> {
         let (servers, id, every) = (&mut self.memory.servers, told.verdict.id, self.wants.every);
         for f in &mut self.findings {
             let remark = every && f.rule.per_server && f.counts();
-            f.again = remark && !servers.first_time(told.server_index, id, f.rule);
+            f.again = remark && !servers.first_time(told.verdict.server_index, id, f.rule);
             if !f.again {
                 self.totals.findings.see(f);
             }
@@ -126,7 +126,8 @@ impl Pipeline<'_> {
     #[inline]
     fn has_news(&self, told: &Claimed<'_>, heard: &[Violation]) -> bool {
         let servers = &self.memory.servers;
-        let news = |rule| self.wants.every || !servers.knows(told.server_index, told.verdict.id, rule);
+        let news =
+            |rule| self.wants.every || !servers.knows(told.verdict.server_index, told.verdict.id, rule);
         heard.iter().any(|violation| news(violation.rule)) || told.raised.rules().any(news)
     }
 

@@ -248,25 +248,25 @@ impl<'r> Pipeline<'r> {
             None if self.memory.may_know(d) => verdict = self.classify_unrecognised(d),
             None => {}
         }
-        match &verdict {
+        match &mut verdict {
             Some(v) => self.claimed(d, v),
             None => self.unclaimed(d),
         }
     }
 
-    /// The verdict on a part of a message: if the part completes the message, it is reported as that message.
+    /// Takes a part of a message: if the part completes the message, it is reported as that message.
     #[cold]
     #[inline(never)]
-    fn joined(&self, piece: &mut Piece, v: &Verdict, raised: &mut Raised) -> Verdict {
+    fn joined(&self, piece: &mut Piece, v: &mut Verdict, raised: &mut Raised) {
         piece.broken.into_iter().for_each(|rule| raised.add(rule));
-        let Some(whole) = &mut piece.whole else { return *v };
+        let Some(whole) = &mut piece.whole else { return };
         let before = self.file_at;
         whole.parts.retain(|frame| *frame > before);
         whole.parts.iter_mut().for_each(|frame| *frame -= before);
-        Verdict { probe: Probe { message: whole.message, ..v.probe }, ..*v }
+        v.probe.message = whole.message;
     }
 
-    fn claimed(&mut self, d: &Datagram<'_>, v: &Verdict) -> io::Result<()> {
+    fn claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
         if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
             return self.twice(d, v, of);
         }
@@ -284,8 +284,9 @@ impl<'r> Pipeline<'r> {
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
-        let joined = piece.as_mut().map(|piece| self.joined(piece, v, &mut raised));
-        let v = joined.as_ref().unwrap_or(v);
+        if let Some(piece) = &mut piece {
+            self.joined(piece, v, &mut raised);
+        }
         if d.checksum != 0 && self.checksums.wrong(d) {
             raised.add(&GEN_003);
         }
@@ -293,18 +294,18 @@ impl<'r> Pipeline<'r> {
             raise_cut(d, &mut raised);
         }
         let servers = &mut self.memory.servers;
-        let (mut server_index, mut level, mut edge) = (NONE, Level::Hint, false);
+        let (mut level, mut edge) = (Level::Hint, false);
+        v.server_index = NONE;
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server_index() == NONE {
                 learn(c, servers, pairing);
             }
-            (server_index, level) = (c.server_index(), c.level);
+            (v.server_index, level) = (c.server_index(), c.level);
             // A report that wants every finding judges at the end, when it knows better which servers were never
             // asked.
             edge = !asked_before
-                && (one_sided(servers, server_index, pairing) && !self.wants.every || near_start());
-            let seen =
-                Observation { piece: piece.as_deref(), ..seen(c, d, &v.probe, pairing, (edge, issued)) };
+                && (one_sided(servers, v.server_index, pairing) && !self.wants.every || near_start());
+            let seen = seen(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
             observe(&mut self.memories, v.id, &seen, &mut raised);
         }
         self.tell_waiting(d, v, slot, pairing, asked_before.then_some(sure_before));
@@ -313,19 +314,11 @@ impl<'r> Pipeline<'r> {
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
         let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
         if settled && !self.waits_its_turn(v, &raised) {
-            let (verdict, raised) = (v, &raised);
-            let piece = piece.as_deref();
-            return self.deliver(
-                d,
-                level,
-                Claimed { verdict, pairing, raised, edge, server_index, slot, piece },
-            );
+            let (verdict, raised, piece) = (&*v, &raised, piece.as_deref());
+            return self.deliver(d, level, Claimed { verdict, pairing, raised, edge, slot, piece });
         }
-        let verdict = Verdict { server_index, ..*v };
-        self.hold(
-            d,
-            Claim { unfinished, edge, piece, ..self.claim(verdict, (slot, level), *pairing, raised) },
-        )
+        let claim = self.claim(*v, (slot, level), *pairing, raised);
+        self.hold(d, Claim { unfinished, edge, piece, ..claim })
     }
 
     /// The frame that shows an answer with the address of another receiver, if this one has asked for none.
@@ -419,8 +412,8 @@ fn seen<'a>(
     datagram: &'a Datagram<'a>,
     probe: &'a Probe,
     pairing: &'a Pairing,
-    (edge, issued): (bool, Option<Issued>),
+    (piece, edge, issued): (Option<&'a Piece>, bool, Option<Issued>),
 ) -> Observation<'a> {
     let (client, server, unanswered) = (c.client(), c.server(), c.unanswered);
-    Observation { datagram, piece: None, probe, pairing, client, server, unanswered, issued, edge }
+    Observation { datagram, piece, probe, pairing, client, server, unanswered, issued, edge }
 }

@@ -46,9 +46,8 @@ pub struct Claim {
     pub unfinished: bool,
     /// Its request may be missing from the capture, which has just begun or holds only one direction.
     pub edge: bool,
-    /// It is a candidate: its conversation must confirm it.
-    pub candidate: bool,
-    /// Confidence of its conversation when it came; the conversation may have been closed since.
+    /// Confidence of its conversation when it came; the conversation may have been closed since. If it was low, this is a
+    /// candidate, which the conversation must confirm.
     pub level: Level,
     /// Its classification is final: it only waits for its turn behind other items.
     pub settled: bool,
@@ -72,7 +71,6 @@ pub(super) struct Claimed<'a> {
     pub raised: &'a Raised,
     /// Its request may be missing from the capture.
     pub edge: bool,
-    pub server_index: u32,
     pub slot: Slot,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,
@@ -362,7 +360,7 @@ impl Claim {
         let passed = self.waited(clock);
         let until =
             |wait, frame| Some(Until { clock: self.since.plus(wait), frame, changes: table.changes() });
-        if self.candidate && !confirmed {
+        if self.level <= Level::Low && !confirmed {
             if passed <= MAX_WAIT {
                 return until(MAX_WAIT, u64::MAX);
             }

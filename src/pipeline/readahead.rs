@@ -175,10 +175,7 @@ fn fill(
 impl Pipeline<'_> {
     /// Takes all frames, read by another thread where that pays and one can be started.
     pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        match self.ahead(source).transpose()? {
-            Some(false) => Ok(()),
-            Some(true) | None => self.frames(source),
-        }
+        if self.ahead(source).unwrap_or(Ok(true))? { self.frames(source) } else { Ok(()) }
     }
 
     /// Takes frames read by another thread; `None` where none can be started. Returns whether the capture

@@ -7,7 +7,7 @@ use crate::capture::Time;
 use crate::classify::{Memory, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::exchange::{Answer, Exchange, Observation, Pairing, Table};
+use crate::exchange::{Answer, Exchange, Pairing};
 use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
@@ -56,14 +56,14 @@ impl Pipeline<'_> {
         // The conversation may have ended since the original.
         let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
         self.pending.touch(slot);
-        let (pairing, verdict) = self.read_twice(d, v, slot, of);
-        let (level, server_index) = match self.table.conversations.get(slot) {
+        let (pairing, mut verdict) = self.read_twice(d, v, slot, of);
+        let level;
+        (level, verdict.server_index) = match self.table.conversations.get(slot) {
             Some(c) => (c.level, c.server_index()),
             None => (Level::Hint, NONE),
         };
         let mut raised = Raised::default();
         raised.add(&GEN_008);
-        let verdict = Verdict { server_index, ..verdict };
         self.hold(d, self.claim(verdict, (slot, level), pairing, raised))
     }
 
@@ -92,27 +92,15 @@ impl Pipeline<'_> {
         pairing: Pairing,
         raised: Raised,
     ) -> Claim {
-        let (candidate, since) = (level <= Level::Low, self.table.clock());
+        let (since, piece) = (self.table.clock(), None);
         let (unfinished, edge, settled) = (false, false, false);
-        Claim {
-            verdict,
-            slot,
-            pairing,
-            raised,
-            unfinished,
-            edge,
-            candidate,
-            level,
-            settled,
-            since,
-            piece: None,
-        }
+        Claim { verdict, slot, pairing, raised, unfinished, edge, level, settled, since, piece }
     }
 
     /// Takes a datagram of which not everything is known yet, or that must not overtake others.
     #[inline(never)]
     pub(super) fn hold(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
-        if claim.waits(d, !claim.candidate, &self.table, (d.frame, self.table.clock())).is_some() {
+        if claim.waits(d, false, &self.table, (d.frame, self.table.clock())).is_some() {
             return self.wait(d, Some(claim));
         }
         // Its classification must not depend on whether it has to wait for its turn.
@@ -133,14 +121,9 @@ impl Pipeline<'_> {
     fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
         let surer = self.table.conversations.get(claim.slot).filter(|_| !claim.settled);
         let level = surer.map_or(claim.level, |c| c.level);
-        let Claim { verdict, pairing, raised, edge, piece, .. } = claim;
-        let (edge, server_index) = (*edge, verdict.server_index);
-        let piece = piece.as_deref();
-        self.deliver(
-            d,
-            level,
-            Claimed { verdict, pairing, raised, edge, server_index, slot: claim.slot, piece },
-        )
+        let Claim { verdict, pairing, raised, piece, .. } = claim;
+        let (edge, slot, piece) = (claim.edge, claim.slot, piece.as_deref());
+        self.deliver(d, level, Claimed { verdict, pairing, raised, edge, slot, piece })
     }
 
     pub(super) fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
@@ -248,76 +231,67 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Makes the final classification of a datagram that waited.
+    /// Classifies a datagram that waited, by everything that has come since.
+    #[inline(never)]
     fn classify_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        classify_late(&self.memory, &mut self.table, &mut self.memories, d, claim);
+        if claim.pairing.exchange().is_some_and(|exchange| self.table.withdrew(exchange)) {
+            claim.pairing = Pairing::Nothing;
+        }
+        let conversation = self.table.conversations.get(claim.slot).copied();
+        let v = &mut claim.verdict;
+        if v.server_index == NONE
+            && let Some(c) = &conversation
+        {
+            v.server_index = c.server_index(); // may have become known since
+        }
+        let maybe = matches!(v.probe.role, Role::MaybeRequest | Role::MaybeResponse);
+        match conversation.as_ref().filter(|c| c.decided()) {
+            Some(c) if c.direction(d.src) == v.direction => {
+                // Parts are not read again: the message that they belong to is known already.
+                let unsure = v.probe.role == Role::Request && !v.decided;
+                if maybe || unsure {
+                    let known = self.memory.known_in(d, v.direction, c, true);
+                    v.server_index = c.server_index();
+                    v.probe = v.id.probe_known(d.payload, d.wire_len(), known).unwrap_or(v.probe);
+                }
+                return;
+            }
+            // It was paired before its conversation changed direction: that exchange stands.
+            Some(_) if claim.pairing.exchange().is_some() => return,
+            Some(c) => turn(&self.memory, c, d, v),
+            None if v.probe.role != Role::MaybeResponse => return,
+            // It was an answer after all, and nothing was asked.
+            None => (v.direction, v.probe.role) = (Direction::S2c, Role::Response),
+        }
+        if claim.raised.has(&GEN_008) {
+            return; // findings are reported for the original
+        }
+        let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
+        // Which of two similar messages is the request is known only where the conversation has a direction.
+        let directed = conversation.as_ref().is_some_and(Conversation::decided);
+        let asked = |exchange| Pairing::Asked {
+            exchange,
+            answered_by: None,
+            alone: true,
+            repeated: false,
+            reused: false,
+            unheard: false,
+        };
+        claim.pairing = match v.probe.role {
+            Role::Stray => Pairing::Nothing,
+            _ if !answers => self.table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
+            _ if directed && self.table.asked_before(claim.slot, d.frame) => {
+                self.table.pair(claim.slot, d, v)
+            }
+            _ => Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false },
+        };
+        reconsider(&mut self.memories, conversation.as_ref(), d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
         let judges = (&self.attribution, &mut self.silences, self.wants.silence);
         deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)
     }
-}
-
-/// Classifies a datagram that waited, by everything that has come since.
-#[inline(never)]
-fn classify_late(
-    memory: &Memory,
-    table: &mut Table,
-    memories: &mut Memories,
-    d: &Datagram<'_>,
-    claim: &mut Claim,
-) {
-    if claim.pairing.exchange().is_some_and(|exchange| table.withdrew(exchange)) {
-        claim.pairing = Pairing::Nothing;
-    }
-    let conversation = table.conversations.get(claim.slot).copied();
-    let v = &mut claim.verdict;
-    if v.server_index == NONE
-        && let Some(c) = &conversation
-    {
-        v.server_index = c.server_index(); // may have become known since
-    }
-    let maybe = matches!(v.probe.role, Role::MaybeRequest | Role::MaybeResponse);
-    match conversation.as_ref().filter(|c| c.decided()) {
-        Some(c) if c.direction(d.src) == v.direction => {
-            // Parts are not read again: the message that they belong to is known already.
-            let unsure = v.probe.role == Role::Request && !v.decided;
-            if maybe || unsure {
-                let known = memory.known_in(d, v.direction, c, true);
-                v.server_index = c.server_index();
-                v.probe = v.id.probe_known(d.payload, d.wire_len(), known).unwrap_or(v.probe);
-            }
-            return;
-        }
-        // It was paired before its conversation changed direction: that exchange stands.
-        Some(_) if claim.pairing.exchange().is_some() => return,
-        Some(c) => turn(memory, c, d, v),
-        None if v.probe.role != Role::MaybeResponse => return,
-        // It was an answer after all, and nothing was asked.
-        None => (v.direction, v.probe.role) = (Direction::S2c, Role::Response),
-    }
-    if claim.raised.has(&GEN_008) {
-        return; // findings are reported for the original
-    }
-    let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
-    // Which of two similar messages is the request is known only where the conversation has a direction.
-    let directed = conversation.as_ref().is_some_and(Conversation::decided);
-    let asked = |exchange| Pairing::Asked {
-        exchange,
-        answered_by: None,
-        alone: true,
-        repeated: false,
-        reused: false,
-        unheard: false,
-    };
-    claim.pairing = match v.probe.role {
-        Role::Stray => Pairing::Nothing,
-        _ if !answers => table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
-        _ if directed && table.asked_before(claim.slot, d.frame) => table.pair(claim.slot, d, v),
-        _ => Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false },
-    };
-    reconsider(memories, conversation.as_ref(), d, claim);
 }
 
 /// Reads a datagram again whose conversation turned out to go the other way.
@@ -341,9 +315,6 @@ fn reconsider(
     claim.raised.reconsider();
     let Some(conversation) = conversation else { return };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
-    let seen = Observation {
-        piece: claim.piece.as_deref(),
-        ..seen(conversation, datagram, probe, pairing, (claim.edge, None))
-    };
+    let seen = seen(conversation, datagram, probe, pairing, (claim.piece.as_deref(), claim.edge, None));
     observe(memories, claim.verdict.id, &seen, &mut claim.raised);
 }
