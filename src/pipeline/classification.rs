@@ -18,25 +18,23 @@ impl Pipeline<'_> {
         if !self.memory.classify(d, v, known, open) {
             return false;
         }
-        if weak && slot.is_none() && v.server_index == NONE {
-            self.classify_contested(d, v);
-        }
-        true
-    }
-
-    /// Gives a datagram with weak evidence for one protocol to a conversation of another protocol, if there is one.
-    #[cold]
-    #[inline(never)]
-    fn classify_contested(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
-        if self.memory.may_know(d)
+        if weak
+            && slot.is_none()
+            && v.server_index == NONE
             && let Some(other) = self.classify_in_other(d, v.id)
         {
             *v = other;
         }
+        true
     }
 
-    /// Classifies a datagram in a known conversation of another protocol.
+    /// Classifies a datagram with weak evidence for one protocol in a conversation of another protocol, if there is one.
+    #[cold]
+    #[inline(never)]
     fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+        if !self.memory.may_know(d) {
+            return None;
+        }
         let table = &self.table;
         let met = table.conversations.between(d.src, d.dst);
         let owner = protocols_of(met).find(|other| *other != id)?;
