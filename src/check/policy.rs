@@ -46,6 +46,12 @@ pub fn within(name: &str, whole: &str) -> bool {
     head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
 }
 
+/// Makes sure that a name matches a rule.
+fn known(name: &str) -> Result<(), Unknown> {
+    let any = crate::protocols::rules().any(|rule| matches(name, rule));
+    if any { Ok(()) } else { Err(Unknown { name: name.to_owned() }) }
+}
+
 /// Severities that differ from the rules' own; `None` switches a rule off.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
@@ -70,12 +76,11 @@ impl Policy {
     /// # Errors
     /// When the name matches no rule.
     pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
-        let mut any = false;
+        known(name)?;
         for rule in crate::protocols::rules().filter(|rule| matches(name, rule)) {
             self.changed.insert(rule.id, severity);
-            any = true;
         }
-        if any { Ok(()) } else { Err(Unknown { name: name.to_owned() }) }
+        Ok(())
     }
 
     /// Switches off all rules except those that the names match.
@@ -83,11 +88,7 @@ impl Policy {
     /// # Errors
     /// When a name matches no rule.
     pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
-        if let Some(name) =
-            names.iter().find(|name| !crate::protocols::rules().any(|rule| matches(name, rule)))
-        {
-            return Err(Unknown { name: name.to_owned() });
-        }
+        names.iter().try_for_each(|name| known(name))?;
         let chosen = |rule: &Rule| names.is_empty() || names.iter().any(|name| matches(name, rule));
         for rule in crate::protocols::rules().filter(|rule| !chosen(rule)) {
             self.changed.insert(rule.id, None);
