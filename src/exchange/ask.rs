@@ -171,7 +171,7 @@ impl Table {
     #[cold]
     #[inline(never)]
     fn evict(&mut self) {
-        let Some(at) = self.oldest_due() else { return };
+        let Some((_, at)) = self.oldest_due() else { return };
         self.changes += 1;
         let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
         self.evicted += u64::from(open);

@@ -200,9 +200,9 @@ impl Table {
 
     /// Closes the request that is due first, at the end of a capture; `false` where there is none.
     pub fn close_next(&mut self) -> bool {
-        let at = self.oldest_due();
-        at.into_iter().for_each(|at| self.close_oldest(at));
-        at.is_some()
+        let oldest = self.oldest_due();
+        oldest.into_iter().for_each(|(_, at)| self.close_oldest(at));
+        oldest.is_some()
     }
 
     /// Closes everything that is open, at the end of a capture. The next capture has a time of its own.
@@ -214,28 +214,22 @@ impl Table {
         self.next_deadline = NEVER;
     }
 
-    /// The queue whose oldest request is due first; `None` where all are empty.
-    pub(super) fn oldest_due(&self) -> Option<usize> {
-        let filled = self.used().filter(|(_, queue)| queue.oldest().is_some());
-        filled.min_by_key(|(_, queue)| queue.due()).map(|(at, _)| at)
-    }
-
-    fn used(&self) -> impl Iterator<Item = (usize, &Queue)> {
-        ones(self.used).filter_map(|at| Some((at, self.queues.get(at)?)))
+    /// The queue whose oldest request is due first, and when that is; `None` where all are empty.
+    #[inline]
+    pub(super) fn oldest_due(&self) -> Option<(Time, usize)> {
+        let used = ones(self.used).filter_map(|at| Some((at, self.queues.get(at)?)));
+        used.filter(|(_, queue)| queue.oldest().is_some()).map(|(at, queue)| (queue.due(), at)).min()
     }
 
     #[inline(never)]
     fn expire(&mut self) {
         self.changes += 1;
-        loop {
-            let dues = self.used().map(|(at, queue)| (at, queue.due()));
-            let (at, due) = dues.min_by_key(|&(_, due)| due).unwrap_or((0, NEVER));
-            if due >= self.clock {
-                self.next_deadline = due;
-                break;
+        self.next_deadline = loop {
+            match self.oldest_due() {
+                Some((due, at)) if due < self.clock => self.close_oldest(at),
+                next => break next.map_or(NEVER, |(due, _)| due),
             }
-            self.close_oldest(at);
-        }
+        };
         self.conversations.expire_idle(self.clock);
         self.heed_idle();
     }
