@@ -8,12 +8,11 @@ use crate::net::Endpoint;
 use hashbrown::DefaultHashBuilder;
 use prefetch_index::prefetch_index;
 use std::hash::Hash;
-use std::ops::{Deref, DerefMut};
 
 /// How many entries before it is replaced the memory of an entry is asked for.
 const AHEAD: usize = 4;
 
-/// A hash map of at most `most` entries: when it is full, the entry inserted first is dropped and counted.
+/// A hash map of at most `MOST` entries with 64 MiB: when it is full, the entry inserted first is dropped and counted.
 ///
 /// Age decides which entry is dropped, never the position of its hash: hashes are seeded, and two runs must not
 /// differ.
@@ -22,7 +21,7 @@ const AHEAD: usize = 4;
 ///  index, by hash of the key ──place──> [ key, value │ key, value │ ... ]   the next one takes the oldest's place
 /// ```
 #[derive(Debug)]
-pub struct Bounded<K, V> {
+pub struct Bounded<K, V, const MOST: usize> {
     /// In the order of insertion, as a ring that begins with the oldest entry at `oldest`.
     entries: Vec<(K, V)>,
     oldest: usize,
@@ -32,13 +31,22 @@ pub struct Bounded<K, V> {
     forgotten: u64,
 }
 
-impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
-    /// An empty map of at most `most` entries, at least one; memory is taken as it fills.
-    pub fn new(most: usize) -> Self {
-        let (index, hasher) = (Buckets::default(), DefaultHashBuilder::default());
+/// An empty map; memory is taken as it fills.
+impl<K, V, const MOST: usize> From<Budget> for Bounded<K, V, MOST> {
+    fn from(budget: Budget) -> Self {
+        let (index, hasher, most) = (Buckets::default(), DefaultHashBuilder::default(), budget.of(MOST));
         Bounded { entries: vec![], oldest: 0, index, hasher, most, forgotten: 0 }
     }
+}
 
+/// Counts entries that were still needed, as far as who inserted others said so.
+impl<K, V, const MOST: usize> Forgets for Bounded<K, V, MOST> {
+    fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+}
+
+impl<K: Copy + Eq + Hash, V, const MOST: usize> Bounded<K, V, MOST> {
     #[inline]
     fn place(&self, hash: u64, key: &K) -> Option<usize> {
         self.index.find(hash, |at| self.entries[at as usize].0 == *key).map(|at| at as usize)
@@ -67,11 +75,6 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
         let (newer, older) = self.entries.split_at_checked(self.oldest)?;
         let newest_first = newer.iter().rev().chain(older.iter().rev());
         newest_first.into_iter().find(|(_, value)| is(value)).map(|(key, _)| *key)
-    }
-
-    /// Forgets everything, including the count of forgotten entries.
-    pub fn clear(&mut self) {
-        *self = Bounded::new(self.most);
     }
 
     /// Whether nothing is remembered.
@@ -141,41 +144,6 @@ impl<K: Copy + Eq + Hash, V> Bounded<K, V> {
     fn next_to_go(&self) -> Option<K> {
         if self.entries.len() < self.most { None } else { self.entries.get(self.oldest).map(|e| e.0) }
     }
-
-    /// Entries forgotten so far that were still needed, as far as who inserted others said so.
-    pub fn forgotten(&self) -> u64 {
-        self.forgotten
-    }
-}
-
-/// The same, with its bound for 64 MiB in its type.
-#[derive(Debug)]
-pub struct Limited<K, V, const MOST: usize>(Bounded<K, V>);
-
-impl<K: Copy + Eq + Hash, V, const MOST: usize> From<Budget> for Limited<K, V, MOST> {
-    fn from(budget: Budget) -> Self {
-        Limited(Bounded::new(budget.of(MOST)))
-    }
-}
-
-impl<K: Copy + Eq + Hash, V, const MOST: usize> Forgets for Limited<K, V, MOST> {
-    fn forgotten(&self) -> u64 {
-        self.0.forgotten()
-    }
-}
-
-impl<K, V, const MOST: usize> Deref for Limited<K, V, MOST> {
-    type Target = Bounded<K, V>;
-
-    fn deref(&self) -> &Bounded<K, V> {
-        &self.0
-    }
-}
-
-impl<K, V, const MOST: usize> DerefMut for Limited<K, V, MOST> {
-    fn deref_mut(&mut self) -> &mut Bounded<K, V> {
-        &mut self.0
-    }
 }
 
 /// Most pairs of server and client address whose latest requests are remembered with 64 MiB.
@@ -184,11 +152,11 @@ const MAX_ASKING: usize = 16_384;
 /// When each client address sent its last `N` requests to a server, for request limits; the oldest address is
 /// dropped first.
 #[derive(Debug)]
-pub struct Asking<const N: usize>(Bounded<(Endpoint, Endpoint), [Option<Time>; N]>);
+pub struct Asking<const N: usize>(Bounded<(Endpoint, Endpoint), [Option<Time>; N], MAX_ASKING>);
 
 impl<const N: usize> From<Budget> for Asking<N> {
     fn from(budget: Budget) -> Self {
-        Asking(Bounded::new(budget.of(MAX_ASKING)))
+        Asking(budget.into())
     }
 }
 
@@ -215,7 +183,7 @@ impl<const N: usize> Forgets for Asking<N> {
 /// counts only where one of them is sought: most exchanges have ended by then.
 #[derive(Debug)]
 pub struct Numbered<V, const MOST: usize> {
-    map: Bounded<u64, V>,
+    map: Bounded<u64, V, MOST>,
     /// The highest number forgotten; numbers start at 1.
     gone: u64,
     missed: u64,
@@ -223,7 +191,7 @@ pub struct Numbered<V, const MOST: usize> {
 
 impl<V, const MOST: usize> From<Budget> for Numbered<V, MOST> {
     fn from(budget: Budget) -> Self {
-        Numbered { map: Bounded::new(budget.of(MOST)), gone: 0, missed: 0 }
+        Numbered { map: budget.into(), gone: 0, missed: 0 }
     }
 }
 
@@ -287,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_first_and_is_counted() {
-        let mut b = Bounded::new(2);
+        let mut b = Bounded::<_, _, 2>::from(Budget::default());
         b.insert(1, 'a');
         assert_eq!(b.next_to_go(), None, "there is room");
         b.insert(2, 'b');

@@ -7,8 +7,8 @@ use super::idle::{Entry, HEARD, Idle, MAX_IDLE, SOON, stamp};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
 use crate::buckets::Buckets;
+use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
-use crate::contract::Budget;
 use crate::fold::hash_one;
 use crate::net::Endpoint;
 use crate::packed::Count;
@@ -51,7 +51,7 @@ pub struct Conversations {
     evicted: u64,
     /// Values that were issued in conversations that have ended and are not used yet, by the hash of the
     /// conversation: the next conversation of the same client and server takes the value over.
-    unused: Bounded<u64, Option<u32>>,
+    unused: Bounded<u64, Option<u32>, MAX_UNUSED>,
 }
 
 /// The conversations that sent a request after and before this one; the newest one and the oldest are neighbours.
@@ -80,7 +80,7 @@ impl Conversations {
             newest: NONE,
             free: NONE,
             evicted: 0,
-            unused: Bounded::new(budget.of(MAX_UNUSED)),
+            unused: budget.into(),
         }
     }
 
@@ -227,8 +227,8 @@ impl Conversations {
     }
 
     /// Forgets the values issued in conversations that have ended.
-    pub fn forget_unused(&mut self) {
-        self.unused.clear();
+    pub fn forget_unused(&mut self, budget: Budget) {
+        self.unused = budget.into();
     }
 
     /// Number of such values forgotten for lack of room.

@@ -5,8 +5,9 @@
 
 use super::{Answer, MS};
 use crate::bounded::Bounded;
+use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
-use crate::contract::{Budget, Joining, Known, Layout, Role, Split, Whole};
+use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ pub(super) struct Joins {
     most: usize,
     bytes: usize,
     most_bytes: usize,
-    pub(super) layouts: Bounded<(Id, Endpoint), u8>,
+    pub(super) layouts: Bounded<(Id, Endpoint), u8, MAX_LAYOUTS>,
     forgotten: u64,
 }
 
@@ -56,7 +57,7 @@ impl From<Budget> for Joins {
             most: budget.of(MAX_JOINS),
             bytes: 0,
             most_bytes: budget.of(MAX_JOINED_BYTES),
-            layouts: Bounded::new(budget.of(MAX_LAYOUTS)),
+            layouts: budget.into(),
             forgotten: 0,
         }
     }

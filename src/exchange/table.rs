@@ -5,9 +5,10 @@ use super::join::Joins;
 use super::queue::{GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
+use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::{Budget, Piece};
+use crate::contract::Piece;
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::fold::hash_one;
 use crate::net::Datagram;
@@ -46,7 +47,7 @@ pub struct Table {
     /// Exchanges that have closed and were not reported yet.
     pub(super) closed: VecDeque<Exchange>,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
-    pub(super) seconds: Bounded<(u64, u32), u64>,
+    pub(super) seconds: Bounded<(u64, u32), u64, MAX_SECONDS>,
     /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
@@ -76,7 +77,7 @@ impl Table {
             next_id: 1,
             evicted: 0,
             closed: VecDeque::new(),
-            seconds: Bounded::new(budget.of(MAX_SECONDS)),
+            seconds: budget.into(),
             withdrawn: VecDeque::new(),
             joins: budget.into(),
             piece: None,

@@ -5,8 +5,8 @@
 
 use super::pending::Claimed;
 use crate::bounded::{Bounded, Numbered};
+use crate::budget::{Budget, Forgets as _};
 use crate::check::{Cause, Finding, Policy};
-use crate::contract::Budget;
 use crate::decode::Violation;
 use crate::exchange::{Exchange, Lack, Outcome, Pairing};
 use crate::general::{GEN_001, GEN_004, GEN_005};
@@ -31,7 +31,7 @@ const MAX_CONVERSATIONS: usize = 4_096;
 pub struct Attribution {
     exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>, MAX_EXCHANGES>,
     /// By client and server.
-    answers: Bounded<(Endpoint, Endpoint), Option<Cause>>,
+    answers: Bounded<(Endpoint, Endpoint), Option<Cause>, MAX_CONVERSATIONS>,
 }
 
 /// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows, for any error may cause a missing
@@ -52,7 +52,7 @@ struct Noted {
 
 impl From<Budget> for Attribution {
     fn from(budget: Budget) -> Self {
-        Attribution { exchanges: budget.into(), answers: Bounded::new(budget.of(MAX_CONVERSATIONS)) }
+        Attribution { exchanges: budget.into(), answers: budget.into() }
     }
 }
 

@@ -141,7 +141,7 @@ impl Pipeline<'_> {
         self.totals.memory_forgotten += self.memories.forgotten() + self.attribution.forgotten();
         self.totals.memory_forgotten += self.table.conversations.forgotten();
         (self.memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
-        self.table.conversations.forget_unused();
+        self.table.conversations.forget_unused(self.options.budget);
         self.memory.servers.begin_anew();
     }
 

@@ -1,6 +1,6 @@
 //! The imports that every protocol needs.
 
-pub(crate) use crate::bounded::{Asking, Bounded, Limited, Numbered};
+pub(crate) use crate::bounded::{Asking, Bounded, Numbered};
 pub(crate) use crate::budget::Forgets;
 pub(crate) use crate::contract::{
     Answer, Ask, Budget, Causation, Context, Direction, Form, Info, Known, Level, Message, Observation,

@@ -294,7 +294,7 @@ pub struct Samp;
 
 impl Protocol for Samp {
     /// The frames in which a server first refused passwords from an address; 0 for those to come.
-    type Memory = Limited<(Endpoint, Endpoint), [u64; GUESSES], MAX_REFUSED>;
+    type Memory = Bounded<(Endpoint, Endpoint), [u64; GUESSES], MAX_REFUSED>;
 
     const INFO: Info = Info {
         ports: &[7777, 8192],

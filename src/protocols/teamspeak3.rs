@@ -95,7 +95,7 @@ pub struct Teamspeak3;
 
 impl Protocol for Teamspeak3 {
     /// The length of the first step of clients, in bytes.
-    type Memory = Limited<(Endpoint, Endpoint), usize, MAX_BEGUN>;
+    type Memory = Bounded<(Endpoint, Endpoint), usize, MAX_BEGUN>;
 
     const INFO: Info = Info {
         ports: &[9987],

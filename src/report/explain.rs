@@ -4,6 +4,7 @@
 
 use super::duration;
 use crate::bounded::Bounded;
+use crate::budget::{Budget, Forgets as _};
 use crate::classify::{Choice, beginning};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
@@ -27,7 +28,7 @@ pub struct Explain {
 pub(super) struct Teller {
     explain: Explain,
     /// The value that a server issued last to a client, and the frame that it stands in.
-    issued: Bounded<(Endpoint, Endpoint, Id), (u64, u64)>,
+    issued: Bounded<(Endpoint, Endpoint, Id), (u64, u64), MAX_ISSUED>,
 }
 
 /// Names a frame, with its file where that is another one than the current file.
@@ -35,7 +36,7 @@ pub(super) type Name<'a> = &'a dyn Fn(u64) -> String;
 
 impl Teller {
     pub fn new(explain: Explain) -> Teller {
-        Teller { explain, issued: Bounded::new(MAX_ISSUED) }
+        Teller { explain, issued: Budget::default().into() }
     }
 
     /// Remembers a value that is issued, for the exchanges that follow from it.

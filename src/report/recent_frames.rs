@@ -2,6 +2,7 @@
 
 use super::Files;
 use crate::bounded::Bounded;
+use crate::budget::Budget;
 use crate::by_frame::ByFrame;
 use crate::capture::{self, Comments, Frame, Time};
 use crate::filter::{FrameFacts, Needs, View};
@@ -150,11 +151,11 @@ const MAX_JOINED: usize = 4_096;
 
 /// The frames of each datagram, by the number of the frame with which it is reported.
 #[derive(Debug)]
-pub(super) struct Joined(Bounded<u64, Box<[u64]>>);
+pub(super) struct Joined(Bounded<u64, Box<[u64]>, MAX_JOINED>);
 
 impl Default for Joined {
     fn default() -> Self {
-        Joined(Bounded::new(MAX_JOINED))
+        Joined(Budget::default().into())
     }
 }
 

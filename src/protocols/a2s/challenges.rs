@@ -25,21 +25,16 @@ pub struct Memory {
     /// Requests by exchange.
     asked: Numbered<Asked, MAX_ASKED>,
     /// Challenges by server and client address, the latest last.
-    issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>>,
+    issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>, MAX_ADDRESSES>,
     /// The address that a challenge was first issued to, and when it was issued to it last, by server and value.
-    owners: Bounded<(Endpoint, u32), (Endpoint, Time)>,
+    owners: Bounded<(Endpoint, u32), (Endpoint, Time), MAX_CHALLENGES>,
     /// The number of players in the last INFO answer, by server.
-    counts: Bounded<Endpoint, (u8, Time)>,
+    counts: Bounded<Endpoint, (u8, Time), MAX_COUNTS>,
 }
 
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Memory {
-        Memory {
-            asked: budget.into(),
-            issued: Bounded::new(budget.of(MAX_ADDRESSES)),
-            owners: Bounded::new(budget.of(MAX_CHALLENGES)),
-            counts: Bounded::new(budget.of(MAX_COUNTS)),
-        }
+        Memory { asked: budget.into(), issued: budget.into(), owners: budget.into(), counts: budget.into() }
     }
 }
 

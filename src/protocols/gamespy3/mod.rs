@@ -377,7 +377,7 @@ pub struct Gamespy3;
 
 impl Protocol for Gamespy3 {
     /// The challenges that servers issued to clients, and stat requests, by exchange.
-    type Memory = (Limited<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Numbered<Stat, MAX_STATS>);
+    type Memory = (Bounded<(Endpoint, Endpoint), Handshake, MAX_HANDSHAKES>, Numbered<Stat, MAX_STATS>);
 
     const COLOURS: Option<Colours> = Some(Colours::Sections);
 

@@ -398,10 +398,10 @@ struct Announced {
 #[derive(Debug)]
 pub struct Memory {
     asked: Numbered<Asked, MAX_ASKED>,
-    logins: Bounded<u64, Login>,
+    logins: Bounded<u64, Login, MAX_LOGINS>,
     /// The client that received a string.
-    owners: Bounded<u64, u64>,
-    announced: Bounded<Endpoint, Announced>,
+    owners: Bounded<u64, u64, MAX_LOGINS>,
+    announced: Bounded<Endpoint, Announced, MAX_ANNOUNCING>,
     /// Number of commands, replies and extensions that could not be compared because the tables were full.
     beyond: u64,
     hasher: DefaultHashBuilder,
@@ -411,9 +411,9 @@ impl From<Budget> for Memory {
     fn from(budget: Budget) -> Self {
         Memory {
             asked: budget.into(),
-            logins: Bounded::new(budget.of(MAX_LOGINS)),
-            owners: Bounded::new(budget.of(MAX_LOGINS)),
-            announced: Bounded::new(budget.of(MAX_ANNOUNCING)),
+            logins: budget.into(),
+            owners: budget.into(),
+            announced: budget.into(),
             beyond: 0,
             hasher: DefaultHashBuilder::default(),
         }

@@ -391,7 +391,7 @@ pub struct Quake3;
 
 impl Protocol for Quake3 {
     /// The recent requests and answers of client addresses.
-    type Memory = Limited<(Endpoint, Endpoint), Client, MAX_CLIENTS>;
+    type Memory = Bounded<(Endpoint, Endpoint), Client, MAX_CLIENTS>;
 
     const COLOURS: Option<Colours> = Some(Colours::Carets);
 

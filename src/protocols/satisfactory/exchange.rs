@@ -211,23 +211,23 @@ impl Cookie {
 #[derive(Debug)]
 pub struct Memory {
     /// The last poll by server and cookie.
-    cookies: Bounded<u64, Cookie>,
+    cookies: Bounded<u64, Cookie, MAX_COOKIES>,
     /// Whether clients that polled with a cookie before its last poll have received an answer, by server, cookie and client.
     /// Clients whose cookie never changes share it with all others of their kind.
-    used: Bounded<u64, bool>,
+    used: Bounded<u64, bool, MAX_SHARING>,
     /// Polls of such clients that wait for an answer, by server and cookie.
-    waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>>,
-    states: Bounded<Endpoint, State>,
+    waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>, MAX_SHARED>,
+    states: Bounded<Endpoint, State, MAX_STATES>,
     hasher: DefaultHashBuilder,
 }
 
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Self {
         Memory {
-            cookies: Bounded::new(budget.of(MAX_COOKIES)),
-            used: Bounded::new(budget.of(MAX_SHARING)),
-            waiting: Bounded::new(budget.of(MAX_SHARED)),
-            states: Bounded::new(budget.of(MAX_STATES)),
+            cookies: budget.into(),
+            used: budget.into(),
+            waiting: budget.into(),
+            states: budget.into(),
             hasher: DefaultHashBuilder::default(),
         }
     }

@@ -231,11 +231,11 @@ rules! {
 /// challenge; they collide with a probability of one in 2^64.
 #[derive(Debug)]
 pub struct Memory {
-    issued: Bounded<u64, u64>,
+    issued: Bounded<u64, u64, MAX_TOKENS>,
     /// Queries whose token was missing, wrong or issued to another client.
     suspect: Numbered<(), MAX_SUSPECT>,
     /// Tokens that clients used, and that were issued where the capture may not show it.
-    trusted: Bounded<u64, ()>,
+    trusted: Bounded<u64, (), MAX_TOKENS>,
     /// The numbers of the parts that came, by exchange, unless the only answer is whole.
     parts: Numbered<Numbers, MAX_SUSPECT>,
     /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
@@ -248,9 +248,9 @@ pub struct Memory {
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Self {
         Memory {
-            issued: Bounded::new(budget.of(MAX_TOKENS)),
+            issued: budget.into(),
             suspect: budget.into(),
-            trusted: Bounded::new(budget.of(MAX_TOKENS)),
+            trusted: budget.into(),
             parts: budget.into(),
             recent: [(0, Time::UNKNOWN); RECENT],
             next: 0,
