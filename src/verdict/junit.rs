@@ -79,24 +79,24 @@ fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Attribute> {
     let [mut tests, mut failures, mut errors, mut skipped] = [0; 4];
     for case in cases {
         tests += 1;
-        match case.ending.as_ref().map(|ending| ending.element) {
-            None => {}
-            Some("skipped") => skipped += 1,
-            Some("failure") => failures += 1,
-            Some(_) => errors += 1,
+        match case.ending {
+            Ending::Passed => {}
+            Ending::Skipped { .. } => skipped += 1,
+            Ending::Failed { .. } => failures += 1,
+            Ending::Error { .. } => errors += 1,
         }
     }
     let counts = [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)];
     counts.map(|(name, n): (_, usize)| (name, n.to_string())).into()
 }
 
-/// How a test ended that did not pass.
-struct Ending {
-    /// `skipped`, `failure` or `error`.
-    element: &'static str,
-    message: String,
-    /// What kind of failure it is, and its text.
-    content: Option<(&'static str, String)>,
+/// How a test ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Ending {
+    Passed,
+    Skipped { why: String },
+    Failed { message: String, kind: Severity, text: String },
+    Error { message: String },
 }
 
 /// A test.
@@ -104,8 +104,7 @@ struct Case {
     name: String,
     /// The capture of its first finding, or the only capture, if there is one.
     file: Option<String>,
-    /// `None` where it passed.
-    ending: Option<Ending>,
+    ending: Ending,
     /// Further findings as text; may be empty.
     heard: String,
 }
@@ -120,6 +119,7 @@ struct Suite {
 struct Run<'a> {
     verdict: &'a Verdict,
     limit: Option<Severity>,
+    results: HashMap<&'static str, &'a RuleResult>,
     found: HashMap<(Id, &'static str), Vec<&'a Entry>>,
 }
 
@@ -129,15 +129,16 @@ impl<'a> Run<'a> {
         for e in &verdict.findings {
             found.entry((e.protocol, e.rule().id)).or_default().push(e);
         }
-        Run { verdict, limit, found }
+        let results = verdict.rules.iter().map(|r| (r.rule.id, r)).collect();
+        Run { verdict, limit, results, found }
     }
 
     /// The tests of a protocol: the shared rules, and its own.
     fn suite(&self, id: Id) -> Suite {
         let rules = crate::general::RULES.iter().copied().chain(id.rules());
-        let results = rules.filter_map(|rule| self.verdict.rules.iter().find(|r| r.rule == rule));
+        let results = rules.filter_map(|rule| self.results.get(rule.id));
         let exercised =
-            |r: &&RuleResult| !matches!(r.outcome, Outcome::NotApplicable | Outcome::NotExercised);
+            |r: &&&RuleResult| !matches!(r.outcome, Outcome::NotApplicable | Outcome::NotExercised);
         let cases = results.filter(exercised).map(|result| self.case(id, result)).collect();
         Suite { name: format!("qdissect.{}", id.info().name), cases }
     }
@@ -150,16 +151,17 @@ impl<'a> Run<'a> {
         let ending = match failing.iter().map(|e| e.finding.severity).max() {
             Some(kind) => {
                 let message = format!("{}: {}", count(failing.len() as u64, "finding"), rule.title);
-                let text = self.listed(&failing) + &source(rule);
-                Some(Ending { element: "failure", message, content: Some((kind.name(), text)) })
+                Ending::Failed { message, kind, text: self.listed(&failing) + &source(rule) }
             }
-            None if others.iter().any(|e| e.counts()) => None,
-            None => {
-                let elsewhere = "broken in this run, and not every finding is listed: perhaps here";
-                let elsewhere = (self.listed_of(rule) < result.count).then(|| elsewhere.to_owned());
-                let why = excused(&others).or(elsewhere);
-                why.map(|message| Ending { element: "skipped", message, content: None })
-            }
+            None if others.iter().any(|e| e.counts()) => Ending::Passed,
+            None => match excused(&others) {
+                Some(why) => Ending::Skipped { why },
+                None if self.listed_of(rule) < result.count => {
+                    let why = "broken in this run, and not every finding is listed: perhaps here";
+                    Ending::Skipped { why: why.to_owned() }
+                }
+                None => Ending::Passed,
+            },
         };
         let heard: Vec<_> = others.into_iter().filter(|e| e.finding.severity >= self.verdict.show).collect();
         let file = match (failing.first().or(heard.first()), self.verdict.files.as_slice()) {
@@ -174,8 +176,8 @@ impl<'a> Run<'a> {
 
     /// How many findings of a rule are listed, in whatever protocol, that count.
     fn listed_of(&self, rule: &Rule) -> u64 {
-        let found = self.verdict.findings.iter().filter(|e| e.rule() == rule && e.counts());
-        found.map(|e| e.count).sum()
+        let found = Id::ALL.iter().filter_map(|id| self.found.get(&(*id, rule.id))).flatten();
+        found.filter(|e| e.counts()).map(|e| e.count).sum()
     }
 
     /// A line for each of the first findings, with its capture where there are several captures, and the number of further
@@ -200,24 +202,20 @@ impl<'a> Run<'a> {
     fn itself(&self) -> Suite {
         let totals = &self.verdict.totals;
         let mut heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
-        let mut ending = None;
+        let mut ending = Ending::Passed;
         if !totals.complete {
             let unread = totals.unread.iter();
             let unread: String = unread.map(|u| format!(" {}: {}.", legal(&u.file), legal(&u.why))).collect();
             let message = format!("Not everything could be read.{unread}");
             match totals.failed() {
-                true => {
-                    let content = Some(("incomplete", message.clone()));
-                    ending = Some(Ending { element: "error", message, content });
-                }
+                true => ending = Ending::Error { message },
                 false => heard = format!("{message}\n{heard}"),
             }
         }
         let mut cases = vec![Case { name: "capture".to_owned(), file: None, ending, heard }];
         if let Some((kind, n)) = self.unlisted() {
             let message = format!("{} that were counted, but not listed", count(n, "finding"));
-            let content = Some((kind.name(), message.clone()));
-            let ending = Some(Ending { element: "failure", message, content });
+            let ending = Ending::Failed { message: message.clone(), kind, text: message };
             let name = "unlisted findings".to_owned();
             cases.push(Case { name, file: None, ending, heard: String::new() });
         }
@@ -289,7 +287,7 @@ impl Suite {
             .create_element("testcase")
             .with_attributes([("name", case.name.as_str()), ("classname", self.name.as_str()), TIME])
             .with_attributes(file);
-        if case.ending.is_none() && case.heard.is_empty() {
+        if case.ending == Ending::Passed && case.heard.is_empty() {
             element.write_empty()?;
         } else {
             element.write_inner_content(|xml| result(xml, case))?;
@@ -300,14 +298,19 @@ impl Suite {
 
 /// Writes the content of a test.
 fn result<W: Write>(xml: &mut Writer<W>, case: &Case) -> io::Result<()> {
-    if let Some(Ending { element, message, content }) = &case.ending {
-        let element = xml.create_element(*element).with_attribute(("message", message.as_str()));
-        match content {
-            Some((kind, text)) => {
-                element.with_attribute(("type", *kind)).write_text_content(BytesText::new(text))?
-            }
-            None => element.write_empty()?,
-        };
+    match &case.ending {
+        Ending::Passed => {}
+        Ending::Skipped { why } => {
+            xml.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
+        }
+        Ending::Failed { message, kind, text } => {
+            let element = xml.create_element("failure").with_attribute(("message", message.as_str()));
+            element.with_attribute(("type", kind.name())).write_text_content(BytesText::new(text))?;
+        }
+        Ending::Error { message } => {
+            let element = xml.create_element("error").with_attribute(("message", message.as_str()));
+            element.with_attribute(("type", "incomplete")).write_text_content(BytesText::new(message))?;
+        }
     }
     if !case.heard.is_empty() {
         xml.create_element("system-out").write_text_content(BytesText::new(&case.heard))?;
