@@ -3,7 +3,7 @@
 mod policy;
 mod silence;
 
-pub use policy::{Policy, Profile, Unknown, matches, within};
+pub use policy::{Policy, Profile, Unknown, matches, named, within};
 pub use silence::Silence;
 
 use crate::contract::{Direction, Raised};

@@ -46,10 +46,13 @@ pub fn within(name: &str, whole: &str) -> bool {
     head.eq_ignore_ascii_case(whole) && (tail.is_empty() || tail.starts_with('-'))
 }
 
-/// Makes sure that a name matches a rule.
-fn known(name: &str) -> Result<(), Unknown> {
-    let any = crate::protocols::rules().any(|rule| matches(name, rule));
-    if any { Ok(()) } else { Err(Unknown { name: name.to_owned() }) }
+/// The rules that a name matches.
+///
+/// # Errors
+/// When it matches none.
+pub fn named(name: &str) -> Result<Vec<&'static Rule>, Unknown> {
+    let rules: Vec<_> = crate::protocols::rules().filter(|rule| matches(name, rule)).collect();
+    if rules.is_empty() { Err(Unknown { name: name.to_owned() }) } else { Ok(rules) }
 }
 
 /// Severities that differ from the rules' own; `None` switches a rule off.
@@ -76,10 +79,7 @@ impl Policy {
     /// # Errors
     /// When the name matches no rule.
     pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
-        known(name)?;
-        for rule in crate::protocols::rules().filter(|rule| matches(name, rule)) {
-            self.changed.insert(rule.id, severity);
-        }
+        self.changed.extend(named(name)?.into_iter().map(|rule| (rule.id, severity)));
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Policy {
     /// # Errors
     /// When a name matches no rule.
     pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
-        names.iter().try_for_each(|name| known(name))?;
+        names.iter().try_for_each(|name| named(name).map(drop))?;
         let chosen = |rule: &Rule| names.is_empty() || names.iter().any(|name| matches(name, rule));
         for rule in crate::protocols::rules().filter(|rule| !chosen(rule)) {
             self.changed.insert(rule.id, None);

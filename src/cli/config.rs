@@ -4,7 +4,7 @@ use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
 use super::text::{Text, absent};
 use super::value_parsers::{self, no_rule};
-use qdissect::check::{Profile, matches, within};
+use qdissect::check::{Profile, named, within};
 use qdissect::escape::{quoted, shown};
 use qdissect::protocols::{Id, Level};
 use qdissect::rule::Severity;
@@ -202,10 +202,7 @@ fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
 
 /// Expects the id of a rule or the beginning of several ids.
 fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    if qdissect::protocols::rules().any(|rule| matches(name, rule)) {
-        return Ok(name.to_owned());
-    }
-    Err(wrong(place, no_rule(name)))
+    named(name).map(|_| name.to_owned()).map_err(|_| wrong(place, no_rule(name)))
 }
 
 /// Expects a table.

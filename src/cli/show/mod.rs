@@ -10,7 +10,7 @@ use super::terminal::{coloured, width};
 use super::value_parsers::{self, no_rule};
 use clap::{Args, Subcommand};
 use page::Page;
-use qdissect::check::{Policy, Unknown, matches};
+use qdissect::check::{Unknown, matches, named};
 use qdissect::declared::{ProtocolRecord, RuleRecord};
 use qdissect::protocols::Id;
 use qdissect::report::Output;
@@ -58,8 +58,7 @@ fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
 
 /// The rules that match the names, each once, in the order of declaration.
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
-    // The policy checks whether each name exists.
-    names.iter().try_for_each(|name| Policy::default().level(name, None))?;
+    names.iter().try_for_each(|name| named(name).map(drop))?;
     Ok(qdissect::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }
 
