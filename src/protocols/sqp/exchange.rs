@@ -371,11 +371,10 @@ fn token_rules(
         return;
     }
     let (key, client) = (memory.hash((seen.server, token as u32)), memory.hash((seen.server, seen.client)));
-    let both = memory.hash((key, client));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
         None if unheard && seen.issued.is_none_or(|own| own.used) => {
-            if memory.trusted.insert(both, ()).is_some() {
+            if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }
             return;
@@ -383,7 +382,7 @@ fn token_rules(
         _ if seen.issued.is_some() => &TXN_001,
         known => match memory.latest(client) {
             Some(latest) if latest != key => &TXN_001,
-            None if known.is_none() && memory.trusted.get(&both).is_none() => &TXN_002,
+            None if known.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
             // The client's latest token stays known to its next conversation with the server until it is used, so this one was
             // used.
             _ => return raised.add_at(&TXN_006, TOKEN_AT),
