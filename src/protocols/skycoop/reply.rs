@@ -50,8 +50,16 @@ enum Layout {
 /// All lengths count bytes.
 const BYTES: Units = 0;
 
-/// The other combinations, the more likely ones first: the name, the version, name and configuration, and so on.
-const OTHERS: [Units; 7] = [1, 2, 5, 4, 3, 6, 7];
+/// The other combinations, the more likely ones first.
+const OTHERS: [Units; 7] = [
+    NAME,
+    VERSION_TEXT,
+    NAME | CONFIG_TEXT,
+    CONFIG_TEXT,
+    NAME | VERSION_TEXT,
+    VERSION_TEXT | CONFIG_TEXT,
+    NAME | VERSION_TEXT | CONFIG_TEXT,
+];
 
 /// Determines the layout of the bytes after the header. `missing` bytes at the end were not captured.
 fn layout_of(rest: &[u8], missing: usize) -> Layout {
@@ -74,17 +82,13 @@ pub(super) fn is_exact(rest: &[u8]) -> bool {
 /// The number of bytes left after the last string of a current reply; `None` if a length is negative or exceeds the datagram.
 /// The `missing` bytes that were not captured belong to that string or follow it.
 fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
-    let rest = behind_string(rest, |n, _| n.checked_mul(if units & NAME != 0 { 2 } else { 1 }))?;
-    let rest = behind_string(
-        rest,
-        |n, text| if units & VERSION_TEXT != 0 { utf8_of_units(text, n) } else { Some(n) },
-    )?;
+    let counts = |what| units & what != 0;
+    let utf16 = |n: usize, what| n.checked_mul(if counts(what) { 2 } else { 1 });
+    let version = |n, text: &[u8]| if counts(VERSION_TEXT) { utf8_of_units(text, n) } else { Some(n) };
+    let rest = behind_string(rest, |n, _| utf16(n, NAME))?;
+    let rest = behind_string(rest, version)?;
     let (length, rest) = length(rest.get(8..)?)?;
-    rest.len().saturating_add(missing).checked_sub(length.checked_mul(if units & CONFIG_TEXT != 0 {
-        2
-    } else {
-        1
-    })?)
+    rest.len().saturating_add(missing).checked_sub(utf16(length, CONFIG_TEXT)?)
 }
 
 /// The bytes after a length and its string, whose size in bytes `size` computes.
