@@ -200,10 +200,14 @@ impl FrameFacts {
             Ethernet { dst: header.destination(), src: header.source(), kind }
         });
         // Length of the header, and where the ethertype stands in it.
-        let places = [(link::ETHERNET, 14, 12), (link::SLL, 16, 14), (link::SLL2, 20, 0)];
-        let place = places.into_iter().find(|(link, ..)| *link == frame.link);
-        if let Some((header, behind)) = place.and_then(|(_, len, _)| frame.bytes.split_at_checked(len))
-            && let Some(kind) = place.and_then(|(_, _, at)| header.get(at..)?.first_chunk())
+        let (length, at) = match frame.link {
+            link::ETHERNET => (14, 12),
+            link::SLL => (16, 14),
+            link::SLL2 => (20, 0),
+            _ => return facts,
+        };
+        if let Some((header, behind)) = frame.bytes.split_at_checked(length)
+            && let Some(kind) = header.get(at..).and_then(<[u8]>::first_chunk)
         {
             facts.tags(u16::from_be_bytes(*kind), behind);
         }
