@@ -83,13 +83,13 @@ impl Packet<'_> {
     }
 
     /// Decodes it once more into a tree, with passwords or without.
-    pub(crate) fn hear(&self, secrets: bool, heard: &mut Tree) {
-        heard.begin();
+    pub(crate) fn hear(&self, secrets: bool, tree: &mut Tree) {
+        tree.begin();
         if let Some(piece) = self.piece {
-            piece.tell(self.id.info(), heard);
+            piece.tell(self.id.info(), tree);
         }
         // A fault that stops decoding is a finding of the packet already; the fields before it count.
-        let _ = self.id.dissect(self.bytes, &self.context(secrets), heard);
+        let _ = self.id.dissect(self.bytes, &self.context(secrets), tree);
     }
 
     /// The offset of one of its bytes in the capture; `None` where it was reassembled or joined.

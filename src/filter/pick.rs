@@ -31,7 +31,7 @@ pub(super) struct Wanted {
 #[derive(Debug, Default)]
 pub struct Pick {
     wanted: Vec<Wanted>,
-    /// Slots of the wanted fields, each with a node of the tree that was heard.
+    /// Slots of the wanted fields, each with a node of the tree.
     picked: Vec<(u16, usize)>,
     payload: Vec<u8>,
     /// Nodes so far.
@@ -39,7 +39,7 @@ pub struct Pick {
     /// The open groups and lists; of a list, the elements so far.
     open: Vec<Option<u16>>,
     index: [u16; 3],
-    heard: Tree,
+    tree: Tree,
     /// The datagram has more values than are picked.
     full: bool,
     /// Number of such datagrams.
@@ -63,11 +63,11 @@ impl Pick {
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
             return;
         }
-        let mut heard = std::mem::take(&mut self.heard);
-        packet.hear(secrets, &mut heard);
+        let mut tree = std::mem::take(&mut self.tree);
+        packet.hear(secrets, &mut tree);
         self.payload.extend_from_slice(packet.bytes);
-        heard.replay(packet.bytes, self);
-        self.heard = heard;
+        tree.replay(packet.bytes, self);
+        self.tree = tree;
         self.missed = self.missed.saturating_add(u64::from(self.full));
     }
 
@@ -79,7 +79,7 @@ impl Pick {
     /// Visits the values of one of the wanted fields until the visitor returns `true`.
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
         self.picked.iter().filter(|(s, _)| *s == slot).any(|(_, node)| {
-            let node = self.heard.nodes().get(*node);
+            let node = self.tree.nodes().get(*node);
             match node.and_then(|node| node.value(&self.payload)) {
                 None => visit(Datum::Present),
                 Some(Value::Names(names, bits)) => (0u32..).zip(names).any(|(bit, name)| {

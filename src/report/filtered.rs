@@ -265,16 +265,15 @@ mod tests {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
         let mut report = Exchanges::new(io::sink(), false, true, false);
         let mut filtered = Filtered::new(filter, false, &mut report);
-        let gate = &mut filtered;
         let most = 262_144;
-        (1..=most).for_each(|id| gate.passed.insert(2 * id, ()));
-        assert!(gate.passes_exchange(&exchange(2), &[]) && !gate.passes_exchange(&exchange(3), &[]));
-        assert_eq!(gate.forgotten, 0);
-        gate.passed.insert(2 * most, ());
-        assert!(gate.passes_exchange(&exchange(2), &[]), "that one is known");
-        gate.passed.insert(2 * most + 2, ());
-        assert!(!gate.passes_exchange(&exchange(2), &[]) && gate.passes_exchange(&exchange(4), &[]));
-        assert!(!gate.passes_exchange(&exchange(3), &[]), "this one never passed, and comes behind");
+        (1..=most).for_each(|id| filtered.passed.insert(2 * id, ()));
+        assert!(filtered.passes_exchange(&exchange(2), &[]) && !filtered.passes_exchange(&exchange(3), &[]));
+        assert_eq!(filtered.forgotten, 0);
+        filtered.passed.insert(2 * most, ());
+        assert!(filtered.passes_exchange(&exchange(2), &[]), "that one is known");
+        filtered.passed.insert(2 * most + 2, ());
+        assert!(!filtered.passes_exchange(&exchange(2), &[]) && filtered.passes_exchange(&exchange(4), &[]));
+        assert!(!filtered.passes_exchange(&exchange(3), &[]), "this one never passed, and comes behind");
         assert_eq!(filtered.missed(), Missed { exchanges: 1, ..Missed::default() });
     }
 }

@@ -242,13 +242,13 @@ impl Report for Picked {
         if p.datagram.frame != self.frame {
             return Ok(());
         }
-        let mut heard = Tree::default();
-        p.hear(false, &mut heard);
+        let mut tree = Tree::default();
+        p.hear(false, &mut tree);
         self.keep(json!({
             "protocol": p.id.info().title, "message": p.message_name(),
             "joined": p.whole().is_some(), "missing": p.datagram.cut,
-            "bytes": masked(p.bytes, &in_tree(&heard), 0),
-            "fields": heard.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
+            "bytes": masked(p.bytes, &in_tree(&tree), 0),
+            "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
         }))
     }

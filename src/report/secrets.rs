@@ -13,9 +13,9 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 
 /// Passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
 pub(crate) fn in_packet(packet: &Packet<'_>) -> Vec<Span> {
-    let mut heard = Tree::default();
-    packet.hear(false, &mut heard);
-    in_tree(&heard)
+    let mut tree = Tree::default();
+    packet.hear(false, &mut tree);
+    in_tree(&tree)
 }
 
 /// Passwords in the payload of a packet's datagram. A datagram that completes a message is read as a part of it.
@@ -41,10 +41,10 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
             let probe = id.probe(d.payload, len, ports).or_else(|| id.probe_known(d.payload, len, known));
             let Some(Probe { message, .. }) = probe else { continue };
             let context = Context { missing: d.cut as usize, ..Context::of(message, direction) };
-            let mut heard = Tree::default();
+            let mut tree = Tree::default();
             // An error is a fault of the datagram; the fields read before it count.
-            let _ = id.dissect(d.payload, &context, &mut heard);
-            out.extend(in_tree(&heard));
+            let _ = id.dissect(d.payload, &context, &mut tree);
+            out.extend(in_tree(&tree));
         }
     }
     out
