@@ -57,8 +57,8 @@ pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
     }
 }
 
-/// The protocols whose payloads may begin with that byte.
-pub fn beginning(byte: Option<&u8>) -> impl Iterator<Item = Id> {
+/// The protocols whose payloads may begin with that byte; none for an empty payload.
+pub fn candidates_by_first_byte(byte: Option<&u8>) -> impl Iterator<Item = Id> {
     protocols_of(byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]))
 }
 
@@ -142,9 +142,9 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict by the bytes alone, for [`Memory::classify`].
+    /// The verdict from the bytes alone, for [`Memory::classify`].
     #[inline(always)]
-    pub fn by_looks(id: Id, probe: Probe) -> Verdict {
+    pub fn by_bytes(id: Id, probe: Probe) -> Verdict {
         Verdict {
             id,
             probe,
@@ -261,7 +261,7 @@ impl Memory {
         }
     }
 
-    /// Classifies a datagram that a probe recognised, see [`Verdict::by_looks`]; `false` where its conversation
+    /// Classifies a datagram that a probe recognised, see [`Verdict::by_bytes`]; `false` where its conversation
     /// shows that it belongs to none of our protocols.
     #[inline(always)]
     pub fn classify(
@@ -443,7 +443,7 @@ impl Memory {
                     doubtful,
                     slot,
                     server_index,
-                    ..Verdict::by_looks(id, probe)
+                    ..Verdict::by_bytes(id, probe)
                 };
                 if probe.role != Role::Stray {
                     return Some(v);
@@ -472,7 +472,7 @@ impl Memory {
             slot,
             server_index,
             by_server,
-            ..Verdict::by_looks(id, probe)
+            ..Verdict::by_bytes(id, probe)
         })
     }
 }

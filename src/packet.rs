@@ -83,7 +83,7 @@ impl Packet<'_> {
     }
 
     /// Decodes it once more into a tree, with passwords or without.
-    pub(crate) fn hear(&self, secrets: bool, tree: &mut Tree) {
+    pub(crate) fn decode_again(&self, secrets: bool, tree: &mut Tree) {
         tree.begin();
         if let Some(piece) = self.piece {
             piece.tell(self.id.info(), tree);

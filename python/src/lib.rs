@@ -90,7 +90,7 @@ impl Reading {
             }
         }
         let complete = unread.is_empty();
-        pipeline.miss(unread, false);
+        pipeline.set_unread(unread, false);
         pipeline.finish(complete).map(drop).map_err(|e| e.to_string())
     }
 
@@ -107,7 +107,7 @@ impl Reading {
 fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> io::Result<Option<String>> {
     let read = Source::open(path).map_err(Stopped::Capture).and_then(|mut source: Source| {
         pipeline.read(&mut source, file)?;
-        Ok(pipeline.strange(source.facts()))
+        Ok(pipeline.why_unreadable(source.facts()))
     });
     match read {
         Ok(strange) => Ok(strange),

@@ -3,7 +3,7 @@
 mod policy;
 mod silence;
 
-pub use policy::{Policy, Profile, Unknown, matches, named, within};
+pub use policy::{Policy, Profile, Unknown, matches, rules_named, within};
 pub use silence::Silence;
 
 use crate::contract::{Direction, Raised};
@@ -30,9 +30,9 @@ pub struct Finding {
     pub needs: u32,
     /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
-    /// It is a remark made before about the same server. Only a report that wants every one gets it, and filters do not look
-    /// at it, so that the same packets pass in every report.
-    pub again: bool,
+    /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore it,
+    /// so that the same packets pass in every report.
+    pub repeated: bool,
     /// It is about a missing answer of a server that has answered nothing so far: at the end it may turn out to be a symptom
     /// of that. Only a report that is told of silent servers gets it.
     pub provisional: bool,
@@ -67,7 +67,7 @@ impl Finding {
             span: None,
             needs: 0,
             minor: false,
-            again: false,
+            repeated: false,
             provisional: false,
             sizes: None,
             silence: None,
@@ -159,7 +159,7 @@ impl FromIterator<Severity> for Counts {
 
 impl Counts {
     /// Counts a finding, unless it is a symptom.
-    pub fn see(&mut self, finding: &Finding) {
+    pub fn add_finding(&mut self, finding: &Finding) {
         if finding.counts() {
             self.add(finding.severity);
         }

@@ -50,7 +50,7 @@ pub fn within(name: &str, whole: &str) -> bool {
 ///
 /// # Errors
 /// When it matches none.
-pub fn named(name: &str) -> Result<Vec<&'static Rule>, Unknown> {
+pub fn rules_named(name: &str) -> Result<Vec<&'static Rule>, Unknown> {
     let rules: Vec<_> = crate::protocols::rules().filter(|rule| matches(name, rule)).collect();
     if rules.is_empty() { Err(Unknown { name: name.to_owned() }) } else { Ok(rules) }
 }
@@ -78,8 +78,8 @@ impl Policy {
     ///
     /// # Errors
     /// When the name matches no rule.
-    pub fn level(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
-        self.changed.extend(named(name)?.into_iter().map(|rule| (rule.id, severity)));
+    pub fn set_severity(&mut self, name: &str, severity: Option<Severity>) -> Result<(), Unknown> {
+        self.changed.extend(rules_named(name)?.into_iter().map(|rule| (rule.id, severity)));
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Policy {
     /// # Errors
     /// When a name matches no rule.
     pub fn select(&mut self, names: &[String]) -> Result<(), Unknown> {
-        names.iter().try_for_each(|name| named(name).map(drop))?;
+        names.iter().try_for_each(|name| rules_named(name).map(drop))?;
         let chosen = |rule: &Rule| names.is_empty() || names.iter().any(|name| matches(name, rule));
         for rule in crate::protocols::rules().filter(|rule| !chosen(rule)) {
             self.changed.insert(rule.id, None);
@@ -128,11 +128,11 @@ mod tests {
     fn selection_levels_and_profiles_decide() {
         let mut policy = Policy::new(Profile::Strict);
         assert_eq!(policy.severity(rule("SKY-JSN-001")), Some(Severity::Warning));
-        policy.level("SKY-JSN-001", Some(Severity::Error)).expect("it exists");
+        policy.set_severity("SKY-JSN-001", Some(Severity::Error)).expect("it exists");
         assert_eq!(policy.severity(rule("SKY-JSN-001")), Some(Severity::Error));
         policy.select(&["SKY".into()]).expect("they exist");
         assert_eq!(policy.severity(rule("SQP-TXN-004")), None);
-        policy.level("SKY-SEC", None).expect("they exist");
+        policy.set_severity("SKY-SEC", None).expect("they exist");
         assert_eq!(policy.severity(rule("SKY-SEC-001")), None);
         let lenient = Policy::new(Profile::Lenient);
         assert_eq!(lenient.severity(rule("SKY-SEC-001")), Some(Severity::Note));
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn an_unknown_rule_is_said() {
-        let unknown = Policy::default().level("SQP-TXN-OO4", None).unwrap_err();
+        let unknown = Policy::default().set_severity("SQP-TXN-OO4", None).unwrap_err();
         assert_eq!(unknown.name, "SQP-TXN-OO4");
         assert!(Policy::default().select(&["nope".into()]).is_err());
     }

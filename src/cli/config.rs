@@ -4,7 +4,7 @@ use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
 use super::text::{Text, absent};
 use super::value_parsers::{self, no_rule};
-use qdissect::check::{Profile, named, within};
+use qdissect::check::{Profile, rules_named, within};
 use qdissect::escape::{quoted, shown};
 use qdissect::protocols::{Id, Level};
 use qdissect::rule::Severity;
@@ -202,7 +202,7 @@ fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
 
 /// Expects the id of a rule or the beginning of several ids.
 fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    named(name).map(|_| name.to_owned()).map_err(|_| wrong(place, no_rule(name)))
+    rules_named(name).map(|_| name.to_owned()).map_err(|_| wrong(place, no_rule(name)))
 }
 
 /// Expects a table.
@@ -387,9 +387,9 @@ mod tests {
     fn severity(config: &str, args: &[&str], id: &str) -> Option<Severity> {
         let rules = filled(config, args).rules;
         let mut policy = Policy::default();
-        rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity)).unwrap();
+        rules.level.iter().try_for_each(|(name, severity)| policy.set_severity(name, *severity)).unwrap();
         policy.select(&rules.select).unwrap();
-        rules.ignore.iter().try_for_each(|name| policy.level(name, None)).unwrap();
+        rules.ignore.iter().try_for_each(|name| policy.set_severity(name, None)).unwrap();
         policy.severity(qdissect::protocols::rules().find(|rule| rule.id == id).unwrap())
     }
 

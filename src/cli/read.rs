@@ -99,7 +99,7 @@ fn read_into(
             code = code.max(failed);
         }
     }
-    pipeline.miss(unread, code == OK);
+    pipeline.set_unread(unread, code == OK);
     Ok((pipeline.finish(complete)?, code))
 }
 
@@ -148,7 +148,7 @@ fn read_one(
         }
         Err(Stopped::Capture(e)) => return Ok(complain(path, e.to_string())),
     }
-    Ok(pipeline.strange(source.facts()).map_or(Ok(()), |why| complain(path, why)))
+    Ok(pipeline.why_unreadable(source.facts()).map_or(Ok(()), |why| complain(path, why)))
 }
 
 /// The number of threads to use.

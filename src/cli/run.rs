@@ -259,8 +259,8 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
 /// The severities that the user wants: the profile comes first, then levels, then ignored rules.
 fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     let mut policy = Policy::new(rules.profile);
-    rules.level.iter().try_for_each(|(name, severity)| policy.level(name, *severity))?;
+    rules.level.iter().try_for_each(|(name, severity)| policy.set_severity(name, *severity))?;
     policy.select(&rules.select)?;
-    rules.ignore.iter().try_for_each(|name| policy.level(name, None))?;
+    rules.ignore.iter().try_for_each(|name| policy.set_severity(name, None))?;
     Ok(policy)
 }

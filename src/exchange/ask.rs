@@ -318,7 +318,7 @@ mod tests {
         let (message, step, key, request_state, paired, begins) = (0, 0, None, 0, Level::High, sure);
         let probe = Probe { message, role, step, key, request_state, level, paired, begins, part: None };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_looks(id, probe) };
+        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_bytes(id, probe) };
         let slot = table.enter(&d, &verdict);
         (slot, table.pair(slot, &d, &verdict))
     }

@@ -444,7 +444,7 @@ mod tests {
         };
         let direction = if asks { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_looks(id, probe) };
+        let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_bytes(id, probe) };
         table.advance(time);
         let slot = table.enter(&d, &verdict);
         table.pair(slot, &d, &verdict)

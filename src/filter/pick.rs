@@ -64,7 +64,7 @@ impl Pick {
             return;
         }
         let mut tree = std::mem::take(&mut self.tree);
-        packet.hear(secrets, &mut tree);
+        packet.decode_again(secrets, &mut tree);
         self.payload.extend_from_slice(packet.bytes);
         tree.replay(packet.bytes, self);
         self.tree = tree;

@@ -85,7 +85,7 @@ impl<'a> View<'a> {
 
     /// The findings, without remarks that were made before about the same server.
     pub(super) fn new_findings(&self) -> impl Iterator<Item = &'a Finding> {
-        self.findings.iter().filter(|f| !f.again)
+        self.findings.iter().filter(|f| !f.repeated)
     }
 
     /// When the frame was captured.

@@ -42,7 +42,7 @@ impl Pipeline<'_> {
             Some(g) => {
                 let slot = table.conversations.find(d.src, d.dst, owner)?;
                 let known = table.conversations.get(slot).map(|c| (slot, c));
-                let mut v = Verdict::by_looks(owner, g);
+                let mut v = Verdict::by_bytes(owner, g);
                 let open = |step| table.has_open(slot, step);
                 self.memory.classify(d, &mut v, known, open).then_some(v)
             }

@@ -115,9 +115,9 @@ impl Pipeline<'_> {
         let (servers, id, every) = (&mut self.memory.servers, told.verdict.id, self.wants.every);
         for f in &mut self.findings {
             let remark = every && f.rule.per_server && f.counts();
-            f.again = remark && !servers.first_time(told.verdict.server_index, id, f.rule);
-            if !f.again {
-                self.totals.findings.see(f);
+            f.repeated = remark && !servers.first_time(told.verdict.server_index, id, f.rule);
+            if !f.repeated {
+                self.totals.findings.add_finding(f);
             }
         }
     }

@@ -5,13 +5,13 @@ use crate::report::{Totals, Unread};
 use std::io;
 
 impl Pipeline<'_> {
-    /// Records for the totals which inputs could not be read, or not to their end, and whether that is accepted.
-    pub fn miss(&mut self, unread: Vec<Unread>, accepted: bool) {
+    /// Records in the totals which inputs could not be read to their end, or not at all, and whether that is accepted.
+    pub fn set_unread(&mut self, unread: Vec<Unread>, accepted: bool) {
         (self.totals.unread, self.totals.accepted) = (unread, accepted);
     }
 
-    /// Records for the totals how many packets the capture program dropped, if the capture itself does not say.
-    pub fn lose(&mut self, dropped: Option<u64>) {
+    /// Records in the totals how many packets the capture program dropped, unless the capture itself says so.
+    pub fn set_dropped(&mut self, dropped: Option<u64>) {
         self.totals.dropped = self.totals.dropped.or(dropped);
     }
 

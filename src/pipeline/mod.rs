@@ -236,7 +236,7 @@ impl<'r> Pipeline<'r> {
     #[inline(always)]
     fn looked_at(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
         self.totals.udp += 1;
-        let mut verdict = probe.map(|(id, probe)| Verdict::by_looks(id, probe));
+        let mut verdict = probe.map(|(id, probe)| Verdict::by_bytes(id, probe));
         match &mut verdict {
             Some(v) if self.memory.contradicts(d, v.id) => verdict = self.classify_unrecognised(d),
             Some(v) => {

@@ -92,9 +92,9 @@ impl Pipeline<'_> {
         self.report.listened(&mut self.listener);
     }
 
-    /// Why no frame of the capture read last could be read, if that is so: a clause without the file name. `facts`
-    /// are those known at its end.
-    pub fn strange(&self, facts: &capture::CaptureInfo) -> Option<String> {
+    /// The reason if no frame of the capture read last could be read: a clause without the file name. `facts` are
+    /// those known at its end.
+    pub fn why_unreadable(&self, facts: &capture::CaptureInfo) -> Option<String> {
         let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
         let unread = facts.links.iter().filter(|&&link| !net::reads(link));
         let links = unread.map(|&link| capture::link_name(link)).collect::<Vec<_>>().join(", ");
@@ -157,11 +157,11 @@ impl Pipeline<'_> {
         self.options.count.is_none_or(|most| self.totals.packets < most)
     }
 
-    /// Takes frames that are not in a capture file as one file of that name.
+    /// Reads frames that are not in a capture file as one file of that name.
     ///
     /// # Errors
     /// When the report cannot be written.
-    pub fn play<'f>(
+    pub fn read_frames<'f>(
         &mut self,
         file: &str,
         facts: &capture::CaptureInfo,

@@ -5,7 +5,7 @@
 use super::duration;
 use crate::bounded::Bounded;
 use crate::budget::{Budget, Forgets as _};
-use crate::classify::{Choice, beginning};
+use crate::classify::{Choice, candidates_by_first_byte};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
@@ -114,7 +114,7 @@ impl Teller {
         for &&id in ids {
             let name = id.info().name;
             let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
-            let begins = beginning(d.payload.first()).any(|candidate| candidate == id);
+            let begins = candidates_by_first_byte(d.payload.first()).any(|candidate| candidate == id);
             match look(id, d) {
                 _ if !speaks => silent.push(name),
                 Some(g) => out.push(format!(

@@ -174,8 +174,8 @@ impl Report for Filtered<'_> {
         if self.passes_packet(p) {
             self.count(p.datagram);
             self.totals.recognised += 1;
-            let told = p.findings.iter().filter(|finding| !finding.again);
-            told.for_each(|finding| self.totals.findings.see(finding));
+            let told = p.findings.iter().filter(|finding| !finding.repeated);
+            told.for_each(|finding| self.totals.findings.add_finding(finding));
             return self.report.packet(p);
         }
         self.report.hidden(p);

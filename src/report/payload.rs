@@ -243,7 +243,7 @@ impl Report for Picked {
             return Ok(());
         }
         let mut tree = Tree::default();
-        p.hear(false, &mut tree);
+        p.decode_again(false, &mut tree);
         self.keep(json!({
             "protocol": p.id.info().title, "message": p.message_name(),
             "joined": p.whole().is_some(), "missing": p.datagram.cut,

@@ -1,6 +1,6 @@
 //! Finds the passwords in a payload, for code that shows its bytes.
 
-use crate::classify::beginning;
+use crate::classify::candidates_by_first_byte;
 use crate::decode::{Span, Tree};
 use crate::net::Datagram;
 use crate::packet::Packet;
@@ -14,7 +14,7 @@ pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
 /// Passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
 pub(crate) fn in_packet(packet: &Packet<'_>) -> Vec<Span> {
     let mut tree = Tree::default();
-    packet.hear(false, &mut tree);
+    packet.decode_again(false, &mut tree);
     in_tree(&tree)
 }
 
@@ -35,7 +35,7 @@ pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut out = vec![];
-    for id in beginning(d.payload.first()) {
+    for id in candidates_by_first_byte(d.payload.first()) {
         for direction in [Direction::C2s, Direction::S2c] {
             let known = Known { open: true, pinned: true, ..Known::of(direction, Level::High) };
             let probe = id.probe(d.payload, len, ports).or_else(|| id.probe_known(d.payload, len, known));

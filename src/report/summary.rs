@@ -111,8 +111,8 @@ impl Summary {
                 Some(server) if f.provisional => &mut server.provisional,
                 _ => &mut self.broken,
             };
-            Broken::of(list, f.rule, first).counts.see(f);
-            server.iter_mut().for_each(|server| server.findings.see(f));
+            Broken::of(list, f.rule, first).counts.add_finding(f);
+            server.iter_mut().for_each(|server| server.findings.add_finding(f));
         }
     }
 

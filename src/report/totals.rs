@@ -245,9 +245,9 @@ impl Totals {
     /// Counts the findings about an exchange.
     pub(crate) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
         for finding in findings {
-            self.findings.see(finding);
+            self.findings.add_finding(finding);
             if finding.provisional {
-                self.provisional.entry(e.server_index).or_default().see(finding);
+                self.provisional.entry(e.server_index).or_default().add_finding(finding);
             }
         }
     }
@@ -257,7 +257,7 @@ impl Totals {
         for silent in servers {
             let symptoms = self.provisional.get(&silent.exchange.server_index).copied();
             self.findings.take_back(&symptoms.unwrap_or_default());
-            self.findings.see(&silent.finding);
+            self.findings.add_finding(&silent.finding);
         }
         self.provisional.clear();
     }

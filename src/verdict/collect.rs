@@ -102,7 +102,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
             // A remark stands on the first packet that earns it; where a filter left that out, it left out the remark.
-            if self.again(finding, server, p.id) || finding.again {
+            if self.again(finding, server, p.id) || finding.repeated {
                 continue;
             }
             let span = finding.span.unwrap_or_default();

@@ -53,7 +53,7 @@ fn closed(probed: &[Probed]) -> usize {
         let slot = table.conversations.find(d.src, d.dst, *id);
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
-        let mut verdict = Verdict::by_looks(*id, *probe);
+        let mut verdict = Verdict::by_bytes(*id, *probe);
         if !memory.classify(d, &mut verdict, known, open) {
             continue;
         }

@@ -17,7 +17,7 @@ fn read(options: Options, captures: [&[Shot]; 2]) -> (Collected<true>, Totals) {
             number += 1;
             frame(shot, number, 0)
         });
-        pipeline.play(name, &CaptureInfo::default(), frames).expect("the report takes everything");
+        pipeline.read_frames(name, &CaptureInfo::default(), frames).expect("the report takes everything");
     }
     let totals = pipeline.finish(true).expect("the report takes everything");
     (heard, totals)

@@ -373,7 +373,7 @@ fn captures_beyond_those_kept_share_a_place_that_says_so() {
         // A poll with a byte too many, and its answer: each in a capture of its own.
         let shots = [shot(START, CLIENTS[0], END, &[&poll(n)[..], &[0xff]].concat())];
         let frames = shots.iter().map(|shot| frame(shot, u64::from(n) + 1, 0));
-        pipeline.play(&format!("{n}.pcap"), &CaptureInfo::default(), frames).unwrap();
+        pipeline.read_frames(&format!("{n}.pcap"), &CaptureInfo::default(), frames).unwrap();
     }
     let totals = pipeline.finish(true).unwrap();
     let verdict = check.verdict(totals).unwrap();

@@ -156,7 +156,7 @@ fn the_summary_takes_no_memory_per_packet() {
 fn check_takes_no_memory_per_packet_without_findings() {
     // Sound conversations, too, are worth some remarks. What is switched off is checked all the same.
     let mut policy = Policy::default();
-    qdissect::protocols::rules().for_each(|rule| policy.level(rule.id, None).expect("it is a rule"));
+    qdissect::protocols::rules().for_each(|rule| policy.set_severity(rule.id, None).expect("it is a rule"));
     let options = Options { policy: policy.clone(), ..low() };
     let (steady, check, totals) = steady(options, Check::new(policy, |_, _| Ok(())));
     assert_eq!(totals.findings.total(), 0);

@@ -270,7 +270,7 @@ fn played(shots: &[Shot]) -> Value {
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
     let frames = shots.iter().enumerate().map(|(at, shot)| frame(shot, at as u64 + 1, 0));
-    pipeline.play("a", &CaptureInfo::default(), frames).expect("memory");
+    pipeline.read_frames("a", &CaptureInfo::default(), frames).expect("memory");
     let totals = pipeline.finish(true).expect("memory");
     let (verdict, gathered) = report.verdict(totals).expect("memory");
     data(&html(&gathered, &verdict))
@@ -340,7 +340,7 @@ fn further_captures_are_counted_below_their_table() {
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
     for name in &files {
-        pipeline.play(name, &CaptureInfo::default(), []).expect("memory");
+        pipeline.read_frames(name, &CaptureInfo::default(), []).expect("memory");
     }
     let totals = pipeline.finish(true).expect("memory");
     let (verdict, gathered) = report.verdict(totals).expect("memory");

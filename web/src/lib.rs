@@ -183,20 +183,21 @@ impl Engine {
         let why = match &self.frames {
             Some(frames) => {
                 let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
-                let played = pipeline.play(&self.name, &pasted::facts(frames), numbered);
+                let played = pipeline.read_frames(&self.name, &pasted::facts(frames), numbered);
                 unread(played)?
                     .or((!self.complaints.is_empty()).then(|| "not all of the text could be read".to_owned()))
             }
             None => match self.open().await {
                 Ok((mut source, next)) => {
                     let read = in_turns(&mut pipeline, &mut source, &self.name, &next).await;
-                    unread(read)?.or_else(|| pipeline.strange(source.facts()))
+                    unread(read)?.or_else(|| pipeline.why_unreadable(source.facts()))
                 }
                 Err(e) => Some(e.to_string()),
             },
         };
         let complete = why.is_none();
-        pipeline.miss(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect(), false);
+        pipeline
+            .set_unread(why.map(|why| Unread { file: self.name.clone(), why }).into_iter().collect(), false);
         Ok(pipeline.finish(complete)?)
     }
 }

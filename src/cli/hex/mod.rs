@@ -187,7 +187,7 @@ pub fn play(
     let facts = pasted::facts(frames);
     let mut pipeline = Pipeline::new(options, report);
     let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
-    pipeline.play(name, &facts, numbered).map_err(|e| match e {
+    pipeline.read_frames(name, &facts, numbered).map_err(|e| match e {
         Stopped::Report(e) => e,
         Stopped::Capture(e) => io::Error::other(e.to_string()),
     })?;

@@ -164,7 +164,7 @@ impl Capture<'_> {
         };
         let wrong = ended.unsaved.clone().or(wrong);
         let complete = wrong.is_none();
-        pipeline.lose(ended.messages.dropped);
+        pipeline.set_dropped(ended.messages.dropped);
         let totals = pipeline.finish(complete)?;
         if let Some(wrong) = wrong {
             error(&wrong);

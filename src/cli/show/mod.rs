@@ -10,7 +10,7 @@ use super::terminal::{coloured, width};
 use super::value_parsers::{self, no_rule};
 use clap::{Args, Subcommand};
 use page::Page;
-use qdissect::check::{Unknown, matches, named};
+use qdissect::check::{Unknown, matches, rules_named};
 use qdissect::declared::{ProtocolRecord, RuleRecord};
 use qdissect::protocols::Id;
 use qdissect::report::Output;
@@ -58,7 +58,7 @@ fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
 
 /// The rules that match the names, each once, in the order of declaration.
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
-    names.iter().try_for_each(|name| named(name).map(drop))?;
+    names.iter().try_for_each(|name| rules_named(name).map(drop))?;
     Ok(qdissect::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }
 

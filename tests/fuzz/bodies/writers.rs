@@ -62,7 +62,9 @@ impl Given<'_> {
         let whole = match &self.told {
             Told::Talk(shots) => {
                 let frames = shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
-                pipeline.play(&self.name, &CaptureInfo::default(), frames).expect("memory takes everything");
+                pipeline
+                    .read_frames(&self.name, &CaptureInfo::default(), frames)
+                    .expect("memory takes everything");
                 true
             }
             // As far as it can be read.

@@ -60,7 +60,7 @@ fn further_files_have_no_record_of_their_own_and_are_counted() {
         let mut pipeline = Pipeline::new(everything(), &mut summary);
         for n in 0..count {
             let none: [Frame<'_>; 0] = [];
-            pipeline.play(&format!("{n}.pcap"), &CaptureInfo::default(), none).expect("memory");
+            pipeline.read_frames(&format!("{n}.pcap"), &CaptureInfo::default(), none).expect("memory");
         }
         let totals = pipeline.finish(true).expect("memory");
         said(&summary, &totals)

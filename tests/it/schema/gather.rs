@@ -49,13 +49,13 @@ impl Input<'_> {
                 }
                 let (first, second) = frames.split_at(*at);
                 for (name, part) in [("first", first), ("second", second)] {
-                    let played = pipeline.play(name, &facts("pcap"), part.iter().copied());
+                    let played = pipeline.read_frames(name, &facts("pcap"), part.iter().copied());
                     played.expect("the report takes everything");
                 }
             }
             Input::Pasted(shots) => {
                 let frames = (1..).zip(*shots).map(|(number, shot)| shot.frame(number));
-                pipeline.play("text", &facts("hex"), frames).expect("the report takes everything");
+                pipeline.read_frames("text", &facts("hex"), frames).expect("the report takes everything");
             }
         }
         let totals = pipeline.finish(true).expect("the report takes everything");
