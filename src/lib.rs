@@ -8,10 +8,10 @@
 //!  report/                     check/               protocols/ on decode/
 //! ```
 //!
-//! [`pipeline`] is the one place where the stages meet; no stage knows the next one. Everything about
-//! one protocol is in its own file or folder under [`protocols`].
+//! [`pipeline`] is the only place where the stages meet; no stage knows the next one. Everything about one protocol is
+//! in its own file or folder under [`protocols`].
 //!
-//! Who has datagrams of another source hands them in:
+//! Callers can also pass datagrams from another source:
 //!
 //! ```
 //! use qdissect::capture::{CaptureInfo, Time};

@@ -1,7 +1,9 @@
-//! Guesses what a datagram is that no protocol claims: the guess is a name for people to read, and never a claim.
+//! Guesses the protocol of a datagram that no protocol claims. The guess is a name for people to read, and never a
+//! claim.
 //!
-//! Each signature checks a few fixed bytes and lengths; the first signature that fits gives the name. Signatures that prove
-//! most come first, and signatures of a few bits last; where a few bits are all there is, a known port must match, too.
+//! Each signature checks a few fixed bytes and lengths; the first signature that fits gives the name. The strongest
+//! signatures come first, and signatures of a few bits last; where only a few bits are fixed, a known port must match,
+//! too.
 
 use crate::protocols::raknet::MAGIC;
 
@@ -35,10 +37,10 @@ const SIGNATURES: [Signature; 23] = [
     ("rtp", |d| d.is_rtp()),
 ];
 
-/// The name of what a payload between two ports looks like, if any signature fits.
+/// The name of the protocol that a payload between two ports looks like, if any signature fits.
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
-    let seen = Payload { payload, ports };
-    SIGNATURES.iter().find(|(_, fits)| fits(&seen)).map(|(name, _)| *name)
+    let payload = Payload { payload, ports };
+    SIGNATURES.iter().find(|(_, fits)| fits(&payload)).map(|(name, _)| *name)
 }
 
 /// All names that [`looks_like`] can give.
@@ -46,7 +48,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SIGNATURES.iter().map(|(name, _)| *name)
 }
 
-/// The payload and the ports, which signatures check.
+/// The payload and the ports that signatures check.
 struct Payload<'a> {
     payload: &'a [u8],
     ports: [u16; 2],
@@ -124,8 +126,8 @@ impl Payload<'_> {
         words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
     }
 
-    /// The pong of the Bedrock edition, or any RakNet message on its ports; the query protocol of the Java edition on its
-    /// port.
+    /// The pong of the Bedrock edition, or any RakNet message on its ports; the query protocol of the Java edition on
+    /// its port.
     fn is_minecraft(&self) -> bool {
         let bedrock = self.is_raknet() && (self.has(35, b"MCPE;") || self.port(19132) || self.port(19133));
         bedrock || self.port(25565) && self.has(0, b"\xfe\xfd") && matches!(self.byte(2), 0 | 9)
@@ -210,7 +212,8 @@ impl Payload<'_> {
         self.len() >= 48 && fields && (self.port(123) || exact)
     }
 
-    /// OpenVPN: a hard reset with a session ID and nothing acknowledged; on its port, anything with an opcode that exists.
+    /// OpenVPN: a hard reset with a session ID and nothing acknowledged; on its port, anything with an opcode that
+    /// exists.
     fn is_openvpn(&self) -> bool {
         let reset = matches!(self.byte(0), 0x38 | 0x40 | 0x50);
         let begins = self.len() == 14 && self.has(9, &[0; 5]);
@@ -223,8 +226,8 @@ impl Payload<'_> {
         self.byte(0) >> 6 == 2 && self.is_kind(1, 200..=207) && words >= 8 && words <= self.len()
     }
 
-    /// RTP: version 2 without padding and contributing sources, a payload type that is in use, a source that is not 0, and
-    /// no port below 1024. This is the weakest of all signatures.
+    /// RTP: version 2 without padding and contributing sources, a payload type that is in use, a source that is not 0,
+    /// and no port below 1024. This is the weakest of all signatures.
     fn is_rtp(&self) -> bool {
         let kind = matches!(self.byte(1) & 0x7f, 0..=18 | 25..=34 | 96..=127);
         let registered = self.ports.iter().all(|port| *port >= 1024);
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn known_messages_have_their_names() {
+    fn names_known_messages() {
         let text = |text: &str| looks_like(text.as_bytes(), PORTS);
         assert_eq!(text("M-SEARCH * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\n"), Some("ssdp"));
         assert_eq!(text("SAMP....pp1......"), Some("samp"));
@@ -295,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_has_no_name() {
+    fn gives_no_name_without_a_signature() {
         for bytes in ["", "00", "ff", "00000000000000", "ffffffff", "c0", "1a2b0100", "48656c6c6f"] {
             assert_eq!(name(bytes, PORTS), None, "{bytes}");
         }
@@ -303,8 +306,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_bytes_are_too_few_or_too_strange(bytes in proptest::collection::vec(0u8.., 0..80)) {
-            proptest::prop_assert!(looks_like(&bytes, PORTS).is_none_or(|name| names().any(|it| it == name)));
+        fn any_bytes_have_a_listed_name_or_none(bytes in proptest::collection::vec(0u8.., 0..80)) {
+            proptest::prop_assert!(looks_like(&bytes, PORTS).is_none_or(|name| names().any(|listed| listed == name)));
         }
     }
 }

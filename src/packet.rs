@@ -6,7 +6,7 @@ use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
 use crate::net::Datagram;
 use crate::protocols::Id;
 
-/// A datagram of one of the protocols, with everything that is known of it.
+/// A datagram of one of the protocols, with the results of all stages.
 #[derive(Debug)]
 pub struct Packet<'a> {
     /// The datagram.
@@ -20,7 +20,7 @@ pub struct Packet<'a> {
     pub id: Id,
     /// Index into the protocol's messages.
     pub message: u8,
-    /// Index into the protocol's steps, where it asks or answers.
+    /// Index into the protocol's steps, if it is a request or an answer.
     pub step: u8,
     /// Which way it travels.
     pub direction: Direction,
@@ -30,9 +30,9 @@ pub struct Packet<'a> {
     pub server_index: u32,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
-    /// What decoding it has found out.
+    /// The results of decoding it.
     pub decoded: &'a Decoded<'a>,
-    /// What the report's own listener has recorded.
+    /// The report's own listener, with the fields that it has recorded.
     pub listener: &'a AnyListener,
     /// Rules that it breaks in view of earlier datagrams, whatever their severity for the user.
     pub raised: &'a Raised,
@@ -48,7 +48,7 @@ impl Packet<'_> {
         self.id.info().message_name(self.message)
     }
 
-    /// What it says about its server, if it could be decoded and says anything.
+    /// The facts in it about its server, if it could be decoded and contains any.
     pub fn facts(&self) -> Option<&Facts<'_>> {
         self.decoded.facts().filter(|facts| !facts.is_empty())
     }
@@ -63,7 +63,7 @@ impl Packet<'_> {
         if let AnyListener::Json(json) = self.listener { Some(json.object()) } else { None }
     }
 
-    /// What was checked, if the report has chosen [`AnyListener::Coverage`].
+    /// The rules that were checked, if the report has chosen [`AnyListener::Coverage`].
     pub fn coverage(&self) -> Option<&Coverage> {
         if let AnyListener::Coverage(coverage) = self.listener { Some(coverage) } else { None }
     }

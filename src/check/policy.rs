@@ -34,8 +34,8 @@ pub struct Unknown {
     pub name: String,
 }
 
-/// Whether a name matches a rule: its id, or the beginning of it: `SQP`, `SQP-TXN`, `SQP-TXN-004`. Case does not
-/// matter.
+/// Whether a name matches a rule: its id or the beginning of it, such as `SQP`, `SQP-TXN` or `SQP-TXN-004`, in any
+/// case.
 pub fn matches(name: &str, rule: &Rule) -> bool {
     within(rule.id, name)
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_the_rules_that_begin_with_it() {
+    fn a_name_matches_the_rules_that_begin_with_it() {
         let token = rule("SQP-TXN-004");
         for name in ["SQP", "sqp-txn", "SQP-TXN-004"] {
             assert!(matches(name, token), "{name}");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_levels_and_profiles_decide() {
+    fn selection_severities_and_profiles_take_effect() {
         let mut policy = Policy::new(Profile::Strict);
         assert_eq!(policy.severity(rule("SKY-JSN-001")), Some(Severity::Warning));
         policy.set_severity("SKY-JSN-001", Some(Severity::Error)).expect("it exists");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_rule_is_said() {
+    fn reports_an_unknown_rule() {
         let unknown = Policy::default().set_severity("SQP-TXN-OO4", None).unwrap_err();
         assert_eq!(unknown.name, "SQP-TXN-OO4");
         assert!(Policy::default().select(&["nope".into()]).is_err());
