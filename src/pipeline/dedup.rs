@@ -15,23 +15,23 @@
 //! original, comes within [`WINDOW`] of it, has the same IP identification, and in addition
 //!
 //! * that identification is not 0: a sender that sets it counts it up or draws a new one for each datagram; or
-//! * it has another origin (interface, or packet type of Linux's "any"), at which the original was not seen before:
-//!   a retransmission is seen again at the same origins.
+//! * it has another origin (interface, or packet type of Linux's "any"), at which the original was not captured:
+//!   a retransmission is captured again at the same origins.
 //!
-//! A host that translates addresses may show an answer to a receiver that never asked: a bridge translates one of the
-//! addresses before it shows the datagram, and the other one later. So where there are several origins, an answer that
-//! its receiver has not asked for is a copy, too, if its sender sent the same bytes to somebody else within [`WINDOW`],
-//! with the same identification, or without one and seen at another origin.
+//! On a host that translates addresses, the capture may show an answer with a receiver that sent no request: a bridge
+//! translates one of the addresses before the datagram is captured, and the other one later. So where there are several
+//! origins, an unsolicited answer is a copy, too, if its sender sent the same bytes to another receiver within
+//! [`WINDOW`], with the same identification, or without one and at another origin.
 //!
-//! **How sure.** If more datagrams share a row than it has places, or two origins share a bit, only a copy is missed: the
-//! later datagram counts as an original. To be mistaken for a copy, a datagram with other bytes must agree in all of the
-//! above: ends, length, 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time. Of the
-//! datagrams that agree in all but the checksum, one in 2^16 does so by chance. Where network cards compute the
-//! checksums after the capture, these say nothing about the payload, and such datagrams need to differ in the
-//! middle only. Collisions of the hash add one in 2^64. Its constants are not secret: a sender that forges
-//! datagrams can make two of them look alike, but only hides the second of its own. RFC 6864 allows a sender to
-//! give all datagrams that must not be fragmented the same identification: if that is not 0, and the sender repeats
-//! a datagram within a millisecond, the second one is taken for a copy.
+//! **Reliability.** If more datagrams share a row than it has places, or two origins share a bit, a copy may be missed: it
+//! then counts as an original. A datagram with other bytes is mistaken for a copy only if it agrees in everything above:
+//! ends, length, 16 bytes, a checksum of 16 bits over the rest, identification or origin, and time. Of the datagrams that
+//! agree in everything else, one in 2^16 has the same checksum by chance. Where network cards compute the checksums after
+//! the capture, the checksums do not depend on the payload, and datagrams that differ only in the middle are mistaken for
+//! copies. Collisions of the hash add one in 2^64. The constants of the hash are not secret: a sender that forges
+//! datagrams can make two of them look alike, but only hides the second of its own. RFC 6864 allows a sender to give all
+//! datagrams that must not be fragmented the same identification: if that is not 0, and the sender repeats a datagram
+//! within a millisecond, the second one is taken for a copy.
 
 use crate::capture::Time;
 use crate::contract::at_translation;
@@ -42,12 +42,12 @@ use crate::net::{Datagram, Endpoint};
 /// microseconds, whereas a client that asks again waits at least as long as an answer takes.
 const WINDOW: u64 = 1_000_000;
 
-/// Rows of originals, and places in each. Where 25 datagrams come between an original and its copy, which takes a hundred
-/// thousand a second and a quarter of a millisecond, two of them fall into its row once in 3,500 times.
+/// Rows of originals, and places in each. With 25 datagrams between an original and its copy (100,000 a second, and a
+/// quarter of a millisecond between the two), two of them fall into the row of the original once in 3,500 cases.
 const ROWS: usize = 1024;
 const PLACES: usize = 2;
 
-/// Answers remembered for recognising them at another receiver, which takes microseconds.
+/// Answers remembered to recognise them with the address of another receiver, microseconds later.
 const LATEST: usize = 16;
 
 /// Factors of the signature: digits of pi.
@@ -64,7 +64,7 @@ struct Original {
     signature: u64,
     frame: u64,
     time: Time,
-    /// The origins where it was seen, a bit for each; some origins share one.
+    /// The origins where it was captured, a bit for each; some origins share one.
     origins: u32,
     ip_id: u16,
 }
@@ -78,7 +78,7 @@ impl Original {
         self.signature == signature
             && self.ip_id == d.ip_id
             && (d.ip_id != 0 || self.origins & origin(d) == 0)
-            && d.time.since(self.time).is_some_and(|apart| apart.unsigned_abs() <= WINDOW)
+            && d.time.since(self.time).is_some_and(|distance| distance.unsigned_abs() <= WINDOW)
     }
 }
 
@@ -101,9 +101,9 @@ impl Sent {
     }
 
     /// Whether it is the same datagram as a later one.
-    fn is(&self, later: &Sent) -> bool {
-        let bytes = |sent: &Sent| (sent.src, sent.length, sent.ends, sent.ip_id);
-        bytes(self) == bytes(later)
+    fn is_same_as(&self, later: &Sent) -> bool {
+        let identity = |sent: &Sent| (sent.src, sent.length, sent.ends, sent.ip_id);
+        identity(self) == identity(later)
             && (self.ip_id != 0 || self.origin != later.origin)
             && at_translation(later.time, self.time)
     }
@@ -114,11 +114,12 @@ impl Sent {
 pub struct Dedup {
     rows: Box<[[Original; PLACES]; ROWS]>,
     answers: [Option<Sent>; LATEST],
-    /// Where the next answer is put: in place of the oldest.
+    /// Index of the oldest answer, which the next one replaces.
     oldest: usize,
-    /// The origin of the file's last datagram, `u32::MAX` before the first one, and whether there have been several.
-    origin: u32,
-    several: bool,
+    /// The origin of the file's last datagram, `u32::MAX` before the first one.
+    last_origin: u32,
+    /// The datagrams of the file had several origins.
+    several_origins: bool,
     /// All frames of the file have the same origin: only IP identifications reveal copies.
     one_origin: bool,
 }
@@ -129,8 +130,8 @@ impl Default for Dedup {
             rows: Box::new([[Original::NONE; PLACES]; ROWS]),
             answers: [None; LATEST],
             oldest: 0,
-            origin: u32::MAX,
-            several: false,
+            last_origin: u32::MAX,
+            several_origins: false,
             one_origin: false,
         }
     }
@@ -145,9 +146,9 @@ impl Dedup {
         if d.time == Time::UNKNOWN || d.ip_id == 0 && self.one_origin {
             return None;
         }
-        if self.origin != d.origin {
-            self.several |= self.origin != u32::MAX;
-            self.origin = d.origin;
+        if self.last_origin != d.origin {
+            self.several_origins |= self.last_origin != u32::MAX;
+            self.last_origin = d.origin;
         }
         let signature = signature(d);
         let row = &mut self.rows[signature as usize % ROWS];
@@ -167,19 +168,19 @@ impl Dedup {
         self.rows[signature as usize % ROWS].iter().any(|original| original.has_copy(d, signature))
     }
 
-    /// Whether the datagrams so far were of several origins, so that an answer may be one of
+    /// Whether the datagrams of the file so far had several origins, so that an answer may be one to
     /// [another receiver](Self::translation_of).
     #[inline(always)]
     pub fn has_several_origins(&self) -> bool {
-        self.several
+        self.several_origins
     }
 
-    /// The frame that shows an answer that was not asked for on its way to another receiver; otherwise the answer is
-    /// remembered.
+    /// The frame that shows an unsolicited answer on its way to another receiver; otherwise the answer is remembered.
+    /// `asked` says whether the receiver has sent a request.
     #[cold]
     pub fn translation_of(&mut self, d: &Datagram<'_>, asked: bool) -> Option<u64> {
         let sent = Sent::new(d);
-        let same = self.answers.iter().flatten().find(|other| other.is(&sent));
+        let same = self.answers.iter().flatten().find(|other| other.is_same_as(&sent));
         if let (false, Some(other)) = (asked, same) {
             return Some(other.frame);
         }
@@ -188,9 +189,9 @@ impl Dedup {
         None
     }
 
-    /// A file begins; `one_origin` says whether all its frames have the same origin.
+    /// Begins a file; `one_origin` says whether all its frames have the same origin.
     pub fn begin(&mut self, one_origin: bool) {
-        (self.one_origin, self.origin, self.several) = (one_origin, u32::MAX, false);
+        (self.one_origin, self.last_origin, self.several_origins) = (one_origin, u32::MAX, false);
     }
 
     /// Forgets everything, because another capture with its own time begins.
@@ -206,21 +207,22 @@ fn origin(d: &Datagram<'_>) -> u32 {
     1 << (d.origin.wrapping_mul(0x9e37_79b1) >> 27)
 }
 
-/// A hash of what copies have in common. It is not seeded, because every run must assign datagrams to the same
-/// places.
+/// A hash of everything that copies have in common. It is not seeded, because every run must assign datagrams to the
+/// same rows.
 #[inline]
 fn signature(d: &Datagram<'_>) -> u64 {
     let [first, last] = ends(d.payload);
     let (low, port, high) = d.src.order();
     let (to_low, to_port, to_high) = d.dst.order();
     // The captured length and the number of bytes cut off have 16 bits each.
-    let shape = (d.payload.len() as u64) << 32 | u64::from(d.cut) << 16 | u64::from(d.checksum);
-    let pairs = [(low, to_low), (high, to_high), (port << 32 | to_port, shape), (first, last)];
-    let mut sum = 0;
+    let lengths_and_checksum =
+        (d.payload.len() as u64) << 32 | u64::from(d.cut) << 16 | u64::from(d.checksum);
+    let pairs = [(low, to_low), (high, to_high), (port << 32 | to_port, lengths_and_checksum), (first, last)];
+    let mut hash = 0;
     for ((a, b), factors) in pairs.into_iter().zip(FACTORS.windows(2)) {
-        sum ^= folded(a ^ factors[0], b ^ factors[1]);
+        hash ^= folded(a ^ factors[0], b ^ factors[1]);
     }
-    folded(sum, FACTORS[0])
+    folded(hash, FACTORS[0])
 }
 
 /// The first and the last 8 bytes. Shorter payloads are padded with zeros; their length distinguishes them.
@@ -248,17 +250,17 @@ mod tests {
         Datagram { frame, time, at: frame * 100, checksum, ..Datagram::between(CLIENT, SERVER, payload) }
     }
 
-    fn see(dedup: &mut Dedup, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
+    fn copy_of(dedup: &mut Dedup, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
         dedup.copy_of(&Datagram { ip_id, origin, ..*d })
     }
 
-    /// The results for datagrams of equal bytes, given as microseconds, IP identification and origin.
-    fn said<const N: usize>(seen: [(i64, u16, u32); N]) -> [Option<u64>; N] {
+    /// The originals of datagrams of equal bytes, given as microseconds, IP identification and origin.
+    fn originals_of<const N: usize>(datagrams: [(i64, u16, u32); N]) -> [Option<u64>; N] {
         let mut dedup = Dedup::default();
         let mut frame = 0;
-        seen.map(|(micros, ip_id, origin)| {
+        datagrams.map(|(micros, ip_id, origin)| {
             frame += 1;
-            see(&mut dedup, &datagram(frame, micros * 1000, b"the same bytes"), ip_id, origin)
+            copy_of(&mut dedup, &datagram(frame, micros * 1000, b"the same bytes"), ip_id, origin)
         })
     }
 
@@ -268,68 +270,84 @@ mod tests {
     }
 
     #[test]
-    fn the_same_identification_is_evidence() {
-        assert_eq!(said([(0, 7, 0), (5, 7, 0)]), [None, Some(1)]);
-        assert_eq!(said([(0, 7, 0), (5, 7, 1), (9, 7, 0)]), [None, Some(1), Some(1)]);
-        assert_eq!(said([(0, 7, 0), (5, 8, 1)]), [None, None], "another one is evidence to the contrary");
-        assert_eq!(said([(0, 7, 0), (5, 0, 1), (6, 7, 0)]), [None, None, Some(1)], "beside one without any");
+    fn the_same_ip_identification_is_evidence_of_a_copy() {
+        assert_eq!(originals_of([(0, 7, 0), (5, 7, 0)]), [None, Some(1)]);
+        assert_eq!(originals_of([(0, 7, 0), (5, 7, 1), (9, 7, 0)]), [None, Some(1), Some(1)]);
+        assert_eq!(
+            originals_of([(0, 7, 0), (5, 8, 1)]),
+            [None, None],
+            "another one is evidence to the contrary"
+        );
+        assert_eq!(
+            originals_of([(0, 7, 0), (5, 0, 1), (6, 7, 0)]),
+            [None, None, Some(1)],
+            "beside one without any"
+        );
     }
 
     #[test]
-    fn another_origin_is_evidence() {
-        assert_eq!(said([(0, 0, 0), (5, 0, 1)]), [None, Some(1)]);
-        assert_eq!(said([(0, 0, 4), (5, 0, 0x104), (9, 0, 0x200)]), [None, Some(1), Some(1)], "three copies");
-        assert_eq!(said([(0, 0, 3), (5, 0, 3)]), [None, None], "sent again");
+    fn another_origin_is_evidence_of_a_copy() {
+        assert_eq!(originals_of([(0, 0, 0), (5, 0, 1)]), [None, Some(1)]);
+        assert_eq!(
+            originals_of([(0, 0, 4), (5, 0, 0x104), (9, 0, 0x200)]),
+            [None, Some(1), Some(1)],
+            "three copies"
+        );
+        assert_eq!(originals_of([(0, 0, 3), (5, 0, 3)]), [None, None], "sent again");
     }
 
     #[test]
-    fn what_is_sent_again_is_seen_again_in_the_same_places() {
-        let again = said([(0, 0, 1), (5, 0, 2), (300, 0, 1), (305, 0, 2)]);
-        assert_eq!(again, [None, Some(1), None, Some(3)]);
-        let the_other_way_round = said([(0, 0, 1), (5, 0, 2), (300, 0, 2), (305, 0, 1)]);
-        assert_eq!(the_other_way_round, [None, Some(1), None, Some(3)]);
+    fn a_retransmission_seen_at_the_same_origins_is_no_copy() {
+        let same_order = originals_of([(0, 0, 1), (5, 0, 2), (300, 0, 1), (305, 0, 2)]);
+        assert_eq!(same_order, [None, Some(1), None, Some(3)]);
+        let other_order = originals_of([(0, 0, 1), (5, 0, 2), (300, 0, 2), (305, 0, 1)]);
+        assert_eq!(other_order, [None, Some(1), None, Some(3)]);
     }
 
     #[test]
-    fn a_millisecond_and_no_more() {
-        assert_eq!(said([(0, 7, 0), (1000, 7, 0)]), [None, Some(1)]);
-        assert_eq!(said([(0, 7, 0), (1001, 7, 0)]), [None, None]);
-        assert_eq!(said([(1000, 7, 0), (0, 7, 0)]), [None, Some(1)], "stamps of two interfaces out of order");
-        assert_eq!(said([(1001, 0, 0), (0, 0, 1)]), [None, None]);
+    fn copies_are_at_most_a_millisecond_apart() {
+        assert_eq!(originals_of([(0, 7, 0), (1000, 7, 0)]), [None, Some(1)]);
+        assert_eq!(originals_of([(0, 7, 0), (1001, 7, 0)]), [None, None]);
+        assert_eq!(
+            originals_of([(1000, 7, 0), (0, 7, 0)]),
+            [None, Some(1)],
+            "stamps of two interfaces out of order"
+        );
+        assert_eq!(originals_of([(1001, 0, 0), (0, 0, 1)]), [None, None]);
         // Each copy is compared with the original, so there is no chain.
-        assert_eq!(said([(0, 7, 0), (900, 7, 0), (1800, 7, 0)]), [None, Some(1), None]);
+        assert_eq!(originals_of([(0, 7, 0), (900, 7, 0), (1800, 7, 0)]), [None, Some(1), None]);
     }
 
     #[test]
-    fn who_falls_into_a_full_row_drives_out_the_first() {
+    fn an_original_in_a_full_row_replaces_the_oldest() {
         let payloads: Vec<_> = (0..20_000_u32).map(u32::to_be_bytes).collect();
         let row = |payload: &[u8]| signature(&datagram(1, 0, payload)) as usize % ROWS;
         let (first, later) = payloads.split_first().expect("there is one");
         let same_row = |other: &&[u8; 4]| row(&other[..]) == row(first);
         let (same, others): (Vec<&[u8; 4]>, Vec<&[u8; 4]>) = later.iter().partition(same_row);
         let mut dedup = Dedup::default();
-        assert_eq!(see(&mut dedup, &datagram(1, 0, first), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, first), 7, 0), None);
         for other in others.iter().take(5_000).copied().chain(same[..PLACES - 1].iter().copied()) {
-            assert_eq!(see(&mut dedup, &datagram(2, 0, other), 7, 0), None);
+            assert_eq!(copy_of(&mut dedup, &datagram(2, 0, other), 7, 0), None);
         }
-        assert_eq!(see(&mut dedup, &datagram(3, 0, first), 7, 0), Some(1), "in spite of 5,000 others");
-        assert_eq!(see(&mut dedup, &datagram(4, 0, same[PLACES - 1]), 7, 0), None);
-        assert_eq!(see(&mut dedup, &datagram(5, 0, first), 7, 0), None, "now it is an original again");
+        assert_eq!(copy_of(&mut dedup, &datagram(3, 0, first), 7, 0), Some(1), "in spite of 5,000 others");
+        assert_eq!(copy_of(&mut dedup, &datagram(4, 0, same[PLACES - 1]), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(5, 0, first), 7, 0), None, "now it is an original again");
     }
 
     #[test]
-    fn without_a_time_stamp_there_is_no_evidence() {
+    fn a_datagram_without_a_time_stamp_is_no_copy() {
         let mut dedup = Dedup::default();
         let timeless = |frame| Datagram { time: Time::UNKNOWN, ..datagram(frame, 0, b"question") };
-        assert_eq!(see(&mut dedup, &timeless(1), 7, 0), None);
-        assert_eq!(see(&mut dedup, &timeless(2), 7, 1), None);
-        assert_eq!(see(&mut dedup, &datagram(3, 0, b"question"), 7, 0), None);
-        assert_eq!(see(&mut dedup, &timeless(4), 7, 1), None);
-        assert_eq!(see(&mut dedup, &datagram(5, 0, b"question"), 7, 1), Some(3));
+        assert_eq!(copy_of(&mut dedup, &timeless(1), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &timeless(2), 7, 1), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(3, 0, b"question"), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &timeless(4), 7, 1), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(5, 0, b"question"), 7, 1), Some(3));
     }
 
     #[test]
-    fn any_difference_tells_datagrams_apart() {
+    fn a_datagram_with_any_difference_is_no_copy() {
         let one = datagram(1, 0, b"a question");
         let others = [
             Datagram { src: Endpoint::v4([192, 0, 2, 1], 40_001), ..one },
@@ -350,18 +368,18 @@ mod tests {
         ];
         for other in others {
             let mut dedup = Dedup::default();
-            assert_eq!(see(&mut dedup, &one, 7, 0), None);
-            assert_eq!(see(&mut dedup, &other, 7, 0), None, "{other:?}");
+            assert_eq!(copy_of(&mut dedup, &one, 7, 0), None);
+            assert_eq!(copy_of(&mut dedup, &other, 7, 0), None, "{other:?}");
         }
     }
 
     #[test]
-    fn an_answer_is_known_again_at_another_receiver() {
+    fn recognises_an_answer_with_the_address_of_another_receiver() {
         let answer = |frame: u64, micros: i64, ip_id, origin, payload: &'static [u8], to| {
             let d = datagram(frame, micros * 1000, payload);
             Datagram { src: SERVER, dst: Endpoint::v4([192, 0, 2, to], 40_000), ip_id, origin, ..d }
         };
-        let said = |first: Datagram<'_>, second: Datagram<'_>| {
+        let translation = |first: Datagram<'_>, second: Datagram<'_>| {
             let mut dedup = Dedup::default();
             assert_eq!(dedup.translation_of(&first, true), None);
             assert_eq!(dedup.translation_of(&second, true), None, "where it was asked for");
@@ -370,39 +388,39 @@ mod tests {
             dedup.translation_of(&second, false)
         };
         let first = answer(1, 0, 7, 0, b"state", 1);
-        assert_eq!(said(first, answer(2, 1000, 7, 0, b"state", 2)), Some(1));
-        assert_eq!(said(first, answer(2, 1001, 7, 0, b"state", 2)), None, "too late");
-        assert_eq!(said(first, answer(2, 9, 8, 0, b"state", 2)), None, "another datagram");
-        assert_eq!(said(first, answer(2, 9, 7, 0, b"stage", 2)), None, "other bytes");
+        assert_eq!(translation(first, answer(2, 1000, 7, 0, b"state", 2)), Some(1));
+        assert_eq!(translation(first, answer(2, 1001, 7, 0, b"state", 2)), None, "too late");
+        assert_eq!(translation(first, answer(2, 9, 8, 0, b"state", 2)), None, "another datagram");
+        assert_eq!(translation(first, answer(2, 9, 7, 0, b"stage", 2)), None, "other bytes");
         assert_eq!(
-            said(first, Datagram { src: CLIENT, ..answer(2, 9, 7, 0, b"state", 2) }),
+            translation(first, Datagram { src: CLIENT, ..answer(2, 9, 7, 0, b"state", 2) }),
             None,
             "another sender"
         );
         let first = answer(1, 0, 0, 1, b"state", 1);
-        assert_eq!(said(first, answer(2, 9, 0, 2, b"state", 2)), Some(1));
+        assert_eq!(translation(first, answer(2, 9, 0, 2, b"state", 2)), Some(1));
         assert_eq!(
-            said(first, answer(2, 9, 0, 1, b"state", 2)),
+            translation(first, answer(2, 9, 0, 1, b"state", 2)),
             None,
             "nothing tells it from another answer"
         );
     }
 
     #[test]
-    fn several_origins_are_noticed() {
+    fn notices_several_origins() {
         let mut dedup = Dedup::default();
         for (origin, several) in [(5, false), (5, false), (7, true), (7, true)] {
-            see(&mut dedup, &datagram(1, 0, b"request"), 7, origin);
+            copy_of(&mut dedup, &datagram(1, 0, b"request"), 7, origin);
             assert_eq!(dedup.has_several_origins(), several, "{origin}");
         }
     }
 
     #[test]
-    fn of_the_answers_the_latest_are_known() {
+    fn remembers_the_latest_answers() {
         let last = LATEST as u64;
-        for (apart, known) in [(0, Some(1)), (last - 1, Some(1)), (last, None)] {
+        for (distance, expected) in [(0, Some(1)), (last - 1, Some(1)), (last, None)] {
             let mut dedup = Dedup::default();
-            for frame in 1..=apart + 1 {
+            for frame in 1..=distance + 1 {
                 let ip_id = frame as u16;
                 assert_eq!(
                     dedup.translation_of(&Datagram { ip_id, ..datagram(frame, 0, b"state") }, true),
@@ -410,45 +428,45 @@ mod tests {
                 );
             }
             let again = Datagram { ip_id: 1, ..datagram(99, 0, b"state") };
-            assert_eq!(dedup.translation_of(&again, false), known, "{apart}");
+            assert_eq!(dedup.translation_of(&again, false), expected, "{distance}");
         }
     }
 
     #[test]
-    fn files_have_nothing_to_do_with_each_other() {
+    fn nothing_is_remembered_from_another_file() {
         let mut dedup = Dedup::default();
-        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
         dedup.clear();
-        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
         dedup.clear();
         dedup.begin(false);
-        assert_eq!(see(&mut dedup, &datagram(1, 0, b"question"), 7, 1), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 1), None);
         assert!(!dedup.has_several_origins(), "each has one");
     }
 
     proptest! {
-        /// Whatever the traffic, no datagram is taken for a copy that is not one.
+        /// Whatever the traffic, only copies are taken for copies.
         #[test]
         fn no_copy_is_invented(
-            seen in prop::collection::vec((0_u8..4, 0_usize..20, 0_i64..3_000_000, 0_u16..3, 0_u32..40), 1..200),
+            datagrams in prop::collection::vec((0_u8..4, 0_usize..20, 0_i64..3_000_000, 0_u16..3, 0_u32..40), 1..200),
         ) {
             let mut dedup = Dedup::default();
-            let payloads: Vec<Vec<u8>> = seen.iter().map(|(fill, length, ..)| vec![*fill; *length]).collect();
-            // For each frame, the original that it belongs to.
-            let mut whose: Vec<usize> = vec![];
-            for (index, (payload, &(_, _, nanos, ip_id, origin))) in payloads.iter().zip(&seen).enumerate() {
-                let Some(frame) = see(&mut dedup, &datagram(index as u64, nanos, payload), ip_id, origin) else {
-                    whose.push(index);
+            let payloads: Vec<Vec<u8>> = datagrams.iter().map(|(fill, length, ..)| vec![*fill; *length]).collect();
+            // For each frame, the index of its original.
+            let mut originals: Vec<usize> = vec![];
+            for (index, (payload, &(_, _, nanos, ip_id, origin))) in payloads.iter().zip(&datagrams).enumerate() {
+                let Some(frame) = copy_of(&mut dedup, &datagram(index as u64, nanos, payload), ip_id, origin) else {
+                    originals.push(index);
                     continue;
                 };
                 let original = frame as usize;
-                prop_assert_eq!(whose[original], original, "an original, and no copy itself");
+                prop_assert_eq!(originals[original], original, "an original, and no copy itself");
                 prop_assert_eq!(&payloads[original], payload);
-                prop_assert_eq!(seen[original].3, ip_id);
-                prop_assert!(seen[original].2.abs_diff(nanos) <= WINDOW);
-                let mut before = whose.iter().zip(&seen).filter(|(of, _)| **of == original);
-                prop_assert!(ip_id != 0 || before.all(|(_, seen)| seen.4 != origin));
-                whose.push(original);
+                prop_assert_eq!(datagrams[original].3, ip_id);
+                prop_assert!(datagrams[original].2.abs_diff(nanos) <= WINDOW);
+                let mut same = originals.iter().zip(&datagrams).filter(|(of, _)| **of == original);
+                prop_assert!(ip_id != 0 || same.all(|(_, earlier)| earlier.4 != origin));
+                originals.push(original);
             }
         }
 
@@ -458,16 +476,16 @@ mod tests {
             earlier in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..50),
             payload in prop::collection::vec(any::<u8>(), 0..1400),
             (ip_id, origin) in (1_u16.., any::<u32>()),
-            apart in -(WINDOW as i64)..=WINDOW as i64,
+            distance in -(WINDOW as i64)..=WINDOW as i64,
         ) {
             let mut dedup = Dedup::default();
             for earlier in &earlier {
-                see(&mut dedup, &datagram(1, 0, earlier), ip_id, origin);
+                copy_of(&mut dedup, &datagram(1, 0, earlier), ip_id, origin);
             }
-            prop_assert_eq!(see(&mut dedup, &datagram(2, 10_000_000, &payload), ip_id, origin), None);
-            let copy = datagram(3, 10_000_000 + apart, &payload);
-            prop_assert_eq!(see(&mut dedup, &copy, ip_id, origin), Some(2));
-            prop_assert_eq!(see(&mut dedup, &copy, ip_id, origin ^ 1), Some(2));
+            prop_assert_eq!(copy_of(&mut dedup, &datagram(2, 10_000_000, &payload), ip_id, origin), None);
+            let copy = datagram(3, 10_000_000 + distance, &payload);
+            prop_assert_eq!(copy_of(&mut dedup, &copy, ip_id, origin), Some(2));
+            prop_assert_eq!(copy_of(&mut dedup, &copy, ip_id, origin ^ 1), Some(2));
         }
     }
 }
