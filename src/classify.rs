@@ -1,9 +1,9 @@
 //! Recognises datagrams by content and conversation, never by port alone.
 //!
-//! There are two halves. [`probe`] is pure and may run on any thread: a table maps the first bytes to the protocols
-//! worth asking, and each of these examines a few bytes. [`Memory::classify`] runs in frame order and uses what was
-//! learnt: which endpoints are servers of which protocol, and what the user pinned. What is known of a conversation
-//! is passed in, see [`crate::conversation`].
+//! [`probe`] is pure and may run on any thread: tables map the first bytes to the protocols that are possible, and each
+//! of these examines a few bytes. [`Classifier::classify`] runs in frame order and uses earlier datagrams and the
+//! options: the known servers of each protocol, and the ports that the user pinned. The state of a conversation is
+//! passed in, see [`crate::conversation`].
 
 use crate::contract::{Budget, LONG, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
@@ -29,7 +29,7 @@ static CANDIDATES: [[u32; 256]; 5] = {
     tables
 };
 
-/// The same for every length on the wire, by the upper two bits of the first byte.
+/// For each length on the wire, and the upper two bits of the first byte, the protocols that a probe may recognise.
 static LENGTHS: Lengths = {
     let mut table = [[0; LONG]; 4];
     let mut p = 0;
@@ -83,8 +83,8 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Whether a recogniser may run.
-    fn speaks(&self, id: Id) -> bool {
+    /// Whether the recogniser of a protocol may run.
+    fn allows(&self, id: Id) -> bool {
         self.protocols >> id as u32 & 1 == 1
     }
 
@@ -102,28 +102,28 @@ pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     let (mut id, mut others) = (*Id::ALL.get(bits.trailing_zeros() as usize)?, bits & (bits - 1));
     loop {
         let probe = id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]);
-        // No level is above high.
+        // No other protocol can have a higher level than high.
         if others == 0 || probe.as_ref().is_some_and(|probe| probe.level == Level::High) {
             return probe.map(|probe| (id, probe));
         }
-        (id, others) = (surest(d, bits), 0);
+        (id, others) = (most_certain(d, bits), 0);
     }
 }
 
-/// The protocol whose probe is the surest, in a tie the first. Nearly always the tables leave one to be asked.
+/// The protocol with the highest level, in a tie the first. Nearly always the tables leave only one to be probed.
 #[cold]
 #[inline(never)]
-fn surest(d: &Datagram<'_>, bits: u32) -> Id {
+fn most_certain(d: &Datagram<'_>, bits: u32) -> Id {
     let level = |id: Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
     protocols_of(bits).max_by_key(|&id| (level(id), Reverse(id as u32))).unwrap_or(Id::ALL[0])
 }
 
-/// The classification of a datagram by its bytes and by what came before it.
+/// The classification of a datagram by its bytes and by earlier datagrams.
 #[derive(Clone, Copy, Debug)]
 pub struct Verdict {
     /// Protocol.
     pub id: Id,
-    /// What its bytes show; the role is certain unless the verdict is undecided.
+    /// The result of its probe; the role is certain unless the verdict is undecided.
     pub probe: Probe,
     /// Which way it travels.
     pub direction: Direction,
@@ -131,18 +131,18 @@ pub struct Verdict {
     pub decided: bool,
     /// It looks like a request, but may be an answer.
     pub doubtful: bool,
-    /// It shows that its conversation goes the other way than was certain so far.
+    /// It shows that client and server of its conversation have to be swapped, although they were certain.
     pub turns: bool,
     /// Its conversation, if there is one already.
     pub slot: Option<Slot>,
     /// Index of its server, or [`NONE`].
     pub server_index: u32,
-    /// It rests on its server alone: neither its bytes nor its conversation show that it is of the protocol.
+    /// Only its server suggests the protocol: neither its bytes nor its conversation show it.
     pub by_server: bool,
 }
 
 impl Verdict {
-    /// The verdict from the bytes alone, for [`Memory::classify`].
+    /// The verdict from the bytes alone, for [`Classifier::classify`].
     #[inline(always)]
     pub fn by_bytes(id: Id, probe: Probe) -> Verdict {
         Verdict {
@@ -157,8 +157,8 @@ impl Verdict {
             by_server: false,
         }
     }
-    /// Whether it is a request, or seems to be one.
-    pub fn asks(&self) -> bool {
+    /// Whether it is a request, or may be one.
+    pub fn is_request(&self) -> bool {
         !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray)
     }
     /// The client.
@@ -173,16 +173,17 @@ impl Verdict {
     }
 }
 
-/// How many of the latest requests a damaged answer may belong to.
+/// A damaged answer may belong to one of this many latest requests.
 const LATEST: usize = 4;
 
 /// The open requests of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Waiting {
-    /// Whether there are any, or any whose answer has not come in all its parts. One whose answer is repeated is open, too.
+pub struct OpenRequests {
+    /// Whether there is one, or one whose answer is not complete. A request whose answer is repeated counts as open,
+    /// too.
     pub open: bool,
-    /// The value that the latest of them carries in the place where an answer would carry an issued one, for that
-    /// request may be the answer instead; if there is none, the value issued last.
+    /// The value that the latest of them carries in the place of an issued value, because that request may instead be
+    /// an answer; if there is none, the value issued last.
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each.
     pub steps: u32,
@@ -190,20 +191,20 @@ pub struct Waiting {
     pub keys: [Option<u64>; LATEST],
 }
 
-/// What was learnt from the capture so far, and the user's choice.
+/// The state of the classifier: the servers that the capture has shown so far, and the user's choice.
 #[derive(Debug, Default)]
-pub struct Memory {
+pub struct Classifier {
     /// Endpoints that are servers.
     pub servers: Servers,
     choice: Choice,
 }
 
-impl Memory {
-    /// A memory that obeys the user's choice.
+impl Classifier {
+    /// A classifier that knows no server.
     pub fn new(choice: Choice, budget: Budget) -> Self {
         let mut servers = Servers::new(budget);
         choice.pins.iter().for_each(|&(port, _)| servers.watch(port));
-        Memory { servers, choice }
+        Classifier { servers, choice }
     }
 
     /// Recognisers that may run, for [`probe`].
@@ -217,7 +218,7 @@ impl Memory {
         self.servers.watches(d.src.port()) || self.servers.watches(d.dst.port())
     }
 
-    /// The protocol the user pinned to a port of the datagram, and the direction that follows.
+    /// The protocol that the user pinned to a port of the datagram, and the direction that follows from the port.
     #[inline]
     pub fn pinned(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
         // Nearly always there are no pins.
@@ -226,10 +227,10 @@ impl Memory {
 
     #[cold]
     fn pin_of(&self, d: &Datagram<'_>) -> Option<(Id, Direction)> {
-        let of = |port| move |&&(p, id): &&(u16, Id)| p == port && self.choice.speaks(id);
-        let pin = |port| self.choice.pins.iter().rev().find(of(port)).map(|&(_, id)| id);
-        let to = pin(d.dst.port()).map(|id| (id, Direction::C2s));
-        to.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
+        let is_at = |port| move |&&(p, id): &&(u16, Id)| p == port && self.choice.allows(id);
+        let pin = |port| self.choice.pins.iter().rev().find(is_at(port)).map(|&(_, id)| id);
+        let destination = pin(d.dst.port()).map(|id| (id, Direction::C2s));
+        destination.or_else(|| pin(d.src.port()).map(|id| (id, Direction::S2c)))
     }
 
     /// Whether the user pinned another protocol to a port of the datagram.
@@ -238,8 +239,8 @@ impl Memory {
         self.pinned(d).is_some_and(|(pin, _)| pin != id)
     }
 
-    /// What is known of a datagram that travels in that direction in its conversation; `open` says whether a request
-    /// is open.
+    /// The knowledge with which a datagram of that direction in its conversation is probed; `open` says whether a
+    /// request is open.
     pub fn known_in(
         &self,
         d: &Datagram<'_>,
@@ -251,11 +252,11 @@ impl Memory {
         Known { open, pinned, conversation: pinned || !c.unproven(), ..Known::of(direction, c.level) }
     }
 
-    /// The known server of a protocol among the ends of a datagram, and the direction that follows.
+    /// The direction of a datagram from or to a known server of a protocol, and the number of that server.
     #[inline(always)]
     fn known_server(&self, d: &Datagram<'_>, id: Id) -> Option<(Direction, u32)> {
         match (self.servers.find(d.dst, id), self.servers.find(d.src, id)) {
-            (Some(_), Some(_)) => None, // two servers: only the messages can tell
+            (Some(_), Some(_)) => None, // of two servers, only the messages show the client
             (Some(index), None) => Some((Direction::C2s, index)),
             (None, index) => index.map(|index| (Direction::S2c, index)),
         }
@@ -275,52 +276,52 @@ impl Memory {
             Some((_, c)) if c.is_foreign() && v.probe.level < Level::Medium && self.pinned(d).is_none() => {
                 return false;
             }
-            Some((slot, c)) if c.decided() => return self.in_conversation(d, v, slot, c, open),
+            Some((slot, c)) if c.decided() => return self.classify_decided(d, v, slot, c, open),
             Some((slot, c)) => {
                 if carries_issued(v, d, c) {
                     v.probe.level = Level::High;
                 }
-                self.by_itself(d, v, Some(c));
+                self.classify_alone(d, v, Some(c));
                 (v.slot, v.server_index) = (Some(slot), c.server_index());
                 if !v.decided {
-                    return self.tentative(d, v, c);
+                    return self.classify_undecided(d, v, c);
                 }
             }
-            None => self.by_itself(d, v, None),
+            None => self.classify_alone(d, v, None),
         }
         true
     }
 
     /// Classifies a datagram whose conversation is not certain: by a known server, or by its bytes alone.
-    fn by_itself(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
+    fn classify_alone(&self, d: &Datagram<'_>, v: &mut Verdict, c: Option<&Conversation>) {
         let pinned = self.pinned(d).filter(|(pin, _)| *pin == v.id);
         let (role, level) = (v.probe.role, v.probe.level);
-        let declared = || v.id.info().messages.get(usize::from(v.probe.message))?.direction;
-        let shown = match role {
+        let declared_direction = || v.id.info().messages.get(usize::from(v.probe.message))?.direction;
+        let direction = match role {
             Role::Request | Role::RequestPart => Some(Direction::C2s),
             Role::Response | Role::ResponsePart => Some(Direction::S2c),
             Role::MaybeRequest | Role::MaybeResponse => None,
-            Role::Stray => declared(),
+            Role::Stray => declared_direction(),
         };
-        let sure = shown.is_some();
-        v.direction = shown.unwrap_or(Direction::C2s);
-        v.decided = sure && level >= Level::Medium;
+        let has_direction = direction.is_some();
+        v.direction = direction.unwrap_or(Direction::C2s);
+        v.decided = has_direction && level >= Level::Medium;
         v.doubtful = role == Role::MaybeResponse;
-        let asks = |direction: Direction, proof: Level| {
-            // A server may be a client of others: its conversation suggests that here, or its own message proves
-            // it.
+        let is_client = |direction: Direction, proof: Level| {
+            // A known server may be the client here: its conversation suggests that, or its own message proves it.
             let [_, server] = direction.order([d.src, d.dst]);
-            c.is_some_and(|c| c.client() == server) || sure && level >= proof && v.direction != direction
+            c.is_some_and(|c| c.client() == server)
+                || has_direction && level >= proof && v.direction != direction
         };
-        let server = self.known_server(d, v.id).filter(|&(direction, _)| !asks(direction, Level::High));
-        // A port says less than a server that was seen. What looks like a request is not yet an answer because of it.
+        let server = self.known_server(d, v.id).filter(|&(direction, _)| !is_client(direction, Level::High));
+        // A pinned port is weaker evidence than a known server: it does not turn a likely request into an answer.
         let pin = pinned.map(|(_, direction)| direction).filter(|&direction| {
-            !asks(direction, Level::Medium) && (role, direction) != (Role::MaybeRequest, Direction::S2c)
+            !is_client(direction, Level::Medium) && (role, direction) != (Role::MaybeRequest, Direction::S2c)
         });
         let by_server = server.map(|(direction, _)| direction).or(pin);
         let Some(direction) = by_server else { return };
         v.server_index = server.map_or(NONE, |(_, index)| index);
-        if agrees(v, direction) || reads(d, v, known_at(direction, pinned.is_some())) {
+        if fits_direction(v, direction) || probe_again(d, v, known_at(direction, pinned.is_some())) {
             v.probe.level = v.probe.level.max(level).max(Level::Medium);
             (v.direction, v.decided, v.doubtful) = (direction, true, false);
             v.by_server = level < Level::Medium && server.is_some();
@@ -329,10 +330,10 @@ impl Memory {
         }
     }
 
-    /// Classifies a datagram of a conversation whose client is certain. If it goes the wrong way, it may belong to
-    /// none of our protocols.
+    /// Classifies a datagram of a conversation whose client is certain; `false` where it belongs to none of our
+    /// protocols.
     #[inline(always)]
-    fn in_conversation(
+    fn classify_decided(
         &self,
         d: &Datagram<'_>,
         v: &mut Verdict,
@@ -342,47 +343,55 @@ impl Memory {
     ) -> bool {
         (v.direction, v.decided) = (c.direction(d.src), true);
         (v.slot, v.server_index) = (Some(slot), c.server_index());
-        agrees(v, v.direction) || self.reads_in(d, v, c, [open(None), open(Some(v.probe.step))])
+        fits_direction(v, v.direction)
+            || self.classify_mismatched(d, v, c, [open(None), open(Some(v.probe.step))])
     }
 
-    /// Reads a datagram again with what is known of its conversation, unless it shows that the conversation goes
-    /// the other way: its bytes are of high confidence, the conversation is not or nothing was asked in it, and it is
-    /// no damaged answer to an open request of its step.
+    /// Classifies a datagram whose role does not fit the direction of its conversation: probes it again with the
+    /// knowledge of its conversation, unless it shows that client and server have to be swapped. It does so if its
+    /// bytes are of high confidence, the conversation is not, or has no request, and it is no damaged answer to an open
+    /// request of its step. The last argument says whether a request is open, of any step and of its step.
     #[cold]
     #[inline(never)]
-    fn reads_in(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation, [any, same]: [bool; 2]) -> bool {
-        let other = match v.probe.role {
-            Role::Request | Role::RequestPart if !same => Direction::C2s,
+    fn classify_mismatched(
+        &self,
+        d: &Datagram<'_>,
+        v: &mut Verdict,
+        c: &Conversation,
+        [open, open_of_step]: [bool; 2],
+    ) -> bool {
+        let shown = match v.probe.role {
+            Role::Request | Role::RequestPart if !open_of_step => Direction::C2s,
             Role::Response | Role::ResponsePart => Direction::S2c,
             _ => v.direction,
         };
-        let sure = c.level == Level::High && c.latest() != 0;
-        if v.probe.level == Level::High && !sure && other != v.direction {
-            (v.direction, v.server_index, v.turns) = (other, NONE, true);
+        let is_certain = c.level == Level::High && c.latest() != 0;
+        if v.probe.level == Level::High && !is_certain && shown != v.direction {
+            (v.direction, v.server_index, v.turns) = (shown, NONE, true);
             return true;
         }
         if c.idle() {
             // The other end may be the client now.
-            let (way, server) = (v.direction, v.server_index);
-            self.by_itself(d, v, None);
-            if v.direction != way {
+            let (direction, server_index) = (v.direction, v.server_index);
+            self.classify_alone(d, v, None);
+            if v.direction != direction {
                 return true;
             }
-            (v.decided, v.server_index) = (true, server);
+            (v.decided, v.server_index) = (true, server_index);
         }
-        reads(d, v, self.known_in(d, v.direction, c, any))
+        probe_again(d, v, self.known_in(d, v.direction, c, open))
     }
 
     /// Classifies a datagram of a conversation whose client is not certain yet; `false` where it belongs to none of
     /// our protocols.
-    fn tentative(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) -> bool {
-        let by_asker = c.client() == d.src;
-        if v.probe.level == Level::Hint && v.probe.role == Role::Response && by_asker && !c.doubtful() {
+    fn classify_undecided(&self, d: &Datagram<'_>, v: &mut Verdict, c: &Conversation) -> bool {
+        let by_client = c.client() == d.src;
+        if v.probe.level == Level::Hint && v.probe.role == Role::Response && by_client && !c.doubtful() {
             return c.latest() == 0; // a client does not answer
         }
-        let role = match (v.probe.role, by_asker) {
+        let role = match (v.probe.role, by_client) {
             (Role::MaybeRequest | Role::MaybeResponse, true) => v.probe.role,
-            // The datagram that looked like a request was the answer to this one, which comes too late in the
+            // The datagram that looked like a request was the answer to this one, which stands after it in the
             // capture; or there is no request yet that this one could answer.
             (Role::MaybeRequest, false) if c.doubtful() || c.latest() == 0 => Role::Request,
             (Role::MaybeRequest | Role::MaybeResponse, false) => Role::Response,
@@ -390,53 +399,53 @@ impl Memory {
         };
         v.direction = match role {
             Role::Response | Role::ResponsePart => Direction::S2c,
-            Role::Stray if !by_asker => Direction::S2c,
+            Role::Stray if !by_client => Direction::S2c,
             _ => Direction::C2s,
         };
         v.doubtful = c.doubtful() && v.client(d) == c.client();
         if role != v.probe.role {
             let known = Known { level: Level::Medium, ..self.known_in(d, v.direction, c, true) };
-            let read = v.id.probe_known(d.payload, d.wire_len(), known);
-            v.probe.message = read.map_or(v.probe.message, |read| read.message);
+            let probe = v.id.probe_known(d.payload, d.wire_len(), known);
+            v.probe.message = probe.map_or(v.probe.message, |probe| probe.message);
             // A datagram that cannot be read as an answer is no answer.
-            let stray = role == Role::Response && read.is_some_and(|read| read.role == Role::Stray);
-            v.probe.role = if stray { Role::Stray } else { role };
+            let is_stray = role == Role::Response && probe.is_some_and(|probe| probe.role == Role::Stray);
+            v.probe.role = if is_stray { Role::Stray } else { role };
         }
         true
     }
 
-    /// Classifies a datagram that no probe recognised: it may be a damaged message of a known conversation or
-    /// server. `met` has a bit for each protocol in which its ends have a conversation.
+    /// Classifies a datagram that no probe recognised: it may be a damaged message of a known conversation or server.
+    /// `shared` has a bit for each protocol in which its ends have a conversation.
     pub fn classify_unrecognised(
         &self,
         d: &Datagram<'_>,
-        met: u32,
+        shared: u32,
         conversation: impl Fn(Id) -> Option<(Slot, Conversation)>,
-        waiting: impl Fn(Slot) -> Waiting,
+        open_requests: impl Fn(Slot) -> OpenRequests,
     ) -> Option<Verdict> {
-        let read = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
+        let probe_known = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
-        let may_speak = |id: Id| self.choice.speaks(id) && pinned.is_none_or(|p| p.0 == id);
+        let is_allowed = |id: Id| self.choice.allows(id) && pinned.is_none_or(|p| p.0 == id);
         let (mut stray, mut foreign) = (None, 0);
-        for id in protocols_of(met).filter(|&id| may_speak(id)) {
+        for id in protocols_of(shared).filter(|&id| is_allowed(id)) {
             let Some((slot, c)) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
                 foreign |= 1 << id as u32;
                 continue;
             }
-            let Waiting { open, issued, steps, keys } = waiting(slot);
-            let way = c.direction(d.src);
-            let reads = |direction| {
+            let OpenRequests { open, issued, steps, keys } = open_requests(slot);
+            let assumed = c.direction(d.src);
+            let probe_as = |direction| {
                 let known = self.known_in(d, direction, &c, open);
-                Some((direction, read(id, Known { issued, awaited: steps, keys: &keys, ..known })?))
+                Some((direction, probe_known(id, Known { issued, awaited: steps, keys: &keys, ..known })?))
             };
             // The datagram that looked like a request may have been an answer: then this one is the request.
-            let asks = !c.decided() && c.doubtful() && way == Direction::S2c;
-            let asks = if asks { reads(Direction::C2s) } else { None };
-            if let Some((direction, probe)) = asks.or_else(|| reads(way)) {
+            let may_be_request = !c.decided() && c.doubtful() && assumed == Direction::S2c;
+            let as_request = if may_be_request { probe_as(Direction::C2s) } else { None };
+            if let Some((direction, probe)) = as_request.or_else(|| probe_as(assumed)) {
                 let (slot, server_index) = (Some(slot), c.server_index());
                 let decided = c.decided() || probe.role == Role::Request && probe.level == Level::High;
-                let doubtful = c.doubtful() && direction == way;
+                let doubtful = c.doubtful() && direction == assumed;
                 let v = Verdict {
                     direction,
                     decided,
@@ -448,7 +457,7 @@ impl Memory {
                 if probe.role != Role::Stray {
                     return Some(v);
                 }
-                // The same endpoints may also speak another protocol, in which it may be a message.
+                // In another protocol that the same endpoints speak, it may be a message.
                 stray.get_or_insert(v);
             }
         }
@@ -456,12 +465,12 @@ impl Memory {
             return stray;
         }
         let (id, direction) = pinned.or_else(|| {
-            let [to, from] = [d.dst, d.src].map(|end| self.servers.at(end));
-            // Of two servers only the messages can tell which asks.
-            let id = protocols_of((to ^ from) & !foreign).find(|&id| may_speak(id))?;
-            Some((id, if to >> id as u32 & 1 == 1 { Direction::C2s } else { Direction::S2c }))
+            let [at_dst, at_src] = [d.dst, d.src].map(|end| self.servers.protocols_at(end));
+            // Of two servers, only the messages show the client.
+            let id = protocols_of((at_dst ^ at_src) & !foreign).find(|&id| is_allowed(id))?;
+            Some((id, if at_dst >> id as u32 & 1 == 1 { Direction::C2s } else { Direction::S2c }))
         })?;
-        let probe = read(id, known_at(direction, pinned.is_some()))?;
+        let probe = probe_known(id, known_at(direction, pinned.is_some()))?;
         let by_server = pinned.is_none();
         let [_, server] = direction.order([d.src, d.dst]);
         let server_index = self.servers.find(server, id).filter(|_| by_server).unwrap_or(NONE);
@@ -477,22 +486,22 @@ impl Memory {
     }
 }
 
-/// Whether it is a request of the client of an undecided conversation, with the value that was issued to that
+/// Whether a datagram is a request of the client of an undecided conversation, with the value that was issued to that
 /// client.
 #[inline]
 fn carries_issued(v: &Verdict, d: &Datagram<'_>, c: &Conversation) -> bool {
-    let issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.probe.key);
-    v.probe.role == Role::Request && c.client() == d.src && issued()
+    let has_issued = || c.issued().is_some_and(|issued| Some(u64::from(issued.value)) == v.probe.key);
+    v.probe.role == Role::Request && c.client() == d.src && has_issued()
 }
 
-/// What is known of a datagram to or from a server, or to or from a port that the user pinned.
+/// The knowledge about a datagram to or from a known server, or to or from a port that the user pinned.
 fn known_at(direction: Direction, pinned: bool) -> Known<'static> {
     Known { conversation: pinned, pinned, ..Known::of(direction, Level::Medium) }
 }
 
-/// Whether the role that a probe saw fits the known direction; makes an uncertain role certain.
+/// Whether the role that a probe found fits the known direction; makes an uncertain role certain.
 #[inline(always)]
-fn agrees(v: &mut Verdict, direction: Direction) -> bool {
+fn fits_direction(v: &mut Verdict, direction: Direction) -> bool {
     v.probe.role = match (v.probe.role, direction) {
         (role @ (Role::Request | Role::RequestPart), Direction::C2s) => role,
         (role @ (Role::Response | Role::ResponsePart), Direction::S2c) => role,
@@ -503,11 +512,11 @@ fn agrees(v: &mut Verdict, direction: Direction) -> bool {
     true
 }
 
-/// Reads a datagram again with what is known; `false` where it does not belong to its protocol.
+/// Probes a datagram again with that knowledge; `false` where it does not belong to its protocol.
 #[cold]
 #[inline(never)]
-fn reads(d: &Datagram<'_>, v: &mut Verdict, known: Known<'_>) -> bool {
-    let read = v.id.probe_known(d.payload, d.wire_len(), known);
-    v.probe = read.unwrap_or(v.probe);
-    read.is_some()
+fn probe_again(d: &Datagram<'_>, v: &mut Verdict, known: Known<'_>) -> bool {
+    let probe = v.id.probe_known(d.payload, d.wire_len(), known);
+    v.probe = probe.unwrap_or(v.probe);
+    probe.is_some()
 }

@@ -9,8 +9,7 @@ use crate::protocols::Id;
 use crate::rule::Rule;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-/// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the
-/// table.
+/// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the table.
 pub const MAX_SERVERS: usize = 16_384;
 
 /// Number of unsolicited answers after which, without any request to the server, the capture is taken to hold only
@@ -24,10 +23,10 @@ pub struct Servers {
     hasher: DefaultHashBuilder,
     list: Vec<Server>,
     /// The once-per-server rules of each protocol.
-    once: Box<[Vec<&'static Rule>]>,
-    /// Servers that were sent a request.
-    asked: Bits,
-    /// One bit per UDP port: a candidate or known server may be there.
+    once_per_server: Box<[Vec<&'static Rule>]>,
+    /// Servers to which a request was captured.
+    with_requests: Bits,
+    /// One bit for each UDP port at which a candidate or known server may be.
     watched: Box<[u64; 1024]>,
     refused: u64,
     most: usize,
@@ -37,12 +36,13 @@ pub struct Servers {
 struct Server {
     endpoint: Endpoint,
     id: Id,
-    /// It was confirmed in the current files; servers of earlier files, which these do not continue, keep their numbers.
+    /// It was confirmed in the current files. Servers of earlier files, which these files do not continue, keep their
+    /// numbers.
     confirmed: bool,
     /// Number of unsolicited answers.
-    unasked: u32,
+    unsolicited: u32,
     /// The once-per-server rules that were reported for it, a bit for each.
-    said: u64,
+    reported: u64,
 }
 
 impl Default for Servers {
@@ -56,11 +56,11 @@ impl Servers {
     pub fn new(budget: Budget) -> Self {
         Servers {
             most: budget.of(MAX_SERVERS),
-            once: Id::ALL.iter().map(|id| once(*id)).collect(),
+            once_per_server: Id::ALL.iter().map(|id| once_per_server_rules(*id)).collect(),
             by_endpoint: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             list: vec![],
-            asked: Bits::default(),
+            with_requests: Bits::default(),
             watched: Box::new([0; 1024]),
             refused: 0,
         }
@@ -84,16 +84,16 @@ impl Servers {
         if !self.watches(endpoint.port()) {
             return None;
         }
-        self.known(endpoint, id).filter(|&at| self.list[at as usize].confirmed)
+        self.index_of(endpoint, id).filter(|&at| self.list[at as usize].confirmed)
     }
 
     /// The protocols of the servers at an endpoint, one bit each.
-    pub fn at(&self, endpoint: Endpoint) -> u32 {
+    pub fn protocols_at(&self, endpoint: Endpoint) -> u32 {
         if !self.watches(endpoint.port()) {
             return 0;
         }
-        let same = self.by_endpoint.iter_hash(hash_one(&self.hasher, endpoint));
-        let servers = same
+        let same_hash = self.by_endpoint.iter_hash(hash_one(&self.hasher, endpoint));
+        let servers = same_hash
             .filter_map(|&at| self.list.get(at as usize))
             .filter(|s| s.endpoint == endpoint && s.confirmed);
         servers.fold(0, |protocols, s| protocols | 1 << s.id as u32)
@@ -101,16 +101,16 @@ impl Servers {
 
     /// The number of a server, confirmed or not.
     #[inline(always)]
-    fn known(&self, endpoint: Endpoint, id: Id) -> Option<u32> {
-        let is = |s: &Server| s.endpoint == endpoint && s.id == id;
+    fn index_of(&self, endpoint: Endpoint, id: Id) -> Option<u32> {
+        let matches = |s: &Server| s.endpoint == endpoint && s.id == id;
         let hash = hash_one(&self.hasher, endpoint);
-        self.by_endpoint.find(hash, |&at| self.list.get(at as usize).is_some_and(is)).copied()
+        self.by_endpoint.find(hash, |&at| self.list.get(at as usize).is_some_and(matches)).copied()
     }
 
-    /// Remembers a server; `None` when the table is full.
+    /// Adds a confirmed server, or confirms it again, and returns its number; `None` when the table is full.
     pub fn add(&mut self, endpoint: Endpoint, id: Id) -> Option<u32> {
         self.watch(endpoint.port());
-        if let Some(index) = self.known(endpoint, id) {
+        if let Some(index) = self.index_of(endpoint, id) {
             self.list[index as usize].confirmed = true;
             return Some(index);
         }
@@ -119,76 +119,77 @@ impl Servers {
             return None;
         }
         let index = self.list.len() as u32;
-        self.list.push(Server { endpoint, id, confirmed: true, unasked: 0, said: 0 });
-        self.asked.grow(self.list.len());
+        self.list.push(Server { endpoint, id, confirmed: true, unsolicited: 0, reported: 0 });
+        self.with_requests.grow(self.list.len());
         let (list, hasher) = (&self.list, &self.hasher);
         let hash = |at: &u32| hash_one(hasher, list[*at as usize].endpoint);
         self.by_endpoint.insert_unique(hash(&index), index, hash);
         Some(index)
     }
 
-    /// Begins anew for files that do not continue the earlier ones: servers must be confirmed again, and
+    /// Resets the table for files that do not continue the earlier ones: servers must be confirmed again, and
     /// once-per-server findings are reported again. Servers keep their numbers.
-    pub fn begin_anew(&mut self) {
-        self.asked.clear();
+    pub fn reset(&mut self) {
+        self.with_requests.clear();
         for server in &mut self.list {
-            (server.confirmed, server.unasked, server.said) = (false, 0, 0);
+            (server.confirmed, server.unsolicited, server.reported) = (false, 0, 0);
         }
     }
 
-    /// Notes that the server was sent a request.
+    /// Notes a request to the server.
     #[inline(always)]
-    pub fn asked(&mut self, index: u32) {
-        self.asked.set(index as usize);
+    pub fn note_request(&mut self, index: u32) {
+        self.with_requests.set(index as usize);
     }
 
     /// Counts an unsolicited answer of the server. Returns whether the requests to it are probably missing from the
     /// capture.
     #[cold]
-    pub fn unasked(&mut self, index: u32) -> bool {
+    pub fn note_unsolicited(&mut self, index: u32) -> bool {
         let Some(server) = self.list.get_mut(index as usize) else { return false };
-        server.unasked = server.unasked.saturating_add(1);
-        server.unasked >= ONE_SIDED && !self.asked.has(index as usize)
+        server.unsolicited = server.unsolicited.saturating_add(1);
+        server.unsolicited >= ONE_SIDED && !self.with_requests.has(index as usize)
     }
 
-    /// Servers of which only answers were seen.
+    /// Servers of which only answers were captured.
     pub fn one_sided(&self) -> impl Iterator<Item = (Endpoint, Id)> {
-        let one_sided = |(at, server): &(usize, &Server)| server.unasked >= ONE_SIDED && !self.asked.has(*at);
+        let one_sided =
+            |(at, server): &(usize, &Server)| server.unsolicited >= ONE_SIDED && !self.with_requests.has(*at);
         self.list.iter().enumerate().filter(one_sided).map(|(_, server)| (server.endpoint, server.id))
     }
 
-    /// How often there was no room for the server of a conversation.
+    /// Number of conversations for whose server there was no room.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Whether a broken rule of a protocol need not be reported: it is a once-per-server rule, and was reported for
-    /// this server.
+    /// Whether a broken rule of a protocol need not be reported, because it is a once-per-server rule and was reported
+    /// for this server.
     #[inline]
-    pub fn knows(&self, index: u32, id: Id, rule: &'static Rule) -> bool {
-        let once = rule.per_server && !rule.needs_past;
-        once && self.list.get(index as usize).is_some_and(|s| s.said & self.bit(id, rule) != 0)
+    pub fn has_reported(&self, index: u32, id: Id, rule: &'static Rule) -> bool {
+        let is_once_per_server = rule.per_server && !rule.needs_past;
+        is_once_per_server
+            && self.list.get(index as usize).is_some_and(|s| s.reported & self.bit(id, rule) != 0)
     }
 
-    /// Whether a once-per-server rule of a protocol is reported for this server for the first time; marks it as
-    /// reported.
-    pub fn first_time(&mut self, index: u32, id: Id, rule: &'static Rule) -> bool {
+    /// Marks a once-per-server rule of a protocol as reported for this server. Returns whether this is the first time.
+    pub fn mark_reported(&mut self, index: u32, id: Id, rule: &'static Rule) -> bool {
         let bit = self.bit(id, rule);
         let Some(server) = self.list.get_mut(index as usize) else { return true };
-        let first = server.said & bit == 0;
-        server.said |= bit;
-        first
+        let is_first = server.reported & bit == 0;
+        server.reported |= bit;
+        is_first
     }
 
     /// The bit of a once-per-server rule of a protocol; 0 for rules beyond the 64th, which are reported every time.
     #[inline]
     fn bit(&self, id: Id, rule: &'static Rule) -> u64 {
-        let at = self.once[id as usize].iter().position(|once| std::ptr::eq(*once, rule));
+        let at = self.once_per_server[id as usize].iter().position(|other| std::ptr::eq(*other, rule));
         at.and_then(|at| 1_u64.checked_shl(at as u32)).unwrap_or(0)
     }
 }
 
 /// The once-per-server rules of a protocol.
-fn once(id: Id) -> Vec<&'static Rule> {
+fn once_per_server_rules(id: Id) -> Vec<&'static Rule> {
     id.rules().chain(RULES.iter().copied()).filter(|rule| rule.per_server).collect()
 }

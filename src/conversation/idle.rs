@@ -1,15 +1,13 @@
-//! Idle conversations: they were certain, and all their requests are forgotten. They stay known for a while,
-//! because clients ask again after ten or thirty seconds, and those requests are to be judged as part of the same
-//! conversation.
+//! Idle conversations: they were certain, and all their requests are forgotten. They stay known for a while, because
+//! clients ask again after ten or thirty seconds, and those requests belong to the same conversation.
 //!
 //! ```text
-//!  last request forgotten ──> idle ──┬─ asks again ──> as ever
-//!                                    ├─ anything else ──> idle, from then on
-//!                                    └─ 60 s, or no room ──> over
+//!  last request forgotten ──> idle ──┬─ next request ───────> no longer idle
+//!                                    ├─ any other datagram ─> idle since that datagram
+//!                                    └─ 60 s, or no room ───> over
 //! ```
 //!
-//! A conversation that began with something else than a request, and in which nothing was asked since, ends after the
-//! same time.
+//! A conversation that did not begin with a request, and has had none since, ends after the same time.
 
 use crate::capture::Time;
 use crate::packed::{Count, ones};
@@ -18,27 +16,26 @@ use std::collections::VecDeque;
 
 /// Most idle conversations remembered with 64 MiB.
 pub const MAX_IDLE: usize = 8_192;
-/// How long they are remembered after their last datagram, in milliseconds of capture time.
-const KEPT: u64 = 60_000;
-/// A datagram this soon after the last one gets no entry of its own, in milliseconds.
-pub(super) const SOON: u64 = 1_000;
+/// Idle conversations are remembered this long after their last datagram, in milliseconds of capture time.
+const MAX_IDLE_MS: u64 = 60_000;
+/// A datagram within this time after the last entry adds no further entry, in milliseconds.
+pub(super) const MIN_INTERVAL: u64 = 1_000;
 /// Added to stamps: makes them larger than any sequence number, and never 0.
 const BIAS: i64 = 1 << 45;
 const MS: i64 = 1_000_000;
 
-/// Since when which conversations are idle. Entries of conversations that have sent a request since, or are over,
-/// are skipped.
+/// The idle conversations, and the times since which they are idle. Entries of conversations that have sent a request
+/// since, or are over, are skipped.
 ///
-/// There is a list for each protocol, because protocols forget requests after different times, and one for
-/// conversations that sent something while they were idle, or that began with something else than a request: so each
-/// list is in the order of time.
+/// There is a list for each protocol, because protocols forget requests after different times, and the list
+/// [`WITHOUT_REQUEST`]: so each list is in the order of time.
 #[derive(Debug, Default)]
 pub(super) struct Idle {
     lists: [VecDeque<Entry>; Id::ALL.len() + 1],
-    /// The lists that have entries, one bit each: of sixteen protocols few are in use.
+    /// The lists that have entries, one bit each: few of the protocols are in use.
     filled: u32,
     len: usize,
-    /// The list with the oldest entry, and since when the conversation of that is idle.
+    /// The list with the oldest entry, and the stamp since which the conversation of that entry is idle.
     oldest: Option<(usize, u64)>,
 }
 
@@ -48,11 +45,10 @@ pub(super) struct Entry {
     pub(super) at: u32,
 }
 
-/// The list of conversations that sent something while they were idle, or that began with something else than a
-/// request.
-pub(super) const HEARD: usize = Id::ALL.len();
+/// The list of conversations in which another datagram than a request came while they were idle, or at their beginning.
+pub(super) const WITHOUT_REQUEST: usize = Id::ALL.len();
 
-/// A time in milliseconds that fits in the field of the latest request's number, and equals no such number.
+/// A time in milliseconds as a stamp, which fits in the field of the latest request's number and equals no such number.
 pub(super) fn stamp(time: Time) -> u64 {
     (time.nanos().unwrap_or(i64::MIN).div_euclid(MS) + BIAS) as u64
 }
@@ -64,6 +60,7 @@ impl Idle {
         (self.filled, self.len, self.oldest) = (0, 0, None);
     }
 
+    /// Adds the conversation in a slot, whose last datagram has that stamp, to a list.
     pub fn add(&mut self, list: usize, last: u64, at: u32) {
         self.lists[list].push_back(Entry { last: Count::new(last), at });
         self.len += 1;
@@ -75,7 +72,7 @@ impl Idle {
 
     /// The slot in the entry that is `ahead` places behind the oldest one in its list.
     #[inline(always)]
-    pub fn ahead(&self, ahead: usize) -> Option<u32> {
+    pub fn slot_ahead(&self, ahead: usize) -> Option<u32> {
         let (list, _) = self.oldest?;
         self.lists[list].get(ahead).map(|entry| entry.at)
     }
@@ -98,13 +95,13 @@ impl Idle {
 
     /// Whether the conversation of the oldest entry has been idle for too long at that stamp.
     pub fn is_over(&self, now: u64) -> bool {
-        self.oldest.is_some_and(|(_, last)| last + KEPT < now)
+        self.oldest.is_some_and(|(_, last)| last + MAX_IDLE_MS < now)
     }
 
     /// The time after which a conversation has been idle for too long; `None` where there is no entry.
     pub fn until(&self) -> Option<Time> {
         let (_, last) = self.oldest?;
-        Some(Time::from_nanos(((last + KEPT + 1) as i64 - BIAS).saturating_mul(MS) - 1))
+        Some(Time::from_nanos(((last + MAX_IDLE_MS + 1) as i64 - BIAS).saturating_mul(MS) - 1))
     }
 
     fn find_oldest(&mut self) {
@@ -132,48 +129,48 @@ mod tests {
         Time::from_nanos(seconds * S)
     }
 
-    /// A conversation that was certain and is idle since that second.
-    fn rests(table: &mut Conversations, client: u16, since: i64) -> Slot {
-        rests_in(table, Id::Sqp, client, since)
+    /// Adds a conversation that was certain and is idle since that second.
+    fn add_idle(table: &mut Conversations, client: u16, since: i64) -> Slot {
+        add_idle_in(table, Id::Sqp, client, since)
     }
 
-    fn rests_in(table: &mut Conversations, id: Id, client: u16, since: i64) -> Slot {
+    fn add_idle_in(table: &mut Conversations, id: Id, client: u16, since: i64) -> Slot {
         let (slot, _) = table.open(end(client), end(9), id);
         let c = table.get_mut(slot).unwrap();
         c.level = Level::Medium;
         c.decide(true, false);
-        c.ask(7);
-        table.rest(slot, at(since));
+        c.note_request(7);
+        table.make_idle(slot, at(since));
         slot
     }
 
     #[test]
-    fn who_was_certain_stays_known_for_a_minute() {
+    fn a_certain_conversation_stays_known_for_a_minute() {
         let mut table = Conversations::new(Budget::default());
         let (slot, _) = table.open(end(1), end(9), Id::Sqp);
-        table.rest(slot, at(0));
-        assert!(table.get(slot).is_none(), "it never was");
+        table.make_idle(slot, at(0));
+        assert!(table.get(slot).is_none(), "it was never certain");
         for since in [0, -5_000_000_000, 1_767_225_600] {
-            let slot = rests(&mut table, 1, since);
+            let slot = add_idle(&mut table, 1, since);
             assert_eq!(table.idle_until(), Some(at(since + 60).plus(MS - 1)));
             table.expire_idle(at(since + 60));
             assert_eq!(table.find(end(9), end(1), Id::Sqp), Some(slot));
-            assert!(table.latest(slot) > 1 << 44, "it asked, and what it asked is forgotten");
+            assert!(table.latest(slot) > 1 << 44, "its request is forgotten");
             table.expire_idle(at(since + 60).plus(MS));
             assert_eq!((table.find(end(9), end(1), Id::Sqp), table.idle_until()), (None, None));
         }
     }
 
     #[test]
-    fn the_minute_begins_anew_with_each_datagram_and_a_request_ends_it() {
+    fn each_datagram_restarts_the_minute_and_a_request_ends_it() {
         let mut table = Conversations::new(Budget::default());
-        let [other, one] = [(1, 0), (2, 10)].map(|(n, since)| rests(&mut table, n, since));
-        let older = rests_in(&mut table, Id::Gqp, 3, 5);
+        let [other, one] = [(1, 0), (2, 10)].map(|(n, since)| add_idle(&mut table, n, since));
+        let older = add_idle_in(&mut table, Id::Gqp, 3, 5);
         table.wake(one, false, at(50));
         table.wake(other, true, at(55));
         assert_eq!(table.latest(other), 1);
         table.expire_idle(at(66));
-        assert!(table.get(older).is_none(), "in the order of time, not of resting");
+        assert!(table.get(older).is_none(), "in the order of time, not of insertion");
         table.expire_idle(at(110));
         assert!(table.get(one).is_some() && table.get(other).is_some());
         table.expire_idle(at(111));
@@ -181,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn the_idle_go_first_and_are_not_counted() {
+    fn idle_conversations_are_dropped_first_and_not_counted() {
         let mut table = Conversations::of(Budget::default(), 3);
         let (asking, _) = table.open(end(1), end(9), Id::Sqp);
-        let [one, two] = [2, 3].map(|n| rests(&mut table, n, 0));
+        let [one, two] = [2, 3].map(|n| add_idle(&mut table, n, 0));
         table.wake(one, true, at(1));
         assert!(table.open(end(4), end(9), Id::Sqp).1.is_none());
         assert!(table.get(two).is_none() && table.get(asking).is_some() && table.evicted() == 0);
@@ -193,14 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn a_conversation_in_which_nothing_is_asked_ends_after_a_minute() {
+    fn a_conversation_without_a_request_ends_after_a_minute() {
         let mut table = Conversations::new(Budget::default());
         let [silent, asking] = [1, 2].map(|n| {
             let (slot, _) = table.open(end(n), end(9), Id::Sqp);
             table.await_request(slot, at(0));
             slot
         });
-        table.get_mut(asking).unwrap().ask(7);
+        table.get_mut(asking).unwrap().note_request(7);
         table.expire_idle(at(60));
         assert!(table.get(silent).is_some());
         table.expire_idle(at(60).plus(MS));
@@ -208,12 +205,12 @@ mod tests {
     }
 
     #[test]
-    fn so_many_are_idle_at_once_and_of_more_the_oldest_goes() {
+    fn drops_the_oldest_of_too_many_idle_conversations() {
         let mut table = Conversations::new(Budget::default());
-        let first = rests(&mut table, 0, 0);
-        let all: Vec<_> = (1..MAX_IDLE as u16).map(|n| rests(&mut table, n, 1)).collect();
+        let first = add_idle(&mut table, 0, 0);
+        let all: Vec<_> = (1..MAX_IDLE as u16).map(|n| add_idle(&mut table, n, 1)).collect();
         assert!(table.get(first).is_some());
-        rests(&mut table, MAX_IDLE as u16, 1);
+        add_idle(&mut table, MAX_IDLE as u16, 1);
         assert!(table.get(first).is_none() && all.into_iter().all(|slot| table.get(slot).is_some()));
         assert_eq!(table.evicted(), 0);
     }

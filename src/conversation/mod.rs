@@ -22,7 +22,7 @@ pub struct Conversation {
     ends: [u32; 2],
     /// See [`Conversation::issued`], where [`ISSUED`] is set.
     value: u32,
-    /// Tells this conversation from an earlier one in the same slot.
+    /// Distinguishes this conversation from earlier ones in the same slot.
     generation: u32,
     /// See [`Conversation::latest`]; where it is [`IDLE`], the time of its last datagram in milliseconds.
     latest: Count,
@@ -30,7 +30,7 @@ pub struct Conversation {
     server: u32,
     /// The protocol.
     pub id: Id,
-    /// How sure that is.
+    /// Confidence that it is of the protocol.
     pub level: Level,
     /// Requests since the last answer, 255 at most.
     pub unanswered: u8,
@@ -41,14 +41,14 @@ pub struct Conversation {
     unproven: bool,
 }
 
-/// So many datagrams that no probe recognises show that an unproven conversation is of another one.
-const MANY: u8 = 8;
+/// An unproven conversation with this many datagrams that no probe recognises is of another protocol.
+const MIN_FOREIGN: u8 = 8;
 
 /// The client is certain.
 const DECIDED: u8 = 1;
-/// What the client sent so far may have been an answer instead.
+/// The datagrams that the client sent so far may have been answers instead.
 const DOUBTFUL: u8 = 1 << 1;
-/// The server table had no room for its server.
+/// The table of servers had no room for its server.
 const REFUSED: u8 = 1 << 2;
 /// The server has issued a value to this client.
 const ISSUED: u8 = 1 << 3;
@@ -103,8 +103,8 @@ impl Conversation {
     pub fn direction(&self, src: Endpoint) -> Direction {
         if self.client() == src { Direction::C2s } else { Direction::S2c }
     }
-    /// Sets the client. If that was the server so far, what was known of the server is forgotten: its index, and the
-    /// value that it issued.
+    /// Sets the client. If that was the server so far, the index of the server and the value that it issued are
+    /// forgotten.
     pub fn set_client(&mut self, client: Endpoint) {
         if client != self.client() {
             self.ips.reverse();
@@ -116,13 +116,14 @@ impl Conversation {
             self.unrecognised = 0;
         }
     }
-    /// Whether the client has sent a request, and not only what looked like one while the server was taken for the client.
+    /// Whether the client has sent a request. A datagram that looked like one, while the server was taken for the
+    /// client, does not count.
     #[inline(always)]
     pub fn asked(&self) -> bool {
         self.marks.has(ASKED)
     }
-    /// Notes that what the client sent is a request after all.
-    pub fn has_asked(&mut self) {
+    /// Notes that a datagram of the client is a request after all.
+    pub fn mark_asked(&mut self) {
         self.marks.set(ASKED, true);
     }
     /// Whether the client is certain.
@@ -130,7 +131,7 @@ impl Conversation {
     pub fn decided(&self) -> bool {
         self.marks.has(DECIDED)
     }
-    /// Whether what the client sent so far may have been an answer instead, as long as that is not decided.
+    /// Whether the datagrams that the client sent so far may have been answers instead, as long as that is not decided.
     pub fn doubtful(&self) -> bool {
         self.marks.has(DOUBTFUL)
     }
@@ -156,21 +157,22 @@ impl Conversation {
         self.unproven &= paired < Level::Medium;
         self.unanswered = 0;
     }
-    /// Notes a pair of that step and worth; `shown` is what the answer's own bytes show. In game traffic, two datagrams
-    /// may look like request and answer: as long as the server sends more that is no answer, their order proves nothing.
+    /// Notes a pair of that step and confidence; `by_bytes` is the confidence of the answer by its bytes alone. In game
+    /// traffic, two datagrams may look like request and answer: as long as the server also sends datagrams that are no
+    /// answers, the order proves nothing.
     #[inline(always)]
-    pub fn confirm_pair(&mut self, step: &StepInfo, paired: Level, shown: Level) {
+    pub fn confirm_pair(&mut self, step: &StepInfo, paired: Level, by_bytes: Level) {
         let by_order = step.key_digits == 0;
-        // The answer itself may be one of them.
-        let pardoned = u8::from(!self.unproven && !self.doubtful());
-        let disturbed = by_order && self.unrecognised > pardoned;
-        self.unrecognised -= u8::from(disturbed);
-        let shown = if self.unproven { Level::Low } else { shown.max(Level::Low) };
-        self.confirm(if disturbed { paired.min(shown) } else { paired });
+        // The answer itself may be one of the unrecognised datagrams.
+        let tolerated = u8::from(!self.unproven && !self.doubtful());
+        let is_disturbed = by_order && self.unrecognised > tolerated;
+        self.unrecognised -= u8::from(is_disturbed);
+        let by_bytes = if self.unproven { Level::Low } else { by_bytes.max(Level::Low) };
+        self.confirm(if is_disturbed { paired.min(by_bytes) } else { paired });
         self.unproven |= by_order && self.doubtful();
     }
-    /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its server
-    /// in other protocols, so only those of the server count where it is certain which end that is.
+    /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its
+    /// server in other protocols, so only datagrams of the server count where it is certain which end is the server.
     pub fn note_unrecognised(&mut self, src: Endpoint) {
         let counts = self.unproven || self.doubtful() || src == self.server();
         self.unrecognised = self.unrecognised.saturating_add(u8::from(counts));
@@ -179,61 +181,61 @@ impl Conversation {
     pub fn unproven(&self) -> bool {
         self.unproven
     }
-    /// Notes that only its server suggests it, unless more did so before.
+    /// Notes that only its server suggests the protocol, unless there was more evidence before.
     pub fn trust_server(&mut self) {
         self.unproven |= self.level <= Level::Low;
     }
     /// Whether it is most likely of another protocol, such as a game's with its player.
     #[inline(always)]
     pub fn is_foreign(&self) -> bool {
-        self.unproven && self.unrecognised >= MANY
+        self.unproven && self.unrecognised >= MIN_FOREIGN
     }
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]
     pub fn server_index(&self) -> u32 {
         self.server
     }
-    /// Sets that index.
+    /// Sets the index of the server in the table of servers.
     #[inline(always)]
     pub fn set_server_index(&mut self, index: u32) {
         self.server = index;
     }
-    /// Whether that table had no room for its server.
+    /// Whether the table of servers had no room for its server.
     pub fn refused(&self) -> bool {
         self.marks.has(REFUSED)
     }
-    /// Notes that the server table had no room for its server.
+    /// Notes that the table of servers had no room for its server.
     pub fn refuse(&mut self) {
         self.marks.set(REFUSED, true);
     }
-    /// The value the server issued last to this client.
+    /// The value that the server issued last to this client.
     #[inline(always)]
     pub fn issued(&self) -> Option<Issued> {
         self.marks.has(ISSUED).then_some(Issued { value: self.value, used: self.marks.has(USED) })
     }
     /// Notes that the server issues a value to this client.
     #[inline(always)]
-    pub fn issue(&mut self, value: u32) {
+    pub fn note_issued(&mut self, value: u32) {
         self.value = value;
         self.marks.set(ISSUED, true);
         self.marks.set(USED, false);
     }
     /// Notes that a request carries a value, which may be the issued one.
     #[inline(always)]
-    pub fn carry(&mut self, value: u64) {
+    pub fn note_carried(&mut self, value: u64) {
         if self.marks.has(ISSUED) && u64::from(self.value) == value {
             self.marks.set(USED, true);
         }
     }
-    /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten,
-    /// another number, which no request has.
+    /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten, it is a
+    /// number that no request has.
     #[inline(always)]
     pub fn latest(&self) -> u64 {
         self.latest.get()
     }
-    /// Notes a new request.
+    /// Notes a new request, given its sequence number plus one.
     #[inline(always)]
-    pub fn ask(&mut self, latest: u64) {
+    pub fn note_request(&mut self, latest: u64) {
         self.latest = Count::new(latest);
         self.marks.set(ASKED, true);
         self.unanswered = self.unanswered.saturating_add(1);

@@ -3,7 +3,7 @@
 //! The table is bounded. When it is full, an idle conversation is dropped, see `idle`; if there is none, the
 //! conversation whose last request is oldest is dropped and counted.
 
-use super::idle::{Entry, HEARD, Idle, MAX_IDLE, SOON, stamp};
+use super::idle::{Entry, Idle, MAX_IDLE, MIN_INTERVAL, WITHOUT_REQUEST, stamp};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
 use crate::bounded::Bounded;
 use crate::buckets::Buckets;
@@ -19,15 +19,14 @@ use prefetch_index::prefetch_index;
 /// Most conversations remembered with 64 MiB.
 pub const MAX_CONVERSATIONS: usize = 262_144;
 
-/// Most values remembered that were issued but not used before their conversations ended; the oldest is dropped
-/// first.
+/// Most issued values remembered that were not used before their conversations ended; the oldest is dropped first.
 const MAX_UNUSED: usize = 131_072;
 
-/// How many entries before it is dropped the memory of an idle conversation is asked for.
-const AHEAD: usize = 16;
+/// The memory of an idle conversation is prefetched this many entries before it is dropped.
+const PREFETCH_DISTANCE: usize = 16;
 
-/// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; protocols
-/// are told apart by comparing.
+/// A hash that is the same for both directions. Endpoints that differ in their first words differ in hash; the protocol
+/// is not part of the hash, and is compared.
 #[inline(always)]
 fn hash_of(hasher: &DefaultHashBuilder, a: Endpoint, b: Endpoint) -> u64 {
     hash_one(hasher, if a.order() <= b.order() { (a, b) } else { (b, a) })
@@ -49,8 +48,9 @@ pub struct Conversations {
     /// First free slot; free slots are chained by `older`; [`NONE`] where there is none.
     free: u32,
     evicted: u64,
-    /// Values that were issued in conversations that have ended and are not used yet, by the hash of the
-    /// conversation: the next conversation of the same client and server takes the value over.
+    /// Values that were issued in conversations that have ended, and are not used yet, by the
+    /// [`directed_hash`](Self::directed_hash) of the conversation: the next conversation of the same client and server
+    /// takes its value over.
     unused: Bounded<u64, Option<u32>, MAX_UNUSED>,
 }
 
@@ -93,11 +93,11 @@ impl Conversations {
     #[inline(always)]
     pub fn find(&self, a: Endpoint, b: Endpoint, id: Id) -> Option<Slot> {
         let hash = hash_of(&self.hasher, a, b);
-        let is_it = |at: u32| {
+        let matches = |at: u32| {
             let c = self.slots.get(at as usize);
             c.is_some_and(|c| c.is_of([a, b]) && c.id == id)
         };
-        let at = self.index.find(hash, is_it)?;
+        let at = self.index.find(hash, matches)?;
         Some(self.slots[at as usize].slot(at))
     }
 
@@ -107,39 +107,39 @@ impl Conversations {
         self.slots.get(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
-    /// [`Conversation::latest`] of the one in a slot; 0 once it was evicted, too.
+    /// [`Conversation::latest`] of the conversation in a slot; also 0 once it was evicted.
     #[inline(always)]
     pub fn latest(&self, slot: Slot) -> u64 {
         self.get(slot).map_or(0, Conversation::latest)
     }
 
-    /// Asks for the memory by which the conversation of two endpoints is found.
+    /// Prefetches the index entry of the conversation of two endpoints.
     #[inline(always)]
     pub fn prefetch_ends(&self, a: Endpoint, b: Endpoint) {
         self.index.prefetch(hash_of(&self.hasher, a, b));
     }
 
-    /// Asks for the memory of the slot with that number.
+    /// Prefetches the slot with that number.
     #[inline(always)]
     pub fn prefetch(&self, at: u32) {
         prefetch_index(&self.slots, at as usize);
     }
 
-    /// The conversation in the slot with that number, whichever it is by now.
+    /// The conversation that is now in the slot with that number.
     #[inline(always)]
     pub fn at(&self, at: u32) -> Option<(Slot, &Conversation)> {
         let c = self.slots.get(at as usize)?;
         Some((c.slot(at), c))
     }
 
-    /// The conversation in a slot, to be changed.
+    /// The conversation in a slot, mutably.
     #[inline(always)]
     pub fn get_mut(&mut self, slot: Slot) -> Option<&mut Conversation> {
         self.slots.get_mut(slot.at as usize).filter(|c| c.generation == slot.generation)
     }
 
     /// The protocols in which there is a conversation of two endpoints, one bit each.
-    pub fn between(&self, a: Endpoint, b: Endpoint) -> u32 {
+    pub fn protocols_between(&self, a: Endpoint, b: Endpoint) -> u32 {
         let mut protocols = 0;
         self.index.find(hash_of(&self.hasher, a, b), |at| {
             let c = self.slots.get(at as usize).filter(|c| c.is_of([a, b]));
@@ -156,17 +156,17 @@ impl Conversations {
         }
     }
 
-    /// Opens a conversation in which `client` spoke first; also returns the conversation that was evicted for it.
+    /// Opens a conversation of a client and a server; also returns the conversation that was evicted for it.
     pub fn open(&mut self, client: Endpoint, server: Endpoint, id: Id) -> (Slot, Option<Conversation>) {
         let hash = hash_of(&self.hasher, client, server);
         let mut new = Conversation::new(client, server, id);
         if !self.unused.is_empty()
-            && let Some(value) = self.unused.get_mut(&self.hash_of_ways(&new)).and_then(Option::take)
+            && let Some(value) = self.unused.get_mut(&self.directed_hash(&new)).and_then(Option::take)
         {
-            new.issue(value);
+            new.note_issued(value);
         }
-        let full = self.free == NONE && self.slots.len() >= self.most;
-        let evicted = if full && !self.drop_idle() { self.evict() } else { None };
+        let is_full = self.free == NONE && self.slots.len() >= self.most;
+        let evicted = if is_full && !self.drop_idle() { self.evict() } else { None };
         let at = match self.slots.get_mut(self.free as usize) {
             Some(slot) => {
                 let at = self.free;
@@ -191,8 +191,7 @@ impl Conversations {
         (new.slot(at), evicted)
     }
 
-    /// Ends a conversation that has nothing left to remember. Its slot is used for the next one, so that recently
-    /// used memory is used again.
+    /// Ends a conversation. Its slot is used for the next one, so that recently used memory is used again.
     pub fn close(&mut self, slot: Slot) {
         if self.get(slot).is_none() {
             return;
@@ -216,13 +215,13 @@ impl Conversations {
     #[inline(never)]
     fn keep_unused(&mut self, at: u32) {
         let c = &self.slots[at as usize];
-        let (hash, issued) = (self.hash_of_ways(c), c.issued());
+        let (hash, issued) = (self.directed_hash(c), c.issued());
         self.unused.insert(hash, issued.map(|issued| issued.value));
     }
 
     /// The hash of a conversation that depends on its direction: the same two endpoints may also be client and
     /// server the other way round.
-    fn hash_of_ways(&self, c: &Conversation) -> u64 {
+    fn directed_hash(&self, c: &Conversation) -> u64 {
         hash_one(&self.hasher, (c.client(), c.server(), c.id))
     }
 
@@ -231,7 +230,7 @@ impl Conversations {
         self.unused = budget.into();
     }
 
-    /// Number of such values forgotten for lack of room.
+    /// Number of unused values forgotten for lack of room.
     pub fn forgotten(&self) -> u64 {
         self.unused.forgotten()
     }
@@ -289,43 +288,43 @@ impl Conversations {
 }
 
 impl Conversations {
-    /// The last request of a conversation, sent at that time, is forgotten: the conversation becomes idle if it was
-    /// certain, and otherwise ends.
-    pub fn rest(&mut self, slot: Slot, last: Time) {
+    /// Makes a conversation idle, because its last request, sent at that time, is forgotten; ends it if it was not
+    /// certain.
+    pub fn make_idle(&mut self, slot: Slot, last: Time) {
         match self.get_mut(slot) {
             Some(c) if c.decided() && c.level >= Level::Medium => {
                 c.marks.set(IDLE, true);
                 c.latest = Count::new(stamp(last));
                 let list = c.id as usize;
                 self.idle.add(list, stamp(last), slot.at);
-                self.keep_to_bound();
+                self.enforce_bound();
             }
             _ => self.close(slot),
         }
     }
 
-    /// Notes a datagram in an idle conversation; `asks` says whether it is a request.
+    /// Notes a datagram in an idle conversation.
     #[cold]
-    pub fn wake(&mut self, slot: Slot, asks: bool, clock: Time) {
+    pub fn wake(&mut self, slot: Slot, is_request: bool, clock: Time) {
         let now = stamp(clock);
         let Some(c) = self.get_mut(slot).filter(|c| c.marks.has(IDLE)) else { return };
-        if asks {
+        if is_request {
             c.marks.set(IDLE, false);
-            c.latest = Count::new(1); // the first request of all, which is forgotten
-        } else if now > c.latest.get() + SOON {
+            c.latest = Count::new(1); // the very first request, which is forgotten
+        } else if now > c.latest.get() + MIN_INTERVAL {
             c.latest = Count::new(now);
-            self.idle.add(HEARD, now, slot.at);
-            self.keep_to_bound();
+            self.idle.add(WITHOUT_REQUEST, now, slot.at);
+            self.enforce_bound();
         }
     }
 
-    /// Notes a conversation in which nothing was asked yet: unless that comes, it ends as an idle one does.
+    /// Notes a conversation without a request so far: unless a request comes, it ends as an idle one does.
     pub fn await_request(&mut self, slot: Slot, clock: Time) {
-        self.idle.add(HEARD, stamp(clock), slot.at);
-        self.keep_to_bound();
+        self.idle.add(WITHOUT_REQUEST, stamp(clock), slot.at);
+        self.enforce_bound();
     }
 
-    fn keep_to_bound(&mut self) {
+    fn enforce_bound(&mut self) {
         if self.idle.len() > self.most_idle {
             self.drop_first();
         }
@@ -355,16 +354,16 @@ impl Conversations {
         false
     }
 
-    /// Removes the oldest entry; returns whether its conversation ended by that.
+    /// Removes the oldest entry; returns whether that has ended its conversation.
     fn drop_first(&mut self) -> bool {
-        // They have not been used for long, and are dropped in a row.
-        self.idle.ahead(2 * AHEAD).into_iter().for_each(|at| self.prefetch(at));
-        let next = self.idle.ahead(AHEAD).and_then(|at| self.slots.get(at as usize));
+        // Idle conversations have not been used for long, and are dropped one after the other.
+        self.idle.slot_ahead(2 * PREFETCH_DISTANCE).into_iter().for_each(|at| self.prefetch(at));
+        let next = self.idle.slot_ahead(PREFETCH_DISTANCE).and_then(|at| self.slots.get(at as usize));
         next.into_iter().for_each(|c| self.prefetch_ends(c.client(), c.server()));
         let Some(Entry { last, at }) = self.idle.pop_oldest() else { return false };
-        let unasked = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
-        let since = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || unasked(c);
-        let slot = self.at(at).filter(|(_, c)| since(c)).map(|(slot, _)| slot);
+        let has_no_request = |c: &Conversation| c.latest() == 0 && !c.marks.has(OVER);
+        let is_due = |c: &Conversation| c.marks.has(IDLE) && c.latest == last || has_no_request(c);
+        let slot = self.at(at).filter(|(_, c)| is_due(c)).map(|(slot, _)| slot);
         slot.into_iter().for_each(|slot| self.close(slot));
         slot.is_some()
     }
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_find_the_conversation_and_protocols_are_apart() {
+    fn finds_a_conversation_in_both_directions_but_not_in_another_protocol() {
         let mut table = Conversations::new(Budget::default());
         let (slot, _) = table.open(end(1), end(2), Id::Sqp);
         assert_eq!(table.find(end(2), end(1), Id::Sqp), Some(slot));
@@ -388,40 +387,40 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_touched_goes_and_its_slot_is_dead() {
+    fn evicts_the_least_recently_touched_and_invalidates_its_slot() {
         let mut table = Conversations::of(Budget::default(), 2);
         let (first, _) = table.open(end(1), end(9), Id::Sqp);
         let (second, _) = table.open(end(2), end(9), Id::Sqp);
         table.touch(first);
-        let (_, gone) = table.open(end(3), end(9), Id::Sqp);
-        assert_eq!(gone.map(|c| c.client()), Some(end(2)));
+        let (_, evicted) = table.open(end(3), end(9), Id::Sqp);
+        assert_eq!(evicted.map(|c| c.client()), Some(end(2)));
         assert!(table.get(first).is_some() && table.get(second).is_none());
         assert_eq!(table.find(end(2), end(9), Id::Sqp), None);
         assert_eq!(table.evicted(), 1);
     }
 
     #[test]
-    fn of_values_that_were_not_used_the_oldest_are_forgotten() {
+    fn forgets_the_oldest_unused_values() {
         let mut table = Conversations::new(Budget::default());
-        let mut over = |client: u32, issue: bool| {
+        let mut open_and_close = |client: u32, issues: bool| {
             let client = Endpoint::v4(client.to_be_bytes(), 1);
             let (slot, _) = table.open(client, end(9), Id::Sqp);
             let c = table.get_mut(slot).unwrap();
             let issued = c.issued().map(|issued| issued.value);
-            if issue {
-                c.issue(7);
+            if issues {
+                c.note_issued(7);
             } else {
-                c.carry(7);
+                c.note_carried(7);
             }
             table.close(slot);
             issued
         };
         let most = MAX_UNUSED as u32;
-        (0..most).for_each(|n| assert_eq!(over(n, true), None));
-        assert_eq!(over(0, false), Some(7), "and is used up");
-        over(most, true);
-        assert_eq!([0, 1, 2, most].map(|n| over(n, false)), [None, Some(7), Some(7), Some(7)]);
-        over(most + 1, true);
-        assert_eq!(over(3, false), Some(7));
+        (0..most).for_each(|n| assert_eq!(open_and_close(n, true), None));
+        assert_eq!(open_and_close(0, false), Some(7), "and is used up");
+        open_and_close(most, true);
+        assert_eq!([0, 1, 2, most].map(|n| open_and_close(n, false)), [None, Some(7), Some(7), Some(7)]);
+        open_and_close(most + 1, true);
+        assert_eq!(open_and_close(3, false), Some(7));
     }
 }

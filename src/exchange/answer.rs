@@ -77,7 +77,7 @@ impl Table {
         if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
-            c.issue(value);
+            c.note_issued(value);
         }
     }
 
@@ -85,7 +85,7 @@ impl Table {
     fn used_before(&mut self, slot: Slot) {
         let carried = self.whole_chain(slot).next().and_then(|(_, r)| r.key());
         if let (Some(value), Some(c)) = (carried, self.conversations.get_mut(slot)) {
-            c.carry(value);
+            c.note_carried(value);
         }
     }
 

@@ -122,7 +122,7 @@ impl Table {
                 State::Withdrawn => {
                     queue.set(seq, State::Open);
                     self.withdrawn.retain(|&exchange| exchange != r.id);
-                    self.conversations.get_mut(slot).into_iter().for_each(Conversation::has_asked);
+                    self.conversations.get_mut(slot).into_iter().for_each(Conversation::mark_asked);
                 }
                 // It was taken for a request only by being paired against the order of the frames.
                 State::Answered if r.answer_frame() < r.frame => {
@@ -185,8 +185,8 @@ impl Table {
     fn push(&mut self, id: Id, slot: Slot, request: Request, previous: u64, now: Time) {
         let at = id as usize;
         if let Some(c) = self.conversations.get_mut(slot) {
-            request.key().into_iter().for_each(|key| c.carry(key));
-            c.ask(self.queues[at].end() + 1);
+            request.key().into_iter().for_each(|key| c.note_carried(key));
+            c.note_request(self.queues[at].end() + 1);
         }
         if self.remembered >= self.most {
             // This may end the conversation of the dropped request, unless that has sent a request since, as the

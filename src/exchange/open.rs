@@ -2,7 +2,7 @@
 
 use super::queue::{Request, State};
 use super::table::Table;
-use crate::classify::Waiting;
+use crate::classify::OpenRequests;
 use crate::conversation::Slot;
 use crate::net::Datagram;
 use crate::protocols::Id;
@@ -39,10 +39,10 @@ impl Table {
     }
 
     /// A summary of the open requests of a conversation, for a datagram that may answer one of them.
-    pub fn waiting(&self, slot: Slot, d: &Datagram<'_>) -> Waiting {
-        let Some(c) = self.conversations.get(slot) else { return Waiting::default() };
+    pub fn waiting(&self, slot: Slot, d: &Datagram<'_>) -> OpenRequests {
+        let Some(c) = self.conversations.get(slot) else { return OpenRequests::default() };
         let declared = c.id.info().steps;
-        let (mut waiting, mut hash) = (Waiting::default(), None);
+        let (mut waiting, mut hash) = (OpenRequests::default(), None);
         for (at, (_, r)) in self.chain(slot).enumerate() {
             if let Some(key) = waiting.keys.get_mut(at) {
                 *key = r.key();

@@ -262,7 +262,7 @@ impl Table {
             // An answer may be waiting for the next request of the conversation.
             && !self.orphans.iter().any(|o| o.conversation == slot)
         {
-            self.conversations.rest(slot, last);
+            self.conversations.make_idle(slot, last);
         }
     }
 
@@ -318,7 +318,7 @@ impl Table {
             self.close_requests(&gone);
             return self.open(d, v);
         }
-        self.conversations.wake(slot, v.asks(), self.clock);
+        self.conversations.wake(slot, v.is_request(), self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
         let turned = turns && c.latest() != 0;
         c.set_client(v.client(d));
@@ -354,7 +354,7 @@ impl Table {
             c.set_server_index(v.server_index);
             note(c, v);
         }
-        if !v.asks() {
+        if !v.is_request() {
             self.conversations.await_request(slot, self.clock);
             self.heed_idle();
         }

@@ -110,7 +110,8 @@ impl Attribution {
         // reported before can still be a cause of others.
         if !every {
             out.retain(|f| {
-                !f.rule.per_server || servers.first_time(told.verdict.server_index, told.verdict.id, f.rule)
+                !f.rule.per_server
+                    || servers.mark_reported(told.verdict.server_index, told.verdict.id, f.rule)
             });
         }
     }

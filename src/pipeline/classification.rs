@@ -15,7 +15,7 @@ impl Pipeline<'_> {
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
         let weak = v.probe.level <= Level::Low;
-        if !self.memory.classify(d, v, known, open) {
+        if !self.classifier.classify(d, v, known, open) {
             return false;
         }
         if weak
@@ -32,11 +32,11 @@ impl Pipeline<'_> {
     #[cold]
     #[inline(never)]
     fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        if !self.memory.may_know(d) {
+        if !self.classifier.may_know(d) {
             return None;
         }
         let table = &self.table;
-        let met = table.conversations.between(d.src, d.dst);
+        let met = table.conversations.protocols_between(d.src, d.dst);
         let owner = protocols_of(met).find(|other| *other != id)?;
         match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
             Some(g) => {
@@ -44,7 +44,7 @@ impl Pipeline<'_> {
                 let known = table.conversations.get(slot).map(|c| (slot, c));
                 let mut v = Verdict::by_bytes(owner, g);
                 let open = |step| table.has_open(slot, step);
-                self.memory.classify(d, &mut v, known, open).then_some(v)
+                self.classifier.classify(d, &mut v, known, open).then_some(v)
             }
             None => self.classify_unrecognised(d),
         }
@@ -55,12 +55,13 @@ impl Pipeline<'_> {
     #[inline(never)]
     pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
         let table = &mut self.table;
-        let met = table.conversations.between(d.src, d.dst);
+        let met = table.conversations.protocols_between(d.src, d.dst);
         let conversation = |id| {
             let slot = table.conversations.find(d.src, d.dst, id)?;
             Some((slot, *table.conversations.get(slot)?))
         };
-        let verdict = self.memory.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
+        let verdict =
+            self.classifier.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
         if met == 0 {
             return verdict;
         }

@@ -79,7 +79,7 @@ impl Pipeline<'_> {
             }
             if self.has_news(&told, notes.heard()) {
                 let awaited = self.table.awaited(told.slot, d, v, told.pairing);
-                let rules = (&self.options.policy, &mut self.memory.servers, self.wants.every);
+                let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.every);
                 self.attribution.judge(&mut self.findings, d, &told, notes.heard(), rules, awaited);
                 self.count_findings(&told);
             } else if direction == Direction::C2s {
@@ -112,10 +112,10 @@ impl Pipeline<'_> {
     /// Counts the findings of a datagram in the totals: a remark once for each server, even if the report wants every one.
     #[cold]
     fn count_findings(&mut self, told: &Claimed<'_>) {
-        let (servers, id, every) = (&mut self.memory.servers, told.verdict.id, self.wants.every);
+        let (servers, id, every) = (&mut self.classifier.servers, told.verdict.id, self.wants.every);
         for f in &mut self.findings {
             let remark = every && f.rule.per_server && f.counts();
-            f.repeated = remark && !servers.first_time(told.verdict.server_index, id, f.rule);
+            f.repeated = remark && !servers.mark_reported(told.verdict.server_index, id, f.rule);
             if !f.repeated {
                 self.totals.findings.add_finding(f);
             }
@@ -125,9 +125,10 @@ impl Pipeline<'_> {
     /// Whether any of the broken rules still has to be reported for this server.
     #[inline]
     fn has_news(&self, told: &Claimed<'_>, heard: &[Violation]) -> bool {
-        let servers = &self.memory.servers;
-        let news =
-            |rule| self.wants.every || !servers.knows(told.verdict.server_index, told.verdict.id, rule);
+        let servers = &self.classifier.servers;
+        let news = |rule| {
+            self.wants.every || !servers.has_reported(told.verdict.server_index, told.verdict.id, rule)
+        };
         heard.iter().any(|violation| news(violation.rule)) || told.raised.rules().any(news)
     }
 

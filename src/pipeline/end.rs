@@ -27,13 +27,13 @@ impl Pipeline<'_> {
         self.totals.complete = complete;
         self.totals.evicted = self.table.evicted();
         self.totals.waiting_overflow = self.pending.early();
-        self.totals.servers_refused = self.memory.servers.refused();
+        self.totals.servers_refused = self.classifier.servers.refused();
         self.totals.tunnels_unnamed = self.decapsulator.tunnels().unnamed();
         self.totals.fragments = *self.decapsulator.fragments();
         self.totals.memory_forgotten +=
             self.memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();
         self.totals.memory_forgotten += self.silences.forgotten();
-        let servers = &self.memory.servers;
+        let servers = &self.classifier.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
         self.tell_one_sided()?;
         self.report.listened(&mut self.listener);
@@ -45,7 +45,7 @@ impl Pipeline<'_> {
     /// other one.
     pub(super) fn tell_one_sided(&mut self) -> io::Result<()> {
         let before = self.totals.one_sided.len();
-        self.totals.one_sided.extend(self.memory.servers.one_sided());
+        self.totals.one_sided.extend(self.classifier.servers.one_sided());
         self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
     }
 
@@ -56,7 +56,7 @@ impl Pipeline<'_> {
         }
         let heard = self.totals.by_servers;
         let before = std::mem::replace(&mut self.heard_before, heard);
-        let silent = self.silences.take(&self.options, &self.memory.servers, heard > before);
+        let silent = self.silences.take(&self.options, &self.classifier.servers, heard > before);
         self.totals.silent(&silent);
         self.report.silent(&silent)
     }

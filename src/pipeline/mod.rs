@@ -20,7 +20,7 @@ mod slow_path;
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
-use crate::classify::{self, Memory, Verdict};
+use crate::classify::{self, Classifier, Verdict};
 use crate::contract::{Issued, Piece, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::{AnyListener, Span};
@@ -66,7 +66,7 @@ impl From<io::Error> for Stopped {
 /// Takes captures through all stages, and gives the results to a report.
 pub struct Pipeline<'r> {
     options: Options,
-    memory: Memory,
+    classifier: Classifier,
     table: Table,
     memories: Memories,
     attribution: Attribution,
@@ -105,7 +105,7 @@ impl<'r> Pipeline<'r> {
         report.comments(&comments);
         let windows = Windows::new(options.timeout);
         Pipeline {
-            memory: Memory::new(options.choice.clone(), options.budget),
+            classifier: Classifier::new(options.choice.clone(), options.budget),
             silences: Silences::new(windows.clone(), options.budget),
             heard_before: 0,
             table: Table::new(windows, options.budget),
@@ -230,7 +230,7 @@ impl<'r> Pipeline<'r> {
 
     #[inline(always)]
     fn take(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.looked_at(d, classify::probe(d, self.memory.protocols()))
+        self.looked_at(d, classify::probe(d, self.classifier.protocols()))
     }
 
     #[inline(always)]
@@ -238,14 +238,14 @@ impl<'r> Pipeline<'r> {
         self.totals.udp += 1;
         let mut verdict = probe.map(|(id, probe)| Verdict::by_bytes(id, probe));
         match &mut verdict {
-            Some(v) if self.memory.contradicts(d, v.id) => verdict = self.classify_unrecognised(d),
+            Some(v) if self.classifier.contradicts(d, v.id) => verdict = self.classify_unrecognised(d),
             Some(v) => {
                 let ours = self.classify(d, v);
                 if !ours {
                     verdict = None;
                 }
             }
-            None if self.memory.may_know(d) => verdict = self.classify_unrecognised(d),
+            None if self.classifier.may_know(d) => verdict = self.classify_unrecognised(d),
             None => {}
         }
         match &mut verdict {
@@ -293,7 +293,7 @@ impl<'r> Pipeline<'r> {
         if d.cut > 0 {
             raise_cut(d, &mut raised);
         }
-        let servers = &mut self.memory.servers;
+        let servers = &mut self.classifier.servers;
         let (mut level, mut edge) = (Level::Hint, false);
         v.server_index = NONE;
         if let Some(c) = self.table.conversations.get_mut(slot) {
@@ -376,8 +376,8 @@ fn raise_cut(d: &Datagram<'_>, raised: &mut Raised) {
 #[inline]
 fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     match pairing {
-        Pairing::Asked { .. } => servers.asked(server),
-        Pairing::Unsolicited { .. } => return servers.unasked(server),
+        Pairing::Asked { .. } => servers.note_request(server),
+        Pairing::Unsolicited { .. } => return servers.note_unsolicited(server),
         _ => {}
     }
     false
@@ -391,7 +391,7 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
         let Some(index) = servers.add(c.server(), c.id) else { return c.refuse() };
         c.set_server_index(index);
         if pairing.exchange().is_some() {
-            servers.asked(index);
+            servers.note_request(index);
         }
     }
 }

@@ -142,7 +142,7 @@ impl Pipeline<'_> {
         self.totals.memory_forgotten += self.table.conversations.forgotten();
         (self.memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused(self.options.budget);
-        self.memory.servers.begin_anew();
+        self.classifier.servers.reset();
     }
 
     /// Ends a capture that was [begun](Self::begin) and has been read, to its end or as far as possible.

@@ -181,7 +181,7 @@ impl Pipeline<'_> {
     /// Takes frames read by another thread; `None` where none can be started. Returns whether the capture
     /// continues, because reading ahead does not pay.
     fn ahead(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
-        let (protocols, wishes) = (self.memory.protocols(), &Wishes::default());
+        let (protocols, wishes) = (self.classifier.protocols(), &Wishes::default());
         // Decompression is always worth a thread.
         let may_stop = source.facts().compression.is_none();
         thread::scope(|scope| {

@@ -4,7 +4,7 @@ use super::deliver::deliver_exchange;
 use super::pending::{Claim, Claimed, Item};
 use super::{Pipeline, learn, observe, seen};
 use crate::capture::Time;
-use crate::classify::{Memory, Verdict};
+use crate::classify::{Classifier, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing};
@@ -72,7 +72,7 @@ impl Pipeline<'_> {
     fn read_twice(&self, d: &Datagram<'_>, v: &Verdict, slot: Slot, of: u64) -> (Pairing, Verdict) {
         if v.probe.role == Role::Stray
             && let Some(c) = self.table.conversations.get(slot)
-            && let known = self.memory.known_in(d, v.direction, c, true)
+            && let known = self.classifier.known_in(d, v.direction, c, true)
             && let Some(probe) = v.id.probe_known(d.payload, d.wire_len(), known)
         {
             let read = Verdict { probe, ..*v };
@@ -227,7 +227,7 @@ impl Pipeline<'_> {
         let worth = step.worth(g.paired, [answer.asked, g.request_state]);
         if let Some(c) = self.table.conversations.get_mut(claim.slot).filter(|c| c.level <= Level::Low) {
             c.confirm_pair(step, worth, g.level);
-            learn(c, &mut self.memory.servers, &claim.pairing);
+            learn(c, &mut self.classifier.servers, &claim.pairing);
         }
     }
 
@@ -250,7 +250,7 @@ impl Pipeline<'_> {
                 // Parts are not read again: the message that they belong to is known already.
                 let unsure = v.probe.role == Role::Request && !v.decided;
                 if maybe || unsure {
-                    let known = self.memory.known_in(d, v.direction, c, true);
+                    let known = self.classifier.known_in(d, v.direction, c, true);
                     v.server_index = c.server_index();
                     v.probe = v.id.probe_known(d.payload, d.wire_len(), known).unwrap_or(v.probe);
                 }
@@ -258,7 +258,7 @@ impl Pipeline<'_> {
             }
             // It was paired before its conversation changed direction: that exchange stands.
             Some(_) if claim.pairing.exchange().is_some() => return,
-            Some(c) => turn(&self.memory, c, d, v),
+            Some(c) => turn(&self.classifier, c, d, v),
             None if v.probe.role != Role::MaybeResponse => return,
             // It was an answer after all, and nothing was asked.
             None => (v.direction, v.probe.role) = (Direction::S2c, Role::Response),
@@ -295,9 +295,9 @@ impl Pipeline<'_> {
 }
 
 /// Reads a datagram again whose conversation turned out to go the other way.
-fn turn(memory: &Memory, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
+fn turn(classifier: &Classifier, c: &Conversation, d: &Datagram<'_>, v: &mut Verdict) {
     (v.direction, v.server_index) = (c.direction(d.src), c.server_index());
-    let known = memory.known_in(d, v.direction, c, true);
+    let known = classifier.known_in(d, v.direction, c, true);
     match v.id.probe_known(d.payload, d.wire_len(), known) {
         Some(read) => v.probe = read,
         // It is no message of this direction.

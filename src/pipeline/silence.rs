@@ -246,7 +246,7 @@ impl Silences {
     fn silence_of(&self, unheard: &Unheard, servers: &Servers, nobody: bool) -> Silence {
         let at = unheard.exchange.server;
         let answers = |id: &Id| servers.find(at, *id).is_some_and(|index| self.answered.has(index as usize));
-        let answers = protocols_of(servers.at(at)).find(answers).map(|id| id.info().name);
+        let answers = protocols_of(servers.protocols_at(at)).find(answers).map(|id| id.info().name);
         let requests = [unheard.requests, unheard.refused, unheard.elsewhere];
         Silence::new(requests, (unheard.first, unheard.last), nobody, answers)
     }

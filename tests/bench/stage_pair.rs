@@ -1,11 +1,11 @@
-//! Settling and pairing. The floor is a table from both ends to the open request: an entry put in by the request and
+//! Classifying and pairing. The floor is a table from both ends to the open request: an entry put in by the request and
 //! taken out by the answer.
 
 use crate::samples::datagrams;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use hashbrown::HashMap;
-use qdissect::classify::{Choice, Memory, Verdict, probe};
+use qdissect::classify::{Choice, Classifier, Verdict, probe};
 use qdissect::contract::Budget;
 use qdissect::conversation::NONE;
 use qdissect::exchange::{Table, Windows};
@@ -43,9 +43,9 @@ fn pair_table(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(probed.len())).bench(|| closed(black_box(&probed)));
 }
 
-/// Settles and pairs them all as the pipeline does; returns how many exchanges have closed.
+/// Classifies and pairs them all as the pipeline does; returns how many exchanges have closed.
 fn closed(probed: &[Probed]) -> usize {
-    let mut memory = Memory::new(Choice::default(), Budget::default());
+    let mut classifier = Classifier::new(Choice::default(), Budget::default());
     let mut table = Table::new(Windows::new(None), Budget::default());
     let mut closed = 0;
     for (d, id, probe) in probed {
@@ -54,7 +54,7 @@ fn closed(probed: &[Probed]) -> usize {
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
         let mut verdict = Verdict::by_bytes(*id, *probe);
-        if !memory.classify(d, &mut verdict, known, open) {
+        if !classifier.classify(d, &mut verdict, known, open) {
             continue;
         }
         let slot = table.enter(d, &verdict);
@@ -65,7 +65,7 @@ fn closed(probed: &[Probed]) -> usize {
             && c.level >= Level::Medium
             && c.decided()
         {
-            c.set_server_index(memory.servers.add(c.server(), c.id).unwrap_or(NONE));
+            c.set_server_index(classifier.servers.add(c.server(), c.id).unwrap_or(NONE));
         }
         while table.front_closed().is_some() {
             table.drop_closed();
