@@ -1,6 +1,6 @@
 //! Handles answers: which request an answer belongs to, and the record of the exchange that it closes.
 
-use super::incomplete::{Answering, Numbered, Orphan, Reply, record};
+use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
 use super::queue::{ALONE, GIVEN_UP, PARTIAL, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
@@ -12,56 +12,57 @@ use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
 
 impl Table {
+    /// Pairs an answer: with an open request, as a copy or a further answer, or with none.
     pub(super) fn answer(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        let g = &v.probe;
-        let step = &v.id.info().steps[g.step as usize];
+        let probe = &v.probe;
+        let step = &v.id.info().steps[probe.step as usize];
         let reply = &self.reply(d, v);
-        if !self.answering.by_exchange.is_empty()
-            && let Some(pairing) = self.more_parts(slot, reply)
+        if !self.partial_answers.by_exchange.is_empty()
+            && let Some(pairing) = self.continue_answer(slot, reply)
         {
             return pairing;
         }
         if let Some(seq) = self.only_candidate(self.conversations.latest(slot), v, step) {
-            self.issue(slot, step, g.request_state);
-            return self.answered(slot, seq, reply, false);
+            self.note_issued(slot, step, probe.request_state);
+            return self.answer_request(slot, seq, reply, false);
         }
         // The search uses the value issued before this answer.
-        let found = self.candidates(slot, reply, step);
+        let found = self.search_request(slot, reply, step);
         self.evicted += u64::from(found.ended_early);
         // A copy issues no new value: the value may have been used since, or another one issued. But while a
         // request is open, the server may have issued the same value again, and its use must not be reported as an
         // error.
         if found.copy.is_none() || found.open {
-            self.issue(slot, step, g.request_state);
-            self.used_before(slot);
+            self.note_issued(slot, step, probe.request_state);
+            self.note_used_by_latest(slot);
         }
         if let Some((seq, foreign_key)) = found.request {
-            return self.answered_apart(slot, seq, reply, foreign_key);
+            return self.answer_found_request(slot, seq, reply, foreign_key);
         }
-        if let Some(copy) = found.copy.or_else(|| self.part_again(slot, reply)) {
+        if let Some(copy) = found.copy.or_else(|| self.repeated_part(slot, reply)) {
             return copy;
         }
         if let Some(answer) = found.second {
-            return if step.lines { Pairing::Answered(answer) } else { self.second(answer, reply) };
+            return if step.lines { Pairing::Answered(answer) } else { self.further_answer(answer, reply) };
         }
-        let own = &self.of_host(reply, step);
-        if let Some(answer) = self.asked_of_many(slot, own, step) {
-            return self.second(answer, own);
+        let reply_of_host = &self.reply_of_host(reply, step);
+        if let Some(answer) = self.answer_to_group(slot, reply_of_host, step) {
+            return self.further_answer(answer, reply_of_host);
         }
         if !found.open
-            && let Some((seq, asked)) = self.asked_elsewhere(d, v, step)
-            && let Pairing::Answered(answer) = self.answered_apart(asked, seq, reply, false)
+            && let Some((seq, other_slot)) = self.request_to_another(d, v, step)
+            && let Pairing::Answered(answer) = self.answer_found_request(other_slot, seq, reply, false)
         {
-            self.conversations.confirm(slot, g.paired);
+            self.conversations.confirm(slot, probe.paired);
             self.just_closed(answer.exchange).into_iter().for_each(|e| e.elsewhere = true);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
         if found.ended_early {
-            return Pairing::Nothing; // nobody knows whether it was asked for
+            return Pairing::Nothing; // an older request may be open
         }
-        self.orphan(slot, reply);
-        let keyless = step.key_digits == 0 || g.key.is_none();
-        let elsewhere = keyless && self.asked_another_port(slot, reply);
+        self.remember_orphan(slot, reply);
+        let keyless = step.key_digits == 0 || probe.key.is_none();
+        let elsewhere = keyless && self.awaits_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
         Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
     }
@@ -71,9 +72,9 @@ impl Table {
         Reply { d, v, now: self.now(d), hash: self.fingerprint(d) }
     }
 
-    /// Remembers the value that an answer issues to the client.
+    /// Notes the value that an answer issues to the client, if its step issues one.
     #[inline(always)]
-    pub(super) fn issue(&mut self, slot: Slot, step: &StepInfo, value: u32) {
+    pub(super) fn note_issued(&mut self, slot: Slot, step: &StepInfo, value: u32) {
         if step.issues
             && let Some(c) = self.conversations.get_mut(slot)
         {
@@ -81,8 +82,9 @@ impl Table {
         }
     }
 
-    /// Notes that the value just issued is used, if the request that carries it stands before it in the file.
-    fn used_before(&mut self, slot: Slot) {
+    /// Notes that the value just issued is used, if the latest request, which stands before the answer in the file,
+    /// carries it.
+    fn note_used_by_latest(&mut self, slot: Slot) {
         let carried = self.whole_chain(slot).next().and_then(|(_, r)| r.key());
         if let (Some(value), Some(c)) = (carried, self.conversations.get_mut(slot)) {
             c.note_carried(value);
@@ -94,155 +96,169 @@ impl Table {
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
         let queue = &self.queues[v.id as usize];
         let (seq, r) = queue.back_to(latest)?;
-        let its = r.step == v.probe.step && r.state == State::Open && r.is(ALONE) && !r.is(PARTIAL);
+        let is_only = r.step == v.probe.step && r.state == State::Open && r.is(ALONE) && !r.is(PARTIAL);
         let keyed = step.key_digits > 0;
         // Without a key, copies and time stamps have to be considered.
-        let sure = if keyed {
+        let matches = if keyed {
             v.probe.key.is_some() && v.probe.key == r.key()
         } else {
             r.previous(seq) == 0 && queue.sent(seq, r).clock >= r.time
         };
-        (its && sure && !step.excluded(v.probe.request_state, r.request_state)).then_some(seq)
+        (is_only && matches && !step.excluded(v.probe.request_state, r.request_state)).then_some(seq)
     }
 
-    /// [`answered`](Self::answered) where it took a search.
+    /// [`answer_request`](Self::answer_request), not inlined: for a request that was found by a search.
     #[inline(never)]
-    fn answered_apart(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
-        self.answered(slot, seq, reply, foreign_key)
+    fn answer_found_request(
+        &mut self,
+        slot: Slot,
+        seq: u64,
+        reply: &Reply<'_>,
+        foreign_key: bool,
+    ) -> Pairing {
+        self.answer_request(slot, seq, reply, foreign_key)
     }
 
-    /// Answers a request.
+    /// Pairs an answer with a request: closes its exchange, or begins an answer in parts.
     #[inline(always)]
-    fn answered(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
+    fn answer_request(&mut self, slot: Slot, seq: u64, reply: &Reply<'_>, foreign_key: bool) -> Pairing {
         let &Reply { d, v, now, hash } = reply;
         let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
-        let Some(kept) = queue.get_mut(seq) else { return Pairing::Nothing };
-        let request = *kept;
+        let Some(stored) = queue.get_mut(seq) else { return Pairing::Nothing };
+        let request = *stored;
         let step = &v.id.info().steps[request.step as usize];
         let part = v.probe.part.filter(|_| request.request_state & Probe::WHOLE_ANSWER == 0);
         let open_ended = step.open_ended;
         let whole =
             !open_ended && (v.probe.role != Role::ResponsePart || part.is_none() && v.probe.part.is_some());
         let state = if whole { State::Answered } else { State::Answering };
-        kept.state = state;
-        kept.answer(hash, d.frame, v.probe.message);
+        stored.state = state;
+        stored.mark_answered(hash, d.frame, v.probe.message);
         let sent = queue.sent(seq, &request).stamp;
-        let paired = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
+        let pair_level = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
         if let Some(c) = self.conversations.get_mut(slot) {
-            c.confirm_pair(step, paired, v.probe.level);
+            c.confirm_pair(step, pair_level, v.probe.level);
         }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
-        let answer = Answer { late, foreign_key, keyless, ..request.answered(d.time) };
+        let answer = Answer { late, foreign_key, keyless, ..request.answer_at(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
-            let mut answering = Answering {
+            let mut partial = PartialAnswer {
                 open_ended,
                 message: Some(v.probe.message),
-                numbered: part.map(|part| Numbered::new(part, v.probe.key, now)),
-                ..Answering::new((v.id, seq), &answer, now)
+                numbered: part.map(|part| NumberedParts::new(part, v.probe.key, now)),
+                ..PartialAnswer::new((v.id, seq), &answer, now)
             };
-            answering.take(d);
-            self.begin_answer(answer.exchange, answering);
+            partial.add(d);
+            self.begin_answer(answer.exchange, partial);
             if part.is_some() {
-                self.remember_second(answer.exchange, hash, d.frame);
+                self.remember_further_answer(answer.exchange, hash, d.frame);
             }
             return Pairing::Answered(answer);
         }
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
-            let done = record(c, &request, outcome, frame, answer.response_time, bytes);
-            self.closed.push_back(Exchange { answer: Some(v.probe.message), ..done });
+            let exchange = record(c, &request, outcome, frame, answer.response_time, bytes);
+            self.closed.push_back(Exchange { answer: Some(v.probe.message), ..exchange });
         }
         Pairing::Answered(answer)
     }
 
-    /// Remembers an answer in parts. The one that began first ends to make room: of an open-ended one most likely all has come.
+    /// Remembers an answer in parts. If there is no room, the one that began first ends; an open-ended one is not
+    /// counted as evicted, because it is most likely complete.
     #[cold]
-    fn begin_answer(&mut self, exchange: u64, answering: Answering) {
-        if let Some(&Answering { request: (id, seq), open_ended, .. }) = self.answering.oldest_if_full() {
+    fn begin_answer(&mut self, exchange: u64, partial: PartialAnswer) {
+        if let Some(&PartialAnswer { request: (id, seq), open_ended, .. }) =
+            self.partial_answers.oldest_if_full()
+        {
             self.evicted += u64::from(!open_ended);
             self.close_waiting(id as usize, seq);
         }
-        self.answering.insert(exchange, answering);
+        self.partial_answers.insert(exchange, partial);
     }
 
-    /// A further answer, which differs from the first: it may be a copy of one that came after the first.
+    /// The pairing of a further answer, which differs from the first; it may be a copy of one that came after the
+    /// first.
     #[cold]
-    fn second(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
-        if let Some(&of) = self.seconds.get(&(answer.exchange, hash)) {
+    fn further_answer(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
+        if let Some(&of) = self.further_answers.get(&(answer.exchange, hash)) {
             let Answer { exchange, request_frame, asked, step, .. } = answer;
             return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step };
         }
-        self.remember_second(answer.exchange, hash, d.frame);
-        let open_ended = self.answering.by_exchange.get_mut(&answer.exchange).filter(|_| answer.part);
-        let before = open_ended.map_or(answer.before, |parts| parts.take(d));
+        self.remember_further_answer(answer.exchange, hash, d.frame);
+        let open_ended = self.partial_answers.by_exchange.get_mut(&answer.exchange).filter(|_| answer.part);
+        let before = open_ended.map_or(answer.before, |partial| partial.add(d));
         Pairing::Answered(Answer { before, ..answer })
     }
 
-    /// Finds an open request of the client to another endpoint with the key of the answer. Pairing by order proves
-    /// nothing there.
+    /// Finds an open request of the client to another endpoint with the key of the answer. Without a key, the order of
+    /// requests to other endpoints proves nothing.
     #[cold]
-    fn asked_elsewhere(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
+    fn request_to_another(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
         let key = v.probe.key.filter(|_| step.key_digits > 0)?;
         self.latest_open(d, v, |_, r| r.key() == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
     }
 
-    /// The same answer, with a hash that differs from those of equal answers of other hosts. A host that answers
-    /// once has the same hash for all of its answers.
-    fn of_host<'a>(&self, reply: &Reply<'a>, step: &StepInfo) -> Reply<'a> {
-        let its = if step.once { 0 } else { reply.hash };
-        Reply { hash: its ^ hash_one(&self.hasher, reply.d.src) as u32, ..*reply }
+    /// The same answer, with a hash that differs from those of equal answers of other hosts. Where a host answers only
+    /// once, all of its answers have the same hash.
+    fn reply_of_host<'a>(&self, reply: &Reply<'a>, step: &StepInfo) -> Reply<'a> {
+        let answer_hash = if step.once { 0 } else { reply.hash };
+        Reply { hash: answer_hash ^ hash_one(&self.hasher, reply.d.src) as u32, ..*reply }
     }
 
-    /// The answer of one host to a request that went to many hosts: the exchange closes when the late window of
-    /// that ends.
+    /// The answer of one host to a request that was sent to many hosts; its exchange closes when the late window of the
+    /// request ends.
     #[cold]
-    fn asked_of_many(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
+    fn answer_to_group(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
         let also = answers_of(v).also;
-        // Every host answers for itself, so that no order can be wrong.
+        // Hosts answer independently of each other, so no order can be wrong.
         let by_order = step.key_digits == 0 || step.keyless && v.probe.key.is_none();
-        let is = |r: &Request| {
+        let is_candidate = |r: &Request| {
             (by_order || r.key() == v.probe.key) && (r.step == v.probe.step || also.contains(&r.step))
         };
-        let asked = self.queues[v.id as usize].latest(MAX_ELSEWHERE).filter_map(|(seq, r)| {
-            let waits = matches!(r.state, State::Open | State::Answering) && is(r);
-            let (_, c) = self.conversations.at(r.conversation).filter(|_| waits)?;
+        let requests = self.queues[v.id as usize].latest(MAX_ELSEWHERE).filter_map(|(seq, r)| {
+            let is_open = matches!(r.state, State::Open | State::Answering) && is_candidate(r);
+            let (_, c) = self.conversations.at(r.conversation).filter(|_| is_open)?;
             let other_port = c.server().port() != d.src.port();
             (c.client() == d.dst && c.server().is_group()).then_some((other_port, seq, *r))
         });
-        // Who searches asks several ports at once, and a host answers from its own.
-        let (_, seq, request) = asked.min_by_key(|(other_port, ..)| *other_port)?;
+        // A client that searches for servers asks several ports at once, and a host answers from the port of its
+        // server.
+        let (_, seq, request) = requests.min_by_key(|(other_port, ..)| *other_port)?;
         let sent = self.queues[v.id as usize].sent(seq, &request).stamp;
         let late = now.since(sent).is_some_and(|t| t > self.windows.answer(v.id));
-        let answer = Answer { late, ..request.answered(d.time) };
+        let answer = Answer { late, ..request.answer_at(d.time) };
         self.conversations.confirm(slot, v.probe.paired);
         if request.state == State::Open {
-            self.queues[v.id as usize].set(seq, State::Answering);
-            self.begin_answer(request.id, Answering::new((v.id, seq), &answer, now));
+            self.queues[v.id as usize].set_state(seq, State::Answering);
+            self.begin_answer(request.id, PartialAnswer::new((v.id, seq), &answer, now));
         }
-        let answers = self.answering.by_exchange.get_mut(&request.id);
-        match answers.filter(|answers| answers.frames.len() < MAX_HOSTS) {
-            Some(answers) if self.seconds.get(&(request.id, reply.hash)).is_none() => _ = answers.take(d),
+        let partial = self.partial_answers.by_exchange.get_mut(&request.id);
+        match partial.filter(|partial| partial.frames.len() < MAX_HOSTS) {
+            Some(partial) if self.further_answers.get(&(request.id, reply.hash)).is_none() => {
+                partial.add(d);
+            }
             Some(_) => {}
             None => self.evicted += 1,
         }
         Some(answer)
     }
 
-    /// The latest open requests of an answer's receiver, of the answer's step, for which `is` holds, wherever they
-    /// were sent.
+    /// The latest open requests of an answer's receiver, of the answer's step, for which `matches` holds, to any
+    /// endpoint.
     fn latest_open(
         &self,
         d: &Datagram<'_>,
         v: &Verdict,
-        is: impl Fn(u64, &Request) -> bool,
+        matches: impl Fn(u64, &Request) -> bool,
     ) -> impl Iterator<Item = (u64, Slot, &Conversation)> {
         let (client, step) = (d.dst, v.probe.step);
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
-        let open = latest.filter(move |(seq, r)| r.state == State::Open && r.step == step && is(*seq, r));
+        let open =
+            latest.filter(move |(seq, r)| r.state == State::Open && r.step == step && matches(*seq, r));
         open.filter_map(move |(seq, r)| {
             let (slot, c) = self.conversations.at(r.conversation)?;
             (c.client() == client).then_some((seq, slot, c))
@@ -251,34 +267,34 @@ impl Table {
 
     /// Whether the client sent no request to the sender, but waits for an answer of another port of that host.
     #[cold]
-    fn asked_another_port(&self, slot: Slot, &Reply { d, v, now, .. }: &Reply<'_>) -> bool {
+    fn awaits_another_port(&self, slot: Slot, &Reply { d, v, now, .. }: &Reply<'_>) -> bool {
         if self.conversations.latest(slot) != 0 {
             return false;
         }
         let window = self.windows.answer(v.id);
         let queue = &self.queues[v.id as usize];
-        let waits =
+        let in_window =
             |seq, r: &Request| now.since(queue.sent(seq, r).stamp).is_some_and(|t| (0..=window).contains(&t));
-        self.latest_open(d, v, waits).any(|(_, _, c)| c.server().host() == d.src.host())
+        self.latest_open(d, v, in_window).any(|(_, _, c)| c.server().host() == d.src.host())
     }
 
     /// Searches for the request that an answer may belong to.
-    fn candidates(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
+    fn search_request(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
         let queue = &self.queues[v.id as usize];
         for (back, (seq, r)) in self.whole_chain(slot).enumerate() {
-            if back >= MAX_STEPS_BACK && !search.goes_on(r, back < self.far_back) {
+            if back >= MAX_STEPS_BACK && !search.continues(r, back < self.far_back) {
                 break;
             }
-            search.look(seq, r, queue.sent(seq, r).stamp);
+            search.examine(seq, r, queue.sent(seq, r).stamp);
         }
         let issued = self.conversations.get(slot).and_then(|c| c.issued());
         search.found(issued.map(|i| i.value))
     }
 
-    /// The exchange whose answer a datagram of the server comes instead of, if it is no answer itself: the exchange
+    /// The exchange whose answer is replaced by a datagram of the server that is paired with no exchange: the exchange
     /// that an answer in its place would be paired with by order. A stray datagram, or one whose step has no open
-    /// request while another step has, may come instead of an answer of any step.
+    /// request while another step has one, may replace an answer of any step.
     #[cold]
     #[inline(never)]
     pub fn awaited(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, pairing: &Pairing) -> Option<u64> {
@@ -287,11 +303,11 @@ impl Table {
         }
         let (now, window) = (self.now(d), self.windows.answer(v.id));
         let queue = &self.queues[v.id as usize];
-        let any =
+        let any_step =
             v.probe.role == Role::Stray || matches!(pairing, Pairing::Unsolicited { other_step: true, .. });
         let open = || {
-            let open = |r: &Request| r.state == State::Open && r.frame < d.frame;
-            self.chain(slot).filter(move |(_, r)| open(r) && (any || r.step == v.probe.step))
+            let is_open = |r: &Request| r.state == State::Open && r.frame < d.frame;
+            self.chain(slot).filter(move |(_, r)| is_open(r) && (any_step || r.step == v.probe.step))
         };
         let waits = |&(seq, r): &(u64, &Request)| {
             !r.is(GIVEN_UP) && now.since(queue.sent(seq, r).stamp).is_none_or(|t| t <= window)
@@ -299,12 +315,13 @@ impl Table {
         open().filter(waits).last().or_else(|| open().last()).map(|(_, r)| r.id)
     }
 
-    /// How a copy of frame `of` made by the capture belongs to an exchange. It changes nothing.
+    /// The pairing of a second copy that the capture holds of the datagram in frame `of`. It changes no state.
     #[cold]
-    pub fn copied(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
+    pub fn pair_copy(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, of: u64) -> Pairing {
         let step = &v.id.info().steps[v.probe.step as usize];
-        let answers = matches!(v.probe.role, Role::Response | Role::ResponsePart);
-        let found = if answers { self.candidates(slot, &self.reply(d, v), step) } else { Found::default() };
+        let is_answer = matches!(v.probe.role, Role::Response | Role::ResponsePart);
+        let found =
+            if is_answer { self.search_request(slot, &self.reply(d, v), step) } else { Found::default() };
         let asked = found.second.map(|answer| answer.asked).or(found.asked);
         found.copy.unwrap_or(Pairing::DuplicateFrame { of, asked })
     }
@@ -314,7 +331,8 @@ impl Table {
         self.orphans.retain(|o| o.conversation != slot || o.frame != frame);
     }
 
-    fn orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
+    /// Remembers an answer whose request may come after it.
+    fn remember_orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
         let Probe { step, message, key, paired, request_state, .. } = v.probe;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;

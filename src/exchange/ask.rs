@@ -11,20 +11,20 @@ use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Role, StepInfo};
 
-/// Most withdrawn exchanges remembered: as many as may wait to be reported.
+/// Most withdrawn exchanges remembered: no more of them can be pending.
 const MAX_WITHDRAWN: usize = 1_024;
 
-/// What comes before a request in its conversation.
+/// How a request relates to the earlier requests of its conversation.
 enum Earlier {
-    /// A request whose end is still to come: the new one is a part of it.
+    /// The latest request is incomplete, and the new one is a part of it.
     Part(u64),
-    /// The same request, still open.
+    /// The same request is still open.
     Same(u64),
     /// Other requests, or none.
     Others(Others),
 }
 
-/// What is known of the other requests of a conversation.
+/// The state of the other requests of a conversation.
 #[derive(Clone, Copy)]
 struct Others {
     /// No request of the step is open.
@@ -41,66 +41,68 @@ impl Others {
 }
 
 impl Table {
+    /// Pairs a request: it opens an exchange, repeats an open request, or is a further part of one.
     pub(super) fn ask(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Pairing {
-        let (g, id) = (&v.probe, v.id);
-        let step = &id.info().steps[g.step as usize];
+        let (probe, id) = (&v.probe, v.id);
+        let step = &id.info().steps[probe.step as usize];
         let now = self.now(d);
         let latest = self.conversations.latest(slot);
         let mut others = Others::NONE;
         if latest != 0 {
-            match self.look_back(latest, v, step, now) {
+            match self.examine_earlier(latest, v, step, now) {
                 Earlier::Part(seq) => {
-                    if let Some(again) = self.join(id, seq, now, d, g.role) {
-                        return again;
+                    if let Some(pairing) = self.add_request_part(id, seq, now, d, probe.role) {
+                        return pairing;
                     }
                 }
-                Earlier::Same(seq) => return self.renew(id, seq, slot, now),
-                Earlier::Others(before) => others = before,
+                Earlier::Same(seq) => return self.retransmit(id, seq, slot, now),
+                Earlier::Others(earlier) => others = earlier,
             }
         }
-        let unheard = g.key.is_some_and(|key| self.unheard(slot, id, key, now));
+        let unheard = probe.key.is_some_and(|key| self.unheard(slot, id, key, now));
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
-        let mut request = Request::new(exchange, slot.at(), d, g, others.alone);
-        if g.role == Role::MaybeResponse {
-            // If it turns out to be an answer, copies of it are recognised by this.
+        let mut request = Request::new(exchange, slot.at(), d, probe, others.alone);
+        if probe.role == Role::MaybeResponse {
+            // If it turns out to be an answer, this hash identifies its copies.
             request.answer_hash = self.fingerprint(d);
         }
         if let Some(orphan) = &orphan {
-            let worth = step.worth(orphan.paired.max(g.paired), [orphan.request_state, g.request_state]);
-            // Without a certain direction or a key, this pair relies on order alone, and against the order in the
-            // file: later datagrams may still contradict it.
-            let sure = v.decided || step.key_digits > 0;
-            let worth = if sure { worth } else { worth.min(Level::Low) };
+            let pair_level =
+                step.worth(orphan.paired.max(probe.paired), [orphan.request_state, probe.request_state]);
+            // Without a certain direction or a key, only the order shows this pair, and not the order in the file:
+            // later datagrams may still contradict it.
+            let is_proven = v.decided || step.key_digits > 0;
+            let pair_level = if is_proven { pair_level } else { pair_level.min(Level::Low) };
             if let Some(c) = self.conversations.get_mut(slot) {
-                c.confirm_pair(step, worth, Level::Low);
+                c.confirm_pair(step, pair_level, Level::Low);
             }
-            request.answer(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
+            request.mark_answered(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
             request.state = State::Answered;
         }
         self.push(id, slot, request, latest, now);
         if let Some(orphan) = &orphan {
-            self.answered_before(slot, d, orphan);
+            self.close_answered_early(slot, d, orphan);
         }
         let (answered_by, Others { alone, repeated, reused }) = (orphan.map(|o| o.frame), others);
         Pairing::Asked { exchange, answered_by, alone, repeated, reused, unheard }
     }
 
-    /// Closes the exchange of the request that has just come, and whose answer came before it.
+    /// Closes the exchange of the latest request, whose answer came before it.
     #[cold]
-    fn answered_before(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
+    fn close_answered_early(&mut self, slot: Slot, d: &Datagram<'_>, orphan: &Orphan) {
         let Some(c) = self.conversations.get(slot) else { return };
         let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
-        let done = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
-        self.closed.push_back(Exchange { answer: orphan.message, ..done });
+        let exchange = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
+        self.closed.push_back(Exchange { answer: orphan.message, ..exchange });
     }
 
-    /// Turns a conversation round. Its open requests are withdrawn, and those that may be answers wait for a
-    /// request that comes after them; requests that were withdrawn by an earlier turn are open again.
+    /// Withdraws the open requests of a conversation whose client and server were swapped: those that may be answers
+    /// wait for a request that comes after them. Requests that were withdrawn by an earlier swap are open again.
     #[cold]
-    pub(super) fn withdraw(&mut self, slot: Slot, id: Id) {
+    pub(super) fn withdraw_requests(&mut self, slot: Slot, id: Id) {
         self.changes += 1;
         let mut next = self.conversations.latest(slot);
         let mut issued = None;
@@ -110,8 +112,8 @@ impl Table {
             next = r.previous(seq);
             match r.state {
                 State::Open => {
-                    queue.set(seq, State::Withdrawn);
-                    // A datagram that can only be a request was no answer either.
+                    queue.set_state(seq, State::Withdrawn);
+                    // A datagram that can only be a request has no hash: it was no answer either.
                     if r.answer_hash != 0 {
                         issued = issued.or(Some((r.step, r.request_state)));
                         let since = queue.sent(seq, &r).clock;
@@ -120,20 +122,20 @@ impl Table {
                     self.remember_withdrawn(r.id);
                 }
                 State::Withdrawn => {
-                    queue.set(seq, State::Open);
+                    queue.set_state(seq, State::Open);
                     self.withdrawn.retain(|&exchange| exchange != r.id);
                     self.conversations.get_mut(slot).into_iter().for_each(Conversation::mark_asked);
                 }
-                // It was taken for a request only by being paired against the order of the frames.
+                // It counted as a request only because it was paired with an earlier frame.
                 State::Answered if r.answer_frame() < r.frame => {
-                    queue.set(seq, State::Gone);
+                    queue.set_state(seq, State::Gone);
                     self.remember_withdrawn(r.id);
                 }
                 _ => {}
             }
         }
         if let Some((step, request_state)) = issued {
-            self.issue(slot, &id.info().steps[usize::from(step)], request_state);
+            self.note_issued(slot, &id.info().steps[usize::from(step)], request_state);
         }
     }
 
@@ -145,19 +147,19 @@ impl Table {
         self.withdrawn.push_back(exchange);
     }
 
-    /// Hides the exchange of a request that is not reported: if it gets no answer, that is not reported either.
+    /// Marks the exchange of a request that is not reported: if the exchange gets no answer, it is not reported either.
     #[cold]
     #[inline(never)]
     pub fn hide(&mut self, slot: Slot, pairing: &Pairing) {
         let Pairing::Asked { exchange, .. } = *pairing else { return };
-        let its = |(_, r): &(u64, &Request)| r.id == exchange && r.state != State::Gone;
-        let found = self.chain(slot).find(its).map(|(seq, _)| seq);
+        let is_request = |(_, r): &(u64, &Request)| r.id == exchange && r.state != State::Gone;
+        let found = self.chain(slot).find(is_request).map(|(seq, _)| seq);
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
-            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set(HIDDEN, true));
+            self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set_mark(HIDDEN, true));
         }
     }
 
-    /// Keeps an answer whose request may come after it, for as long as that is possible.
+    /// Remembers an answer as long as its request may come after it.
     pub(super) fn keep_orphan(&mut self, new: Orphan) {
         while self.orphans.front().is_some_and(|o| o.frame + EARLY_FRAMES < new.frame)
             || self.orphans.len() >= EARLY_FRAMES as usize
@@ -173,14 +175,14 @@ impl Table {
     fn evict(&mut self) {
         let Some((_, at)) = self.oldest_due() else { return };
         self.changes += 1;
-        let open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
-        self.evicted += u64::from(open);
+        let is_open = self.queues[at].oldest().is_some_and(|(_, r)| r.state == State::Open);
+        self.evicted += u64::from(is_open);
         self.close_oldest(at);
-        self.heed_idle();
+        self.schedule_idle();
     }
 
-    /// Appends a request to its queue and its conversation, whose latest request is `previous`; `now` is its time stamp.
-    /// If there is no room, the oldest request of all is dropped.
+    /// Appends a request to its queue and its conversation, whose latest request is `previous`; `now` is its time
+    /// stamp. If there is no room, the oldest request of all is dropped.
     #[inline(always)]
     fn push(&mut self, id: Id, slot: Slot, request: Request, previous: u64, now: Time) {
         let at = id as usize;
@@ -188,21 +190,28 @@ impl Table {
             request.key().into_iter().for_each(|key| c.note_carried(key));
             c.note_request(self.queues[at].end() + 1);
         }
-        if self.remembered >= self.most {
-            // This may end the conversation of the dropped request, unless that has sent a request since, as the
-            // current one just has.
+        if self.requests >= self.max_requests {
+            // This may end the conversation of the dropped request, unless that conversation has sent a request since,
+            // as the one of this request just has.
             self.evict();
         }
-        self.remembered += 1;
-        self.used |= 1 << at;
+        self.requests += 1;
+        self.used_queues |= 1 << at;
         self.queues[at].push(request, previous, Sent { stamp: now, clock: self.clock });
         self.conversations.touch(slot);
         self.next_deadline = self.next_deadline.min(self.queues[at].due());
     }
 
-    /// Adds a further part to a request; `None` if the part comes too late or is one too many.
+    /// Adds a further part to a request; `None` if it comes too late, or the request has too many parts.
     #[cold]
-    fn join(&mut self, id: Id, seq: u64, now: Time, d: &Datagram<'_>, role: Role) -> Option<Pairing> {
+    fn add_request_part(
+        &mut self,
+        id: Id,
+        seq: u64,
+        now: Time,
+        d: &Datagram<'_>,
+        role: Role,
+    ) -> Option<Pairing> {
         let queue = &mut self.queues[id as usize];
         let request = queue.get_mut(seq)?;
         let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
@@ -211,27 +220,28 @@ impl Table {
         }
         request.parts += 1;
         request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
-        request.set(PARTIAL, role == Role::RequestPart);
+        request.set_mark(PARTIAL, role == Role::RequestPart);
         Some(Pairing::Retransmission { exchange: request.id, request_frame: request.frame, part: true })
     }
 
     /// Handles a retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
-    fn renew(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
+    fn retransmit(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
         let previous = self.conversations.latest(slot);
         let queue = &mut self.queues[id as usize];
         let Some(request) = queue.get_mut(seq) else { return Pairing::Nothing };
-        let mut again = *request;
+        let mut retransmitted = *request;
         request.state = State::Gone;
-        again.retransmissions = again.retransmissions.saturating_add(1);
-        again.set(GIVEN_UP, false);
-        self.push(id, slot, again, previous, now);
-        Pairing::Retransmission { exchange: again.id, request_frame: again.frame, part: false }
+        retransmitted.retransmissions = retransmitted.retransmissions.saturating_add(1);
+        retransmitted.set_mark(GIVEN_UP, false);
+        self.push(id, slot, retransmitted, previous, now);
+        let Request { id: exchange, frame: request_frame, .. } = retransmitted;
+        Pairing::Retransmission { exchange, request_frame, part: false }
     }
 
-    /// Examines the earlier requests of a conversation in which another request comes. Those without a key, or of a
-    /// step that reuses keys, may be given up by that.
-    fn look_back(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
+    /// Examines the earlier requests of a conversation when a new one comes. Those without a key, or of a step that
+    /// reuses keys, may be given up by the new request.
+    fn examine_earlier(&mut self, latest: u64, v: &Verdict, step: &StepInfo, now: Time) -> Earlier {
         let mut next = latest;
         let window = self.windows.answer(v.id);
         let queue = &mut self.queues[v.id as usize];
@@ -250,14 +260,15 @@ impl Table {
             if r.is(PARTIAL) && !v.probe.begins && seq + 1 == latest {
                 return Earlier::Part(seq);
             }
-            // Where keys stay the same, a client that waited in vain does not repeat its request, but asks anew.
+            // Where keys stay the same, a client that waited a whole window does not retransmit, but sends a new
+            // request.
             let waited = now.since(queue.sent(seq, r).stamp).unwrap_or(0);
-            let anew = || step.reuses_keys && waited > window;
-            if step.retransmits && same_key && r.request_state == v.probe.request_state && !anew() {
+            let is_new = || step.reuses_keys && waited > window;
+            if step.retransmits && same_key && r.request_state == v.probe.request_state && !is_new() {
                 return Earlier::Same(seq);
             }
             if (r.key().is_none() || step.reuses_keys) && waited >= GIVE_UP {
-                queue.get_mut(seq).into_iter().for_each(|r| r.set(GIVEN_UP, true));
+                queue.get_mut(seq).into_iter().for_each(|r| r.set_mark(GIVEN_UP, true));
             }
             others.alone = false;
             others.repeated |= seq + 1 == latest;
@@ -265,8 +276,8 @@ impl Table {
         Earlier::Others(Others { alone: false, ..others })
     }
 
-    /// See [`Pairing::Asked`]. A client that asked twice for the value waited for it in vain, and one that carries the value
-    /// issued last has it.
+    /// Whether the client has just asked for a value that was not issued yet; see [`Pairing::Asked`]. Not if it has
+    /// asked twice for the value, because then it has waited for it in vain, nor if it carries the value issued last.
     #[inline]
     fn unheard(&self, slot: Slot, id: Id, key: u64, now: Time) -> bool {
         let steps = id.info().steps;
@@ -274,17 +285,17 @@ impl Table {
         if !steps.iter().any(|s| s.issues) || issued.is_some_and(|issued| u64::from(issued.value) == key) {
             return false;
         }
-        let issues = |r: &Request| steps[usize::from(r.step)].issues;
+        let asks_for_value = |r: &Request| steps[usize::from(r.step)].issues;
         let mut earlier = self.chain(slot).map(|(_, r)| r);
-        let Some(latest) = earlier.find(|r| issues(r)) else { return false };
+        let Some(latest) = earlier.find(|r| asks_for_value(r)) else { return false };
         let in_window = |r: &Request| now.since(r.time).is_none_or(|t| t <= self.windows.answer(id));
-        let open = |r: &Request| issues(r) && r.state == State::Open;
-        open(latest) && in_window(latest) && !earlier.next().is_some_and(open)
+        let is_open = |r: &Request| asks_for_value(r) && r.state == State::Open;
+        is_open(latest) && in_window(latest) && !earlier.next().is_some_and(is_open)
     }
 
     /// Removes and returns the answer that came before this request, if there is one.
     fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<Orphan> {
-        let near = |o: &Orphan| {
+        let matches = |o: &Orphan| {
             o.frame + EARLY_FRAMES >= d.frame
                 && self.clock.since(o.since).is_none_or(|t| t <= EARLY)
                 && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
@@ -293,7 +304,7 @@ impl Table {
                 && (step.key_digits == 0 || o.key == v.probe.key)
                 && !step.excluded(o.request_state, v.probe.request_state)
         };
-        let at = self.orphans.iter().position(near)?;
+        let at = self.orphans.iter().position(matches)?;
         self.orphans.remove(at)
     }
 }
@@ -307,34 +318,35 @@ mod tests {
     use crate::net::Endpoint;
     use crate::protocols::Probe;
 
-    /// Sends a datagram of the n-th client; returns its conversation and its pairing. Unless it is `sure`, it may
-    /// be an answer.
-    fn sends(table: &mut Table, n: u32, sure: bool) -> (Slot, Pairing) {
+    /// Sends a datagram of the n-th client; returns its conversation and its pairing. Unless `is_request`, it may be an
+    /// answer.
+    fn send(table: &mut Table, n: u32, is_request: bool) -> (Slot, Pairing) {
         let (src, dst) = (Endpoint::v4(n.to_be_bytes(), 1), Endpoint::v4([192, 0, 2, 2], 7777));
         let (frame, time) = (n.into(), Time::from_nanos(0));
         let d = Datagram { frame, time, ..Datagram::between(src, dst, &[0; 5]) };
         let (role, level) =
-            if sure { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
-        let (message, step, key, request_state, paired, begins) = (0, 0, None, 0, Level::High, sure);
+            if is_request { (Role::Request, Level::High) } else { (Role::MaybeResponse, Level::Low) };
+        let (message, step, key, request_state, paired, begins) = (0, 0, None, 0, Level::High, is_request);
         let probe = Probe { message, role, step, key, request_state, level, paired, begins, part: None };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
-        let verdict = Verdict { decided: sure, doubtful: !sure, slot, ..Verdict::by_bytes(id, probe) };
+        let verdict =
+            Verdict { decided: is_request, doubtful: !is_request, slot, ..Verdict::by_bytes(id, probe) };
         let slot = table.enter(&d, &verdict);
         (slot, table.pair(slot, &d, &verdict))
     }
 
     #[test]
-    fn who_asks_again_when_its_request_is_the_oldest_of_too_many_is_heard() {
+    fn a_client_whose_oldest_request_is_evicted_by_its_next_one_stays_known() {
         let budget = Budget::mib(1);
         let (requests, clients) = (budget.of(MAX_REQUESTS), budget.of(MAX_CONVERSATIONS) as u32);
         let mut table = Table::new(Windows::new(None), budget);
         let others = (1..clients).cycle().take(requests - 1);
         std::iter::once(0).chain(others).for_each(|n| {
-            sends(&mut table, n, true);
+            send(&mut table, n, true);
         });
         let exchange = requests as u64 + 1;
-        let (_, asked) = sends(&mut table, 0, true);
-        assert!(matches!(asked, Pairing::Asked { exchange: its, .. } if its == exchange));
+        let (_, asked) = send(&mut table, 0, true);
+        assert!(matches!(asked, Pairing::Asked { exchange: id, .. } if id == exchange));
         assert_eq!((table.evicted(), table.next_closed().map(|e| e.id)), (1, Some(1)));
         table.finish();
         let closed: Vec<_> = std::iter::from_fn(|| table.next_closed()).map(|e| e.id).collect();
@@ -342,16 +354,16 @@ mod tests {
     }
 
     #[test]
-    fn of_what_turned_out_to_be_no_request_the_oldest_is_forgotten() {
+    fn forgets_the_oldest_withdrawn_exchange() {
         let mut table = Table::new(Windows::new(None), Budget::default());
         let turn = |table: &mut Table, n| {
-            let (slot, _) = sends(table, n, false);
-            table.withdraw(slot, Id::Sqp);
+            let (slot, _) = send(table, n, false);
+            table.withdraw_requests(slot, Id::Sqp);
         };
         (1..=MAX_WITHDRAWN as u32).for_each(|n| turn(&mut table, n));
-        assert!(table.withdrew(1) && table.withdrew(MAX_WITHDRAWN as u64));
+        assert!(table.is_withdrawn(1) && table.is_withdrawn(MAX_WITHDRAWN as u64));
         turn(&mut table, MAX_WITHDRAWN as u32 + 1);
-        assert_eq!([1, 2, 1_025].map(|exchange| table.withdrew(exchange)), [false, true, true]);
+        assert_eq!([1, 2, 1_025].map(|exchange| table.is_withdrawn(exchange)), [false, true, true]);
         assert!(table.orphans.len() <= EARLY_FRAMES as usize, "what may be answers is bounded as well");
     }
 }

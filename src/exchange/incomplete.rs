@@ -14,12 +14,12 @@ use std::collections::VecDeque;
 
 /// Which parts of an answer have come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered {
+pub(super) struct NumberedParts {
     /// Their numbers.
-    seen: Numbers,
+    numbers: Numbers,
     /// The highest number among them.
     pub(super) highest: u8,
-    /// Number of parts, once a part has said it.
+    /// Number of parts, once a part has shown it.
     total: Option<u8>,
     /// The key that they carry.
     pub key: Option<u64>,
@@ -27,61 +27,62 @@ pub(super) struct Numbered {
     last: Time,
 }
 
-impl Numbered {
-    /// An answer of which this part is the first to come.
-    pub fn new(part: Part, key: Option<u64>, now: Time) -> Numbered {
-        let mut numbered = Numbered { seen: Numbers::default(), highest: 0, total: None, key, last: now };
+impl NumberedParts {
+    /// An answer whose first part to arrive is this one.
+    pub fn new(part: Part, key: Option<u64>, now: Time) -> NumberedParts {
+        let mut numbered =
+            NumberedParts { numbers: Numbers::default(), highest: 0, total: None, key, last: now };
         numbered.add(part, now);
         numbered
     }
 
-    /// Adds a part; `false` where it contradicts those that came before. If it says that it is the last, those beyond it
-    /// count no more.
+    /// Adds a part; `false` where it contradicts the parts before it. If it shows that it is the last, parts with
+    /// higher numbers no longer count.
     pub fn add(&mut self, part: Part, now: Time) -> bool {
         self.last = self.last.max(now);
         let other_total = self.total.is_some() && part.total.is_some() && self.total != part.total;
         let total = part.total.or(self.total);
-        let most = total.map_or(u8::MAX, |total| total.saturating_sub(1));
-        if other_total || part.number > most || !self.seen.insert(part.number) {
+        let last = total.map_or(u8::MAX, |total| total.saturating_sub(1));
+        if other_total || part.number > last || !self.numbers.insert(part.number) {
             return false;
         }
-        let beyond = self.highest > most;
-        self.seen.keep_up_to(most);
-        (self.highest, self.total) = (self.highest.max(part.number).min(most), total);
-        !beyond
+        let has_higher = self.highest > last;
+        self.numbers.keep_up_to(last);
+        (self.highest, self.total) = (self.highest.max(part.number).min(last), total);
+        !has_higher
     }
 
     pub fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| u32::from(total) == self.came())
+        self.total.is_some_and(|total| u32::from(total) == self.count())
     }
 
     /// Number of parts that have come.
-    pub fn came(&self) -> u32 {
-        self.seen.len()
+    pub fn count(&self) -> u32 {
+        self.numbers.len()
     }
 
     /// Whether the part with that number has come.
     pub fn has(&self, part: Part) -> bool {
-        self.seen.has(part.number)
+        self.numbers.has(part.number)
     }
 
     /// What is missing and no longer expected, because the last part came more than `window` nanoseconds ago.
-    pub fn lacks(&self, now: Time, window: i64) -> Option<Lack> {
-        let over = now.since(self.last).is_some_and(|age| age > window);
-        let gap = self.total.is_some() || self.came() <= self.highest.into();
-        let lack = if gap { Lack::Part } else { Lack::End };
-        (over && !self.is_complete()).then_some(lack)
+    pub fn missing(&self, now: Time, window: i64) -> Option<Lack> {
+        let is_over = now.since(self.last).is_some_and(|age| age > window);
+        let has_gap = self.total.is_some() || self.count() <= self.highest.into();
+        let lack = if has_gap { Lack::Part } else { Lack::End };
+        (is_over && !self.is_complete()).then_some(lack)
     }
 }
 
-/// Most answers in parts that are not complete, with 64 MiB; the one that began first ends to make room.
+/// Most answers in parts that are not complete, with 64 MiB; if there are more, the one that began first ends.
 const MAX_ANSWERING: usize = 4_096;
 
 /// The answers of which some parts have come.
 #[derive(Debug)]
 pub(super) struct PartialAnswers {
     /// By exchange; see [`PartialAnswers::insert`].
-    pub by_exchange: HashMap<u64, Answering>,
+    pub by_exchange: HashMap<u64, PartialAnswer>,
     /// Their exchanges in the order in which they began, and some that have ended.
     order: VecDeque<u64>,
     most: usize,
@@ -96,16 +97,16 @@ impl From<Budget> for PartialAnswers {
 
 impl PartialAnswers {
     /// Remembers an answer, for which there is [room](Self::oldest_if_full).
-    pub fn insert(&mut self, exchange: u64, answering: Answering) {
+    pub fn insert(&mut self, exchange: u64, answer: PartialAnswer) {
         if self.order.len() > 2 * self.by_exchange.len() + 64 {
             self.order.retain(|exchange| self.by_exchange.contains_key(exchange));
         }
         self.order.push_back(exchange);
-        self.by_exchange.insert(exchange, answering);
+        self.by_exchange.insert(exchange, answer);
     }
 
     /// The answer that began first, if there is no room for another one.
-    pub fn oldest_if_full(&mut self) -> Option<&Answering> {
+    pub fn oldest_if_full(&mut self) -> Option<&PartialAnswer> {
         if self.by_exchange.len() < self.most {
             return None;
         }
@@ -118,18 +119,18 @@ impl PartialAnswers {
 
 /// An answer of which some parts have come.
 #[derive(Debug)]
-pub(super) struct Answering {
+pub(super) struct PartialAnswer {
     /// Its protocol and the number of its request.
     pub(super) request: (Id, u64),
-    /// Nothing tells which part is the last.
+    /// No part shows that it is the last.
     pub(super) open_ended: bool,
     pub(super) outcome: Outcome,
     pub(super) response_time: Option<i64>,
-    /// The message, or that of its first part; `None` where many hosts answer.
+    /// Index of the message, or of the message of its first part; `None` where many hosts answer.
     pub(super) message: Option<u8>,
     /// Time of its first part.
     pub(super) first: Time,
-    /// The only frame of an open-ended answer: most of these are one datagram, which needs no memory.
+    /// The only frame of an open-ended answer: most of these are one datagram, for which no list is allocated.
     pub(super) frame: Option<u64>,
     /// Otherwise the frames of its parts, at most [`MAX_HOSTS`].
     pub(super) frames: Vec<u64>,
@@ -137,13 +138,13 @@ pub(super) struct Answering {
     /// Frame of the first part that contradicts others.
     pub(super) contradicted: Option<u64>,
     /// Which parts have come, where they are numbered.
-    pub(super) numbered: Option<Numbered>,
+    pub(super) numbered: Option<NumberedParts>,
 }
 
-impl Answering {
-    /// An answer to the request with that number, of which no part has been [taken](Self::take) yet.
-    pub fn new(request: (Id, u64), answer: &Answer, now: Time) -> Answering {
-        Answering {
+impl PartialAnswer {
+    /// An answer to the request with that number, to which no part has been [added](Self::add) yet.
+    pub fn new(request: (Id, u64), answer: &Answer, now: Time) -> PartialAnswer {
+        PartialAnswer {
             request,
             open_ended: false,
             outcome: if answer.late { Outcome::Late } else { Outcome::Answered },
@@ -159,7 +160,7 @@ impl Answering {
     }
 
     /// Adds a part; returns the number of bytes before it.
-    pub fn take(&mut self, d: &Datagram<'_>) -> u32 {
+    pub fn add(&mut self, d: &Datagram<'_>) -> u32 {
         if self.open_ended && self.frame.is_none() && self.frames.is_empty() {
             self.frame = Some(d.frame);
         } else if self.frames.len() < MAX_HOSTS {
@@ -172,7 +173,7 @@ impl Answering {
     }
 }
 
-/// An answer whose request is still to be found.
+/// An answer whose request is being searched for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reply<'a> {
     pub d: &'a Datagram<'a>,
@@ -182,7 +183,7 @@ pub(super) struct Reply<'a> {
     pub hash: u32,
 }
 
-/// An answer that comes before its request, if it has one.
+/// An answer without a request so far: its request may come after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Orphan {
     pub conversation: Slot,
@@ -190,7 +191,7 @@ pub(super) struct Orphan {
     /// Index into the protocol's messages.
     pub message: Option<u8>,
     pub key: Option<u64>,
-    /// Confidence of the pair, should one be found.
+    /// Confidence of the pair, if a request is found.
     pub paired: Level,
     /// See [`Probe::request_state`](crate::protocols::Probe::request_state).
     pub request_state: u32,
@@ -203,7 +204,7 @@ pub(super) struct Orphan {
 }
 
 impl Orphan {
-    /// An open request that turned out to be an answer; it came at that capture time.
+    /// An open request that turned out to be an answer, and came at the capture time `since`.
     pub fn of(conversation: Slot, r: &Request, since: Time) -> Orphan {
         let &Request { step, paired, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
         Orphan {
@@ -272,15 +273,15 @@ mod tests {
     }
 
     #[test]
-    fn parts_come_in_any_order_and_all_of_them_make_the_answer() {
-        let mut numbered = Numbered::new(part(2, Some(3)), None, AT);
+    fn parts_in_any_order_complete_the_answer() {
+        let mut numbered = NumberedParts::new(part(2, Some(3)), None, AT);
         assert!(numbered.add(part(0, None), AT) && !numbered.is_complete());
         assert!(numbered.add(part(1, None), AT) && numbered.is_complete());
     }
 
     #[test]
-    fn what_contradicts_is_said_and_changes_nothing() {
-        let mut numbered = Numbered::new(part(0, None), None, AT);
+    fn a_contradicting_part_is_reported_and_ignored() {
+        let mut numbered = NumberedParts::new(part(0, None), None, AT);
         assert!(!numbered.add(part(0, None), AT), "the same number");
         assert!(numbered.add(part(2, Some(3)), AT));
         assert!(!numbered.add(part(3, None), AT) && !numbered.add(part(1, Some(2)), AT), "beyond the last");
@@ -288,12 +289,12 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_missed_only_after_the_window() {
-        let numbered = Numbered::new(part(0, None), None, AT);
-        let lacks = |numbered: &Numbered, time| numbered.lacks(Time::from_nanos(time), 10);
-        assert_eq!([10, 11].map(|time| lacks(&numbered, time)), [None, Some(Lack::End)]);
-        assert_eq!(lacks(&Numbered::new(part(0, Some(1)), None, AT), 11), None);
-        assert_eq!(lacks(&Numbered::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
-        assert_eq!(lacks(&Numbered::new(part(1, None), None, AT), 11), Some(Lack::Part));
+    fn parts_are_missing_only_after_the_window() {
+        let numbered = NumberedParts::new(part(0, None), None, AT);
+        let missing = |numbered: &NumberedParts, time| numbered.missing(Time::from_nanos(time), 10);
+        assert_eq!([10, 11].map(|time| missing(&numbered, time)), [None, Some(Lack::End)]);
+        assert_eq!(missing(&NumberedParts::new(part(0, Some(1)), None, AT), 11), None);
+        assert_eq!(missing(&NumberedParts::new(part(0, Some(2)), None, AT), 11), Some(Lack::Part));
+        assert_eq!(missing(&NumberedParts::new(part(1, None), None, AT), 11), Some(Lack::Part));
     }
 }

@@ -1,7 +1,7 @@
 //! Joins messages that were split into datagrams.
 //!
-//! The request that the parts answer is found as for any answer in parts. Here their bytes are kept until all parts
-//! have come, and the joined bytes are read as a message of the protocol.
+//! The request that the parts answer is found as for any answer in parts. This module keeps their bytes until all parts
+//! have come, and recognises the joined bytes as a message of the protocol.
 
 use super::{Answer, MS};
 use crate::bounded::Bounded;
@@ -13,7 +13,8 @@ use crate::protocols::{Direction, Id, Level};
 use std::collections::BTreeMap;
 use std::io::Read;
 
-/// Most incomplete messages, and most bytes of all together, with 64 MiB; the message that was asked for first is dropped.
+/// Most incomplete messages, and most bytes of all together, with 64 MiB; the message of the oldest exchange is
+/// dropped.
 const MAX_JOINS: usize = 4_096;
 const MAX_JOINED_BYTES: usize = 4 << 20;
 /// Longest message that is joined or decompressed, in bytes.
@@ -29,7 +30,7 @@ const GIVEN_UP: i64 = 3_000 * MS;
 #[derive(Debug)]
 pub(super) struct Join {
     first: Split,
-    /// Size and CRC-32, where the first part says that the message is compressed.
+    /// Decompressed size and CRC-32, where the first part shows that the message is compressed.
     packed: Option<[u32; 2]>,
     /// Number, frame and bytes of each part.
     parts: Vec<(u8, u64, Vec<u8>)>,
@@ -75,9 +76,9 @@ impl Joins {
         Some(join.first.layout)
     }
 
-    /// What is known of the layout of a part: the layout of its message, or else the one that its server used.
-    pub fn layout(&self, of_message: Option<u8>, server: (Id, Endpoint)) -> Layout {
-        match (of_message, self.layouts.get(&server)) {
+    /// The layout of a part, as far as it is known: that of its message, or else the one that its server used.
+    pub fn layout(&self, message_layout: Option<u8>, server: (Id, Endpoint)) -> Layout {
+        match (message_layout, self.layouts.get(&server)) {
             (Some(layout), _) => Layout::Certain(layout),
             (None, Some(&used)) => Layout::Used(used),
             (None, None) => Layout::Unknown,
@@ -93,19 +94,19 @@ impl Joins {
     /// Makes room for more bytes of a message, and drops messages that were given up.
     fn make_room(&mut self, key: (u64, u32), bytes: usize, now: Time) {
         while let Some((&oldest, join)) = self.messages.first_key_value() {
-            let new = usize::from(!self.messages.contains_key(&key));
-            let full = self.messages.len() + new > self.most || self.bytes + bytes > self.most_bytes;
-            let over = oldest != key && join.is_over(now);
-            if !over && !full {
+            let added = usize::from(!self.messages.contains_key(&key));
+            let is_full = self.messages.len() + added > self.most || self.bytes + bytes > self.most_bytes;
+            let is_over = oldest != key && join.is_over(now);
+            if !is_over && !is_full {
                 break;
             }
-            self.forgotten += u64::from(!over);
+            self.forgotten += u64::from(!is_over);
             self.remove(oldest);
         }
     }
 
-    /// Takes in a part of an answer; returns the message if all parts have come.
-    pub fn take(&mut self, d: &Datagram<'_>, now: Time, split: &Split, answer: &Answer) -> Option<Join> {
+    /// Adds a part of an answer; returns the message if all parts have come.
+    pub fn add(&mut self, d: &Datagram<'_>, now: Time, split: &Split, answer: &Answer) -> Option<Join> {
         let key = (answer.exchange, split.id);
         if let Some(join) = self.messages.get_mut(&key)
             && answer.contradicts
@@ -124,8 +125,8 @@ impl Joins {
         }
         join.parts.push((split.number, d.frame, body.to_vec()));
         self.bytes += body.len();
-        let whole = join.parts.len() == usize::from(join.first.total);
-        if whole { self.remove(key) } else { None }
+        let is_complete = join.parts.len() == usize::from(join.first.total);
+        if is_complete { self.remove(key) } else { None }
     }
 }
 
@@ -139,23 +140,23 @@ impl Join {
     }
 
     /// The bytes of the message; `None` where they cannot be decompressed to the announced size and checksum.
-    fn expanded(&self) -> Option<Vec<u8>> {
+    fn decompressed(&self) -> Option<Vec<u8>> {
         let joined: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
         let Some([size, crc]) = self.packed else { return Some(joined) };
         if size as usize > MAX_MESSAGE {
             return None;
         }
-        let (mut bytes, mut sum) = (Vec::new(), flate2::Crc::new());
+        let (mut bytes, mut actual_crc) = (Vec::new(), flate2::Crc::new());
         let most = u64::from(size) + 1;
         bzip2::read::BzDecoder::new(&joined[..]).take(most).read_to_end(&mut bytes).ok()?;
-        sum.update(&bytes);
-        (bytes.len() == size as usize && sum.sum() == crc).then_some(bytes)
+        actual_crc.update(&bytes);
+        (bytes.len() == size as usize && actual_crc.sum() == crc).then_some(bytes)
     }
 
     /// The message that the parts make up, or the rule that they break.
     pub fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
         self.parts.sort_by_key(|(number, ..)| *number);
-        let mut bytes = self.expanded().ok_or(joining.damaged)?;
+        let mut bytes = self.decompressed().ok_or(joining.damaged)?;
         let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
         let probe = id.probe_known(&bytes, bytes.len(), known).filter(|probe| probe.role != Role::Stray);
         let message = probe.map(|probe| probe.message).filter(|message| joining.makes.contains(message));
@@ -172,13 +173,12 @@ impl Join {
 mod tests {
     use super::*;
 
-    /// Takes in a part, given its exchange, its number and the total, and its bytes; returns the message if it is
-    /// complete.
-    fn take(joins: &mut Joins, exchange: u64, [number, total]: [u8; 2], body: &[u8]) -> Option<Join> {
-        take_at(joins, exchange, [number, total], body, 0)
+    /// Adds a part, given its exchange, its number and the total, and its bytes; returns the message if it is complete.
+    fn add(joins: &mut Joins, exchange: u64, [number, total]: [u8; 2], body: &[u8]) -> Option<Join> {
+        add_at(joins, exchange, [number, total], body, 0)
     }
 
-    fn take_at(
+    fn add_at(
         joins: &mut Joins,
         exchange: u64,
         [number, total]: [u8; 2],
@@ -189,69 +189,69 @@ mod tests {
         let d = Datagram { frame: exchange, ..Datagram::between(end, end, body) };
         let split =
             Split { id: exchange as u32, layout: 0, total, number, size: None, packed: None, body: 0 };
-        joins.take(&d, Time::from_nanos(now), &split, &Answer { exchange, ..Answer::default() })
+        joins.add(&d, Time::from_nanos(now), &split, &Answer { exchange, ..Answer::default() })
     }
 
     #[test]
-    fn of_too_many_messages_under_way_the_oldest_is_forgotten() {
+    fn forgets_the_oldest_of_too_many_incomplete_messages() {
         let mut joins = Joins::from(Budget::mib(1));
-        (0..64).for_each(|n| assert!(take(&mut joins, n, [0, 2], b"a").is_none()));
+        (0..64).for_each(|n| assert!(add(&mut joins, n, [0, 2], b"a").is_none()));
         assert_eq!(joins.forgotten(), 0);
-        assert!(take(&mut joins, 64, [0, 2], b"a").is_none());
+        assert!(add(&mut joins, 64, [0, 2], b"a").is_none());
         assert_eq!(joins.forgotten(), 1);
-        assert!(take(&mut joins, 1, [1, 2], b"b").is_some(), "the second oldest is still there");
-        assert!(take(&mut joins, 0, [1, 2], b"b").is_none(), "the oldest has lost its first part");
+        assert!(add(&mut joins, 1, [1, 2], b"b").is_some(), "the second oldest is still there");
+        assert!(add(&mut joins, 0, [1, 2], b"b").is_none(), "the oldest has lost its first part");
     }
 
     #[test]
-    fn what_was_given_up_makes_room_and_is_not_counted() {
+    fn messages_given_up_make_room_and_are_not_counted() {
         let mut joins = Joins::from(Budget::mib(1));
-        (0..64).for_each(|n| assert!(take_at(&mut joins, n, [0, 2], b"a", n as i64).is_none()));
-        assert!(take_at(&mut joins, 64, [0, 2], b"a", GIVEN_UP + 32).is_none());
+        (0..64).for_each(|n| assert!(add_at(&mut joins, n, [0, 2], b"a", n as i64).is_none()));
+        assert!(add_at(&mut joins, 64, [0, 2], b"a", GIVEN_UP + 32).is_none());
         assert_eq!((joins.messages.len(), joins.bytes, joins.forgotten()), (33, 33, 0));
     }
 
     #[test]
-    fn of_too_many_bytes_the_oldest_are_forgotten_and_no_message_has_more_than_its_most() {
+    fn forgets_the_oldest_of_too_many_bytes_and_limits_each_message() {
         let (mut joins, body) = (Joins::from(Budget::default()), vec![0; 1 << 16]);
         for n in 0..64u64 {
             let number = [(n / 4) as u8, 255];
-            assert!(take(&mut joins, n % 4, number, &body).is_none());
+            assert!(add(&mut joins, n % 4, number, &body).is_none());
         }
         assert_eq!((joins.bytes, joins.forgotten()), (4 << 20, 0), "four messages of 1 MiB");
-        assert!(take(&mut joins, 3, [16, 255], b"x").is_none());
+        assert!(add(&mut joins, 3, [16, 255], b"x").is_none());
         assert_eq!((joins.bytes, joins.forgotten()), (3 << 20, 1), "a longer one does not grow");
-        assert!(take(&mut joins, 4, [0, 2], b"x").is_none());
+        assert!(add(&mut joins, 4, [0, 2], b"x").is_none());
         assert_eq!((joins.bytes, joins.forgotten()), ((3 << 20) + 1, 1));
     }
 
     #[test]
-    fn nothing_above_the_most_is_expanded() {
+    fn does_not_decompress_beyond_the_limit() {
         let mut joins = Joins::from(Budget::default());
         let mut packed = vec![];
         let zeros = std::io::repeat(0).take(MAX_MESSAGE as u64 + 1);
         bzip2::read::BzEncoder::new(zeros, bzip2::Compression::best())
             .read_to_end(&mut packed)
             .expect("it is memory");
-        let mut join = take(&mut joins, 1, [0, 1], &packed).expect("it is whole");
+        let mut join = add(&mut joins, 1, [0, 1], &packed).expect("it is whole");
         for (size, right) in [(MAX_MESSAGE as u32 + 1, false), (MAX_MESSAGE as u32, false)] {
             join.packed = Some([size, 0]);
-            assert_eq!(join.expanded().is_some(), right, "{size}");
+            assert_eq!(join.decompressed().is_some(), right, "{size}");
         }
     }
 
     #[test]
-    fn of_a_long_message_the_beginning_is_decoded() {
+    fn decodes_the_beginning_of_a_long_message() {
         let mut joins = Joins::from(Budget::default());
         let body = [&b"\xff\xff\xff\xff\x45\x01\0k\0"[..], &vec![b'v'; MAX_DECODED]].concat();
-        let mut join = take(&mut joins, 1, [0, 1], &body).expect("it is whole");
+        let mut join = add(&mut joins, 1, [0, 1], &body).expect("it is whole");
         let (_, whole) = join.whole(Id::A2s, Id::A2s.info().joining.expect("it has one")).expect("a message");
         assert_eq!((whole.bytes.len(), whole.length as usize), (MAX_DECODED, body.len()));
         assert_eq!(whole.missing(), 9);
     }
 
     #[test]
-    fn layouts_of_servers_that_are_forgotten_are_counted() {
+    fn counts_forgotten_layouts_of_servers() {
         let mut joins = Joins::from(Budget::default());
         for n in 0..4_097u32 {
             assert_eq!(joins.forgotten(), 0);

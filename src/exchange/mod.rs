@@ -1,11 +1,11 @@
 //! Pairs answers with requests: which request does an answer belong to, and how did the exchange end?
 //!
 //! ```text
-//! request ──> open ──┬─ answer inside the window ─> answered ┐
-//!                    ├─ answer inside the late one ─> late   ├─ kept until the late window ends: that
-//!                    ├─ late window over ──> unanswered      ┘  is how copies are known
-//!                    ├─ ICMP error quotes it ──> refused
-//!                    └─ capture over before that ──> undecided, or unanswered if the window was over
+//! request ──> open ──┬─ answer inside the window ──────> answered ───┐
+//!                    ├─ answer inside the late window ─> late ───────┼─> remembered until the late window
+//!                    ├─ late window over ──────────────> unanswered ─┘   ends, to recognise copies
+//!                    ├─ ICMP error quotes it ──────────> refused
+//!                    └─ capture ends before that ──────> undecided, or unanswered if the window was over
 //! ```
 //!
 //! Windows run from the request, or its last retransmission, and are over when the difference is
@@ -40,14 +40,14 @@ const MS: i64 = 1_000_000;
 pub const MAX_PARTS: u8 = 16;
 /// Most frames listed of an answer in many datagrams, or of the answers of many hosts to one request.
 pub const MAX_HOSTS: usize = 256;
-/// The parts of a message come within this time of its first one, in nanoseconds.
+/// The parts of a message come within this time after its first one, in nanoseconds.
 pub const PARTS_WINDOW: i64 = 2_000 * MS;
 /// How many of the latest requests of all clients are searched for one that was sent to another endpoint.
 const MAX_ELSEWHERE: u64 = 256;
 /// How many of the latest requests of one conversation are searched.
 const MAX_STEPS_BACK: usize = 64;
-/// How many are searched with 64 MiB for the request of an answer, where so many wait at once that the latest do not
-/// have it.
+/// How many are searched with 64 MiB for the request of an answer, where so many are open that it is not among the
+/// latest.
 const MAX_FAR_BACK: usize = 1_024;
 
 /// How an exchange ended.
@@ -88,7 +88,7 @@ impl Outcome {
 pub enum Lack {
     /// A part before one that has come, or before the last one.
     Part,
-    /// As far as is known, only the part that says that it is the last.
+    /// As far as is known, only the last part, which shows the total.
     End,
 }
 
@@ -119,7 +119,8 @@ pub struct Exchange {
     pub request_time: Time,
     /// Frame of the answer, or of its first part.
     pub response_frame: Option<u64>,
-    /// The message that answered, or its first part: index into the protocol's messages; `None` where that is not known.
+    /// The message that answered, or its first part: index into the protocol's messages; `None` where that is not
+    /// known.
     pub answer: Option<u8>,
     /// Frames of all parts where the answer spans datagrams, else empty.
     pub response_parts: Vec<u64>,
@@ -133,7 +134,7 @@ pub struct Exchange {
     pub response_bytes: u64,
     /// How often the request was repeated.
     pub retransmissions: u16,
-    /// What the ICMP error said that refused the request.
+    /// The reason in the ICMP error that refused the request.
     pub reason: Option<&'static str>,
     /// What is missing of its answer and no longer expected.
     pub incomplete: Option<Lack>,
@@ -141,9 +142,10 @@ pub struct Exchange {
     pub contradicted: Option<u64>,
     /// Another endpoint than the server has answered.
     pub elsewhere: bool,
-    /// It is not reported, because its request is not.
+    /// It is not reported, because its request is not reported.
     pub(crate) hidden: bool,
-    /// Its request may have been an answer instead: it is reported only if its conversation turns out to go that way.
+    /// Its request may have been an answer instead: it is reported only if its conversation turns out to have that
+    /// direction.
     pub(crate) assumed: bool,
 }
 
@@ -153,7 +155,7 @@ impl Exchange {
         if self.response_parts.is_empty() { self.response_frame.as_slice() } else { &self.response_parts }
     }
 
-    /// An exchange without an answer, for tests.
+    /// An unanswered exchange, for tests.
     #[cfg(test)]
     pub(crate) fn unanswered(id: u64, protocol: Id, [client, server]: [Endpoint; 2]) -> Exchange {
         let mut conversations = Conversations::new(crate::contract::Budget::default());
@@ -166,7 +168,7 @@ impl Exchange {
         incomplete::record(c, &request, Outcome::Unanswered, None, None, 0)
     }
 
-    /// Updates it from its conversation, of which more may have become known since it closed.
+    /// Updates it from its conversation, which may have become more certain since it closed.
     #[inline]
     pub(crate) fn refresh(&mut self, conversations: &Conversations) {
         if let Some(c) = conversations.get(self.conversation) {
@@ -178,7 +180,7 @@ impl Exchange {
         }
     }
 
-    /// Whether more may become known of its conversation before it is reported.
+    /// Whether its conversation may become more certain before it is reported.
     pub(crate) fn is_uncertain(&self) -> bool {
         self.level <= Level::Low || self.assumed
     }

@@ -33,10 +33,9 @@ pub(super) struct Request {
     key: u64,
     pub frame: u64,
     pub time: Time,
-    /// Number of its conversation's slot, which still holds that conversation as long as the request is not
-    /// [`State::Gone`].
+    /// Number of its conversation's slot, which holds that conversation as long as the request is not [`State::Gone`].
     pub conversation: u32,
-    /// How many requests of the protocol ago the previous request of its conversation was sent; 0 for none.
+    /// The previous request of its conversation was sent this many requests of the protocol ago; 0 for none.
     back: u32,
     pub request_state: u32,
     pub bytes: u32,
@@ -46,9 +45,9 @@ pub(super) struct Request {
     pub retransmissions: u16,
     pub parts: u8,
     pub step: u8,
-    /// Confidence of the pair if it turns out to be an answer.
+    /// Confidence of the pair if the request turns out to be an answer.
     pub paired: Level,
-    /// Index into the protocol's messages, once it is answered.
+    /// The message that answered it: index into the protocol's messages.
     pub answer_message: u8,
     pub state: State,
     marks: Marks,
@@ -56,14 +55,14 @@ pub(super) struct Request {
 
 const _: () = assert!(size_of::<Request>() == 64);
 
-/// The client sends other requests now: of several requests, an answer does not belong to this one.
+/// The client sends other requests by now: of several requests, an answer belongs to another one.
 pub(super) const GIVEN_UP: u8 = 1;
-/// No other request of the step was open when it was sent, so that as long as it is the latest request, it is the only
-/// one that an answer can belong to.
+/// No other request of the step was open when it was sent: as long as it is the latest request, an answer can belong to
+/// no other.
 pub(super) const ALONE: u8 = 1 << 1;
 /// The last part of the request has not come yet.
 pub(super) const PARTIAL: u8 = 1 << 2;
-/// It was sent once, in capture time; otherwise [`Queue::sent`] has its other times.
+/// It was sent once, and its time stamp is the capture time; otherwise [`Queue::sent`] has its other times.
 const TIMELY: u8 = 1 << 3;
 /// It has a key.
 const KEYED: u8 = 1 << 4;
@@ -80,7 +79,7 @@ pub(super) struct Sent {
 }
 
 impl Request {
-    /// A request that a datagram has just sent, in a conversation and in no queue yet.
+    /// The request in a datagram of that conversation; it is in no queue yet.
     #[inline(always)]
     pub fn new(id: u64, conversation: u32, d: &Datagram<'_>, g: &Probe, alone: bool) -> Request {
         let partial = g.role == Role::RequestPart;
@@ -110,7 +109,7 @@ impl Request {
         self.marks.has(mark)
     }
     /// Sets a mark or clears it.
-    pub fn set(&mut self, mark: u8, yes: bool) {
+    pub fn set_mark(&mut self, mark: u8, yes: bool) {
         self.marks.set(mark, yes);
     }
     /// Its key; `None` where the step has no key, and where the message ends before the key.
@@ -125,7 +124,7 @@ impl Request {
     }
     /// Marks it as answered by a datagram with that hash, in that frame and of that message.
     #[inline(always)]
-    pub fn answer(&mut self, hash: u32, frame: u64, message: u8) {
+    pub fn mark_answered(&mut self, hash: u32, frame: u64, message: u8) {
         (self.answer_hash, self.answer_frame, self.answer_message) = (hash, frame as u32, message);
     }
     /// Sequence number, plus one, of the request before it in its conversation; 0 for none. `seq` is its own.
@@ -135,7 +134,7 @@ impl Request {
     }
 
     /// The pairing of a copy of the answer in the frame `of`.
-    pub fn copied(&self, of: u64) -> Pairing {
+    pub fn duplicate_response(&self, of: u64) -> Pairing {
         Pairing::DuplicateResponse {
             exchange: self.id,
             request_frame: self.frame,
@@ -147,7 +146,7 @@ impl Request {
 
     /// The facts of an answer that came at `time`, inside the window.
     #[inline(always)]
-    pub fn answered(&self, time: Time) -> Answer {
+    pub fn answer_at(&self, time: Time) -> Answer {
         Answer {
             exchange: self.id,
             request_frame: self.frame,
@@ -164,11 +163,12 @@ impl Request {
 #[derive(Debug)]
 pub(super) struct Queue {
     requests: VecDeque<Request>,
+    /// Sequence number of the oldest request.
     first: u64,
     /// The times of the requests that are not timely, by sequence number and in order.
     times: VecDeque<(u64, Sent)>,
     /// The protocol's late window in nanoseconds.
-    late: i64,
+    late_window: i64,
     /// When the late window of the oldest request ends; [`NEVER`] where there is none.
     due: Time,
 }
@@ -177,8 +177,8 @@ pub(super) struct Queue {
 pub(super) const NEVER: Time = Time::from_nanos(i64::MAX);
 
 impl Queue {
-    pub fn new(late: i64) -> Queue {
-        Queue { requests: VecDeque::new(), first: 0, times: VecDeque::new(), late, due: NEVER }
+    pub fn new(late_window: i64) -> Queue {
+        Queue { requests: VecDeque::new(), first: 0, times: VecDeque::new(), late_window, due: NEVER }
     }
     /// When the oldest request is to be forgotten; [`NEVER`] where there is none.
     #[inline(always)]
@@ -188,24 +188,24 @@ impl Queue {
     /// When a request was last sent.
     #[inline(always)]
     pub fn sent(&self, seq: u64, r: &Request) -> Sent {
-        if r.marks.has(TIMELY) { Sent { stamp: r.time, clock: r.time } } else { self.sent_again(seq) }
+        if r.marks.has(TIMELY) { Sent { stamp: r.time, clock: r.time } } else { self.other_times(seq) }
     }
     #[cold]
-    fn sent_again(&self, seq: u64) -> Sent {
+    fn other_times(&self, seq: u64) -> Sent {
         let at = self.times.partition_point(|(number, _)| *number < seq);
         let unknown = Sent { stamp: Time::UNKNOWN, clock: Time::UNKNOWN };
         self.times.get(at).map_or(unknown, |(_, sent)| *sent)
     }
     #[inline(always)]
-    fn see_due(&mut self) {
+    fn update_due(&mut self) {
         let oldest = self.oldest();
-        self.due = oldest.map_or(NEVER, |(seq, r)| self.sent(seq, r).clock.plus(self.late));
+        self.due = oldest.map_or(NEVER, |(seq, r)| self.sent(seq, r).clock.plus(self.late_window));
     }
     #[inline(always)]
     pub fn get(&self, seq: u64) -> Option<&Request> {
         self.requests.get(seq.checked_sub(self.first)? as usize)
     }
-    /// The same, to be changed.
+    /// A request, mutably.
     #[inline(always)]
     pub fn get_mut(&mut self, seq: u64) -> Option<&mut Request> {
         self.requests.get_mut(seq.checked_sub(self.first)? as usize)
@@ -219,7 +219,7 @@ impl Queue {
     }
     /// Sets the state of a request.
     #[inline(always)]
-    pub fn set(&mut self, seq: u64, state: State) {
+    pub fn set_state(&mut self, seq: u64, state: State) {
         if let Some(request) = self.get_mut(seq) {
             request.state = state;
         }
@@ -238,9 +238,9 @@ impl Queue {
         }
         self.requests.pop_front();
         self.first += 1;
-        self.see_due();
+        self.update_due();
     }
-    /// Asks for the memory of the request that is `ahead` places behind the oldest one.
+    /// Prefetches the request that is `ahead` places behind the oldest one.
     #[inline(always)]
     pub fn prefetch(&self, ahead: usize) {
         let (front, back) = self.requests.as_slices();
@@ -266,11 +266,11 @@ impl Queue {
             self.times.push_back((seq, sent));
         }
         r.marks.set(TIMELY, timely);
-        // A request that is further back than 32 bits can count is long gone.
+        // A request so far back that 32 bits cannot count it has been removed long ago.
         r.back = if previous == 0 { 0 } else { u32::try_from(seq + 1 - previous).unwrap_or(0) };
         self.requests.push_back(r);
         if self.requests.len() == 1 {
-            self.see_due();
+            self.update_due();
         }
     }
     /// Grows by an eighth rather than twofold: the queue is a ring and uses all of its memory.
@@ -300,7 +300,8 @@ mod tests {
     }
 
     prop_compose! {
-        /// A request, the times when it was last sent, and how many requests ago the previous one of its conversation was.
+        /// A request, the times when it was last sent, and how many requests ago the previous one of its conversation
+        /// was.
         fn request()(
             (time, stamp, clock) in prop_oneof![time().prop_map(|t| (t, t, t)), (time(), time(), time())],
             (id, key, frame, after) in (any::<u64>(), any::<Option<u64>>(), 1 << 40..u64::MAX >> 1, any::<i32>()),
@@ -314,7 +315,7 @@ mod tests {
             };
             let mut r = Request::new(id, conversation, &d, &probe, alone);
             let answer_frame = frame.wrapping_add_signed(after.into());
-            r.answer(7, answer_frame, 3);
+            r.mark_answered(7, answer_frame, 3);
             assert_eq!((r.key(), r.is(ALONE), r.is(PARTIAL), r.bytes), (key, alone, true, 7));
             (r, Sent { stamp, clock }, answer_frame, back)
         }
@@ -322,24 +323,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_in_comes_out(requests in prop::collection::vec((request(), any::<bool>()), 1..200)) {
+        fn requests_are_read_back_as_pushed(requests in prop::collection::vec((request(), any::<bool>()), 1..200)) {
             let (mut queue, mut model) = (Queue::new(7), VecDeque::new());
             let mut first = 0;
-            for ((r, sent, answer_frame, back), leaves) in requests {
+            for ((r, sent, answer_frame, back), drops_oldest) in requests {
                 // It points to one of the requests before it.
                 let previous = if back == 0 { 0 } else { (queue.end() + 1).saturating_sub(back) };
                 queue.push(r, previous, sent);
                 model.push_back((r.id, previous, sent, answer_frame));
-                if leaves {
+                if drops_oldest {
                     queue.drop_oldest();
                     model.pop_front();
                     first += 1;
                 }
                 prop_assert_eq!(queue.requests.len(), model.len());
                 prop_assert_eq!(queue.due(), model.front().map_or(NEVER, |oldest| oldest.2.clock.plus(7)));
-                for (seq, known) in (first..).zip(&model) {
+                for (seq, expected) in (first..).zip(&model) {
                     let r = queue.get(seq).unwrap();
-                    prop_assert_eq!((r.id, r.previous(seq), queue.sent(seq, r), r.answer_frame()), *known);
+                    prop_assert_eq!((r.id, r.previous(seq), queue.sent(seq, r), r.answer_frame()), *expected);
                 }
                 prop_assert!(queue.get(queue.end()).is_none());
             }

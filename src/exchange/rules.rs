@@ -1,4 +1,4 @@
-//! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own numbers for them.
+//! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
 
 use super::{Observation, Pairing};
 use crate::contract::{Raised, StepInfo};
@@ -7,9 +7,9 @@ use crate::rule::Rule;
 
 /// Raises the rules of the step that a datagram breaks.
 #[inline(always)]
-pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
+pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Raised) {
     let rules = &step.rules;
-    match *seen.pairing {
+    match *observation.pairing {
         Pairing::Asked { alone, reused, .. } => {
             if !alone {
                 add(raised, rules.overlapping);
@@ -20,17 +20,17 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
         }
         Pairing::Retransmission { part: false, .. } => add(raised, rules.repeated),
         Pairing::DuplicateResponse { .. } => {
-            let part = rules.shuffled.filter(|_| seen.probe.part.is_some());
+            let part = rules.shuffled.filter(|_| observation.probe.part.is_some());
             add(raised, part.or(rules.copy));
         }
         Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
             add(raised, rules.mistaken);
         }
         Pairing::Unsolicited { open, asked, .. } => {
-            let of_only = rules.other_than_only.filter(|_| asked.is_some());
-            match (of_only.or(rules.other_key.filter(|_| open)), rules.key_at) {
-                // Without a complete key it is unknown which request the answer belongs to.
-                (Some(_), _) if seen.probe.key.is_none() => {}
+            let only_open = rules.other_than_only.filter(|_| asked.is_some());
+            match (only_open.or(rules.other_key.filter(|_| open)), rules.key_at) {
+                // Without a complete key, it is unknown to which request the answer belongs.
+                (Some(_), _) if observation.probe.key.is_none() => {}
                 (Some(rule), Some(at)) => raised.add_at(rule, at),
                 (rule, _) => add(raised, rule.or(rules.unasked)),
             }
@@ -39,10 +39,10 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
             if answer.late {
                 add(raised, rules.late);
             }
-            if answer.keyless && seen.datagram.cut == 0 {
+            if answer.keyless && observation.datagram.cut == 0 {
                 add(raised, rules.keyless);
             }
-            if answer.step != seen.probe.step {
+            if answer.step != observation.probe.step {
                 add(raised, rules.other_step);
             }
             if answer.shuffled {
@@ -63,7 +63,7 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
             }
             if let Some((times, rule)) = rules.larger
                 && answer.asked & step.carries == 0
-                && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), seen.datagram)
+                && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), observation.datagram)
             {
                 raised.add(rule);
             }
@@ -74,14 +74,16 @@ pub fn observe(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
 
 /// Raises the rules that every protocol shares.
 #[inline(always)]
-pub fn observe_shared(step: &StepInfo, seen: &Observation<'_>, raised: &mut Raised) {
-    match *seen.pairing {
+pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &mut Raised) {
+    match *observation.pairing {
         Pairing::Unsolicited { elsewhere: true, .. } => raised.add(&GEN_006),
         Pairing::Answered(ref answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
-            if !step.proves(answer.asked) && answer.exceeds(answer.request_bytes as usize, seen.datagram) {
+            if !step.proves(answer.asked)
+                && answer.exceeds(answer.request_bytes as usize, observation.datagram)
+            {
                 raised.add(&GEN_007);
             }
         }

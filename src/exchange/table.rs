@@ -18,10 +18,10 @@ use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 
 /// Most further answers remembered, of all requests together, with 64 MiB; the oldest is dropped first.
-const MAX_SECONDS: usize = 65_536;
+const MAX_FURTHER_ANSWERS: usize = 65_536;
 
-/// How many requests before it is closed the memory of a conversation is asked for.
-const AHEAD: usize = 16;
+/// The memory of a conversation is prefetched this many requests before it is used.
+const PREFETCH_DISTANCE: usize = 16;
 
 /// The table of exchanges. Every part of it is bounded, and dropped entries are counted.
 #[derive(Debug)]
@@ -29,25 +29,25 @@ pub struct Table {
     /// The conversations.
     pub conversations: Conversations,
     pub(super) queues: Vec<Queue>,
-    /// The queues that have held a request, one bit each: of sixteen protocols few are in use.
-    pub(super) used: u32,
-    /// How many requests are in the queues, and the most that may be.
-    pub(super) remembered: usize,
-    pub(super) most: usize,
+    /// The queues that have held a request, one bit each: few of the protocols are in use.
+    pub(super) used_queues: u32,
+    /// Number of requests in the queues.
+    pub(super) requests: usize,
+    pub(super) max_requests: usize,
     /// See [`MAX_FAR_BACK`].
     pub(super) far_back: usize,
     pub(super) windows: Windows,
     pub(super) orphans: VecDeque<Orphan>,
-    pub(super) answering: PartialAnswers,
+    pub(super) partial_answers: PartialAnswers,
     pub(super) hasher: DefaultHashBuilder,
     pub(super) clock: Time,
     pub(super) next_deadline: Time,
     pub(super) next_id: u64,
     pub(super) evicted: u64,
-    /// Exchanges that have closed and were not reported yet.
+    /// Exchanges that have closed and are not reported yet.
     pub(super) closed: VecDeque<Exchange>,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
-    pub(super) seconds: Bounded<(u64, u32), u64, MAX_SECONDS>,
+    pub(super) further_answers: Bounded<(u64, u32), u64, MAX_FURTHER_ANSWERS>,
     /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
@@ -64,20 +64,20 @@ impl Table {
         Table {
             conversations: Conversations::new(budget),
             queues: Id::ALL.iter().map(|&id| Queue::new(windows.late(id))).collect(),
-            used: 0,
-            remembered: 0,
-            most: budget.of(MAX_REQUESTS),
+            used_queues: 0,
+            requests: 0,
+            max_requests: budget.of(MAX_REQUESTS),
             far_back: budget.of(MAX_FAR_BACK).max(MAX_STEPS_BACK),
             windows,
             orphans: VecDeque::new(),
-            answering: budget.into(),
+            partial_answers: budget.into(),
             hasher: DefaultHashBuilder::default(),
             clock: Time::UNKNOWN,
             next_deadline: NEVER,
             next_id: 1,
             evicted: 0,
             closed: VecDeque::new(),
-            seconds: budget.into(),
+            further_answers: budget.into(),
             withdrawn: VecDeque::new(),
             joins: budget.into(),
             piece: None,
@@ -111,18 +111,20 @@ impl Table {
     /// Number of entries forgotten for lack of room: further answers, whose copies then count as different answers;
     /// issued values that were not used; and messages in parts and their layouts.
     pub fn forgotten(&self) -> u64 {
-        self.seconds.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
+        self.further_answers.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
     }
 
-    /// Remembers the frame of a further answer or of a part. What makes room for it counts as forgotten if copies of it could
-    /// still be recognised, because its request is remembered.
+    /// Remembers the frame of a further answer or of a part. An entry that is dropped for it counts as forgotten if its
+    /// request is remembered, so that copies could still have been recognised.
     #[cold]
-    pub(super) fn remember_second(&mut self, exchange: u64, hash: u32, frame: u64) {
-        let (queues, used) = (&self.queues, self.used);
-        let needed = |&((exchange, _), _): &((u64, u32), u64)| {
-            ones(used).filter_map(|at| queues.get(at)?.oldest()).any(|(_, oldest)| oldest.id <= exchange)
+    pub(super) fn remember_further_answer(&mut self, exchange: u64, hash: u32, frame: u64) {
+        let (queues, used_queues) = (&self.queues, self.used_queues);
+        let is_needed = |&((exchange, _), _): &((u64, u32), u64)| {
+            ones(used_queues)
+                .filter_map(|at| queues.get(at)?.oldest())
+                .any(|(_, oldest)| oldest.id <= exchange)
         };
-        *self.seconds.get_or_insert_over((exchange, hash), frame, needed) = frame;
+        *self.further_answers.get_or_insert_over((exchange, hash), frame, is_needed) = frame;
     }
 
     /// The next exchange that has closed.
@@ -136,7 +138,7 @@ impl Table {
         self.closed.front().map(Exchange::is_uncertain)
     }
 
-    /// The next closed exchange, brought up to date and left in the list; see [`Table::drop_closed`].
+    /// The next closed exchange, updated and left in the list; see [`Table::drop_closed`].
     #[inline]
     pub fn front_closed(&mut self) -> Option<&Exchange> {
         let e = self.closed.front_mut()?;
@@ -149,18 +151,18 @@ impl Table {
         self.closed.iter_mut().rev().find(|e| e.id == exchange)
     }
 
-    /// Forgets the exchange that [`Table::front_closed`] has shown.
+    /// Removes the exchange that [`Table::front_closed`] has returned.
     #[inline]
     pub fn drop_closed(&mut self) {
         self.closed.pop_front();
         if self.closed.is_empty() {
-            self.closed.clear(); // the next one takes the first place, which is in the fastest memory
+            self.closed.clear(); // the next one takes the first place, which is most likely in the cache
         }
     }
 
-    /// Closes a request for which an ICMP error has come back: among the open ones of the step that it quotes, or of any
-    /// step if the quotation does not show it, the one with that key, or the oldest that has none; without a key, the oldest.
-    /// One that was given up is only meant if there is no other.
+    /// Closes the request that an ICMP error has refused. Among the open requests of the quoted step, or of any step if
+    /// the quotation does not show it, that is the one with the quoted key, or else the oldest one without a key; if no
+    /// key is quoted, the oldest one. A request that was given up is closed only if there is no other.
     #[cold]
     pub fn refuse(&mut self, slot: Slot, quoted: Option<&Probe>, reason: &'static str) {
         let key = quoted.and_then(|probe| probe.key);
@@ -168,27 +170,27 @@ impl Table {
             let latest = self.whole_chain(slot).take(self.far_back);
             latest.filter(|(_, r)| r.state == State::Open && quoted.is_none_or(|probe| r.step == probe.step))
         };
-        let same = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
-        let alike = || open().filter(|(_, r)| key.is_none() || r.key().is_none());
-        // The last of several is the oldest.
-        let oldest = || alike().max_by_key(|(_, r)| !r.is(GIVEN_UP));
-        let Some((seq, _)) = same.or_else(oldest) else { return };
+        let with_key = key.and_then(|key| open().find(|(_, r)| r.key() == Some(key)));
+        let without_key = || open().filter(|(_, r)| key.is_none() || r.key().is_none());
+        // Of equal ones, `max_by_key` returns the last, which is the oldest.
+        let oldest = || without_key().max_by_key(|(_, r)| !r.is(GIVEN_UP));
+        let Some((seq, _)) = with_key.or_else(oldest) else { return };
         let Some(c) = self.conversations.get(slot) else { return };
         let Some(request) = self.queues[c.id as usize].get(seq) else { return };
         self.changes += 1;
         let refused = record(c, request, Outcome::Refused, None, None, 0);
-        self.queues[c.id as usize].set(seq, State::Gone);
+        self.queues[c.id as usize].set_state(seq, State::Gone);
         self.closed.push_back(Exchange { reason: Some(reason), ..refused });
     }
 
-    /// Counts the changes by expiry, lack of room, ICMP errors and conversations that turn: as long as the count
+    /// Number of changes by expiry, lack of room, ICMP errors and conversations whose roles were swapped: as long as it
     /// stays the same, a conversation has changed only by its own datagrams.
     #[inline(always)]
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Advances capture time, and closes what has waited too long.
+    /// Advances capture time, and closes the requests and conversations whose time is over.
     #[inline]
     pub fn advance(&mut self, time: Time) {
         if time > self.clock {
@@ -206,7 +208,7 @@ impl Table {
         oldest.is_some()
     }
 
-    /// Closes everything that is open, at the end of a capture. The next capture has a time of its own.
+    /// Closes everything that is open, at the end of a capture. Capture time starts anew with the next capture.
     pub fn finish(&mut self) {
         while self.close_next() {}
         self.orphans.clear();
@@ -215,10 +217,10 @@ impl Table {
         self.next_deadline = NEVER;
     }
 
-    /// The queue whose oldest request is due first, and when that is; `None` where all are empty.
+    /// The earliest deadline of all requests, and the index of its queue; `None` where all queues are empty.
     #[inline]
     pub(super) fn oldest_due(&self) -> Option<(Time, usize)> {
-        let used = ones(self.used).filter_map(|at| Some((at, self.queues.get(at)?)));
+        let used = ones(self.used_queues).filter_map(|at| Some((at, self.queues.get(at)?)));
         used.filter(|(_, queue)| queue.oldest().is_some()).map(|(at, queue)| (queue.due(), at)).min()
     }
 
@@ -232,11 +234,11 @@ impl Table {
             }
         };
         self.conversations.expire_idle(self.clock);
-        self.heed_idle();
+        self.schedule_idle();
     }
 
-    /// Makes sure that idle conversations end in time.
-    pub(super) fn heed_idle(&mut self) {
+    /// Lowers the next deadline to the time at which the next idle conversation ends.
+    pub(super) fn schedule_idle(&mut self) {
         let until = self.conversations.idle_until();
         self.next_deadline = until.map_or(self.next_deadline, |until| self.next_deadline.min(until));
     }
@@ -246,15 +248,17 @@ impl Table {
     pub(super) fn close_oldest(&mut self, at: usize) {
         let queue = &self.queues[at];
         let Some((seq, oldest)) = queue.oldest() else { return };
-        // Neither the requests nor their conversations have been used for seconds. The next ones are likely to follow soon.
-        queue.prefetch(2 * AHEAD);
-        queue.get(seq + AHEAD as u64).into_iter().for_each(|r| self.conversations.prefetch(r.conversation));
+        // The oldest requests and their conversations have not been used for seconds, and the next ones are likely to
+        // be closed soon.
+        queue.prefetch(2 * PREFETCH_DISTANCE);
+        let next = queue.get(seq + PREFETCH_DISTANCE as u64);
+        next.into_iter().for_each(|r| self.conversations.prefetch(r.conversation));
         let (conversation, last) = (oldest.conversation, self.queues[at].sent(seq, oldest).clock);
         if matches!(oldest.state, State::Open | State::Answering) {
             self.close_waiting(at, seq);
         }
         self.queues[at].drop_oldest();
-        self.remembered -= 1;
+        self.requests -= 1;
         // The slot may hold another conversation by now, which has another latest request or another protocol.
         if let Some((slot, c)) = self.conversations.at(conversation)
             && c.latest() == seq + 1
@@ -266,7 +270,7 @@ impl Table {
         }
     }
 
-    /// Closes a request that has no answer, or not all of it.
+    /// Closes a request whose answer is missing or incomplete.
     #[inline(never)]
     pub(super) fn close_waiting(&mut self, at: usize, seq: u64) {
         let Some(&request) = self.queues[at].get(seq) else { return };
@@ -274,20 +278,20 @@ impl Table {
         if request.state == State::Answering {
             self.finish_parts(slot, seq, &request);
         } else {
-            self.closed.push_back(self.silence(c, seq, &request));
+            self.closed.push_back(self.record_unanswered(c, seq, &request));
         }
     }
 
-    /// The record of an open request that no longer gets an answer.
-    fn silence(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
+    /// The record of an open request that gets no answer any more.
+    fn record_unanswered(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
         let last = self.queues[c.id as usize].sent(seq, request).clock;
-        let over = self.clock.since(last).is_some_and(|t| t > self.windows.answer(c.id));
-        let outcome = if over { Outcome::Unanswered } else { Outcome::Undecided };
+        let is_over = self.clock.since(last).is_some_and(|t| t > self.windows.answer(c.id));
+        let outcome = if is_over { Outcome::Unanswered } else { Outcome::Undecided };
         let assumed = !c.decided() && c.doubtful();
         Exchange { assumed, ..record(c, request, outcome, None, None, 0) }
     }
 
-    /// Takes in a datagram: opens or finds its conversation, and notes what the datagram says about that.
+    /// Finds or opens the conversation of a datagram, and updates it by the verdict.
     #[inline(always)]
     pub fn enter(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(slot) = v.slot else { return self.open(d, v) };
@@ -300,31 +304,30 @@ impl Table {
         }
     }
 
-    /// Notes what a datagram says about a conversation that was idle, that turns, or whose client is not certain
-    /// yet.
+    /// Updates a conversation that is idle, whose roles are swapped by the verdict, or whose client is not certain yet.
     #[cold]
     fn decide(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let Some(c) = self.conversations.get(slot) else { return slot };
-        let turns = c.client() != v.client(d);
-        if turns && c.idle() {
-            // The same endpoints with exchanged roles: that is another conversation.
+        let swaps = c.client() != v.client(d);
+        if swaps && c.idle() {
+            // The same endpoints with swapped roles: that is another conversation.
             self.conversations.close(slot);
             return self.open(d, v);
         }
-        if turns && c.level >= Level::Medium && c.latest() != 0 {
+        if swaps && c.level >= Level::Medium && c.latest() != 0 {
             // The requests in the other direction have been reported: they stand, and their conversation ends here.
-            let gone = *c;
+            let ended = *c;
             self.conversations.close(slot);
-            self.close_requests(&gone);
+            self.close_requests(&ended);
             return self.open(d, v);
         }
         self.conversations.wake(slot, v.is_request(), self.clock);
         let Some(c) = self.conversations.get_mut(slot) else { return slot };
-        let turned = turns && c.latest() != 0;
+        let had_requests = swaps && c.latest() != 0;
         c.set_client(v.client(d));
-        note(c, v);
-        if turned {
-            self.withdraw(slot, v.id);
+        note_verdict(c, v);
+        if had_requests {
+            self.withdraw_requests(slot, v.id);
         }
         slot
     }
@@ -346,42 +349,42 @@ impl Table {
     #[inline(never)]
     fn open(&mut self, d: &Datagram<'_>, v: &Verdict) -> Slot {
         let (client, server) = (v.client(d), v.server(d));
-        let (slot, gone) = self.conversations.open(client, server, v.id);
-        if let Some(gone) = gone {
-            self.forget(&gone);
+        let (slot, evicted) = self.conversations.open(client, server, v.id);
+        if let Some(evicted) = evicted {
+            self.close_evicted(&evicted);
         }
         if let Some(c) = self.conversations.get_mut(slot) {
             c.set_server_index(v.server_index);
-            note(c, v);
+            note_verdict(c, v);
         }
         if !v.is_request() {
             self.conversations.await_request(slot, self.clock);
-            self.heed_idle();
+            self.schedule_idle();
         }
         slot
     }
 
     /// Counts an evicted conversation, and closes its open requests.
     #[cold]
-    fn forget(&mut self, gone: &Conversation) {
-        // A conversation without remembered requests has nothing to lose.
-        self.evicted += u64::from(self.queues[gone.id as usize].back_to(gone.latest()).is_some());
-        self.close_requests(gone);
+    fn close_evicted(&mut self, evicted: &Conversation) {
+        // Nothing is lost with a conversation without remembered requests.
+        self.evicted += u64::from(self.queues[evicted.id as usize].back_to(evicted.latest()).is_some());
+        self.close_requests(evicted);
     }
 
     /// Closes the open requests of a conversation that has ended.
-    fn close_requests(&mut self, gone: &Conversation) {
+    fn close_requests(&mut self, ended: &Conversation) {
         self.changes += 1;
-        let (at, mut next) = (gone.id as usize, gone.latest());
+        let (at, mut next) = (ended.id as usize, ended.latest());
         while let Some((seq, &request)) = self.queues[at].back_to(next) {
             next = request.previous(seq);
-            self.queues[at].set(seq, State::Gone);
-            let end = match request.state {
-                State::Open => Some(self.silence(gone, seq, &request)),
-                State::Answering => self.parts_of(gone, &request),
+            self.queues[at].set_state(seq, State::Gone);
+            let exchange = match request.state {
+                State::Open => Some(self.record_unanswered(ended, seq, &request)),
+                State::Answering => self.take_parts(ended, &request),
                 State::Answered | State::Gone | State::Withdrawn => None,
             };
-            self.closed.extend(end);
+            self.closed.extend(exchange);
         }
     }
 
@@ -391,7 +394,7 @@ impl Table {
         self.whole_chain(slot).take(MAX_STEPS_BACK)
     }
 
-    /// All remembered requests of a conversation.
+    /// All remembered requests of a conversation, as [`chain`](Self::chain) returns the latest.
     #[inline]
     pub(super) fn whole_chain(&self, slot: Slot) -> impl Iterator<Item = (u64, &Request)> {
         let conversation = self.conversations.get(slot);
@@ -407,8 +410,8 @@ impl Table {
     }
 }
 
-/// Notes what a datagram of a conversation says about it: whether its client is certain, and how sure its protocol is.
-fn note(c: &mut Conversation, v: &Verdict) {
+/// Updates a conversation by the verdict about one of its datagrams: whether its client is certain, and its confidence.
+fn note_verdict(c: &mut Conversation, v: &Verdict) {
     c.decide(c.decided() || v.decided, v.doubtful);
     if v.by_server {
         c.trust_server();
@@ -424,11 +427,11 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// Takes in a datagram of a message that may span several; its payload is its frame's number.
-    fn show(table: &mut Table, frame: u8, time: i64, role: Role) -> Pairing {
+    /// Processes a datagram of a message that may span several; its payload is the number of its frame.
+    fn process(table: &mut Table, frame: u8, time: i64, role: Role) -> Pairing {
         let (client, server) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
-        let asks = matches!(role, Role::Request | Role::RequestPart);
-        let (src, dst) = if asks { (client, server) } else { (server, client) };
+        let is_request = matches!(role, Role::Request | Role::RequestPart);
+        let (src, dst) = if is_request { (client, server) } else { (server, client) };
         let (payload, time) = ([frame], Time::from_nanos(time));
         let d = Datagram { frame: u64::from(frame), time, ..Datagram::between(src, dst, &payload) };
         let probe = Probe {
@@ -442,7 +445,7 @@ mod tests {
             begins: false,
             part: None,
         };
-        let direction = if asks { Direction::C2s } else { Direction::S2c };
+        let direction = if is_request { Direction::C2s } else { Direction::S2c };
         let (id, slot) = (Id::Sqp, table.conversations.find(src, dst, Id::Sqp));
         let verdict = Verdict { direction, decided: true, slot, ..Verdict::by_bytes(id, probe) };
         table.advance(time);
@@ -451,14 +454,14 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_request_are_one_exchange() {
+    fn parts_of_a_request_are_one_exchange() {
         let mut table = Table::new(Windows::new(None), Budget::default());
-        assert!(matches!(show(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
-        let again = Pairing::Retransmission { exchange: 1, request_frame: 1, part: true };
-        assert_eq!(show(&mut table, 2, MS, Role::RequestPart), again);
-        assert_eq!(show(&mut table, 3, 2 * MS, Role::Request), again);
+        assert!(matches!(process(&mut table, 1, 0, Role::RequestPart), Pairing::Asked { exchange: 1, .. }));
+        let further_part = Pairing::Retransmission { exchange: 1, request_frame: 1, part: true };
+        assert_eq!(process(&mut table, 2, MS, Role::RequestPart), further_part);
+        assert_eq!(process(&mut table, 3, 2 * MS, Role::Request), further_part);
         assert!(
-            matches!(show(&mut table, 4, 3 * MS, Role::Response), Pairing::Answered(a) if a.request_frame == 1)
+            matches!(process(&mut table, 4, 3 * MS, Role::Response), Pairing::Answered(a) if a.request_frame == 1)
         );
         let done = table.next_closed().unwrap();
         assert_eq!((done.request_frame, done.request_bytes, done.response_frame), (1, 3, Some(4)));
@@ -468,35 +471,38 @@ mod tests {
     #[test]
     fn a_part_that_comes_too_late_begins_another_request() {
         let mut table = Table::new(Windows::new(None), Budget::default());
-        show(&mut table, 1, 0, Role::RequestPart);
-        assert!(matches!(show(&mut table, 2, 2001 * MS, Role::Request), Pairing::Asked { exchange: 2, .. }));
+        process(&mut table, 1, 0, Role::RequestPart);
+        assert!(matches!(
+            process(&mut table, 2, 2001 * MS, Role::Request),
+            Pairing::Asked { exchange: 2, .. }
+        ));
         // The complete request is answered, not the one that never ended.
         assert!(
-            matches!(show(&mut table, 3, 2002 * MS, Role::Response), Pairing::Answered(a) if a.exchange == 2)
+            matches!(process(&mut table, 3, 2002 * MS, Role::Response), Pairing::Answered(a) if a.exchange == 2)
         );
     }
 
     #[test]
-    fn the_parts_of_an_answer_close_its_exchange_together() {
+    fn the_last_part_of_an_answer_closes_its_exchange() {
         let mut table = Table::new(Windows::new(None), Budget::default());
-        show(&mut table, 1, 0, Role::Request);
+        process(&mut table, 1, 0, Role::Request);
         for (frame, role) in [(2, Role::ResponsePart), (3, Role::ResponsePart)] {
             assert!(
-                matches!(show(&mut table, frame, MS, role), Pairing::Answered(a) if a.request_frame == 1)
+                matches!(process(&mut table, frame, MS, role), Pairing::Answered(a) if a.request_frame == 1)
             );
             assert!(table.next_closed().is_none());
         }
-        show(&mut table, 4, 2 * MS, Role::Response);
+        process(&mut table, 4, 2 * MS, Role::Response);
         let done = table.next_closed().unwrap();
         assert_eq!((done.response_parts, done.response_bytes), (vec![2, 3, 4], 3));
         assert_eq!((done.outcome, done.response_time), (Outcome::Answered, Some(MS)));
     }
 
     #[test]
-    fn an_answer_whose_last_part_never_comes_is_told_at_the_end() {
+    fn an_answer_without_its_last_part_is_reported_at_the_end() {
         let mut table = Table::new(Windows::new(None), Budget::default());
-        show(&mut table, 1, 0, Role::Request);
-        show(&mut table, 2, MS, Role::ResponsePart);
+        process(&mut table, 1, 0, Role::Request);
+        process(&mut table, 2, MS, Role::ResponsePart);
         table.finish();
         let done = table.next_closed().unwrap();
         assert_eq!((done.response_parts, done.outcome), (vec![2], Outcome::Answered));

@@ -1,4 +1,4 @@
-//! How long an answer may take.
+//! The windows in which answers are expected.
 
 use super::MS;
 use crate::protocols::Id;
@@ -17,8 +17,8 @@ pub struct Windows(Vec<i64>);
 impl Windows {
     /// The protocols' own windows, or `override_ns` nanoseconds for all of them.
     pub fn new(override_ns: Option<i64>) -> Self {
-        let own = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
-        Windows(Id::ALL.iter().map(own).collect())
+        let window = |id: &Id| override_ns.unwrap_or(i64::from(id.info().window_ms) * MS);
+        Windows(Id::ALL.iter().map(window).collect())
     }
     /// Answer window in nanoseconds.
     pub fn answer(&self, id: Id) -> i64 {

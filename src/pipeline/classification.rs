@@ -61,7 +61,7 @@ impl Pipeline<'_> {
             Some((slot, *table.conversations.get(slot)?))
         };
         let verdict =
-            self.classifier.classify_unrecognised(d, met, conversation, |slot| table.waiting(slot, d));
+            self.classifier.classify_unrecognised(d, met, conversation, |slot| table.open_requests(slot, d));
         if met == 0 {
             return verdict;
         }

@@ -76,12 +76,12 @@ impl Pipeline<'_> {
             && let Some(probe) = v.id.probe_known(d.payload, d.wire_len(), known)
         {
             let read = Verdict { probe, ..*v };
-            let pairing = self.table.copied(slot, d, &read, of);
+            let pairing = self.table.pair_copy(slot, d, &read, of);
             if matches!(pairing, Pairing::DuplicateResponse { .. }) {
                 return (pairing, read);
             }
         }
-        (self.table.copied(slot, d, v, of), *v)
+        (self.table.pair_copy(slot, d, v, of), *v)
     }
 
     /// The claim of a datagram that has just come, in a conversation of that level.
@@ -190,7 +190,7 @@ impl Pipeline<'_> {
         let item = self.pending.pop(&mut payload);
         let out = match item {
             None => Ok(()),
-            Some(Item::Exchange(e, true)) if self.table.withdrew(e.id) => Ok(()),
+            Some(Item::Exchange(e, true)) if self.table.is_withdrawn(e.id) => Ok(()),
             Some(Item::Exchange(mut e, waited)) => {
                 if waited {
                     e.refresh(&self.table.conversations); // it may have become surer since
@@ -219,7 +219,7 @@ impl Pipeline<'_> {
     /// withdrawn.
     fn stand_by(&mut self, d: &Datagram<'_>, claim: &Claim) {
         let Pairing::Answered(answer) = claim.pairing else { return };
-        if answer.request_frame <= d.frame || self.table.withdrew(answer.exchange) {
+        if answer.request_frame <= d.frame || self.table.is_withdrawn(answer.exchange) {
             return;
         }
         let Verdict { id, probe: g, .. } = &claim.verdict;
@@ -234,7 +234,7 @@ impl Pipeline<'_> {
     /// Classifies a datagram that waited, by everything that has come since.
     #[inline(never)]
     fn classify_late(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
-        if claim.pairing.exchange().is_some_and(|exchange| self.table.withdrew(exchange)) {
+        if claim.pairing.exchange().is_some_and(|exchange| self.table.is_withdrawn(exchange)) {
             claim.pairing = Pairing::Nothing;
         }
         let conversation = self.table.conversations.get(claim.slot).copied();
@@ -279,8 +279,10 @@ impl Pipeline<'_> {
         };
         claim.pairing = match v.probe.role {
             Role::Stray => Pairing::Nothing,
-            _ if !answers => self.table.asked_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked),
-            _ if directed && self.table.asked_before(claim.slot, d.frame) => {
+            _ if !answers => {
+                self.table.exchange_opened_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked)
+            }
+            _ if directed && self.table.has_open_before(claim.slot, d.frame) => {
                 self.table.pair(claim.slot, d, v)
             }
             _ => Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false },
