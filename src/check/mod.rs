@@ -1,4 +1,4 @@
-//! Turns a broken rule into a finding: how bad, where, who is at fault, and what to say about it.
+//! Turns a broken rule into a finding: its severity, its place, the side at fault, and its message.
 
 mod policy;
 mod silence;
@@ -26,21 +26,21 @@ pub struct Finding {
     pub index: Index,
     /// The bytes of the payload that it is about; `None` for an exchange.
     pub span: Option<Span>,
-    /// How many bytes the field needs, where too few are left; else 0.
+    /// Number of bytes that the field needs, where too few are left; else 0.
     pub needs: u32,
     /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
-    /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore it,
-    /// so that the same packets pass in every report.
+    /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore
+    /// it, so that the same packets pass in every report.
     pub repeated: bool,
-    /// It is about a missing answer of a server that has answered nothing so far: at the end it may turn out to be a symptom
-    /// of that. Only a report that is told of silent servers gets it.
+    /// It is about a missing answer of a server that has answered nothing so far: at the end, it may turn out to be a
+    /// symptom of a silent server. Set only for reports that receive silent servers.
     pub provisional: bool,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
     /// The requests that a server left without an answer, where the rule is about that.
     pub silence: Option<Silence>,
-    /// Who is at fault: never [`Side::Sender`] once it is reported.
+    /// The side at fault: never [`Side::Sender`] once it is reported.
     pub fault: Side,
     /// The cause of this finding, which is then a symptom and is not counted.
     pub caused_by: Option<Cause>,
@@ -98,7 +98,7 @@ impl Finding {
 
     /// Replaces [`Side::Sender`] as the side at fault by the client or the server, given the direction of the
     /// datagram; for an exchange, the direction of its answer.
-    pub fn sent(&mut self, direction: Direction) {
+    pub fn resolve_sender(&mut self, direction: Direction) {
         self.fault = match (self.fault, direction) {
             (Side::Sender, Direction::C2s) => Side::Client,
             (Side::Sender, Direction::S2c) => Side::Server,
@@ -117,7 +117,7 @@ impl Finding {
     }
 }
 
-/// The message of the record: what is wrong, and with which numbers.
+/// The message in records: the title of the rule, and the numbers of the finding.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.rule.title)?;
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_rules_are_kept_each_once_and_a_ninth_has_no_place() {
+    fn keeps_eight_raised_rules_once_each_and_no_ninth() {
         let mut raised = Raised::default();
         let rules: Vec<_> = crate::protocols::rules().take(9).collect();
         for rule in &rules {

@@ -15,35 +15,35 @@ pub struct Silence {
     /// Milliseconds from the first to the last.
     pub millis: u32,
     /// The capture holds no answer from any server.
-    pub nobody: bool,
+    pub no_answers: bool,
     /// Name of another protocol in which the same endpoint does answer.
-    pub answers: Option<&'static str>,
+    pub other_protocol: Option<&'static str>,
 }
 
 impl Silence {
-    /// The silence of a server between these times: the numbers of its requests, of those that were refused, and of those that
-    /// another endpoint answered instead.
+    /// The silence of a server between these times, given the numbers of its requests, of those that were refused, and
+    /// of those that another endpoint answered instead.
     pub fn new(
         requests: [u64; 3],
         (first, last): (Time, Time),
-        nobody: bool,
-        answers: Option<&'static str>,
+        no_answers: bool,
+        other_protocol: Option<&'static str>,
     ) -> Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let [requests, refused, elsewhere] = requests.map(count);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
-        Silence { requests, refused, elsewhere, millis, nobody, answers }
+        Silence { requests, refused, elsewhere, millis, no_answers, other_protocol }
     }
 
     /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.
     pub fn is_one_way(&self) -> bool {
-        self.nobody && self.refused == 0
+        self.no_answers && self.refused == 0
     }
 }
 
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Silence { requests, refused, elsewhere, millis, answers, .. } = *self;
+        let Silence { requests, refused, elsewhere, millis, other_protocol, .. } = *self;
         write!(f, "{requests} datagrams in {:.1} s", f64::from(millis) / 1e3)?;
         match refused {
             0 => {}
@@ -53,7 +53,7 @@ impl fmt::Display for Silence {
         if elsewhere > 0 {
             write!(f, "; another endpoint has answered {elsewhere} more")?;
         }
-        if let Some(name) = answers {
+        if let Some(name) = other_protocol {
             write!(f, "; it does answer {name}")?;
         }
         if self.is_one_way() {

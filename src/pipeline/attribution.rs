@@ -1,9 +1,10 @@
 //! Turns broken rules into findings, each with its severity, the side at fault and its cause.
 //!
-//! One fault often breaks several rules, in its own datagram and in later ones: the first is the cause, the others
-//! are symptoms. Faults of earlier datagrams are kept here, bounded; the protocol declares which rule causes which.
+//! One fault often breaks several rules, in its own datagram and in later ones: the first broken rule is the cause, the
+//! others are symptoms. A bounded number of faults of earlier datagrams is remembered here; the protocol declares which
+//! rule causes which.
 
-use super::pending::Claimed;
+use super::pending::ClaimRef;
 use crate::bounded::{Bounded, Numbered};
 use crate::budget::{Budget, Forgets as _};
 use crate::check::{Cause, Finding, Policy};
@@ -29,13 +30,15 @@ const MAX_CONVERSATIONS: usize = 4_096;
 /// Faults of earlier datagrams that may cause later findings.
 #[derive(Debug)]
 pub struct Attribution {
-    exchanges: Numbered<ArrayVec<Noted, MAX_CAUSES>, MAX_EXCHANGES>,
-    /// By client and server.
-    answers: Bounded<(Endpoint, Endpoint), Option<Cause>, MAX_CONVERSATIONS>,
+    /// Causes of later findings, by exchange.
+    exchanges: Numbered<ArrayVec<NotedCause, MAX_CAUSES>, MAX_EXCHANGES>,
+    /// The fault of the last broken answer, by client and server; `None` once the client has sent a request without its
+    /// symptoms.
+    broken_answers: Bounded<(Endpoint, Endpoint), Option<Cause>, MAX_CONVERSATIONS>,
 }
 
-/// Addresses of the rules that [`Info::causes`](crate::protocols::Info::causes) knows, for any error may cause a missing
-/// answer: most other rules are neither cause nor symptom.
+/// Addresses of the rules that may be a cause or a symptom: those that [`Info::causes`](crate::protocols::Info::causes)
+/// lists, and all errors, because any error may cause a missing answer.
 static RELATED: LazyLock<HashSet<usize>> = LazyLock::new(|| {
     let errors = crate::protocols::rules().filter(|rule| rule.severity == Severity::Error);
     let declared = Id::ALL.iter().flat_map(|id| id.info().causes);
@@ -45,73 +48,77 @@ static RELATED: LazyLock<HashSet<usize>> = LazyLock::new(|| {
 
 /// A cause, and its relation to the symptoms that it may have in its exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Noted {
+struct NotedCause {
     cause: Cause,
     relation: Relation,
 }
 
 impl From<Budget> for Attribution {
     fn from(budget: Budget) -> Self {
-        Attribution { exchanges: budget.into(), answers: budget.into() }
+        Attribution { exchanges: budget.into(), broken_answers: budget.into() }
     }
 }
 
 impl Attribution {
     /// Turns the violations found by the decoder and by pairing into findings, in byte order as far as possible.
-    /// `awaited` is the exchange whose answer the datagram comes instead of; `every` reports once-per-server
-    /// findings each time.
+    /// `awaited` is the exchange whose answer the datagram replaces; with `every`, once-per-server findings are
+    /// reported each time.
     #[cold]
     #[inline(never)]
     pub fn judge(
         &mut self,
-        out: &mut Vec<Finding>,
+        findings: &mut Vec<Finding>,
         d: &Datagram<'_>,
-        told: &Claimed<'_>,
-        heard: &[Violation],
+        claim: &ClaimRef<'_>,
+        violations: &[Violation],
         (policy, servers, every): (&Policy, &mut Servers, bool),
         awaited: Option<u64>,
     ) {
-        let heard = if told.is_copy() { &[] } else { heard };
-        let len = told.bytes(d).len();
-        // Missing fragments and the end of a long joined message are not the fault of the snap length.
-        let whole = d.partial || told.whole().is_some();
-        out.extend(heard.iter().filter(|v| !(whole && v.rule == &GEN_001)).map(Finding::of_violation));
-        let decoded = out.len();
+        let violations = if claim.is_copy() { &[] } else { violations };
+        let len = claim.bytes(d).len();
+        // The snap length explains neither missing fragments nor the missing end of a long joined message.
+        let other_reason = d.partial || claim.whole().is_some();
+        findings.extend(
+            violations.iter().filter(|v| !(other_reason && v.rule == &GEN_001)).map(Finding::of_violation),
+        );
+        let decoded = findings.len();
         // If decoding reached the cut, its finding has the exact place.
-        let cut = |f: &Finding| f.rule == &GEN_001;
-        let placed = out.iter().any(cut);
-        out.extend(Finding::of_raised(told.raised, len).filter(|f| !(placed && cut(f))));
-        let id = told.verdict.id;
-        if told.edge && out.iter().any(|f| f.rule.needs_past) {
-            out.push(Finding::of_datagram(&GEN_005, len));
+        let is_cut = |f: &Finding| f.rule == &GEN_001;
+        let has_place = findings.iter().any(is_cut);
+        findings.extend(Finding::of_raised(claim.raised, len).filter(|f| !(has_place && is_cut(f))));
+        let id = claim.verdict.id;
+        if claim.edge && findings.iter().any(|f| f.rule.needs_past) {
+            findings.push(Finding::of_datagram(&GEN_005, len));
         }
-        for finding in out.iter_mut() {
-            self.complete(finding, d, told);
+        for finding in findings.iter_mut() {
+            self.set_fault_and_sizes(finding, d, claim);
         }
-        if let Some(piece) = told.piece
-            && let Some(cause) = contradicted(id, told.verdict.probe.step, piece.contradicted)
+        if let Some(piece) = claim.piece
+            && let Some(cause) = contradiction(id, claim.verdict.probe.step, piece.contradicted)
         {
-            let in_whole = if piece.whole.is_some() { decoded } else { 0 };
-            let symptoms =
-                out.iter_mut().enumerate().filter(|(i, f)| *i < in_whole || piece.broken == Some(f.rule));
+            let in_message = if piece.whole.is_some() { decoded } else { 0 };
+            let symptoms = findings
+                .iter_mut()
+                .enumerate()
+                .filter(|(i, f)| *i < in_message || piece.broken == Some(f.rule));
             symptoms.for_each(|(_, f)| f.caused_by = Some(cause));
         }
-        out.retain_mut(|f| {
+        findings.retain_mut(|f| {
             let Some(severity) = policy.severity(f.rule) else { return false };
-            let minor = f.minor || told.edge && f.rule.needs_past;
+            let minor = f.minor || claim.edge && f.rule.needs_past;
             f.severity = if minor { Severity::Note } else { severity };
             true
         });
-        if out.iter().any(|f| RELATED.contains(&f.rule.address())) {
-            self.link(id, out, d, told);
-            self.remember(id, out, d, told, awaited);
+        if findings.iter().any(|f| RELATED.contains(&f.rule.address())) {
+            self.link(id, findings, d, claim);
+            self.remember(id, findings, d, claim, awaited);
         }
-        // Filter these last, because a finding that is not reported must not count as reported. A finding that was
-        // reported before can still be a cause of others.
+        // Filter once-per-server findings last: a finding that is not reported must not count as reported, and one that
+        // was reported before can still be a cause of others.
         if !every {
-            out.retain(|f| {
+            findings.retain(|f| {
                 !f.rule.per_server
-                    || servers.mark_reported(told.verdict.server_index, told.verdict.id, f.rule)
+                    || servers.mark_reported(claim.verdict.server_index, claim.verdict.id, f.rule)
             });
         }
     }
@@ -120,74 +127,74 @@ impl Attribution {
     /// why it gets no answer.
     #[cold]
     #[inline(never)]
-    pub fn remarked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>, heard: &[Violation]) {
-        let (id, frame) = (told.verdict.id, d.frame);
-        let Some(exchange) = told.pairing.exchange() else { return };
-        let rules = heard.iter().map(|violation| violation.rule).chain(told.raised.rules());
-        let Some(silence) = silence_of(id, told.verdict.probe.step) else { return };
-        for rule in rules.filter(|rule| id.info().causes(rule, silence, Relation::Request)) {
+    pub fn note_request_causes(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>, violations: &[Violation]) {
+        let (id, frame) = (claim.verdict.id, d.frame);
+        let Some(exchange) = claim.pairing.exchange() else { return };
+        let rules = violations.iter().map(|violation| violation.rule).chain(claim.raised.rules());
+        let Some(unanswered) = unanswered_rule(id, claim.verdict.probe.step) else { return };
+        for rule in rules.filter(|rule| id.info().causes(rule, unanswered, Relation::Request)) {
             self.note(exchange, Cause { rule, frame }, Relation::Request);
         }
     }
 
     /// Fills in the side at fault and the sizes.
-    fn complete(&self, f: &mut Finding, d: &Datagram<'_>, told: &Claimed<'_>) {
-        f.sent(told.verdict.direction);
-        if told.edge && f.rule.needs_past {
+    fn set_fault_and_sizes(&self, f: &mut Finding, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
+        f.resolve_sender(claim.verdict.direction);
+        if claim.edge && f.rule.needs_past {
             f.fault = Side::Capture;
         }
-        if let (true, Pairing::Answered(answer)) = (f.rule.ratio, told.pairing) {
+        if let (true, Pairing::Answered(answer)) = (f.rule.ratio, claim.pairing) {
             f.sizes = Some([answer.request_bytes, answer.bytes(d) as u32]);
         }
     }
 
-    /// Whether an answer was broken that may have symptoms in later requests.
+    /// Whether there was a broken answer that may have symptoms in later requests.
     #[inline(always)]
     pub fn has_broken_answers(&self) -> bool {
-        !self.answers.is_empty()
+        !self.broken_answers.is_empty()
     }
 
-    /// A request without the symptoms that the last broken answer to its client may have: the client has come through that,
-    /// so the answer causes nothing from here on.
+    /// Forgets the last broken answer to a client that has sent a request without the symptoms of that answer: from
+    /// here on, the answer causes no findings.
     #[cold]
     #[inline(never)]
-    pub fn asked(&mut self, d: &Datagram<'_>, told: &Claimed<'_>) {
-        let info = told.verdict.id.info();
-        let Some(answer) = self.answers.get_mut(&(d.src, d.dst)) else { return };
+    pub fn note_request(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
+        let info = claim.verdict.id.info();
+        let Some(answer) = self.broken_answers.get_mut(&(d.src, d.dst)) else { return };
         let Some(cause) = *answer else { return };
         let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
-        let concerns = causes(cause.rule) && told.verdict.probe.key.is_some() && cause.frame < d.frame;
-        let asks = matches!(told.pairing, Pairing::Asked { .. });
-        if concerns && asks && !told.raised.rules().any(causes) {
+        let is_related = causes(cause.rule) && claim.verdict.probe.key.is_some() && cause.frame < d.frame;
+        let is_request = matches!(claim.pairing, Pairing::Asked { .. });
+        if is_related && is_request && !claim.raised.rules().any(causes) {
             *answer = None;
         }
     }
 
     /// Marks findings that are symptoms with their cause.
-    fn link(&self, id: Id, out: &mut [Finding], d: &Datagram<'_>, told: &Claimed<'_>) {
-        let exchange = told.pairing.exchange().and_then(|e| self.exchanges.get(e));
-        let answer = match told.verdict.direction {
-            Direction::C2s => self.answers.get(&(d.src, d.dst)).and_then(Option::as_ref),
+    fn link(&self, id: Id, findings: &mut [Finding], d: &Datagram<'_>, claim: &ClaimRef<'_>) {
+        let exchange = claim.pairing.exchange().and_then(|e| self.exchanges.get(e));
+        let answer = match claim.verdict.direction {
+            Direction::C2s => self.broken_answers.get(&(d.src, d.dst)).and_then(Option::as_ref),
             Direction::S2c => None,
         };
-        for i in 0..out.len() {
-            let symptom = out[i].rule;
-            let same = (0..out.len()).filter(|&j| j != i).find(|&j| {
-                let cause = out[j].rule;
-                let both = id.info().causes(symptom, cause, Relation::Same);
+        for i in 0..findings.len() {
+            let symptom = findings[i].rule;
+            let same = (0..findings.len()).filter(|&j| j != i).find(|&j| {
+                let cause = findings[j].rule;
+                let mutual = id.info().causes(symptom, cause, Relation::Same);
                 id.info().causes(cause, symptom, Relation::Same)
-                    && (j < i || !both)
-                    && may_concern(&out[j], &out[i])
+                    && (j < i || !mutual)
+                    && may_explain(&findings[j], &findings[i])
             });
-            let same = same.map(|j| Cause { rule: out[j].rule, frame: d.frame });
+            let same = same.map(|j| Cause { rule: findings[j].rule, frame: d.frame });
             // A pending datagram may be judged after later frames, which cannot have caused its findings.
             let before = |c: &&Cause| c.frame < d.frame;
-            let repeated = exchange.into_iter().flatten().filter(|_| told.repeats(&out[i]));
+            let repeated = exchange.into_iter().flatten().filter(|_| claim.repeats(&findings[i]));
             let asked = repeated.filter(|noted| noted.relation == Relation::Asked).map(|noted| &noted.cause);
             let asked = asked.filter(before).find(|c| id.info().causes(c.rule, symptom, Relation::Asked));
             let earlier =
                 answer.filter(before).filter(|c| id.info().causes(c.rule, symptom, Relation::Earlier));
-            out[i].caused_by = same.or(asked.copied()).or(earlier.copied()).or(out[i].caused_by);
+            findings[i].caused_by = same.or(asked.copied()).or(earlier.copied()).or(findings[i].caused_by);
         }
     }
 
@@ -195,36 +202,36 @@ impl Attribution {
     fn remember(
         &mut self,
         id: Id,
-        found: &[Finding],
+        findings: &[Finding],
         d: &Datagram<'_>,
-        told: &Claimed<'_>,
+        claim: &ClaimRef<'_>,
         awaited: Option<u64>,
     ) {
-        let (silence, mut broken) = (silence_of(id, told.verdict.probe.step), false);
-        for f in found {
+        let (unanswered, mut has_fault) = (unanswered_rule(id, claim.verdict.probe.step), false);
+        for f in findings {
             let cause = Cause { rule: f.rule, frame: d.frame };
-            match told.verdict.direction {
+            match claim.verdict.direction {
                 Direction::C2s => {
-                    let Some(exchange) = told.pairing.exchange() else { continue };
-                    // What follows from a symptom follows from its cause.
-                    if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Request)) {
+                    let Some(exchange) = claim.pairing.exchange() else { continue };
+                    // The consequences of a symptom are attributed to its cause.
+                    if unanswered.is_some_and(|rule| id.info().causes(f.rule, rule, Relation::Request)) {
                         self.note(exchange, f.caused_by.unwrap_or(cause), Relation::Request);
                     }
-                    if f.counts() && told.repeats(f) && id.info().causes(f.rule, f.rule, Relation::Asked) {
+                    if f.counts() && claim.repeats(f) && id.info().causes(f.rule, f.rule, Relation::Asked) {
                         self.note(exchange, cause, Relation::Asked);
                     }
                 }
                 Direction::S2c if f.counts() => {
-                    if silence.is_some_and(|silence| id.info().causes(f.rule, silence, Relation::Instead))
-                        && let Some(exchange) = awaited.filter(|_| !told.is_of_another(f))
+                    if unanswered.is_some_and(|rule| id.info().causes(f.rule, rule, Relation::Instead))
+                        && let Some(exchange) = awaited.filter(|_| !claim.is_of_another_exchange(f))
                     {
                         self.note(exchange, cause, Relation::Instead);
                     }
                     // Only the first fault of a datagram is taken as the cause of later ones.
                     if id.info().causes(f.rule, f.rule, Relation::Earlier)
-                        && !std::mem::replace(&mut broken, true)
+                        && !std::mem::replace(&mut has_fault, true)
                     {
-                        self.answers.insert((d.dst, d.src), Some(cause));
+                        self.broken_answers.insert((d.dst, d.src), Some(cause));
                     }
                 }
                 Direction::S2c => {}
@@ -233,7 +240,7 @@ impl Attribution {
     }
 
     fn note(&mut self, exchange: u64, cause: Cause, relation: Relation) {
-        let noted = Noted { cause, relation };
+        let noted = NotedCause { cause, relation };
         match self.exchanges.get_mut(exchange) {
             Some(causes) if causes.contains(&noted) => {}
             Some(causes) => drop(causes.try_push(noted)),
@@ -243,11 +250,11 @@ impl Attribution {
 
     /// Number of broken answers forgotten for lack of room, which may have had symptoms.
     pub fn forgotten(&self) -> u64 {
-        self.answers.forgotten()
+        self.broken_answers.forgotten()
     }
 
-    /// The finding about an exchange without an answer, or whose answer is incomplete; `None` where that breaks no rule or
-    /// the rule is switched off.
+    /// The finding about an exchange whose answer is missing or incomplete; `None` where that breaks no rule, or the
+    /// rule is switched off.
     #[inline(never)]
     pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
         let step = &e.protocol.info().steps[usize::from(e.step)];
@@ -257,7 +264,7 @@ impl Attribution {
                     Lack::Part => step.rules.incomplete,
                     Lack::End => step.rules.unended.or(step.rules.incomplete),
                 }?;
-                let cause = contradicted(e.protocol, e.step, e.contradicted);
+                let cause = contradiction(e.protocol, e.step, e.contradicted);
                 let causes = |c: &Cause| e.protocol.info().causes(c.rule, rule, Relation::Instead);
                 (rule, cause.filter(causes))
             }
@@ -266,7 +273,7 @@ impl Attribution {
                 let noted = self.exchanges.get(e.id).into_iter().flatten();
                 let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
                 let rule = step.rules.unanswered.filter(|_| !e.server.is_group())?;
-                // Take the earliest one: pending datagrams are judged late, so causes are not noted in frame order.
+                // Take the earliest cause: pending datagrams are judged later, so causes are not noted in frame order.
                 (rule, causes.min_by_key(|cause| cause.frame))
             }
             Outcome::Refused => (&GEN_004, None),
@@ -276,32 +283,32 @@ impl Attribution {
         let minor = e.outcome == Outcome::Unanswered && step.may_be_silent;
         let severity = if minor { Severity::Note } else { severity };
         let mut finding = Finding { severity, caused_by, ..Finding::of_exchange(rule) };
-        finding.sent(Direction::S2c);
+        finding.resolve_sender(Direction::S2c);
         Some(finding)
     }
 }
 
-/// Whether a fault may be the cause of another one in its datagram: what is wrong with one element of a list explains nothing
-/// about another element, which a finding names by its field, or by its bytes.
-fn may_concern(cause: &Finding, symptom: &Finding) -> bool {
+/// Whether a fault may be the cause of another one in its datagram. A fault of one element of a list explains nothing
+/// about another element; a finding shows its element by the index of its field, or by its bytes.
+fn may_explain(cause: &Finding, symptom: &Finding) -> bool {
     let list = |f: &Finding| Some(f.field?.name.split_once("[]")?.0);
-    let Some(inside) = list(cause) else { return true };
+    let Some(cause_list) = list(cause) else { return true };
     match (list(symptom), cause.span, symptom.span) {
-        (Some(other), ..) => other != inside || cause.index[0] == symptom.index[0],
-        (None, Some(cause), Some(place)) if symptom.field.is_none() => {
-            place.start < cause.end && cause.start < place.end
+        (Some(symptom_list), ..) => symptom_list != cause_list || cause.index[0] == symptom.index[0],
+        (None, Some(cause), Some(bytes)) if symptom.field.is_none() => {
+            bytes.start < cause.end && cause.start < bytes.end
         }
         _ => true,
     }
 }
 
 /// The rule that an unanswered exchange of a step breaks, if there is one.
-fn silence_of(id: Id, step: u8) -> Option<&'static Rule> {
+fn unanswered_rule(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
 }
 
-/// The cause for findings about an answer of which the part in that frame contradicts others.
-fn contradicted(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
+/// The cause of findings about an answer, if its part in that frame contradicts other parts.
+fn contradiction(id: Id, step: u8, frame: Option<u64>) -> Option<Cause> {
     let rule = id.info().steps[usize::from(step)].rules.contradicting?;
     Some(Cause { rule, frame: frame? })
 }
@@ -312,13 +319,14 @@ mod tests {
 
     /// A cause that explains a missing answer.
     fn cause(frame: u64) -> Cause {
-        let silence = silence_of(Id::Sqp, 0);
+        let unanswered = unanswered_rule(Id::Sqp, 0);
         let rule = crate::protocols::rules()
-            .find(|rule| Id::Sqp.info().causes(rule, silence.expect("it has one"), Relation::Request));
+            .find(|rule| Id::Sqp.info().causes(rule, unanswered.expect("it has one"), Relation::Request));
         Cause { rule: rule.expect("there are some"), frame }
     }
 
-    fn silence(attribution: &Attribution, id: u64) -> Option<Cause> {
+    /// The cause in the finding about an unanswered exchange.
+    fn cause_of_silence(attribution: &Attribution, id: u64) -> Option<Cause> {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let e = Exchange::unanswered(id, Id::Sqp, [end; 2]);
         let finding = attribution.finding(&e, &Policy::default(), &mut Totals::default());
@@ -326,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_are_not_related_neither_cause_anything_nor_are_caused() {
+    fn unrelated_rules_are_neither_causes_nor_symptoms() {
         use Relation::*;
         for info in Id::ALL.iter().map(|id| id.info()) {
             let all = || info.rules.iter().copied().flatten().chain(info.exchange_rules);
@@ -345,37 +353,40 @@ mod tests {
     }
 
     #[test]
-    fn four_causes_of_an_exchange_are_remembered() {
+    fn remembers_four_causes_of_an_exchange() {
         for (others, expected) in [(3, Some(cause(9))), (4, None)] {
             let mut attribution = Attribution::from(Budget::default());
             (0..others).for_each(|frame| attribution.note(7, cause(frame), Relation::Asked));
             attribution.note(7, cause(9), Relation::Request);
-            assert_eq!(silence(&attribution, 7), expected, "{others} before it");
+            assert_eq!(cause_of_silence(&attribution, 7), expected, "{others} before it");
         }
     }
 
     #[test]
-    fn what_is_noted_twice_takes_one_place() {
+    fn a_cause_noted_twice_is_stored_once() {
         let mut attribution = Attribution::from(Budget::default());
         (0..MAX_CAUSES).for_each(|_| attribution.note(7, cause(8), Relation::Asked));
         attribution.note(7, cause(9), Relation::Instead);
-        assert_eq!(silence(&attribution, 7), Some(cause(9)));
+        assert_eq!(cause_of_silence(&attribution, 7), Some(cause(9)));
     }
 
     #[test]
-    fn the_oldest_exchanges_are_forgotten_and_that_is_known() {
+    fn forgets_the_causes_of_the_oldest_exchanges_and_counts_them() {
         let (mut attribution, most) = (Attribution::from(Budget::default()), MAX_EXCHANGES as u64);
         let cause = cause(1);
         let end = Endpoint::v4([192, 0, 2, 1], 1);
-        let doubtful = |attribution: &Attribution, id| {
+        let has_forgotten = |attribution: &Attribution, id| {
             let (mut totals, e) = (Totals::default(), Exchange::unanswered(id, Id::Sqp, [end; 2]));
             attribution.finding(&e, &Policy::default(), &mut totals);
             totals.memory_forgotten == 1
         };
         (1..=most).for_each(|n| attribution.note(2 * n, cause, Relation::Request));
-        assert_eq!((silence(&attribution, 2), doubtful(&attribution, 1)), (Some(cause), false));
+        assert_eq!((cause_of_silence(&attribution, 2), has_forgotten(&attribution, 1)), (Some(cause), false));
         attribution.note(2 * most + 2, cause, Relation::Request);
-        assert_eq!((silence(&attribution, 2), silence(&attribution, 4)), (None, Some(cause)));
-        assert_eq!([1, 2, 3, 4].map(|id| doubtful(&attribution, id)), [true, true, false, false]);
+        assert_eq!(
+            (cause_of_silence(&attribution, 2), cause_of_silence(&attribution, 4)),
+            (None, Some(cause))
+        );
+        assert_eq!([1, 2, 3, 4].map(|id| has_forgotten(&attribution, id)), [true, true, false, false]);
     }
 }

@@ -1,11 +1,11 @@
-//! Decides whether a wrong UDP checksum is worth reporting.
+//! Decides whether a wrong UDP checksum is reported.
 
 use crate::net::Datagram;
 
 /// Number of counters: one for each interface, and the last one for all further interfaces.
 const INTERFACES: usize = 64;
 
-/// How many more of the UDP checksums of a file so far are right than wrong, by interface. If most of them are wrong, the
+/// The number of right UDP checksums minus that of wrong ones in the file so far, by interface. If most are wrong, the
 /// network card computes them after the capture.
 #[derive(Debug)]
 pub struct Checksums([i64; INTERFACES]);
@@ -17,13 +17,14 @@ impl Default for Checksums {
 }
 
 impl Checksums {
-    /// Whether the checksum of a datagram is wrong although most checksums of its interface are not.
+    /// Counts the checksum of a datagram. Returns whether it is wrong although most checksums of its interface are
+    /// right.
     #[inline(always)]
-    pub fn wrong(&mut self, d: &Datagram<'_>) -> bool {
-        let Some(holds) = d.checksum_holds() else { return false };
+    pub fn is_wrong(&mut self, d: &Datagram<'_>) -> bool {
+        let Some(is_right) = d.checksum_holds() else { return false };
         let lead = &mut self.0[(d.interface() as usize).min(INTERFACES - 1)];
-        *lead += if holds { 1 } else { -1 };
-        !holds && *lead >= 0
+        *lead += if is_right { 1 } else { -1 };
+        !is_right && *lead >= 0
     }
 }
 
@@ -37,25 +38,25 @@ mod tests {
         let (src, dst) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v4([192, 0, 2, 2], 2));
         let plain = Datagram::between(src, dst, b"payload");
         let d = |checksum| Datagram { origin: interface << 8, checksum, ..plain };
-        let mut with = (1..=u16::MAX).map(d).filter(|d| d.checksum_holds() == Some(right));
-        with.next().expect("one of them is")
+        let mut datagrams = (1..=u16::MAX).map(d).filter(|d| d.checksum_holds() == Some(right));
+        datagrams.next().expect("one of them is")
     }
 
     #[test]
-    fn sixty_three_interfaces_are_judged_apart_and_all_others_together() {
-        let wrong = |seen: &[(u32, bool)], last: u32| {
-            let mut sums = Checksums::default();
-            for &(interface, right) in seen {
-                sums.wrong(&datagram(interface, right));
+    fn sixty_three_interfaces_are_judged_separately_and_all_others_together() {
+        let is_wrong = |earlier: &[(u32, bool)], last: u32| {
+            let mut checksums = Checksums::default();
+            for &(interface, right) in earlier {
+                checksums.is_wrong(&datagram(interface, right));
             }
-            sums.wrong(&datagram(last, false))
+            checksums.is_wrong(&datagram(last, false))
         };
         // A wrong checksum is reported where as many are right.
         for interface in [0, 1, 62, 63, 64, 70_000] {
-            assert!(wrong(&[(interface, true)], interface), "{interface}");
-            assert!(!wrong(&[(interface, false)], interface), "{interface}");
+            assert!(is_wrong(&[(interface, true)], interface), "{interface}");
+            assert!(!is_wrong(&[(interface, false)], interface), "{interface}");
         }
-        assert!(!wrong(&[(61, true)], 62) && !wrong(&[(62, true)], 63), "each for itself");
-        assert!(wrong(&[(63, true)], 64) && wrong(&[(64, true)], 70_000), "the others share a place");
+        assert!(!is_wrong(&[(61, true)], 62) && !is_wrong(&[(62, true)], 63), "each for itself");
+        assert!(is_wrong(&[(63, true)], 64) && is_wrong(&[(64, true)], 70_000), "the others share a counter");
     }
 }

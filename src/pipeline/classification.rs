@@ -28,7 +28,8 @@ impl Pipeline<'_> {
         true
     }
 
-    /// Classifies a datagram with weak evidence for one protocol in a conversation of another protocol, if there is one.
+    /// Classifies a datagram with weak evidence for one protocol in a conversation of another protocol, if there is
+    /// one.
     #[cold]
     #[inline(never)]
     fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
@@ -36,13 +37,13 @@ impl Pipeline<'_> {
             return None;
         }
         let table = &self.table;
-        let met = table.conversations.protocols_between(d.src, d.dst);
-        let owner = protocols_of(met).find(|other| *other != id)?;
+        let shared = table.conversations.protocols_between(d.src, d.dst);
+        let owner = protocols_of(shared).find(|other| *other != id)?;
         match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(g) => {
+            Some(probe) => {
                 let slot = table.conversations.find(d.src, d.dst, owner)?;
                 let known = table.conversations.get(slot).map(|c| (slot, c));
-                let mut v = Verdict::by_bytes(owner, g);
+                let mut v = Verdict::by_bytes(owner, probe);
                 let open = |step| table.has_open(slot, step);
                 self.classifier.classify(d, &mut v, known, open).then_some(v)
             }
@@ -50,22 +51,24 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it there.
+    /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it in their
+    /// conversations.
     #[cold]
     #[inline(never)]
     pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
         let table = &mut self.table;
-        let met = table.conversations.protocols_between(d.src, d.dst);
+        let shared = table.conversations.protocols_between(d.src, d.dst);
         let conversation = |id| {
             let slot = table.conversations.find(d.src, d.dst, id)?;
             Some((slot, *table.conversations.get(slot)?))
         };
-        let verdict =
-            self.classifier.classify_unrecognised(d, met, conversation, |slot| table.open_requests(slot, d));
-        if met == 0 {
+        let verdict = self
+            .classifier
+            .classify_unrecognised(d, shared, conversation, |slot| table.open_requests(slot, d));
+        if shared == 0 {
             return verdict;
         }
-        // A datagram that is claimed becomes an original later.
+        // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
             Some(_) => self.dedup.is_copy(d),
             None => self.dedup.copy_of(d).is_some(),
@@ -73,7 +76,7 @@ impl Pipeline<'_> {
         if is_copy {
             return verdict;
         }
-        for id in protocols_of(met) {
+        for id in protocols_of(shared) {
             let slot = table.conversations.find(d.src, d.dst, id);
             if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
                 c.note_unrecognised(d.src);

@@ -3,7 +3,7 @@
 use super::Pipeline;
 use super::attribution::Attribution;
 use super::options::Options;
-use super::pending::Claimed;
+use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
@@ -16,9 +16,9 @@ use crate::report::{Report, Totals};
 use std::io;
 
 impl Pipeline<'_> {
-    pub(super) fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+    pub(super) fn process_unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if self.wants.ordered && self.options.all && !self.pending.is_empty() {
-            return self.wait(d, None);
+            return self.push_pending(d, None);
         }
         self.deliver_unclaimed(d)
     }
@@ -36,21 +36,26 @@ impl Pipeline<'_> {
 
     /// Whether a conversation is confirmed, that is, of medium confidence at least.
     #[inline]
-    pub(super) fn confirmed(&self, slot: Slot) -> bool {
+    pub(super) fn is_confirmed(&self, slot: Slot) -> bool {
         self.table.conversations.get(slot).is_some_and(|c| c.level >= Level::Medium)
     }
 
-    /// Reports a datagram of one of the protocols; `sure` is the confidence of its conversation.
-    pub(super) fn deliver(&mut self, d: &Datagram<'_>, sure: Level, told: Claimed<'_>) -> io::Result<()> {
-        let v = told.verdict;
+    /// Reports a datagram of one of the protocols; `conversation_level` is the confidence of its conversation.
+    pub(super) fn deliver(
+        &mut self,
+        d: &Datagram<'_>,
+        conversation_level: Level,
+        claim: ClaimRef<'_>,
+    ) -> io::Result<()> {
+        let v = claim.verdict;
         let level = match v.probe.role {
-            Role::Stray => v.probe.level.max(sure.min(Level::Medium)),
-            _ => v.probe.level.max(sure),
+            Role::Stray => v.probe.level.max(conversation_level.min(Level::Medium)),
+            _ => v.probe.level.max(conversation_level),
         };
-        let doubtful = !told.raised.is_empty() && told.raised.has(&GEN_003);
-        let level = if doubtful { level.min(Level::Medium) } else { level };
+        let is_damaged = !claim.raised.is_empty() && claim.raised.has(&GEN_003);
+        let level = if is_damaged { level.min(Level::Medium) } else { level };
         if level == Level::Hint || level < self.options.min_confidence {
-            self.table.hide(told.slot, told.pairing);
+            self.table.hide(claim.slot, claim.pairing);
             self.totals.by_servers += u64::from(level > Level::Hint && v.direction == Direction::S2c);
             return self.deliver_unclaimed(d);
         }
@@ -58,50 +63,50 @@ impl Pipeline<'_> {
         let (message, direction) = (v.probe.message, v.direction);
         self.totals.by_servers += u64::from(direction == Direction::S2c);
         let secrets = self.options.secrets;
-        let (asked, continues) = (told.pairing.asked(), told.pairing.continues());
+        let (asked, continues) = (claim.pairing.asked(), claim.pairing.continues());
         let (bytes, missing, layout) =
-            (told.bytes(d), told.missing(d), told.piece.map(|piece| piece.split.layout));
+            (claim.bytes(d), claim.missing(d), claim.piece.map(|piece| piece.split.layout));
         let cx = Context { message, direction, asked, missing, continues, layout, secrets };
         let mut decoded = Decoded::default();
-        let breaks = match &mut self.listener {
-            AnyListener::Notes(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
-            AnyListener::Coverage(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
-            AnyListener::Tree(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
-            AnyListener::Json(listener) => decode(&told, bytes, &cx, listener, &mut decoded),
+        let breaks_rule = match &mut self.listener {
+            AnyListener::Notes(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
+            AnyListener::Coverage(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
+            AnyListener::Tree(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
+            AnyListener::Json(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);
-        if breaks || !told.raised.is_empty() {
+        if breaks_rule || !claim.raised.is_empty() {
             self.findings.clear();
             let notes = self.listener.notes();
             more_findings = notes.more();
-            if more_findings > 0 && told.is_copy() {
+            if more_findings > 0 && claim.is_copy() {
                 more_findings = 0;
             }
-            if self.has_news(&told, notes.heard()) {
-                let awaited = self.table.awaited(told.slot, d, v, told.pairing);
+            if self.has_unreported(&claim, notes.heard()) {
+                let awaited = self.table.awaited(claim.slot, d, v, claim.pairing);
                 let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.every);
-                self.attribution.judge(&mut self.findings, d, &told, notes.heard(), rules, awaited);
-                self.count_findings(&told);
+                self.attribution.judge(&mut self.findings, d, &claim, notes.heard(), rules, awaited);
+                self.count_findings(&claim);
             } else if direction == Direction::C2s {
-                self.attribution.remarked(d, &told, notes.heard());
+                self.attribution.note_request_causes(d, &claim, notes.heard());
             }
             findings = &self.findings;
         }
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
-            self.attribution.asked(d, &told);
+            self.attribution.note_request(d, &claim);
         }
         self.report.packet(&Packet {
             datagram: d,
             bytes,
-            piece: told.piece,
+            piece: claim.piece,
             id: v.id,
             message,
             step: v.probe.step,
             direction,
             level,
-            server_index: told.verdict.server_index,
-            pairing: told.pairing,
-            raised: told.raised,
+            server_index: claim.verdict.server_index,
+            pairing: claim.pairing,
+            raised: claim.raised,
             decoded: &decoded,
             listener: &self.listener,
             findings,
@@ -109,13 +114,14 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Counts the findings of a datagram in the totals: a remark once for each server, even if the report wants every one.
+    /// Counts the findings of a datagram in the totals. A once-per-server finding counts once for each server, even if
+    /// the report wants every finding.
     #[cold]
-    fn count_findings(&mut self, told: &Claimed<'_>) {
-        let (servers, id, every) = (&mut self.classifier.servers, told.verdict.id, self.wants.every);
+    fn count_findings(&mut self, claim: &ClaimRef<'_>) {
+        let (servers, id, every) = (&mut self.classifier.servers, claim.verdict.id, self.wants.every);
         for f in &mut self.findings {
-            let remark = every && f.rule.per_server && f.counts();
-            f.repeated = remark && !servers.mark_reported(told.verdict.server_index, id, f.rule);
+            let once_per_server = every && f.rule.per_server && f.counts();
+            f.repeated = once_per_server && !servers.mark_reported(claim.verdict.server_index, id, f.rule);
             if !f.repeated {
                 self.totals.findings.add_finding(f);
             }
@@ -124,12 +130,12 @@ impl Pipeline<'_> {
 
     /// Whether any of the broken rules still has to be reported for this server.
     #[inline]
-    fn has_news(&self, told: &Claimed<'_>, heard: &[Violation]) -> bool {
+    fn has_unreported(&self, claim: &ClaimRef<'_>, violations: &[Violation]) -> bool {
         let servers = &self.classifier.servers;
-        let news = |rule| {
-            self.wants.every || !servers.has_reported(told.verdict.server_index, told.verdict.id, rule)
+        let unreported = |rule| {
+            self.wants.every || !servers.has_reported(claim.verdict.server_index, claim.verdict.id, rule)
         };
-        heard.iter().any(|violation| news(violation.rule)) || told.raised.rules().any(news)
+        violations.iter().any(|violation| unreported(violation.rule)) || claim.raised.rules().any(unreported)
     }
 
     #[inline(always)]
@@ -138,12 +144,12 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    /// Reports the exchange that closed first; `false` where there is none.
+    /// Reports the exchange that closed first; returns `false` if there is none.
     #[inline(always)]
     pub(super) fn deliver_front(&mut self) -> io::Result<bool> {
         let Some(e) = self.table.front_closed() else { return Ok(false) };
-        let judges = (&self.attribution, &mut self.silences, self.wants.silence);
-        deliver_exchange(e, &self.options, judges, &mut self.totals, self.report)?;
+        let context = (&self.attribution, &mut self.silences, self.wants.silence);
+        deliver_exchange(e, &self.options, context, &mut self.totals, self.report)?;
         self.table.drop_closed();
         Ok(true)
     }
@@ -152,15 +158,15 @@ impl Pipeline<'_> {
 /// Decodes a message and reports it to the listener; returns whether it breaks a rule.
 #[inline(always)]
 fn decode<'a>(
-    told: &Claimed<'_>,
+    claim: &ClaimRef<'_>,
     bytes: &'a [u8],
     cx: &Context,
     listener: &mut impl Listener,
     decoded: &mut Decoded<'a>,
 ) -> bool {
-    let id = told.verdict.id;
+    let id = claim.verdict.id;
     listener.begin();
-    if let Some(piece) = told.piece {
+    if let Some(piece) = claim.piece {
         piece.tell(id.info(), listener);
     }
     id.dissect_to(bytes, cx, listener, decoded);
@@ -172,7 +178,7 @@ fn decode<'a>(
 pub(super) fn deliver_exchange(
     e: &Exchange,
     options: &Options,
-    (attribution, silences, silence_wanted): (&Attribution, &mut Silences, bool),
+    (attribution, silences, wants_silence): (&Attribution, &mut Silences, bool),
     totals: &mut Totals,
     report: &mut dyn Report,
 ) -> io::Result<()> {
@@ -180,8 +186,8 @@ pub(super) fn deliver_exchange(
         return Ok(());
     }
     if e.level <= Level::Low {
-        if silence_wanted && e.level == Level::Low {
-            silences.candidate(e);
+        if wants_silence && e.level == Level::Low {
+            silences.count_candidate(e);
         }
         if e.level == Level::Hint || options.min_confidence > Level::Low {
             return Ok(());
@@ -192,15 +198,15 @@ pub(super) fn deliver_exchange(
         return Ok(());
     }
     totals.exchange(e);
-    if answered && silence_wanted {
-        silences.answered(e);
+    if answered && wants_silence {
+        silences.note_answered(e);
     }
     if answered && e.incomplete.is_none() {
         return report.exchange(e, &[]);
     }
     let mut finding = attribution.finding(e, &options.policy, totals);
-    if !answered && silence_wanted && !e.server.is_group() {
-        let silent = silences.unanswered(e);
+    if !answered && wants_silence && !e.server.is_group() {
+        let silent = silences.count_unanswered(e);
         finding.iter_mut().for_each(|finding| finding.provisional = silent);
     }
     totals.found(e, finding.as_slice());

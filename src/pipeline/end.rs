@@ -15,7 +15,7 @@ impl Pipeline<'_> {
         self.totals.dropped = self.totals.dropped.or(dropped);
     }
 
-    /// Ends the input: closes what is open and gives the totals to the report.
+    /// Ends the input: closes everything that is open, and passes the totals to the report.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -31,46 +31,45 @@ impl Pipeline<'_> {
         self.totals.tunnels_unnamed = self.decapsulator.tunnels().unnamed();
         self.totals.fragments = *self.decapsulator.fragments();
         self.totals.memory_forgotten +=
-            self.memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();
+            self.protocol_memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();
         self.totals.memory_forgotten += self.silences.forgotten();
         let servers = &self.classifier.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
-        self.tell_one_sided()?;
+        self.report_one_sided()?;
         self.report.listened(&mut self.listener);
         self.report.finish(&self.totals)?;
         Ok(self.totals)
     }
 
-    /// Reports the servers of which only one direction was captured, because nothing follows that could show the
-    /// other one.
-    pub(super) fn tell_one_sided(&mut self) -> io::Result<()> {
-        let before = self.totals.one_sided.len();
+    /// Reports the servers of which only one direction was captured, because no further file can show the other one.
+    pub(super) fn report_one_sided(&mut self) -> io::Result<()> {
+        let earlier = self.totals.one_sided.len();
         self.totals.one_sided.extend(self.classifier.servers.one_sided());
-        self.report.one_sided(self.totals.one_sided.get(before..).unwrap_or_default())
+        self.report.one_sided(self.totals.one_sided.get(earlier..).unwrap_or_default())
     }
 
     /// Reports the servers that answered nothing, because no further file continues what has been read so far.
-    fn tell_silent(&mut self) -> io::Result<()> {
+    fn report_silent(&mut self) -> io::Result<()> {
         if !self.wants.silence {
             return Ok(());
         }
-        let heard = self.totals.by_servers;
-        let before = std::mem::replace(&mut self.heard_before, heard);
-        let silent = self.silences.take(&self.options, &self.classifier.servers, heard > before);
+        let by_servers = self.totals.by_servers;
+        let earlier = std::mem::replace(&mut self.earlier_by_servers, by_servers);
+        let silent = self.silences.take_silent(&self.options, &self.classifier.servers, by_servers > earlier);
         self.totals.silent(&silent);
         self.report.silent(&silent)
     }
 
-    /// Closes what is open, because no further file continues it.
+    /// Closes everything that is open, because no further file continues it.
     pub(super) fn close(&mut self) -> io::Result<()> {
-        self.silences.ends(self.table.clock());
-        self.give_up(self.table.clock(), true)?;
-        self.drain(|_| false)?;
+        self.silences.set_end(self.table.clock());
+        self.release_incomplete(self.table.clock(), true)?;
+        self.release_until(|_| false)?;
         // One at a time, because there may be very many.
         while self.table.close_next() {
             self.deliver_closed()?;
         }
         self.table.finish();
-        self.tell_silent()
+        self.report_silent()
     }
 }

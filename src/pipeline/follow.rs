@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 impl Pipeline<'_> {
     /// Reads a running capture to its end, as [`read`](Self::read) does a file.
     ///
-    /// When nothing has come for `quiet`, pending datagrams are released as if more than the usual wait of one
+    /// When no packet has come for `idle_after`, pending datagrams are released as if more than the usual wait of one
     /// second had passed, and from then on exchanges time out by the wall clock. `reached` is called with the
     /// capture time reached whenever everything available has been read. The reader of `source` must return from a
     /// wait now and then, see [`Source::refill`].
@@ -20,25 +20,25 @@ impl Pipeline<'_> {
         &mut self,
         source: &mut Source,
         file: &str,
-        quiet: Duration,
+        idle_after: Duration,
         reached: &mut dyn FnMut(Time),
     ) -> Result<(), Stopped> {
         self.begin(source, file)?;
-        let read = self.frames_as_they_come(source, quiet, reached);
+        let result = self.follow_frames(source, idle_after, reached);
         self.end(source);
-        read
+        result
     }
 
-    fn frames_as_they_come(
+    fn follow_frames(
         &mut self,
         source: &mut Source,
-        quiet: Duration,
+        idle_after: Duration,
         reached: &mut dyn FnMut(Time),
     ) -> Result<(), Stopped> {
         while self.wants_more() {
             if !source.is_ready() {
                 reached(self.table.clock());
-                self.await_packet(source, quiet)?;
+                self.await_packet(source, idle_after)?;
             }
             match source.next().map_err(Stopped::Capture)? {
                 Some(frame) => self.frame(&frame)?,
@@ -49,15 +49,15 @@ impl Pipeline<'_> {
     }
 
     /// Waits until a packet is available or the capture ends.
-    fn await_packet(&mut self, source: &mut Source, quiet: Duration) -> Result<(), Stopped> {
-        let (since, began) = (Instant::now(), self.table.clock());
+    fn await_packet(&mut self, source: &mut Source, idle_after: Duration) -> Result<(), Stopped> {
+        let (started, clock) = (Instant::now(), self.table.clock());
         while !source.is_ready() {
             match source.refill().map_err(Stopped::Capture)? {
                 Refill::Bytes => {}
                 Refill::Over => break,
                 Refill::Nothing => {
-                    if let Some(more) = since.elapsed().checked_sub(quiet) {
-                        self.idle(began, i64::try_from(more.as_nanos()).unwrap_or(i64::MAX))?;
+                    if let Some(excess) = started.elapsed().checked_sub(idle_after) {
+                        self.advance_idle(clock, i64::try_from(excess.as_nanos()).unwrap_or(i64::MAX))?;
                     }
                 }
             }
@@ -65,9 +65,9 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    /// Nothing has come since capture time `began`: advances it by `passed` nanoseconds.
-    fn idle(&mut self, began: Time, passed: i64) -> io::Result<()> {
-        self.table.advance(began.plus(passed));
-        self.release_pending(self.table.clock().max(began.plus(MAX_WAIT + 1)))
+    /// Advances capture time to `nanos` nanoseconds after `clock`, the capture time at which the wait began.
+    fn advance_idle(&mut self, clock: Time, nanos: i64) -> io::Result<()> {
+        self.table.advance(clock.plus(nanos));
+        self.release_pending(self.table.clock().max(clock.plus(MAX_WAIT + 1)))
     }
 }

@@ -1,7 +1,7 @@
 //! The loop, where all stages meet.
 //!
-//! This half of the work runs in frame order (classify, pair, judge, report). The stages before it (read, parse,
-//! probe) hold no state and may run in a thread of their own (`readahead.rs`).
+//! The stages of the loop (classify, pair, judge, report) run in frame order. The stages before it (read, parse, probe)
+//! hold no state and may run in a separate thread (`readahead.rs`).
 
 mod attribution;
 mod checksums;
@@ -34,12 +34,11 @@ use attribution::Attribution;
 use checksums::Checksums;
 use dedup::Dedup;
 pub use options::Options;
-use pending::{Claim, Claimed, MAX_WAIT, Pending, is_part};
+use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 
-/// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the
-/// capture.
+/// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
 
 /// Why reading stopped before the end of the input.
@@ -63,39 +62,43 @@ impl From<io::Error> for Stopped {
     }
 }
 
-/// Takes captures through all stages, and gives the results to a report.
+/// Runs captures through all stages, and passes the results to a report.
 pub struct Pipeline<'r> {
     options: Options,
     classifier: Classifier,
     table: Table,
-    memories: Memories,
+    protocol_memories: Memories,
     attribution: Attribution,
     silences: Silences,
-    /// [`Totals::by_servers`] in earlier files that the current ones do not continue.
-    heard_before: u64,
+    /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
+    earlier_by_servers: u64,
     checksums: Checksums,
     pending: Pending,
     dedup: Dedup,
     decapsulator: Decapsulator,
-    /// The highest number of a tunnel path that the report has been given.
-    told: u16,
+    /// Number of tunnel paths that have been reported: those up to this number.
+    reported_tunnels: u16,
     totals: Totals,
     report: &'r mut dyn Report,
     wants: Wants,
     comments: Comments,
     listener: AnyListener,
+    /// The findings of the current datagram; kept to reuse its memory.
     findings: Vec<Finding>,
+    /// The payload of the item released last; kept to reuse its memory.
     payload: Vec<u8>,
+    /// Number of the current frame.
     frame: u64,
     /// Number of frames before the current file.
-    file_at: u64,
+    frames_before_file: u64,
     /// Number of frames counted before the current file, and of those with an unknown link type among them.
-    counted: [u64; 2],
-    /// The first time stamp of the current series of files that continue each other, and of the last file.
-    first: Time,
-    began: Time,
+    counts_before_file: [u64; 2],
+    /// The first time stamp of the current series of files, each of which continues the one before.
+    series_start: Time,
+    /// The first time stamp of the last file.
+    file_start: Time,
     /// The next frame is the first of its file.
-    fresh: bool,
+    at_file_start: bool,
 }
 
 impl<'r> Pipeline<'r> {
@@ -107,15 +110,15 @@ impl<'r> Pipeline<'r> {
         Pipeline {
             classifier: Classifier::new(options.choice.clone(), options.budget),
             silences: Silences::new(windows.clone(), options.budget),
-            heard_before: 0,
+            earlier_by_servers: 0,
             table: Table::new(windows, options.budget),
-            memories: Memories::from(options.budget),
+            protocol_memories: Memories::from(options.budget),
             attribution: Attribution::from(options.budget),
             checksums: Checksums::default(),
             pending: Pending::from(options.budget),
             dedup: Dedup::default(),
             decapsulator: Decapsulator::default(),
-            told: 0,
+            reported_tunnels: 0,
             totals: Totals::default(),
             wants: report.wants(),
             listener: report.listener(),
@@ -124,11 +127,11 @@ impl<'r> Pipeline<'r> {
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,
-            file_at: 0,
-            counted: [0; 2],
-            first: Time::UNKNOWN,
-            began: Time::UNKNOWN,
-            fresh: true,
+            frames_before_file: 0,
+            counts_before_file: [0; 2],
+            series_start: Time::UNKNOWN,
+            file_start: Time::UNKNOWN,
+            at_file_start: true,
             options,
         }
     }
@@ -138,52 +141,52 @@ impl<'r> Pipeline<'r> {
         &self.totals
     }
 
-    /// Takes one frame in.
+    /// Processes one frame.
     ///
     /// # Errors
     /// When the report cannot be written.
     pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
-        self.before(frame.number, frame.time)?;
+        self.begin_frame(frame.number, frame.time)?;
         let parsed = net::parse(frame);
         if self.wants.frames {
             self.report.frame(frame, &parsed);
         }
         match &parsed {
-            Ok(d) => self.take(d)?,
+            Ok(d) => self.process_datagram(d)?,
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.decapsulate(*frame)?,
             Err(reason) => self.totals.not_datagrams.add(*reason),
         }
-        Ok(self.after()?)
+        Ok(self.end_frame()?)
     }
 
-    /// Takes a datagram whose frame the caller has parsed: for queues, proxies and sockets. Its frame counts as one
+    /// Processes a datagram whose frame the caller has parsed: for queues, proxies and sockets. Its frame counts as one
     /// packet.
     ///
     /// # Errors
     /// When the report cannot be written.
     pub fn datagram(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
-        self.before(datagram.frame, datagram.time)?;
-        self.take(datagram)?;
-        self.after()
+        self.begin_frame(datagram.frame, datagram.time)?;
+        self.process_datagram(datagram)?;
+        self.end_frame()
     }
 
     /// Advances capture time without a frame, and reports what has waited too long by then. For captures in parts,
-    /// where the frames of that time are in other parts, and for live captures in which nothing comes.
+    /// where the frames of that time are in other parts, and for live captures in which no packet arrives.
     ///
     /// # Errors
     /// When the report cannot be written.
     pub fn tick(&mut self, time: Time) -> io::Result<()> {
         self.advance(time)?;
-        self.after()
+        self.end_frame()
     }
 
-    /// Handles the arrival of a frame, whatever is in it.
+    /// Counts a frame and advances capture time, before the frame is examined.
     #[inline(always)]
-    fn before(&mut self, number: u64, time: Time) -> io::Result<()> {
+    fn begin_frame(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.frame = number;
         self.totals.frame(time);
-        if self.fresh {
-            self.begin_at(time);
+        if self.at_file_start {
+            self.note_file_start(time);
         }
         self.advance(time)
     }
@@ -193,11 +196,13 @@ impl<'r> Pipeline<'r> {
     #[inline(always)]
     fn advance(&mut self, time: Time) -> io::Result<()> {
         let clock = self.table.clock().max(time);
-        if !self.pending.is_empty() && !self.pending.first_stays(self.table.changes(), (self.frame, clock)) {
+        if !self.pending.is_empty()
+            && !self.pending.first_still_waits(self.table.changes(), (self.frame, clock))
+        {
             self.release_pending(clock)?;
         }
         if self.decapsulator.has_pending() {
-            self.give_up(clock, false)?;
+            self.release_incomplete(clock, false)?;
         }
         self.table.advance(time);
         Ok(())
@@ -206,35 +211,35 @@ impl<'r> Pipeline<'r> {
     /// Notes the time of the first frame of a file.
     #[cold]
     #[inline(never)]
-    fn begin_at(&mut self, time: Time) {
-        self.fresh = false;
-        if self.first == Time::UNKNOWN {
-            self.first = time;
+    fn note_file_start(&mut self, time: Time) {
+        self.at_file_start = false;
+        if self.series_start == Time::UNKNOWN {
+            self.series_start = time;
         }
-        self.began = time;
+        self.file_start = time;
         self.report.first_frame(time);
     }
 
-    /// Reports what is certain by now.
+    /// Reports, after a frame, what has become certain.
     #[inline(always)]
-    fn after(&mut self) -> io::Result<()> {
+    fn end_frame(&mut self) -> io::Result<()> {
         if self.pending.is_empty() {
             return self.deliver_closed();
         }
         self.queue_closed()?;
-        match self.pending.first_stays(self.table.changes(), (self.frame, self.table.clock())) {
+        match self.pending.first_still_waits(self.table.changes(), (self.frame, self.table.clock())) {
             true => Ok(()),
             false => self.release_pending(self.table.clock()),
         }
     }
 
     #[inline(always)]
-    fn take(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.looked_at(d, classify::probe(d, self.classifier.protocols()))
+    fn process_datagram(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        self.process_probed(d, classify::probe(d, self.classifier.protocols()))
     }
 
     #[inline(always)]
-    fn looked_at(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
+    fn process_probed(&mut self, d: &Datagram<'_>, probe: Option<(Id, Probe)>) -> io::Result<()> {
         self.totals.udp += 1;
         let mut verdict = probe.map(|(id, probe)| Verdict::by_bytes(id, probe));
         match &mut verdict {
@@ -249,45 +254,45 @@ impl<'r> Pipeline<'r> {
             None => {}
         }
         match &mut verdict {
-            Some(v) => self.claimed(d, v),
-            None => self.unclaimed(d),
+            Some(v) => self.process_claimed(d, v),
+            None => self.process_unclaimed(d),
         }
     }
 
-    /// Takes a part of a message: if the part completes the message, it is reported as that message.
+    /// Applies the header of a part of a message. A part that completes the message is reported as that message.
     #[cold]
     #[inline(never)]
-    fn joined(&self, piece: &mut Piece, v: &mut Verdict, raised: &mut Raised) {
+    fn apply_piece(&self, piece: &mut Piece, v: &mut Verdict, raised: &mut Raised) {
         piece.broken.into_iter().for_each(|rule| raised.add(rule));
         let Some(whole) = &mut piece.whole else { return };
-        let before = self.file_at;
-        whole.parts.retain(|frame| *frame > before);
-        whole.parts.iter_mut().for_each(|frame| *frame -= before);
+        let earlier = self.frames_before_file;
+        whole.parts.retain(|frame| *frame > earlier);
+        whole.parts.iter_mut().for_each(|frame| *frame -= earlier);
         v.probe.message = whole.message;
     }
 
-    fn claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
+    fn process_claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
         if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
-            return self.twice(d, v, of);
+            return self.process_copy(d, v, of);
         }
-        v.id.prefetch(&self.memories, v.server(d), &v.probe);
+        v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
         let slot = self.table.enter(d, v);
         if !self.pending.is_empty() {
-            self.pending.touch(slot);
+            self.pending.note_arrival(slot);
         }
-        // By capture time: a clock that is set back makes nothing older than the capture.
-        let (now, first) = (self.table.clock(), self.first);
-        let near_start = || now.since(first).is_none_or(|t| t < EDGE);
-        let before = self.table.conversations.get(slot);
-        let of = |c: &Conversation| (c.asked(), c.issued(), c.level);
-        let (asked_before, issued, sure_before) = before.map_or((false, None, Level::Hint), of);
+        // In capture time, which never runs back: a clock that is set back makes no conversation older than the capture.
+        let (now, start) = (self.table.clock(), self.series_start);
+        let near_start = || now.since(start).is_none_or(|t| t < EDGE);
+        let conversation = self.table.conversations.get(slot);
+        let state_of = |c: &Conversation| (c.asked(), c.issued(), c.level);
+        let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
         if let Some(piece) = &mut piece {
-            self.joined(piece, v, &mut raised);
+            self.apply_piece(piece, v, &mut raised);
         }
-        if d.checksum != 0 && self.checksums.wrong(d) {
+        if d.checksum != 0 && self.checksums.is_wrong(d) {
             raised.add(&GEN_003);
         }
         if d.cut > 0 {
@@ -298,30 +303,31 @@ impl<'r> Pipeline<'r> {
         v.server_index = NONE;
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server_index() == NONE {
-                learn(c, servers, pairing);
+                register_server(c, servers, pairing);
             }
             (v.server_index, level) = (c.server_index(), c.level);
-            // A report that wants every finding judges at the end, when it knows better which servers were never
-            // asked.
+            // A report that wants every finding decides at the end, when it knows better to which servers no request
+            // was captured.
             edge = !asked_before
-                && (one_sided(servers, v.server_index, pairing) && !self.wants.every || near_start());
-            let seen = seen(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
-            observe(&mut self.memories, v.id, &seen, &mut raised);
+                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.every || near_start());
+            let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
+            observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
         }
-        self.tell_waiting(d, v, slot, pairing, asked_before.then_some(sure_before));
+        self.note_pairing(d, v, slot, pairing, asked_before.then_some(level_before));
         // Nearly always the datagram can be reported at once.
-        let unasked = matches!(pairing, Pairing::Unsolicited { .. });
+        let unsolicited = matches!(pairing, Pairing::Unsolicited { .. });
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
-        let settled = level >= Level::Medium && v.decided && !unasked && !unfinished;
-        if settled && !self.waits_its_turn(v, &raised) {
+        let is_final = level >= Level::Medium && v.decided && !unsolicited && !unfinished;
+        if is_final && !self.waits_its_turn(v, &raised) {
             let (verdict, raised, piece) = (&*v, &raised, piece.as_deref());
-            return self.deliver(d, level, Claimed { verdict, pairing, raised, edge, slot, piece });
+            return self.deliver(d, level, ClaimRef { verdict, pairing, raised, edge, slot, piece });
         }
-        let claim = self.claim(*v, (slot, level), *pairing, raised);
-        self.hold(d, Claim { unfinished, edge, piece, ..claim })
+        let claim = self.new_claim(*v, (slot, level), *pairing, raised);
+        self.hold_or_deliver(d, Claim { unfinished, edge, piece, ..claim })
     }
 
-    /// The frame that shows an answer with the address of another receiver, if this one has asked for none.
+    /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent
+    /// no request.
     #[inline(always)]
     fn translated(&mut self, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
         if !self.dedup.has_several_origins() || v.direction == Direction::C2s {
@@ -331,23 +337,24 @@ impl<'r> Pipeline<'r> {
         self.dedup.translation_of(d, asked)
     }
 
-    /// Tells those that wait what has come for them. `before` is how sure a conversation that had requests was of its protocol.
+    /// Updates the pending items and retransmissions that a pairing affects. `level_before` is the confidence that the
+    /// conversation had before the datagram, if it had requests.
     #[inline(always)]
-    fn tell_waiting(
+    fn note_pairing(
         &mut self,
         d: &Datagram<'_>,
         v: &Verdict,
         slot: Slot,
         pairing: &Pairing,
-        before: Option<Level>,
+        level_before: Option<Level>,
     ) {
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
-                self.answered_early(slot, frame, exchange, d, v);
+                self.pair_early_answer(slot, frame, exchange, d, v);
             }
-            // An answer from another endpoint confirms another conversation than its request's.
+            // An answer from another endpoint confirms another conversation than that of its request.
             Pairing::Answered(a)
-                if before.is_some_and(|level| level <= Level::Low)
+                if level_before.is_some_and(|level| level <= Level::Low)
                     && a.response_time > Some(MAX_WAIT)
                     && !a.elsewhere =>
             {
@@ -355,9 +362,9 @@ impl<'r> Pipeline<'r> {
             }
             Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
-                self.silences.again(v.id, exchange, time, d.frame);
+                self.silences.note_retransmission(v.id, exchange, time, d.frame);
             }
-            _ if pairing.continues() => self.pending.go_on(slot, v.direction),
+            _ if pairing.continues() => self.pending.continue_message(slot, v.direction),
             _ => {}
         }
     }
@@ -374,7 +381,7 @@ fn raise_cut(d: &Datagram<'_>, raised: &mut Raised) {
 /// Counts requests and unsolicited answers of a server; returns whether the requests to it are probably missing
 /// from the capture.
 #[inline]
-fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
+fn note_one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     match pairing {
         Pairing::Asked { .. } => servers.note_request(server),
         Pairing::Unsolicited { .. } => return servers.note_unsolicited(server),
@@ -383,9 +390,10 @@ fn one_sided(servers: &mut Servers, server: u32, pairing: &Pairing) -> bool {
     false
 }
 
-/// Remembers the server of a conversation once that is confirmed, often only by its second datagram.
+/// Adds the server of a conversation to the table of servers once the conversation is confirmed, often only by its
+/// second datagram.
 #[cold]
-fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
+fn register_server(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
     servers.watch(c.server().port());
     if c.level >= Level::Medium && c.decided() && !c.refused() {
         let Some(index) = servers.add(c.server(), c.id) else { return c.refuse() };
@@ -398,16 +406,16 @@ fn learn(c: &mut Conversation, servers: &mut Servers, pairing: &Pairing) {
 
 /// Checks the rules that need more than one datagram.
 #[inline(always)]
-fn observe(memories: &mut Memories, id: Id, seen: &Observation<'_>, raised: &mut Raised) {
-    let step = &id.info().steps[seen.probe.step as usize];
-    exchange::observe(step, seen, raised);
-    id.observe(memories, seen, raised);
-    exchange::observe_shared(step, seen, raised);
+fn observe(memories: &mut Memories, id: Id, observation: &Observation<'_>, raised: &mut Raised) {
+    let step = &id.info().steps[observation.probe.step as usize];
+    exchange::observe(step, observation, raised);
+    id.observe(memories, observation, raised);
+    exchange::observe_shared(step, observation, raised);
 }
 
 /// The input of the rules that need more than one datagram.
 #[inline(always)]
-fn seen<'a>(
+fn observation<'a>(
     c: &Conversation,
     datagram: &'a Datagram<'a>,
     probe: &'a Probe,

@@ -26,8 +26,8 @@ pub struct Options {
     pub per_file: bool,
     /// How much memory the tables may use.
     pub budget: Budget,
-    /// The time until which the asking client has waited for answers: the input ends then, and a server that has
-    /// answered nothing had its time.
+    /// The time until which a client of our own has waited for answers: the input ends then, and a server that has
+    /// answered nothing by then counts as silent, whatever the time between its requests.
     pub watched: Option<Time>,
 }
 

@@ -6,8 +6,8 @@
 //! The number of items, their bytes and their time are bounded. An item that is released early is judged by its own
 //! bytes alone, and is counted.
 //!
-//! No search goes through all items: answers are sought from the end, where those are that came within the last frames,
-//! requests from the beginning, and parts in a map of their own.
+//! No search examines all items: answers are sought from the end, where the items of the last frames are, requests from
+//! the beginning, and parts in a separate map.
 
 use crate::budget::Budget;
 use crate::capture::Time;
@@ -24,14 +24,14 @@ use std::iter;
 
 /// Most pending items, with 64 MiB.
 const MAX_WAITING: usize = 16_384;
-/// Most payload bytes of all pending items, with 64 MiB; however little memory there is, a few of the largest have room.
+/// Most payload bytes of all pending items, with 64 MiB. Even with the least memory, a few of the largest have room.
 const MAX_WAITING_BYTES: usize = 4 << 20;
 const MIN_WAITING_BYTES: usize = 256 << 10;
-/// How long a candidate waits in any case, in nanoseconds of capture time. A request waits longer while its answer
-/// may come, as long as there is room.
+/// How long a candidate waits in any case, in nanoseconds of capture time. A request waits longer, as long as its
+/// answer may come and there is room.
 pub const MAX_WAIT: i64 = 1_000_000_000;
 
-/// What is known of a datagram that one of the protocols claims.
+/// A datagram that one of the protocols claims, as far as it has been examined.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// Its classification.
@@ -46,13 +46,13 @@ pub struct Claim {
     pub unfinished: bool,
     /// Its request may be missing from the capture, which has just begun or holds only one direction.
     pub edge: bool,
-    /// Confidence of its conversation when it came; the conversation may have been closed since. If it was low, this is a
-    /// candidate, which the conversation must confirm.
+    /// Confidence of its conversation when it came; the conversation may have been closed since. At low confidence, it
+    /// is a candidate, which the conversation must confirm.
     pub level: Level,
     /// Its classification is final: it only waits for its turn behind other items.
-    pub settled: bool,
+    pub is_final: bool,
     /// Capture time when it came; its own time stamp may be far earlier.
-    pub since: Time,
+    pub arrival: Time,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<Box<Piece>>,
 }
@@ -64,8 +64,8 @@ impl Claim {
     }
 }
 
-/// Everything that is known of a datagram when it is reported.
-pub(super) struct Claimed<'a> {
+/// The parts of a [`Claim`] that are needed to report its datagram.
+pub(super) struct ClaimRef<'a> {
     pub verdict: &'a Verdict,
     pub pairing: &'a Pairing,
     pub raised: &'a Raised,
@@ -76,7 +76,7 @@ pub(super) struct Claimed<'a> {
     pub piece: Option<&'a Piece>,
 }
 
-impl Claimed<'_> {
+impl ClaimRef<'_> {
     /// The message that it completes.
     pub fn whole(&self) -> Option<&Whole> {
         self.piece?.whole.as_ref()
@@ -101,8 +101,8 @@ impl Claimed<'_> {
         finding.field.is_some() && finding.field == id.info().steps[usize::from(probe.step)].repeats
     }
     /// Whether a finding in an answer belongs to another exchange, the one whose key the answer carries. Findings
-    /// raised by comparing it with earlier datagrams do not.
-    pub fn is_of_another(&self, finding: &Finding) -> bool {
+    /// raised by comparing the answer with earlier datagrams do not.
+    pub fn is_of_another_exchange(&self, finding: &Finding) -> bool {
         let Probe { role, key, .. } = self.verdict.probe;
         role != Role::Stray && key.is_some() && !self.raised.has(finding.rule)
     }
@@ -126,39 +126,40 @@ pub struct Pending {
     /// Number of items that are no longer pending.
     released: u64,
     /// The unfinished parts among the items, and all copies: by conversation, and by the number of items before them,
-    /// released ones included.
+    /// including the released ones.
     parts: BTreeMap<(Slot, u64), Part>,
     most: usize,
     most_bytes: usize,
     /// Number of bytes of joined messages.
-    joined: usize,
+    joined_bytes: usize,
     /// Number of datagrams whose classification is final.
-    settled: usize,
+    final_datagrams: usize,
+    /// Number of items released early.
     early: u64,
-    first: Until,
+    first_deadline: Deadline,
 }
 
-/// A pending datagram that [`Pending::go_on`] may change.
+/// A pending datagram that [`Pending::continue_message`] may change.
 #[derive(Debug)]
 struct Part {
     frame: u64,
     direction: Direction,
     /// It is a copy of the datagram in that frame.
-    of: Option<u64>,
+    copy_of: Option<u64>,
 }
 
-/// Until when the first item waits if nothing changes.
+/// The time and the frame until which an item waits if no conversation changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Until {
+pub struct Deadline {
     clock: Time,
     frame: u64,
     /// See [`Table::changes`].
     changes: u64,
 }
 
-impl Until {
-    /// The first item has to be examined.
-    const NEVER: Until = Until { clock: Time::UNKNOWN, frame: 0, changes: 0 };
+impl Deadline {
+    /// A deadline that has always passed: the item has to be examined.
+    const PASSED: Deadline = Deadline { clock: Time::UNKNOWN, frame: 0, changes: 0 };
 }
 
 impl From<Budget> for Pending {
@@ -170,10 +171,10 @@ impl From<Budget> for Pending {
             parts: BTreeMap::new(),
             most: budget.of(MAX_WAITING),
             most_bytes: budget.of(MAX_WAITING_BYTES).max(MIN_WAITING_BYTES),
-            joined: 0,
-            settled: 0,
+            joined_bytes: 0,
+            final_datagrams: 0,
             early: 0,
-            first: Until::NEVER,
+            first_deadline: Deadline::PASSED,
         }
     }
 }
@@ -185,49 +186,49 @@ impl Pending {
         self.items.is_empty()
     }
 
-    /// Whether the first item certainly waits on at that frame and capture time, because nothing that it could wait
+    /// Whether the first item certainly still waits at that frame and capture time, because nothing that it could wait
     /// for has happened since it was examined.
     #[inline(always)]
-    pub fn first_stays(&self, changes: u64, (frame, clock): (u64, Time)) -> bool {
-        let Until { clock: until, frame: until_frame, changes: then } = self.first;
-        clock <= until && frame <= until_frame && changes == then
+    pub fn first_still_waits(&self, changes: u64, (frame, clock): (u64, Time)) -> bool {
+        let deadline = self.first_deadline;
+        clock <= deadline.clock && frame <= deadline.frame && changes == deadline.changes
     }
 
-    /// The first item has been examined, and waits on.
-    pub fn keep_first(&mut self, until: Until) {
-        self.first = until;
+    /// Sets the deadline of the first item, which has been examined.
+    pub fn set_first_deadline(&mut self, deadline: Deadline) {
+        self.first_deadline = deadline;
     }
 
-    /// A datagram has come in a conversation: the first item must be examined again if it may wait for that.
+    /// Notes a new datagram of a conversation: the first item must be examined again if it may wait for that.
     #[inline(always)]
-    pub fn touch(&mut self, slot: Slot) {
+    pub fn note_arrival(&mut self, slot: Slot) {
         match self.items.front() {
             Some(Item::Datagram(_, _, Some(claim))) if claim.slot != slot => {}
-            _ => self.first = Until::NEVER,
+            _ => self.first_deadline = Deadline::PASSED,
         }
     }
 
     /// Whether a datagram must wait behind the pending ones although its classification is final. A request that
     /// breaks a rule must, because a pending answer may be the cause, and so must everything behind such a request.
-    pub fn is_ahead(&self, v: &Verdict, raised: &Raised) -> bool {
-        self.settled > 0 || v.direction == Direction::C2s && !raised.is_empty()
+    pub fn holds_back(&self, v: &Verdict, raised: &Raised) -> bool {
+        self.final_datagrams > 0 || v.direction == Direction::C2s && !raised.is_empty()
     }
 
-    /// Whether an item must be released before the next one is added, which has that many bytes of a joined
-    /// message.
-    pub fn is_full(&self, joined: usize) -> bool {
-        let bytes = self.bytes.len() + self.joined + joined + usize::from(u16::MAX);
+    /// Whether an item must be released before the next one is added, which completes a joined message of that many
+    /// bytes, or of none.
+    pub fn is_full(&self, joined_bytes: usize) -> bool {
+        let bytes = self.bytes.len() + self.joined_bytes + joined_bytes + usize::from(u16::MAX);
         self.items.len() >= self.most || bytes > self.most_bytes
     }
 
-    /// Counts the first item, which is released for lack of room, unless it has waited longer than [`MAX_WAIT`].
+    /// Counts the first item as released early, for lack of room, unless it has waited longer than [`MAX_WAIT`].
     pub fn count_early(&mut self, clock: Time) {
-        let waited_on =
-            matches!(self.front(), Some(Item::Datagram(_, _, Some(c))) if c.waited(clock) > MAX_WAIT);
-        self.early += u64::from(!waited_on);
+        let has_waited =
+            matches!(self.front(), Some(Item::Datagram(_, _, Some(c))) if c.age(clock) > MAX_WAIT);
+        self.early += u64::from(!has_waited);
     }
 
-    /// The request in a frame has been confirmed by its answer: counts it as released early if it is no longer
+    /// Counts the request in a frame, which its answer has just confirmed, as released early if it is no longer
     /// pending.
     #[cold]
     pub fn count_missed(&mut self, frame: u64) {
@@ -235,8 +236,9 @@ impl Pending {
             Item::Datagram(d, _, claim) => Some((d.frame, claim.is_some())),
             Item::Exchange(..) => None,
         });
-        let waits = datagrams.take_while(|&(number, _)| number <= frame).any(|found| found == (frame, true));
-        self.early += u64::from(!waits);
+        let is_pending =
+            datagrams.take_while(|&(number, _)| number <= frame).any(|found| found == (frame, true));
+        self.early += u64::from(!is_pending);
     }
 
     /// Number of items released early.
@@ -245,27 +247,28 @@ impl Pending {
     }
 
     /// Adds a datagram.
-    pub fn wait(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
+    pub fn push_datagram(&mut self, d: &Datagram<'_>, claim: Option<Claim>) {
         if let Some(claim) = &claim {
-            let of = match claim.pairing {
+            let copy_of = match claim.pairing {
                 Pairing::DuplicateFrame { of, .. } => Some(of),
                 _ => None,
             };
-            if claim.unfinished || of.is_some() {
+            if claim.unfinished || copy_of.is_some() {
                 let at = self.released + self.items.len() as u64;
-                let part = Part { frame: d.frame, direction: claim.verdict.direction, of };
+                let part = Part { frame: d.frame, direction: claim.verdict.direction, copy_of };
                 self.parts.insert((claim.slot, at), part);
             }
         }
-        self.settled += usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
-        self.joined += claim.as_ref().map_or(0, Claim::joined_bytes);
+        self.final_datagrams += usize::from(claim.as_ref().is_some_and(|claim| claim.is_final));
+        self.joined_bytes += claim.as_ref().map_or(0, Claim::joined_bytes);
         self.bytes.extend(d.payload);
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
 
-    /// Adds an exchange, which waits for its conversation to be confirmed, or only for its turn.
-    pub fn wait_exchange(&mut self, e: Exchange, waits: bool) {
-        self.items.push_back(Item::Exchange(e, waits));
+    /// Adds an exchange. If it is `uncertain`, it waits for its conversation to be confirmed, otherwise only for its
+    /// turn.
+    pub fn push_exchange(&mut self, e: Exchange, uncertain: bool) {
+        self.items.push_back(Item::Exchange(e, uncertain));
     }
 
     /// The next item to be released.
@@ -278,26 +281,26 @@ impl Pending {
         let item = self.items.pop_front()?;
         let at = self.released;
         self.released += 1;
-        self.first = Until::NEVER;
+        self.first_deadline = Deadline::PASSED;
         payload.clear();
         if let Item::Datagram(_, len, claim) = &item {
             claim.iter().for_each(|claim| _ = self.parts.remove(&(claim.slot, at)));
             payload.extend(self.bytes.drain(..*len));
-            self.settled -= usize::from(claim.as_ref().is_some_and(|claim| claim.settled));
-            self.joined -= claim.as_ref().map_or(0, Claim::joined_bytes);
+            self.final_datagrams -= usize::from(claim.as_ref().is_some_and(|claim| claim.is_final));
+            self.joined_bytes -= claim.as_ref().map_or(0, Claim::joined_bytes);
         }
         Some(item)
     }
 
-    /// A further part of a message has come: the last pending part before it is reported as a part.
-    pub fn go_on(&mut self, slot: Slot, direction: Direction) {
+    /// Notes a further part of a message: the last pending part before it is then reported as a part.
+    pub fn continue_message(&mut self, slot: Slot, direction: Direction) {
         let mut parts = self.parts.range((slot, 0)..=(slot, u64::MAX));
-        let last = parts.rfind(|(_, part)| part.of.is_none() && part.direction == direction);
+        let last = parts.rfind(|(_, part)| part.copy_of.is_none() && part.direction == direction);
         let Some((&(_, at), &Part { frame, .. })) = last else { return };
         self.parts.remove(&(slot, at));
-        // Copies of it are behind it.
-        let behind = self.parts.range((slot, at)..=(slot, u64::MAX));
-        let copies = behind.filter(|(_, part)| part.of == Some(frame)).map(|(&(_, at), _)| at);
+        // Its copies come after it.
+        let later = self.parts.range((slot, at)..=(slot, u64::MAX));
+        let copies = later.filter(|(_, part)| part.copy_of == Some(frame)).map(|(&(_, at), _)| at);
         for at in iter::once(at).chain(copies) {
             let item = self.items.get_mut((at - self.released) as usize);
             let Some(Item::Datagram(_, _, Some(claim))) = item else { continue };
@@ -309,7 +312,7 @@ impl Pending {
     }
 
     /// The answer in a frame, if it is pending; its payload is copied to `payload`.
-    pub fn orphan(
+    pub fn find_answer(
         &mut self,
         slot: Slot,
         frame: u64,
@@ -318,60 +321,60 @@ impl Pending {
         let (items, bytes, mut end) = (&mut self.items, &self.bytes, self.bytes.len());
         items.iter_mut().rev().find_map(|item| {
             let Item::Datagram(d, len, claim) = item else { return None };
-            let place = end - *len..end;
-            end = place.start;
+            let range = end - *len..end;
+            end = range.start;
             let claim = claim.as_mut().filter(|claim| d.frame == frame && claim.slot == slot)?;
             payload.clear();
-            payload.extend(bytes.range(place));
+            payload.extend(bytes.range(range));
             Some((claim, *d))
         })
     }
 }
 
-/// Whether a role is that of a part that further parts follow.
+/// Whether a datagram of that role is a part of a message, and further parts follow.
 pub fn is_part(role: Role) -> bool {
     matches!(role, Role::RequestPart | Role::ResponsePart)
 }
 
 impl Claim {
     /// Nanoseconds of capture time since it came.
-    fn waited(&self, clock: Time) -> i64 {
-        clock.since(self.since).unwrap_or(0)
+    fn age(&self, clock: Time) -> i64 {
+        clock.since(self.arrival).unwrap_or(0)
     }
 
     /// Whether its answer may still come.
-    fn hopes(&self, table: &Table, passed: i64) -> bool {
-        let asks = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Retransmission { .. });
-        asks && passed <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
+    fn may_be_answered(&self, table: &Table, age: i64) -> bool {
+        let is_request = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Retransmission { .. });
+        is_request && age <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
     }
 
-    /// Until when it must wait, or `None` if it need not wait at that frame and capture time. `confirmed` says
-    /// whether its conversation has been confirmed.
-    pub fn waits(
+    /// The deadline until which it must wait; `None` if it need not wait at that frame and capture time. `confirmed`
+    /// says whether its conversation has been confirmed.
+    pub fn deadline(
         &self,
         d: &Datagram<'_>,
         confirmed: bool,
         table: &Table,
         (frame, clock): (u64, Time),
-    ) -> Option<Until> {
-        if self.settled {
+    ) -> Option<Deadline> {
+        if self.is_final {
             return None;
         }
-        let passed = self.waited(clock);
-        let until =
-            |wait, frame| Some(Until { clock: self.since.plus(wait), frame, changes: table.changes() });
+        let age = self.age(clock);
+        let deadline =
+            |wait, frame| Some(Deadline { clock: self.arrival.plus(wait), frame, changes: table.changes() });
         if self.level <= Level::Low && !confirmed {
-            if passed <= MAX_WAIT {
-                return until(MAX_WAIT, u64::MAX);
+            if age <= MAX_WAIT {
+                return deadline(MAX_WAIT, u64::MAX);
             }
-            if self.hopes(table, passed) {
-                return until(table.late_window(self.verdict.id), u64::MAX);
+            if self.may_be_answered(table, age) {
+                return deadline(table.late_window(self.verdict.id), u64::MAX);
             }
         }
         let last_frame = d.frame.saturating_add(EARLY_FRAMES);
-        if matches!(self.pairing, Pairing::Unsolicited { .. }) && passed <= EARLY && frame <= last_frame {
-            return until(EARLY, last_frame);
+        if matches!(self.pairing, Pairing::Unsolicited { .. }) && age <= EARLY && frame <= last_frame {
+            return deadline(EARLY, last_frame);
         }
-        if self.unfinished && passed <= PARTS_WINDOW { until(PARTS_WINDOW, u64::MAX) } else { None }
+        if self.unfinished && age <= PARTS_WINDOW { deadline(PARTS_WINDOW, u64::MAX) } else { None }
     }
 }

@@ -6,9 +6,9 @@ use crate::capture::{self, Frame, Source, Time};
 use crate::net;
 use std::io;
 
-/// A file continues the one before even if it begins up to this much before its end (in nanoseconds), but nearer to
-/// that than to its beginning: time stamps of several interfaces are a little out of order. Short captures of the same
-/// moment overlap for most of their time.
+/// A file continues the one before even if it begins up to this much before the end of that one (in nanoseconds), but
+/// nearer to its end than to its beginning: time stamps of several interfaces are a little out of order. Short captures
+/// of the same moment overlap for most of their time.
 const MAX_BACK: i64 = 100_000_000;
 /// After a longer gap between two files, in nanoseconds, no exchange is open any more, and conversations at the
 /// beginning of the next file may be older than that file.
@@ -17,33 +17,32 @@ const MAX_GAP: i64 = 30_000_000_000;
 impl Pipeline<'_> {
     /// Reads a capture to its end, or to the frame count asked for. Frames read before an error count.
     ///
-    /// It continues the conversations of the file before if it begins where that ended, as rotated files do;
-    /// otherwise those are closed first.
+    /// The capture continues the conversations of the file before if it begins where that file ended, as rotated files
+    /// do; otherwise they are closed first.
     ///
     /// # Errors
     /// When the capture cannot be read on, or the report cannot be written.
     pub fn read(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
         self.begin(source, file)?;
-        let read = self.frames(source);
+        let result = self.frames(source);
         self.end(source);
-        read
+        result
     }
 
-    /// The same, but another thread reads and probes the frames ahead of this one, where the report and the options
-    /// allow that. The result is the same to the byte.
+    /// Reads a capture as [`read`](Self::read) does, but another thread reads and probes the frames ahead of this one,
+    /// where the report and the options allow that. The result is the same to the byte.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     pub fn read_ahead(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
-        // With a frame count nothing must be read beyond it, and a report that wants to see frames needs them in
-        // this thread.
+        // Nothing must be read beyond a frame count, and a report that wants to see frames needs them in this thread.
         if self.report.watches() || self.options.count.is_some() {
             return self.read(source, file);
         }
         self.begin(source, file)?;
-        let read = self.frames_ahead(source);
+        let result = self.frames_with_reader(source);
         self.end(source);
-        read
+        result
     }
 
     /// Begins a capture that is read in steps; see [`read`](Self::read).
@@ -57,9 +56,9 @@ impl Pipeline<'_> {
         self.begin_file(file, source.facts(), first_time)
     }
 
-    /// Begins a file whose first frame has that time stamp; it continues the file before if it begins where that
-    /// ended, as rotated files do. For callers that have [frames](Self::frame) or [datagrams](Self::datagram) of
-    /// their own; frames are numbered through all files.
+    /// Begins a file whose first frame has that time stamp. It continues the file before if it begins where that file
+    /// ended, as rotated files do. For callers that provide [frames](Self::frame) or [datagrams](Self::datagram)
+    /// themselves; frames are numbered through all files.
     ///
     /// # Errors
     /// When the report cannot be written.
@@ -70,22 +69,22 @@ impl Pipeline<'_> {
         first_time: Time,
     ) -> io::Result<()> {
         if self.totals.files > 0 {
-            self.goes_on(first_time)?;
+            self.continue_or_close(first_time)?;
         }
         self.totals.files += 1;
-        self.fresh = true;
-        self.file_at = self.frame;
-        self.counted = self.counts();
+        self.at_file_start = true;
+        self.frames_before_file = self.frame;
+        self.counts_before_file = self.counts();
         self.dedup.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
         self.report.file(name, facts, self.frame)
     }
 
-    /// Sets the number of frames before the next file; frames that are skipped are elsewhere.
+    /// Raises the number of frames before the next file: the frames between are in other parts of the capture.
     pub fn skip_to(&mut self, before: u64) {
         self.frame = self.frame.max(before);
     }
 
-    /// Ends a file that has been read, to its end or as far as possible; `facts` are those known by now.
+    /// Ends a file that has been read to its end, or as far as possible; `facts` are those known by now.
     pub fn end_file(&mut self, facts: &capture::CaptureInfo) {
         self.totals.see(facts);
         self.report.file_read(facts, &self.totals);
@@ -95,7 +94,7 @@ impl Pipeline<'_> {
     /// The reason if no frame of the capture read last could be read: a clause without the file name. `facts` are
     /// those known at its end.
     pub fn why_unreadable(&self, facts: &capture::CaptureInfo) -> Option<String> {
-        let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counted[at]);
+        let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counts_before_file[at]);
         let unread = facts.links.iter().filter(|&&link| !net::reads(link));
         let links = unread.map(|&link| capture::link_name(link)).collect::<Vec<_>>().join(", ");
         (unknown > 0 && unknown == frames).then(|| {
@@ -111,41 +110,41 @@ impl Pipeline<'_> {
         [self.totals.packets, self.totals.not_datagrams.get(net::DropReason::UnknownLink)]
     }
 
-    /// Begins a further file at a time that may be unknown: continues the file before, or closes it.
-    fn goes_on(&mut self, time: Time) -> io::Result<()> {
-        // Capture time, without what the wall clock has added to it.
+    /// Continues or closes the file before, depending on the time at which the next one begins, which may be unknown.
+    fn continue_or_close(&mut self, time: Time) -> io::Result<()> {
+        // Capture time, without the time that the wall clock has added to it.
         let latest = self.totals.span.map_or(Time::UNKNOWN, |(_, high)| high).min(self.table.clock());
         let gap = time.since(latest);
-        let is_behind =
-            |gap: i64| gap >= -MAX_BACK && time.since(self.began).is_some_and(|t| t > (-gap).max(0));
-        let goes_on = gap.is_some_and(is_behind) && !self.options.per_file;
-        if !goes_on {
+        let is_adjacent =
+            |gap: i64| gap >= -MAX_BACK && time.since(self.file_start).is_some_and(|t| t > (-gap).max(0));
+        let continues = gap.is_some_and(is_adjacent) && !self.options.per_file;
+        if !continues {
             self.totals.overlap |= gap.is_some() && !self.options.per_file;
             self.close()?;
             self.report.listened(&mut self.listener);
             self.checksums = Checksums::default();
             self.dedup.clear();
-            // Captures of the same time are of different places, or the same capture again: what one shows does not
-            // hold for another.
-            self.tell_one_sided()?;
+            // Captures of the same time are of different places, or the same capture again: facts learnt from one do
+            // not hold for another.
+            self.report_one_sided()?;
             self.forget();
         }
-        if !goes_on || gap.is_some_and(|gap| gap > MAX_GAP) {
-            self.first = Time::UNKNOWN;
+        if !continues || gap.is_some_and(|gap| gap > MAX_GAP) {
+            self.series_start = Time::UNKNOWN;
         }
         Ok(())
     }
 
-    /// Forgets what was learnt from the files so far.
+    /// Forgets everything learnt from the files so far.
     fn forget(&mut self) {
-        self.totals.memory_forgotten += self.memories.forgotten() + self.attribution.forgotten();
+        self.totals.memory_forgotten += self.protocol_memories.forgotten() + self.attribution.forgotten();
         self.totals.memory_forgotten += self.table.conversations.forgotten();
-        (self.memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
+        (self.protocol_memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused(self.options.budget);
         self.classifier.servers.reset();
     }
 
-    /// Ends a capture that was [begun](Self::begin) and has been read, to its end or as far as possible.
+    /// Ends a capture that was [begun](Self::begin) and has been read to its end, or as far as possible.
     pub fn end(&mut self, source: &Source) {
         // This includes the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());

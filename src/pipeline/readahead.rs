@@ -1,19 +1,18 @@
-//! Reads ahead: the stages without state run in a thread of their own.
+//! Reads ahead: the stages without state run in a separate thread.
 //!
 //! ```text
 //!  reader                                        the loop, in order
-//!  Source ─> parse ─> probe ─> Block ══ FULL ══> classify ─> pair ─> decode ─> ... ─> report
+//!  Source ─> parse ─> probe ─> Block ══ full ══> classify ─> pair ─> decode ─> ... ─> report
 //!                                ^                 │
 //!                                └──── empty ──────┘
 //! ```
 //!
 //! The loop treats a block exactly like its frames, so that the result is the same to the byte. A faster reader
-//! waits: at most [`FULL`] blocks are queued, the loop holds one, and the reader holds the next and the beginning
-//! of another. If the reader is slower, the loop waits once, and the next block then comes with frames that have
-//! not been parsed and probed, which the loop does itself.
+//! waits: at most [`MAX_QUEUED`] blocks are queued, the loop holds one, and the reader holds the next and the beginning
+//! of another. If the reader is slower, the loop waits once, and parses and probes the frames of the next block itself.
 //!
-//! Handing a datagram over takes longer than probing it. That pays where many frames belong to none of our
-//! protocols; where nearly all do, the loop reads on by itself.
+//! Passing a datagram to the loop takes longer than probing it. That pays where many frames belong to none of our
+//! protocols; where nearly all do, the loop continues to read without the reader.
 
 use super::{Pipeline, Stopped};
 use crate::capture::{Bytes, Error, Frame, Source, Time};
@@ -26,35 +25,35 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// Most blocks that wait for the loop. Each holds one buffer: some 256 KiB of the capture, and about as much of
-/// results.
-const FULL: usize = 2;
+/// Most blocks that wait for the loop. Each holds one buffer: some 256 KiB of the capture, and results of about the
+/// same size.
+const MAX_QUEUED: usize = 2;
 
-/// Number of blocks after which it is known whether the reader pays.
-const TRIAL: u64 = 8;
+/// Number of blocks after which it is decided whether the reader pays.
+const TRIAL_BLOCKS: u64 = 8;
 
-/// How many datagrams before it is taken the conversation of a datagram is looked for.
-const AHEAD: usize = 2;
+/// The memory of a conversation is prefetched this many datagrams before it is used.
+const PREFETCH_DISTANCE: usize = 2;
 
 /// Signals of the loop to the reader.
 #[derive(Default)]
-struct Wishes {
+struct Signals {
     /// Deliver the next block without parsing and probing its frames.
-    unlooked: AtomicBool,
+    skip_probing: AtomicBool,
     /// Deliver no more blocks after the next one.
     stop: AtomicBool,
 }
 
-/// The frames of one buffer, and what was found in them.
+/// The frames of one buffer, and the results of parsing and probing them.
 #[derive(Default)]
 struct Block {
     bytes: Bytes,
     heads: Vec<Head>,
     /// The datagrams that the heads announce, in their order.
-    datagrams: Vec<Found>,
+    datagrams: Vec<ProbedDatagram>,
     /// The frames that the loop has to examine itself; in a block without heads, all of them.
-    frames: Vec<Place>,
-    /// Why no block follows: the end of the capture, or an error.
+    frames: Vec<UnparsedFrame>,
+    /// The reason why no block follows: the end of the capture, or an error.
     end: Option<Result<(), Error>>,
 }
 
@@ -63,22 +62,22 @@ struct Block {
 struct Head {
     number: u64,
     time: Time,
-    what: What,
+    content: FrameContent,
 }
 
-/// What is in a frame.
+/// The content of a frame.
 #[derive(Clone, Copy)]
-enum What {
+enum FrameContent {
     /// The next datagram.
     Datagram,
     /// The next of [`Block::frames`]: a tunnel, a fragment or an ICMP error.
-    Deeper,
+    Unparsed,
     /// No datagram, for that reason.
     Dropped(DropReason),
 }
 
 /// A datagram and its probe.
-struct Found {
+struct ProbedDatagram {
     /// Without its payload.
     datagram: Datagram<'static>,
     /// Captured bytes of its payload.
@@ -87,7 +86,7 @@ struct Found {
 }
 
 /// A frame that the loop has to examine itself.
-struct Place {
+struct UnparsedFrame {
     /// Without its bytes.
     frame: Frame<'static>,
     /// Number of captured bytes.
@@ -101,30 +100,34 @@ impl Block {
         self.frames.clear();
     }
 
+    /// Adds a frame after parsing and probing it.
     #[inline(always)]
-    fn take(&mut self, frame: &Frame<'_>, protocols: u32) {
-        let what = match net::parse(frame) {
+    fn push_probed(&mut self, frame: &Frame<'_>, protocols: u32) {
+        let content = match net::parse(frame) {
             Ok(d) => {
                 let (probe, len) = (classify::probe(&d, protocols), d.payload.len() as u32);
-                self.datagrams.push(Found { datagram: Datagram { payload: &[], ..d }, len, probe });
-                What::Datagram
+                self.datagrams.push(ProbedDatagram { datagram: Datagram { payload: &[], ..d }, len, probe });
+                FrameContent::Datagram
             }
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
-                self.keep(frame);
-                What::Deeper
+                self.push_unparsed(frame);
+                FrameContent::Unparsed
             }
-            Err(reason) => What::Dropped(reason),
+            Err(reason) => FrameContent::Dropped(reason),
         };
-        self.heads.push(Head { number: frame.number, time: frame.time, what });
+        self.heads.push(Head { number: frame.number, time: frame.time, content });
     }
 
+    /// Adds a frame that the loop has to examine.
     #[inline(always)]
-    fn keep(&mut self, frame: &Frame<'_>) {
-        self.frames.push(Place { frame: Frame { bytes: &[], ..*frame }, len: frame.bytes.len() as u32 });
+    fn push_unparsed(&mut self, frame: &Frame<'_>) {
+        self.frames
+            .push(UnparsedFrame { frame: Frame { bytes: &[], ..*frame }, len: frame.bytes.len() as u32 });
     }
 
-    fn frame(&self, place: &Place) -> Frame<'_> {
-        Frame { bytes: self.bytes.get(place.frame.at, place.len as usize), ..place.frame }
+    /// The frame with its bytes.
+    fn frame(&self, unparsed: &UnparsedFrame) -> Frame<'_> {
+        Frame { bytes: self.bytes.get(unparsed.frame.at, unparsed.len as usize), ..unparsed.frame }
     }
 }
 
@@ -133,7 +136,7 @@ impl Block {
 fn fill(
     source: &mut Source,
     protocols: u32,
-    wishes: &Wishes,
+    signals: &Signals,
     full: &SyncSender<Block>,
     empty: &Receiver<Block>,
 ) {
@@ -142,13 +145,13 @@ fn fill(
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
         source.lend(mem::take(&mut block.bytes));
-        let unlooked = wishes.unlooked.swap(false, Relaxed);
+        let skip_probing = signals.skip_probing.swap(false, Relaxed);
         while let Ok(Some(found)) = next {
             let Ok(_) = source.go_on(found, |frame| {
-                if unlooked {
-                    block.keep(frame)
+                if skip_probing {
+                    block.push_unparsed(frame)
                 } else {
-                    block.take(frame, protocols)
+                    block.push_probed(frame, protocols)
                 }
                 Ok::<bool, Infallible>(true)
             });
@@ -165,7 +168,7 @@ fn fill(
             None => (None, Some(Ok(()))),
         };
         block.end = end;
-        if full.send(block).is_err() || found.is_none() || wishes.stop.load(Relaxed) {
+        if full.send(block).is_err() || found.is_none() || signals.stop.load(Relaxed) {
             return;
         }
         next = Ok(found);
@@ -173,80 +176,86 @@ fn fill(
 }
 
 impl Pipeline<'_> {
-    /// Takes all frames, read by another thread where that pays and one can be started.
-    pub(super) fn frames_ahead(&mut self, source: &mut Source) -> Result<(), Stopped> {
-        if self.ahead(source).unwrap_or(Ok(true))? { self.frames(source) } else { Ok(()) }
+    /// Processes all frames. Another thread reads them where that pays and a thread can be started.
+    pub(super) fn frames_with_reader(&mut self, source: &mut Source) -> Result<(), Stopped> {
+        if self.read_in_thread(source).unwrap_or(Ok(true))? { self.frames(source) } else { Ok(()) }
     }
 
-    /// Takes frames read by another thread; `None` where none can be started. Returns whether the capture
+    /// Processes frames read by another thread; `None` where none can be started. Returns whether the capture
     /// continues, because reading ahead does not pay.
-    fn ahead(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
-        let (protocols, wishes) = (self.classifier.protocols(), &Wishes::default());
+    fn read_in_thread(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
+        let (protocols, signals) = (self.classifier.protocols(), &Signals::default());
         // Decompression is always worth a thread.
         let may_stop = source.facts().compression.is_none();
         thread::scope(|scope| {
-            let (full, blocks) = sync_channel(FULL);
-            let (back, empty) = channel();
+            let (full, full_blocks) = sync_channel(MAX_QUEUED);
+            let (empty, empty_blocks) = channel();
             let reader = thread::Builder::new().name("reader".into());
-            reader.spawn_scoped(scope, move || fill(source, protocols, wishes, &full, &empty)).ok()?;
-            Some(self.blocks(wishes, may_stop, &blocks, &back))
+            reader
+                .spawn_scoped(scope, move || fill(source, protocols, signals, &full, &empty_blocks))
+                .ok()?;
+            Some(self.process_blocks(signals, may_stop, &full_blocks, &empty))
         })
     }
 
-    /// Takes block after block, and gives them back empty. Returns whether the reader was stopped before the end.
-    fn blocks(
+    /// Processes block after block, and returns them to the reader. Returns whether the reader was stopped before the
+    /// end.
+    fn process_blocks(
         &mut self,
-        wishes: &Wishes,
+        signals: &Signals,
         may_stop: bool,
         full: &Receiver<Block>,
         empty: &Sender<Block>,
     ) -> Result<bool, Stopped> {
         let next = || {
             full.try_recv().or_else(|_| {
-                wishes.unlooked.store(true, Relaxed);
+                signals.skip_probing.store(true, Relaxed);
                 full.recv()
             })
         };
-        let before = (self.totals.packets, self.totals.recognised);
-        let mut tried = 0;
+        let (packets_before, recognised_before) = (self.totals.packets, self.totals.recognised);
+        let mut blocks = 0;
         while let Ok(mut block) = next() {
-            self.block(&block)?;
+            self.process_block(&block)?;
             if let Some(end) = block.end.take() {
                 return Ok(end.map(|()| false)?);
             }
             let _ = empty.send(block); // the reader may have ended
-            tried += 1;
-            let frames = self.totals.packets - before.0;
-            let ours = self.totals.recognised - before.1;
-            wishes.stop.store(may_stop && tried >= TRIAL && ours > frames / 4 * 3, Relaxed);
+            blocks += 1;
+            let packets = self.totals.packets - packets_before;
+            let recognised = self.totals.recognised - recognised_before;
+            let pays = recognised <= packets / 4 * 3;
+            signals.stop.store(may_stop && blocks >= TRIAL_BLOCKS && !pays, Relaxed);
         }
         Ok(true)
     }
 
-    /// Takes the frames of a block, each like [`frame`](Self::frame).
-    fn block(&mut self, block: &Block) -> Result<(), Stopped> {
+    /// Processes the frames of a block, each like [`frame`](Self::frame).
+    fn process_block(&mut self, block: &Block) -> Result<(), Stopped> {
         let (mut datagrams, mut frames) = (block.datagrams.iter(), block.frames.iter());
         if block.heads.is_empty() {
-            return frames.try_for_each(|place| self.frame(&block.frame(place)));
+            return frames.try_for_each(|unparsed| self.frame(&block.frame(unparsed)));
         }
-        for &Head { number, time, what } in &block.heads {
-            self.before(number, time)?;
-            match what {
-                What::Datagram => {
-                    let Some(found) = datagrams.next() else { continue };
-                    if let Some(Found { datagram, probe: Some(_), .. }) = datagrams.as_slice().get(AHEAD) {
+        for &Head { number, time, content } in &block.heads {
+            self.begin_frame(number, time)?;
+            match content {
+                FrameContent::Datagram => {
+                    let Some(probed) = datagrams.next() else { continue };
+                    if let Some(ProbedDatagram { datagram, probe: Some(_), .. }) =
+                        datagrams.as_slice().get(PREFETCH_DISTANCE)
+                    {
                         self.table.conversations.prefetch_ends(datagram.src, datagram.dst);
                     }
-                    let payload = block.bytes.get(found.datagram.at, found.len as usize);
-                    self.looked_at(&Datagram { payload, ..found.datagram }, found.probe)?;
+                    let payload = block.bytes.get(probed.datagram.at, probed.len as usize);
+                    self.process_probed(&Datagram { payload, ..probed.datagram }, probed.probe)?;
                 }
-                What::Deeper => {
-                    let Some(place) = frames.next() else { continue };
-                    self.decapsulate(block.frame(place))?;
+                FrameContent::Unparsed => {
+                    let Some(unparsed) = frames.next() else { continue };
+                    self.decapsulate(block.frame(unparsed))?;
                 }
-                What::Dropped(reason) => self.totals.not_datagrams.add(reason),
+                FrameContent::Dropped(reason) => self.totals.not_datagrams.add(reason),
             }
-            self.after()?;
+            self.end_frame()?;
         }
         Ok(())
     }
