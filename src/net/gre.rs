@@ -41,8 +41,6 @@ const VERSION: u8 = 0x07;
 
 const ERSPAN: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
-/// ERSPAN: the mirror has cut the frame.
-const CUT: u8 = 0x04;
 /// The session of ERSPAN: ten bits.
 const SESSION: u16 = 0x03ff;
 
@@ -85,8 +83,6 @@ fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
 fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, DropReason> {
     let (head, mut rest) = split::<8>(frame, rest, DropReason::Tunnel)?;
     let tunnel = Tunnel::Erspan(Some(u16::from_be_bytes([head[2], head[3]]) & SESSION));
-    // A frame that the mirror has cut: nobody knows how long it was.
-    let frame = &if head[2] & CUT == 0 { *frame } else { Frame { wire_len: u32::MAX, ..*frame } };
     match (kind, head[0] >> 4) {
         (ERSPAN, 1) => Ok(inside(frame, rest, tunnel, ethertype::ETHERNET)),
         (ERSPAN_III, 2) => {

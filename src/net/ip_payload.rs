@@ -64,14 +64,11 @@ impl<'a> IpPayload<'a> {
             check(protocol)?;
         }
         let fragment = fragment_header::v4(head);
-        let wire = on_wire(frame, packet);
+        // A length beyond the frame is kept: a mirror port may cut packets without saying so.
         let total = match u16::from_be_bytes([head[2], head[3]]) {
-            0 => wire,
+            0 => on_wire(frame, packet),
             total => usize::from(total),
         };
-        if total > wire {
-            return Err(if fragment.is_some() { DropReason::Fragment } else { DropReason::BadIp });
-        }
         let length = total.checked_sub(header).ok_or(DropReason::BadIp)?;
         Ok(IpPayload {
             frame: narrow(frame, packet.get(header..).unwrap_or_default(), length),
@@ -91,17 +88,13 @@ impl<'a> IpPayload<'a> {
         if !is_extension(protocol) {
             check(protocol)?;
         }
-        let wire = on_wire(frame, rest);
         let length = match u16::from_be_bytes([head[4], head[5]]) {
             // A jumbogram (RFC 2675) has its length in an extension header; without such a header, 0 means
             // segmentation offload.
             0 if is_extension(protocol) => return Err(DropReason::BadIp),
-            0 => wire,
+            0 => on_wire(frame, rest),
             length => usize::from(length),
         };
-        if length > wire {
-            return Err(DropReason::BadIp);
-        }
         let (src, dst) = header::v6_addresses(head);
         let hosts = [src, dst].map(|ip| Endpoint::v6(ip, 0));
         Ok(IpPayload { frame: narrow(frame, rest, length), protocol, hosts, ip_id: 0, fragment: None })

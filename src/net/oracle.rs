@@ -168,10 +168,12 @@ fn only_ours(link: u16, bytes: &[u8]) -> bool {
         _ => LaxSlicedPacket::from_ip(bytes).ok(),
     };
     match lax.and_then(|lax| lax.net) {
-        // Packets with a total length of zero, from segmentation offload.
-        Some(LaxNetSlice::Ipv4(ip)) => ip.header().total_len() == 0,
+        // Packets with a total length of zero, from segmentation offload; packets that go on beyond the frame.
+        Some(LaxNetSlice::Ipv4(ip)) => ip.header().total_len() == 0 || ip.payload().incomplete,
         // Mobility, HIP and SHIM6 headers.
-        Some(LaxNetSlice::Ipv6(ip)) => matches!(ip.payload().ip_number.0, 135 | 139 | 140),
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            ip.payload().incomplete || matches!(ip.payload().ip_number.0, 135 | 139 | 140)
+        }
         Some(LaxNetSlice::Arp(_)) => false,
         // LLC/SNAP, a tag of type 9200, more than three tags: etherparse stops before IP.
         None => link == ETHERNET,

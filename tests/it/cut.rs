@@ -1,4 +1,4 @@
-//! Captures with a snap length: what the capture cut off is held against nobody.
+//! Captures with a snap length, and of mirror ports that cut frames: what was cut off is held against nobody.
 
 use crate::kit::feed::samples;
 use crate::kit::play::{Collected, MS, START, Shot, c, foreign, report, s, shots};
@@ -11,10 +11,17 @@ const HEADERS: usize = 14 + 20 + 8;
 
 /// The rules that a conversation breaks if at most so many bytes of each payload were captured.
 fn broken(shots: &[Shot], captured: usize) -> BTreeSet<&'static str> {
+    let rules = |shots: &[Shot]| -> BTreeSet<_> {
+        let heard: Collected<true> = report(Options::default(), Collected::default(), shots).0;
+        heard.findings().map(|f| f.rule.id).collect()
+    };
     let mut cut = shots.to_vec();
     cut.iter_mut().for_each(|shot| shot.bytes.truncate(HEADERS.saturating_add(captured)));
-    let heard: Collected<true> = report(Options::default(), Collected::default(), &cut).0;
-    heard.findings().map(|f| f.rule.id).collect()
+    let broken = rules(&cut);
+    // A mirror port that cuts frames does not say how long they were.
+    cut.iter_mut().for_each(|shot| shot.wire_len = shot.bytes.len() as u32);
+    assert_eq!(rules(&cut), broken, "{captured} bytes captured");
+    broken
 }
 
 /// From so many bytes on, no rule is broken but those that the whole datagrams break.

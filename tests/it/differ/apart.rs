@@ -34,10 +34,6 @@ const REASONS: &[Reason] = &[
         let unread = [DropReason::UnknownLink, DropReason::Mpls, DropReason::GtpU, DropReason::Teredo];
         !it.ours && Decapsulator::default().decapsulate(&it.frame).is_err_and(|why| unread.contains(&why))
     }),
-    ("the length of the IP packet is beyond the frame: damage to us", |it| {
-        let long = it.packet().is_some_and(|(packet, on_wire)| announced(packet) > on_wire);
-        !it.ours && long && it.is_dropped(DropReason::BadIp)
-    }),
     ("an IPv6 length of 0, as offload leaves it: whole to us", |it| {
         it.ours && it.packet().is_some_and(|(packet, _)| matches!(packet, [0x60..=0x6f, _, _, _, 0, 0, ..]))
     }),
