@@ -9,7 +9,7 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::protocols::{Direction, Id, Level};
-use crate::report::{Report, Silent, Wants};
+use crate::report::{Report, SilentServer, Wants};
 use crate::rule::{Example, Step, hex};
 use std::io;
 
@@ -252,7 +252,7 @@ impl Report for Stage {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, silence: true, ..Wants::default() }
+        Wants { ordered: true, silent_servers: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -281,8 +281,8 @@ impl Report for Stage {
         Ok(())
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        for Silent { exchange, finding, .. } in servers {
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        for SilentServer { exchange, finding, .. } in servers {
             let told = self.heard.exchanges.iter_mut().find(|(e, _)| e.id == exchange.id);
             told.into_iter().for_each(|(_, findings)| findings.push(*finding));
         }

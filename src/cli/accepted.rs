@@ -78,7 +78,7 @@ impl Accepted {
         if !sound {
             return Err(not("not every input was read to its end"));
         }
-        if verdict.more > 0 && verdict.findings.len() >= MAX_FINDINGS {
+        if verdict.more_findings > 0 && verdict.findings.len() >= MAX_FINDINGS {
             return Err(not(&format!("there are more findings than the {MAX_FINDINGS} that are kept")));
         }
         output::write(path, baseline.update(&verdict.findings, sought).as_bytes())
@@ -145,7 +145,7 @@ mod tests {
         );
         let one = verdict.findings.clone();
         verdict.findings = vec![one[0].clone(); MAX_FINDINGS];
-        verdict.more = 3;
+        verdict.more_findings = 3;
         assert!(
             accepted.finish(&verdict, true, &|_| true).unwrap_err().contains("more findings than the 50000")
         );

@@ -11,7 +11,9 @@ use qdissect::escape::quoted;
 use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
-use qdissect::report::{Detail, Details, Explain, Lister, Output, Records, Report, Shown, WHENS, When};
+use qdissect::report::{
+    Detail, Details, Explain, Lister, Output, Records, Report, Shown, TIME_FORMATS, TimeFormat,
+};
 
 /// What `dump` and `live` tell of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -31,7 +33,7 @@ pub struct DetailArgs {
     /// Times in the lines, in tshark's words: r since the first frame; ad date and local time; u, ud UTC; d since the
     /// captured frame before; e since 1970. A point and a digit behind it set the decimals
     #[arg(short = 't', value_name = "FORMAT", default_value = "r.6", value_parser = when)]
-    pub when: When,
+    pub when: TimeFormat,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
@@ -101,7 +103,7 @@ impl DetailArgs {
             colour: terminal::screen(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
-            when: self.when.clone(),
+            time_format: self.when.clone(),
         }
     }
 }
@@ -109,12 +111,13 @@ impl DetailArgs {
 /// Forms of times that there were once, and what is to be used instead.
 const FORMER: [(&str, &str); 4] = [("a", "ad"), ("adoy", "ad"), ("dd", "d"), ("udoy", "ud")];
 
-fn when(text: &str) -> Result<When, String> {
+fn when(text: &str) -> Result<TimeFormat, String> {
     if let Some((former, instead)) = FORMER.iter().find(|(word, _)| text.split('.').next() == Some(word)) {
         return Err(format!("-t {former} is not known any more; use -t {instead}."));
     }
-    When::parse(text, TimeZone::system).ok_or_else(|| {
-        let meanings: Vec<_> = WHENS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
+    TimeFormat::parse(text, TimeZone::system).ok_or_else(|| {
+        let meanings: Vec<_> =
+            TIME_FORMATS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
         format!(
             "There is no form of times {}. There are {}; each may have decimals behind a point, as in ad.3.",
             quoted(text),

@@ -17,7 +17,7 @@ use super::system::{self, name};
 use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::escape::quoted;
 use qdissect::pipeline::Options;
-use qdissect::report::{Kept, Recorder, Report, Totals, count};
+use qdissect::report::{Recorder, Recording, Report, Totals, count};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -179,7 +179,7 @@ fn read_and_save(
 
 /// The second pass: writes the kept packets of every input, and removes the comments that it writes from `kept`. Returns
 /// the input that has changed since the first pass, if one has.
-fn write(target: &mut Target, inputs: Opened, kept: &mut Kept) -> io::Result<Option<PathBuf>> {
+fn write(target: &mut Target, inputs: Opened, kept: &mut Recording) -> io::Result<Option<PathBuf>> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
     for (input, ((path, again), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
         let last = capture.frames.last();
@@ -226,7 +226,7 @@ fn reopen(path: &Path, again: Again) -> Option<Source> {
 }
 
 /// Warns about findings that did not fit into comments.
-fn remark(kept: &Kept) {
+fn remark(kept: &Recording) {
     let left = kept.comments.values().map(|own| own.len() as u64).sum::<u64>() + kept.more;
     if left > 0 {
         warning(&format_args!("Comments leave out {} for want of room.", count(left, "finding")));

@@ -153,15 +153,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("server", Kind::End, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
     one("client", Kind::End, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
     // Facts that a message states about its server, whatever its protocol calls them.
-    one("server_name", Kind::Text, MESSAGE, |v| said(v, |facts| facts.server_name)),
-    one("game", Kind::Text, MESSAGE, |v| said(v, |facts| facts.game)),
-    one("map", Kind::Text, MESSAGE, |v| said(v, |facts| facts.map)),
-    one("version", Kind::Dynamic, MESSAGE, |v| match v.said?.version? {
+    one("server_name", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.server_name)),
+    one("game", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.game)),
+    one("map", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.map)),
+    one("version", Kind::Dynamic, MESSAGE, |v| match v.server_facts?.version? {
         Version::Text(version) => version.text().map(|text| owned(text.into_owned())),
         Version::Number(version) => int(Some(version)),
     }),
-    one("players", UINT, MESSAGE, |v| int(v.said?.places().map(|(now, _)| now))),
-    one("max_players", UINT, MESSAGE, |v| int(v.said?.places().map(|(_, most)| most))),
+    one("players", UINT, MESSAGE, |v| int(v.server_facts?.places().map(|(now, _)| now))),
+    one("max_players", UINT, MESSAGE, |v| int(v.server_facts?.places().map(|(_, most)| most))),
     one("protocol", Kind::Word(Words::Protocols), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
     one("message", Kind::Word(Words::Messages), MESSAGE, |v| v.message.map(text)),
     one("direction", Kind::Word(Words::Directions), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
@@ -221,7 +221,7 @@ fn mac(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 
 /// The source (0) or the destination (1).
 fn end(view: &View<'_>, at: usize) -> Option<Endpoint> {
-    view.ends?.get(at).copied()
+    view.endpoints?.get(at).copied()
 }
 
 fn port(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
@@ -241,8 +241,8 @@ fn header(view: &View<'_>, version: u8) -> Option<Ip> {
     view.facts?.ip.filter(|ip| ip.version == version)
 }
 
-fn said<'v>(view: &View<'v>, fact: fn(&Facts<'v>) -> Option<Value<'v>>) -> Option<Datum<'v>> {
-    fact(view.said?)?.text().map(|text| owned(text.into_owned()))
+fn server_text<'v>(view: &View<'v>, fact: fn(&Facts<'v>) -> Option<Value<'v>>) -> Option<Datum<'v>> {
+    fact(view.server_facts?)?.text().map(|text| owned(text.into_owned()))
 }
 
 /// The checksum status as Wireshark numbers it: 0 wrong, 1 right, 2 unknown, 3 absent.

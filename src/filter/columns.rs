@@ -37,7 +37,7 @@ pub struct Printed {
     /// as 1 and 0. Texts are as sent, with U+FFFD for bytes that are not UTF-8: not safe to print.
     pub text: String,
     /// Whether it is text, which may contain any characters, or a word from a list.
-    pub free: bool,
+    pub is_free_text: bool,
 }
 
 impl Columns {
@@ -90,7 +90,7 @@ impl Columns {
 
 impl Column {
     fn printed(&self, value: &Datum<'_>, secrets: &[Span]) -> Option<Printed> {
-        let free = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
+        let is_free_text = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
         let text = match (value, self.name.as_str()) {
             (Datum::Int(v), "eth.type" | "ip.id" | "udp.checksum") => format!("0x{v:04x}"),
             // For a list, its values are printed.
@@ -114,7 +114,7 @@ impl Column {
             },
             _ => value.string(&[])?,
         };
-        Some(Printed { text, free })
+        Some(Printed { text, is_free_text })
     }
 }
 

@@ -22,7 +22,7 @@ pub struct View<'a> {
     /// The comments on the frame.
     pub comments: &'a [Box<str>],
     /// Source and destination; for an exchange, client and server.
-    pub ends: Option<[Endpoint; 2]>,
+    pub endpoints: Option<[Endpoint; 2]>,
     /// The datagram.
     pub datagram: Option<&'a Datagram<'a>>,
     /// Its protocol, if a protocol claims it.
@@ -47,7 +47,7 @@ pub struct View<'a> {
     /// It is a copy of an answer.
     pub duplicate: bool,
     /// Facts that the message states about its server.
-    pub said: Option<&'a Facts<'a>>,
+    pub server_facts: Option<&'a Facts<'a>>,
     /// Name of the file.
     pub file: Option<&'a str>,
     /// Values of the declared fields that the filter names.
@@ -57,7 +57,7 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// The view of a datagram that no protocol claims, or of which nothing else is known yet.
     pub fn of_datagram(datagram: &'a Datagram<'a>) -> View<'a> {
-        View { ends: Some([datagram.src, datagram.dst]), datagram: Some(datagram), ..View::default() }
+        View { endpoints: Some([datagram.src, datagram.dst]), datagram: Some(datagram), ..View::default() }
     }
 
     /// The view of a packet as it is reported, without facts, bytes and declared fields.
@@ -78,7 +78,7 @@ impl<'a> View<'a> {
             response_time: answer.and_then(|answer| answer.response_time),
             retransmission: matches!(packet.pairing, Pairing::Retransmission { part: false, .. }),
             duplicate: matches!(packet.pairing, Pairing::DuplicateResponse { .. }),
-            said: packet.decoded.facts(),
+            server_facts: packet.decoded.facts(),
             ..View::of_datagram(packet.datagram)
         }
     }
@@ -97,13 +97,13 @@ impl<'a> View<'a> {
     /// exchange as in its request.
     pub(super) fn roles(&self) -> Option<[Endpoint; 2]> {
         let asks = (self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s);
-        Some(self.direction.or(asks)?.order(self.ends?))
+        Some(self.direction.or(asks)?.order(self.endpoints?))
     }
 
     /// The view of a closed exchange, which has no frame, length or payload.
     pub fn of_exchange(exchange: &Exchange, findings: &'a [Finding]) -> View<'a> {
         View {
-            ends: Some([exchange.client, exchange.server]),
+            endpoints: Some([exchange.client, exchange.server]),
             protocol: Some(exchange.protocol),
             confidence: Some(exchange.level),
             findings,

@@ -50,9 +50,9 @@ impl Data {
         let mut servers = servers(g, verdict);
         let mut findings: Vec<_> = verdict.worst_first().iter().map(|e| finding(e, g, verdict)).collect();
         let mut unclaimed: Vec<_> =
-            g.summary.foreign.busiest().iter().map(|busy| json!(busy.record())).collect();
+            g.summary.unclaimed.busiest().iter().map(|busy| json!(busy.record())).collect();
         let further = verdict.totals.files.saturating_sub(captures.len() as u64);
-        let unlisted = (verdict.findings.len() - findings.len()) as u64 + verdict.more;
+        let unlisted = (verdict.findings.len() - findings.len()) as u64 + verdict.more_findings;
         let left_out = json!({
             "server": cut(&mut servers, MAX_SERVERS),
             "finding": cut(&mut findings, MAX_FINDINGS) + unlisted,

@@ -24,7 +24,7 @@ use crate::exchange::Exchange;
 use crate::net::Datagram;
 use crate::pipeline::Options;
 use crate::report::summary::Summary;
-use crate::report::{Report, Silent, Totals, Wants, besides, count};
+use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
 use crate::stats::Stats;
 use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
@@ -88,7 +88,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     /// Asks for what the verdict needs, and for datagrams that no protocol claims. Of the statistics, only the hierarchy
     /// would need frames, and the page does not show it.
     fn wants(&self) -> Wants {
-        Wants { foreign: true, ..self.check.wants() }
+        Wants { count_unclaimed: true, ..self.check.wants() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -102,8 +102,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.packet(p)
     }
 
-    fn foreign(&mut self, d: &Datagram<'_>) {
-        self.gathered.summary.foreign(d);
+    fn count_unclaimed(&mut self, d: &Datagram<'_>) {
+        self.gathered.summary.count_unclaimed(d);
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -120,9 +120,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.exchange(e, findings)
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        self.gathered.summary.silent(servers)?;
-        self.check.silent(servers)
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        self.gathered.summary.silent_servers(servers)?;
+        self.check.silent_servers(servers)
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
@@ -230,7 +230,7 @@ fn lead(data: &Data, verdict: &Verdict) -> String {
         false => " <strong>Incomplete: not everything could be read.</strong>",
     };
     let totals = &verdict.totals;
-    format!("{}{when}{}.{incomplete}", escaped(&totals.traffic()), besides(totals))
+    format!("{}{when}{}.{incomplete}", escaped(&totals.traffic()), other_traffic(totals))
 }
 
 /// The most important numbers, each with its name.

@@ -71,16 +71,16 @@ const CLIENT_PORT: u16 = 40_000;
 
 /// What to assume of the endpoints where the text does not name them.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct AssumedEndpoints {
     /// UDP port of the server.
     pub port: u16,
     /// Recognisers that tell which way a datagram goes, one bit each in registry order.
     pub protocols: u32,
 }
 
-impl Default for Ends {
+impl Default for AssumedEndpoints {
     fn default() -> Self {
-        Ends { port: 7777, protocols: u32::MAX }
+        AssumedEndpoints { port: 7777, protocols: u32::MAX }
     }
 }
 
@@ -90,14 +90,14 @@ impl Default for Ends {
 /// or else made-up ones. The direction is taken from the text, or else from the bytes; where neither tells, the
 /// piece counts as the answer to a request before it, or as a request. Time advances by a millisecond where there is
 /// no time stamp.
-pub fn frames(pieces: &[Piece], ends: Ends) -> Vec<OwnedFrame> {
+pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
     let turned = is_server_side(pieces, ends);
     let mut time = start(pieces);
     let mut before = None;
     let mut frames = vec![];
     for piece in pieces {
-        time = piece.head.time.unwrap_or(time.plus(STEP));
-        let asks = match piece.head.mark {
+        time = piece.metadata.time.unwrap_or(time.plus(STEP));
+        let asks = match piece.metadata.mark {
             Some(Mark::ToServer) => true,
             Some(Mark::FromServer) => false,
             Some(Mark::Sent) => !turned,
@@ -134,7 +134,7 @@ pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
 
 /// The start time, one step before the first piece, calculated back from the first time stamp, one step per piece.
 fn start(pieces: &[Piece]) -> Time {
-    let stamped = pieces.iter().enumerate().find_map(|(i, p)| Some((i, p.head.time?)));
+    let stamped = pieces.iter().enumerate().find_map(|(i, p)| Some((i, p.metadata.time?)));
     let (before, first) = stamped.unwrap_or((0, Time::from_nanos(0)));
     let steps = i64::try_from(before).unwrap_or(0).saturating_add(1);
     first.plus(STEP.saturating_mul(steps).saturating_neg())
@@ -142,18 +142,18 @@ fn start(pieces: &[Piece]) -> Time {
 
 /// The two endpoints of a piece without headers, sender first.
 fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
-    let v6 = [piece.head.src, piece.head.dst].into_iter().flatten().any(|end| end.octets().is_none());
+    let v6 = [piece.metadata.src, piece.metadata.dst].into_iter().flatten().any(|end| end.octets().is_none());
     let (client, server) = if v6 {
         (Endpoint::v6(CLIENT_V6, CLIENT_PORT), Endpoint::v6(SERVER_V6, port))
     } else {
         (Endpoint::v4(CLIENT, CLIENT_PORT), Endpoint::v4(SERVER, port))
     };
     let [from, to] = if asks { [client, server] } else { [server, client] };
-    [piece.head.src.unwrap_or(from), piece.head.dst.unwrap_or(to)]
+    [piece.metadata.src.unwrap_or(from), piece.metadata.dst.unwrap_or(to)]
 }
 
 /// Whether a piece looks like a request; `None` if its bytes do not tell.
-fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
+fn asks(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
     // With the server's port the bytes would be taken for sent there, where a protocol names that port in them.
     let [client, server] = between(piece, true, CLIENT_PORT);
     let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
@@ -167,10 +167,10 @@ fn asks(piece: &Piece, ends: Ends) -> Option<bool> {
 
 /// Whether "sent" means sent by the server: the first marked datagram that is recognised as request or answer
 /// decides.
-fn is_server_side(pieces: &[Piece], ends: Ends) -> bool {
+fn is_server_side(pieces: &[Piece], ends: AssumedEndpoints) -> bool {
     pieces
         .iter()
-        .find_map(|piece| match piece.head.mark? {
+        .find_map(|piece| match piece.metadata.mark? {
             Mark::Sent => asks(piece, ends).map(|asks| !asks),
             Mark::Received => asks(piece, ends),
             _ => None,

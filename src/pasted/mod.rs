@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  text ──lines──> reader.rs    tries the forms on each line, joins lines to datagrams
-//!                    ├─> head.rs      who sent it, when, between which ends
+//!                    ├─> metadata.rs  sender, time and endpoints
 //!                    ├─> dump.rs      00000000: d5f6 0001  ....   rows with an offset
 //!                    ├─> digits.rs    d5 f6 00 01   d5:f6:00:01   plain hex
 //!                    ├─> lines.rs     lines of plain hex: parts of a datagram, or datagrams
@@ -20,13 +20,13 @@
 mod digits;
 mod dump;
 mod frames;
-mod head;
 mod lines;
 mod list;
+mod metadata;
 mod reader;
 mod string;
 
-pub use frames::{Ends, facts, frames};
+pub use frames::{AssumedEndpoints, facts, frames};
 pub use reader::read;
 
 use crate::capture::Time;
@@ -78,7 +78,7 @@ pub enum Mark {
 
 /// The facts about a datagram that the text gives besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct Metadata {
     /// The direction.
     pub mark: Option<Mark>,
     /// The time. A time of day without a date is on 1970-01-01.
@@ -97,7 +97,7 @@ pub struct Piece {
     /// Number of further bytes that the text has left out.
     pub missing: u32,
     /// The facts about it that the text gives.
-    pub head: Head,
+    pub metadata: Metadata,
     /// Link type and length on the wire in bytes, where headers precede the datagram.
     pub packet: Option<(u16, u32)>,
 }

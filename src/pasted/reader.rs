@@ -3,8 +3,8 @@
 use super::dump::{self, Dump, Row};
 use super::list::{self, Literal};
 use super::{
-    Complaint, Form, Found, Head, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Pasted, Piece, Unread,
-    digits, frames, head, is_hex, lines, string,
+    Complaint, Form, Found, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Metadata, Pasted, Piece,
+    Unread, digits, frames, is_hex, lines, metadata, string,
 };
 use crate::net::link;
 use nom::Offset;
@@ -79,7 +79,7 @@ struct Reader<'a> {
     whole: &'a str,
     form: Option<Form>,
     /// The facts about the next datagram from lines above it.
-    head: Head,
+    metadata: Metadata,
     open: Option<Open<'a>>,
     /// The text is from Wireshark's "Follow UDP stream": offsets of one side continue from datagram to datagram.
     is_stream: bool,
@@ -107,16 +107,16 @@ impl<'a> Reader<'a> {
         if line.trim().is_empty()
             || self.skips
             || dump::is_ruler(line, below)
-            || self.row(line, Head::default())
+            || self.row(line, Metadata::default())
             || self.more(line)
         {
             return below;
         }
-        let mut rest = head::behind(line);
+        let mut rest = metadata::behind(line);
         if self.form == Some(Form::Base64) || rest.len() < line.len() && self.is_no_time(line) {
             rest = line; // a label could be a word of base64
         }
-        let said = head::before(line.get(..line.offset(rest)).unwrap_or_default());
+        let said = metadata::before(line.get(..line.offset(rest)).unwrap_or_default());
         if rest.trim().is_empty() || digits::is_comment(rest) && !self.is_base64(rest.trim()) {
             self.words(line);
         } else if rest.len() < line.len() && (self.row(rest, said) || self.more(rest)) {
@@ -154,11 +154,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Begins a datagram.
-    fn begin(&mut self, way: Way<'a>, said: Head, here: &'a str) {
+    fn begin(&mut self, way: Way<'a>, said: Metadata, here: &'a str) {
         self.flush();
-        let mut head = std::mem::take(&mut self.head);
-        head.take(said);
-        let piece = Piece { bytes: vec![], missing: 0, head, packet: None };
+        let mut metadata = std::mem::take(&mut self.metadata);
+        metadata.take(said);
+        let piece = Piece { bytes: vec![], missing: 0, metadata, packet: None };
         self.open = Some(Open { piece, here, way, full: false });
     }
 
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a row of a dump; `false` if the line is not one.
-    fn row(&mut self, line: &'a str, said: Head) -> bool {
+    fn row(&mut self, line: &'a str, said: Metadata) -> bool {
         let Some(row) = dump::row(line).filter(|_| self.is(Form::Dump)) else { return false };
         if row.is_other_base {
             let what = "Words in octal, decimal or binary are not read: print the bytes with `xxd`, `hexdump -C` or `od -t x1`.";
@@ -196,11 +196,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Whether a row continues the current dump or begins another one; `None` if there is no current dump.
-    fn goes_on(&mut self, row: &Row<'_>, said: Head) -> Option<bool> {
+    fn goes_on(&mut self, row: &Row<'_>, said: Metadata) -> Option<bool> {
         let Open { piece, way: Way::Dump(dump), .. } = self.open.as_ref()? else { return None };
         let other_side = row.indented != dump.indented && row.offset.len() == 8 && !row.certain;
         self.is_stream |= other_side;
-        let other_mark = said.mark.is_some() && said.mark != piece.head.mark;
+        let other_mark = said.mark.is_some() && said.mark != piece.metadata.mark;
         let ended = self.is_stream && (other_side || dump.is_short(piece.bytes.len()));
         Some(dump.is_behind(row.offset) && !other_mark && !ended)
     }
@@ -237,19 +237,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a line of digits; `false` if the line is not one.
-    fn digits(&mut self, line: &'a str, said: Head) -> bool {
+    fn digits(&mut self, line: &'a str, said: Metadata) -> bool {
         let Some(found) = digits::commented(line).filter(|_| self.is(Form::Hex)) else { return false };
         self.put(Form::Hex, found, said, line);
         true
     }
 
     /// Adds a line of bytes to the current datagram if the line continues it, else begins another datagram.
-    fn put(&mut self, form: Form, found: Found<'a>, said: Head, line: &'a str) {
+    fn put(&mut self, form: Form, found: Found<'a>, said: Metadata, line: &'a str) {
         let (len, says) = (found.bytes.len(), digits::goes_on(line));
         match &mut self.open {
             Some(Open { way: Way::Lines { last, goes_on }, .. })
                 if form == Form::Hex
-                    && said == Head::default()
+                    && said == Metadata::default()
                     && (*goes_on || self.width == Some(*last)) =>
             {
                 *last = if found.unread.kept.is_empty() { len } else { *last };
@@ -279,12 +279,12 @@ impl<'a> Reader<'a> {
 
     /// Reads literals, each as a datagram, up to the end of the line on which the last one ends; returns the text
     /// after that line. `line` is the line on which the first one begins, at most from there on.
-    fn literals(&mut self, first: Literal<'a>, said: Head, mut line: &'a str) -> &'a str {
+    fn literals(&mut self, first: Literal<'a>, said: Metadata, mut line: &'a str) -> &'a str {
         let (mut next, mut said) = (Some(first), said);
         let mut behind = "";
         while let Some(Literal { found, before, behind: rest, .. }) = next {
             let mut said = std::mem::take(&mut said);
-            said.mark = said.mark.or_else(|| head::before(before).mark);
+            said.mark = said.mark.or_else(|| metadata::before(before).mark);
             self.begin(Way::Whole, said, before);
             self.add(found, before);
             behind = rest;
@@ -299,11 +299,11 @@ impl<'a> Reader<'a> {
 
     /// Tries the remaining forms: log lines that end in digits, escapes without quotes, base64, and lines that were
     /// meant as digits.
-    fn last_resort(&mut self, line: &'a str, mut said: Head) -> bool {
+    fn last_resort(&mut self, line: &'a str, mut said: Metadata) -> bool {
         let word = line.trim();
         if let Some((rest, found)) = labelled(line).filter(|_| self.is(Form::Hex)) {
             let before = line.get(..line.offset(rest)).unwrap_or_default();
-            said.take(head::before(before));
+            said.take(metadata::before(before));
             self.flush();
             // Most likely another datagram: no number in a log is as long.
             let other = |word: &&str| word.len() >= 2 * LONG && is_hex(word);
@@ -329,7 +329,7 @@ impl<'a> Reader<'a> {
     /// Reads a line without bytes: it ends the current datagram, and may contain facts about the next one.
     fn words(&mut self, line: &'a str) {
         self.flush();
-        self.head.take(head::above(line));
+        self.metadata.take(metadata::above(line));
         self.is_stream |= line.trim_start().starts_with("Follow: udp");
         let length = line.trim().strip_prefix("Buffer length: ").and_then(|rest| rest.strip_suffix(" bytes"));
         if length.is_some_and(|length| length.parse::<u32>().is_ok()) {
@@ -355,13 +355,13 @@ impl<'a> Reader<'a> {
             let (bytes, missing) = dump.assemble(&piece.bytes, self.is_stream, &mut self.unread);
             (piece.bytes, piece.missing) = (bytes, u32::try_from(missing).unwrap_or(u32::MAX));
             shows_packets = dump.packets;
-            if self.is_stream && piece.head.mark.is_none() {
+            if self.is_stream && piece.metadata.mark.is_none() {
                 // The side that spoke first is not indented.
-                piece.head.mark = Some(if dump.indented { Mark::FromServer } else { Mark::ToServer });
+                piece.metadata.mark = Some(if dump.indented { Mark::FromServer } else { Mark::ToServer });
             }
         }
         if piece.bytes.is_empty() {
-            self.head.take(piece.head);
+            self.metadata.take(piece.metadata);
             return;
         }
         if self.pieces.len() >= MAX_PIECES {
@@ -372,7 +372,7 @@ impl<'a> Reader<'a> {
             return;
         }
         piece.packet = frames::headers(&piece.bytes, shows_packets);
-        if piece.packet.is_none() && shows_packets && piece.head.time.is_some() {
+        if piece.packet.is_none() && shows_packets && piece.metadata.time.is_some() {
             // From tcpdump but not IP: it cannot be a payload.
             piece.packet = u32::try_from(piece.bytes.len()).ok().map(|len| (link::RAW, len));
         }
@@ -401,7 +401,7 @@ impl<'a> Reader<'a> {
 
 /// The digits at the end of a log line, and the text from where they begin.
 fn labelled(line: &str) -> Option<(&str, Found<'_>)> {
-    head::labels(line).find_map(|rest| {
+    metadata::labels(line).find_map(|rest| {
         let found = digits::read(rest.trim_end().trim_end_matches([' ', ']', '}', ')']))?;
         (found.unread.kept.is_empty() && found.bytes.len() >= FEWEST).then_some((rest, found))
     })

@@ -28,8 +28,8 @@ impl Pipeline<'_> {
         if self.options.all {
             return self.report.unclaimed(d);
         }
-        if self.wants.foreign {
-            self.report.foreign(d);
+        if self.wants.count_unclaimed {
+            self.report.count_unclaimed(d);
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Pipeline<'_> {
             }
             if self.has_unreported(&claim, notes.heard()) {
                 let awaited = self.table.awaited(claim.slot, d, v, claim.pairing);
-                let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.every);
+                let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.repeat_remarks);
                 self.attribution.judge(&mut self.findings, d, &claim, notes.heard(), rules, awaited);
                 self.count_findings(&claim);
             } else if direction == Direction::C2s {
@@ -118,7 +118,8 @@ impl Pipeline<'_> {
     /// the report wants every finding.
     #[cold]
     fn count_findings(&mut self, claim: &ClaimRef<'_>) {
-        let (servers, id, every) = (&mut self.classifier.servers, claim.verdict.id, self.wants.every);
+        let (servers, id, every) =
+            (&mut self.classifier.servers, claim.verdict.id, self.wants.repeat_remarks);
         for f in &mut self.findings {
             let once_per_server = every && f.rule.per_server && f.counts();
             f.repeated = once_per_server && !servers.mark_reported(claim.verdict.server_index, id, f.rule);
@@ -133,7 +134,8 @@ impl Pipeline<'_> {
     fn has_unreported(&self, claim: &ClaimRef<'_>, violations: &[Violation]) -> bool {
         let servers = &self.classifier.servers;
         let unreported = |rule| {
-            self.wants.every || !servers.has_reported(claim.verdict.server_index, claim.verdict.id, rule)
+            self.wants.repeat_remarks
+                || !servers.has_reported(claim.verdict.server_index, claim.verdict.id, rule)
         };
         violations.iter().any(|violation| unreported(violation.rule)) || claim.raised.rules().any(unreported)
     }
@@ -148,7 +150,7 @@ impl Pipeline<'_> {
     #[inline(always)]
     pub(super) fn deliver_front(&mut self) -> io::Result<bool> {
         let Some(e) = self.table.front_closed() else { return Ok(false) };
-        let context = (&self.attribution, &mut self.silences, self.wants.silence);
+        let context = (&self.attribution, &mut self.silences, self.wants.silent_servers);
         deliver_exchange(e, &self.options, context, &mut self.totals, self.report)?;
         self.table.drop_closed();
         Ok(true)
@@ -197,7 +199,7 @@ pub(super) fn deliver_exchange(
     if e.level < options.min_confidence || e.hidden && !answered {
         return Ok(());
     }
-    totals.exchange(e);
+    totals.add_exchange(e);
     if answered && wants_silence {
         silences.note_answered(e);
     }
@@ -209,6 +211,6 @@ pub(super) fn deliver_exchange(
         let silent = silences.count_unanswered(e);
         finding.iter_mut().for_each(|finding| finding.provisional = silent);
     }
-    totals.found(e, finding.as_slice());
+    totals.add_findings(e, finding.as_slice());
     report.exchange(e, finding.as_slice())
 }

@@ -36,7 +36,7 @@ impl Pipeline<'_> {
         let servers = &self.classifier.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
         self.report_one_sided()?;
-        self.report.listened(&mut self.listener);
+        self.report.file_decoded(&mut self.listener);
         self.report.finish(&self.totals)?;
         Ok(self.totals)
     }
@@ -50,14 +50,14 @@ impl Pipeline<'_> {
 
     /// Reports the servers that answered nothing, because no further file continues what has been read so far.
     fn report_silent(&mut self) -> io::Result<()> {
-        if !self.wants.silence {
+        if !self.wants.silent_servers {
             return Ok(());
         }
         let by_servers = self.totals.by_servers;
         let earlier = std::mem::replace(&mut self.earlier_by_servers, by_servers);
         let silent = self.silences.take_silent(&self.options, &self.classifier.servers, by_servers > earlier);
-        self.totals.silent(&silent);
-        self.report.silent(&silent)
+        self.totals.add_silent_servers(&silent);
+        self.report.silent_servers(&silent)
     }
 
     /// Closes everything that is open, because no further file continues it.

@@ -184,7 +184,7 @@ impl<'r> Pipeline<'r> {
     #[inline(always)]
     fn begin_frame(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.frame = number;
-        self.totals.frame(time);
+        self.totals.add_frame(time);
         if self.at_file_start {
             self.note_file_start(time);
         }
@@ -309,7 +309,8 @@ impl<'r> Pipeline<'r> {
             // A report that wants every finding decides at the end, when it knows better to which servers no request
             // was captured.
             edge = !asked_before
-                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.every || near_start());
+                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.repeat_remarks
+                    || near_start());
             let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
             observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
         }
@@ -360,7 +361,7 @@ impl<'r> Pipeline<'r> {
             {
                 self.pending.count_missed(a.request_frame);
             }
-            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silence => {
+            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silent_servers => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.note_retransmission(v.id, exchange, time, d.frame);
             }

@@ -36,7 +36,7 @@ impl Pipeline<'_> {
     /// As [`read`](Self::read).
     pub fn read_ahead(&mut self, source: &mut Source, file: &str) -> Result<(), Stopped> {
         // Nothing must be read beyond a frame count, and a report that wants to see frames needs them in this thread.
-        if self.report.watches() || self.options.count.is_some() {
+        if self.report.needs_frames() || self.options.count.is_some() {
             return self.read(source, file);
         }
         self.begin(source, file)?;
@@ -86,9 +86,9 @@ impl Pipeline<'_> {
 
     /// Ends a file that has been read to its end, or as far as possible; `facts` are those known by now.
     pub fn end_file(&mut self, facts: &capture::CaptureInfo) {
-        self.totals.see(facts);
+        self.totals.add_capture(facts);
         self.report.file_read(facts, &self.totals);
-        self.report.listened(&mut self.listener);
+        self.report.file_decoded(&mut self.listener);
     }
 
     /// The reason if no frame of the capture read last could be read: a clause without the file name. `facts` are
@@ -121,7 +121,7 @@ impl Pipeline<'_> {
         if !continues {
             self.totals.overlap |= gap.is_some() && !self.options.per_file;
             self.close()?;
-            self.report.listened(&mut self.listener);
+            self.report.file_decoded(&mut self.listener);
             self.checksums = Checksums::default();
             self.dedup.clear();
             // Captures of the same time are of different places, or the same capture again: facts learnt from one do

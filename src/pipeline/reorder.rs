@@ -52,7 +52,7 @@ impl Pipeline<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn process_copy(&mut self, d: &Datagram<'_>, v: &Verdict, of: u64) -> io::Result<()> {
-        self.totals.copies += 1;
+        self.totals.duplicate_frames += 1;
         // The conversation may have ended since the original.
         let slot = v.slot.unwrap_or_else(|| self.table.enter(d, v));
         self.pending.note_arrival(slot);
@@ -294,7 +294,7 @@ impl Pipeline<'_> {
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
-        let context = (&self.attribution, &mut self.silences, self.wants.silence);
+        let context = (&self.attribution, &mut self.silences, self.wants.silent_servers);
         deliver_exchange(e, &self.options, context, &mut self.totals, self.report)
     }
 }

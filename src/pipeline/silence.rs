@@ -15,7 +15,7 @@ use crate::general::GEN_009;
 use crate::net::Endpoint;
 use crate::packed::Bits;
 use crate::protocols::{Direction, Id};
-use crate::report::{Candidate, Silent};
+use crate::report::{Candidate, SilentServer};
 use crate::servers::{MAX_SERVERS, Servers};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -216,7 +216,12 @@ impl Silences {
 
     /// Ends a series of files: removes and returns the servers that answered nothing. `from_servers` says whether the
     /// capture holds any datagram from one of the `servers`.
-    pub fn take_silent(&mut self, options: &Options, servers: &Servers, from_servers: bool) -> Vec<Silent> {
+    pub fn take_silent(
+        &mut self,
+        options: &Options,
+        servers: &Servers,
+        from_servers: bool,
+    ) -> Vec<SilentServer> {
         let unanswered = std::mem::take(&mut self.unanswered);
         let no_answers = !from_servers && options.watched.is_none();
         let min_duration = if options.watched.is_some() { 0 } else { MIN_DURATION };
@@ -238,7 +243,7 @@ impl Silences {
             let (severity, silence) = (severity?, Some(self.silence_of(&unanswered, servers, no_answers)));
             let mut finding = Finding { severity, silence, ..Finding::of_exchange(&GEN_009) };
             finding.resolve_sender(Direction::S2c);
-            Some(Silent { frame: unanswered.frame, exchange: unanswered.exchange, finding })
+            Some(SilentServer { frame: unanswered.frame, exchange: unanswered.exchange, finding })
         });
         let records = records.collect();
         self.answered.clear();

@@ -52,7 +52,7 @@ impl Pipeline<'_> {
                 }
                 self.reported_tunnels = self.reported_tunnels.max(d.tunnel);
                 if !inner.fragments.is_empty() {
-                    self.report.pieces(d.frame, inner.fragments);
+                    self.report.reassembled(d.frame, inner.fragments);
                 }
                 return self.process_datagram(d);
             }

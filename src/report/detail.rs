@@ -3,9 +3,9 @@
 
 use super::explain::{Explain, Teller};
 use super::layers::{self, Heads, INDENT, Layer};
-use super::payload::{self, Bytes, Manner};
+use super::payload::{self, Bytes, FieldStyle};
 use super::recent_frames::Joined;
-use super::{Lister, Place, Report, Wants, When, duration, secrets};
+use super::{Lister, Place, Report, TimeFormat, Wants, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::{AnyListener, Tree};
@@ -62,7 +62,7 @@ pub struct Detail {
     /// No packets, only the counts at the end.
     pub quiet: bool,
     /// The form of the times in lines.
-    pub when: When,
+    pub time_format: TimeFormat,
 }
 
 impl Detail {
@@ -71,8 +71,8 @@ impl Detail {
         self.only.is_empty() || self.only.contains(&layer)
     }
 
-    fn manner(&self) -> Manner {
-        Manner { bytes: self.hex, colour: self.colour }
+    fn field_style(&self) -> FieldStyle {
+        FieldStyle { bytes: self.hex, colour: self.colour }
     }
 }
 
@@ -91,7 +91,7 @@ impl<W: Write> Details<W> {
     /// Writes details to `out`, each packet at once (`flush`) or in large pieces. `heads` puts a line with the name of a
     /// file before its packets.
     pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
-        let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.when.clone());
+        let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.time_format.clone());
         let teller = detail.explain.clone().map(Teller::new);
         Details {
             lister,
@@ -156,8 +156,8 @@ impl<W: Write> Details<W> {
             return;
         }
         let name = |frame| self.lister.lines.other(frame, here.file);
-        let manner = self.detail.manner();
-        let lines = p.tree().map(|tree| payload::fields(tree, p.bytes, p.findings, manner, &name));
+        let field_style = self.detail.field_style();
+        let lines = p.tree().map(|tree| payload::fields(tree, p.bytes, p.findings, field_style, &name));
         lines.iter().flatten().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
@@ -233,13 +233,13 @@ impl<W: Write> Report for Details<W> {
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         if self.detail.tree && !self.detail.quiet {
             self.heads.see(frame, parsed);
-        } else if self.detail.when.needs_frames() {
-            self.lister.see(frame, parsed);
+        } else if self.detail.time_format.needs_frames() {
+            self.lister.note_frame(frame, parsed);
         }
     }
 
     /// A packet that a filter left out may still explain exchanges that follow.
-    fn hidden(&mut self, p: &Packet<'_>) {
+    fn packet_left_out(&mut self, p: &Packet<'_>) {
         if let Some(teller) = &mut self.teller {
             teller.see(p);
         }
@@ -311,7 +311,7 @@ impl<W: Write> Report for Details<W> {
         self.lister.file(name, facts, before)
     }
 
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.joined.note(frame, pieces);
     }
 }

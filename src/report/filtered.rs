@@ -1,7 +1,7 @@
 //! Applies a display filter in front of any report: packets and exchanges that do not pass are not reported.
 
 use super::recent_frames::{Missed, Recent};
-use super::{Candidate, Report, Silent, Totals, Wants};
+use super::{Candidate, Report, SilentServer, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
 use crate::check::Finding;
@@ -61,7 +61,7 @@ impl<'r> Filtered<'r> {
     }
 
     /// The totals of a run, in which the counts of what passed replace the counts of everything; these stand in
-    /// [`Totals::of`].
+    /// [`Totals::unfiltered`].
     pub fn narrow(&self, all: &Totals) -> Totals {
         let passed = self.totals.clone();
         let asked = |c: &Candidate| {
@@ -84,7 +84,7 @@ impl<'r> Filtered<'r> {
             findings: passed.findings,
             span: passed.span,
             candidates: all.candidates.iter().filter_map(asked).collect(),
-            of: Some(Box::new(all.clone())),
+            unfiltered: Some(Box::new(all.clone())),
             ..all.clone()
         }
     }
@@ -134,7 +134,7 @@ impl<'r> Filtered<'r> {
 
     /// Counts a datagram that passed.
     fn count(&mut self, d: &Datagram<'_>) {
-        self.totals.frame(d.time);
+        self.totals.add_frame(d.time);
         self.totals.udp += 1;
     }
 }
@@ -150,7 +150,7 @@ impl Report for Filtered<'_> {
 
     /// Asks for frames, and for exchanges after their packets, by which they pass.
     fn wants(&self) -> Wants {
-        Wants { packets_first: true, frames: true, foreign: true, ..self.wants }
+        Wants { packets_first: true, frames: true, count_unclaimed: true, ..self.wants }
     }
 
     fn comments(&mut self, comments: &Comments) {
@@ -158,8 +158,8 @@ impl Report for Filtered<'_> {
         self.report.comments(comments);
     }
 
-    fn watches(&self) -> bool {
-        self.recent.watches() || self.report.watches()
+    fn needs_frames(&self) -> bool {
+        self.recent.needs_frames() || self.report.needs_frames()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
@@ -178,7 +178,7 @@ impl Report for Filtered<'_> {
             told.for_each(|finding| self.totals.findings.add_finding(finding));
             return self.report.packet(p);
         }
-        self.report.hidden(p);
+        self.report.packet_left_out(p);
         Ok(())
     }
 
@@ -186,13 +186,13 @@ impl Report for Filtered<'_> {
         if self.passes_unclaimed(d) {
             return self.report.unclaimed(d);
         }
-        self.report.left_out(d.frame);
+        self.report.frame_left_out(d.frame);
         Ok(())
     }
 
-    fn foreign(&mut self, d: &Datagram<'_>) {
+    fn count_unclaimed(&mut self, d: &Datagram<'_>) {
         if self.passes_unclaimed(d) {
-            self.report.foreign(d);
+            self.report.count_unclaimed(d);
         }
     }
 
@@ -200,8 +200,8 @@ impl Report for Filtered<'_> {
         if !self.passes_exchange(e, findings) {
             return Ok(());
         }
-        self.totals.exchange(e);
-        self.totals.found(e, findings);
+        self.totals.add_exchange(e);
+        self.totals.add_findings(e, findings);
         self.report.exchange(e, findings)
     }
 
@@ -210,11 +210,11 @@ impl Report for Filtered<'_> {
         self.report.file(name, facts, before)
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        let passes = |s: &&Silent| self.passes_exchange(&s.exchange, std::slice::from_ref(&s.finding));
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        let passes = |s: &&SilentServer| self.passes_exchange(&s.exchange, std::slice::from_ref(&s.finding));
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
-        self.totals.silent(&passed);
-        self.report.silent(&passed)
+        self.totals.add_silent_servers(&passed);
+        self.report.silent_servers(&passed)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

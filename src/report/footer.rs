@@ -51,14 +51,14 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     said.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
     said.extend(limits(t));
     let bare =
-        summary.servers().filter(|s| s.times.ends().is_some() && s.times.quantile(0.5).is_none()).count();
+        summary.servers().filter(|s| s.times.extremes().is_some() && s.times.quantile(0.5).is_none()).count();
     let lacking = [
         (bare as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
         (
-            summary.elsewhere,
+            summary.untracked,
             "exchanges are in no row of a server, for theirs was not certain or found no place".to_owned(),
         ),
-        (summary.foreign.elsewhere, "unclaimed datagrams are of endpoints that found no place".to_owned()),
+        (summary.unclaimed.untracked, "unclaimed datagrams are of endpoints that found no place".to_owned()),
     ];
     said.extend(lacking.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")));
     said

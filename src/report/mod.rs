@@ -23,8 +23,6 @@ mod recorder;
 mod records;
 mod rows;
 #[cfg(feature = "page")]
-pub(crate) mod said;
-#[cfg(feature = "page")]
 pub mod screen;
 pub(crate) mod secrets;
 #[cfg(feature = "page")]
@@ -33,6 +31,8 @@ pub(crate) mod server;
 mod server_counters;
 #[cfg(feature = "page")]
 mod server_record;
+#[cfg(feature = "page")]
+pub(crate) mod server_text;
 #[cfg(feature = "page")]
 pub mod summary;
 #[cfg(feature = "page")]
@@ -56,13 +56,13 @@ pub use format::duration;
 pub(crate) use format::{push_ip, push_key};
 pub use output::{Form, Output};
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
-pub use recorder::{Capture, Frames, Kept, Recorder};
+pub use recorder::{Capture, Frames, Recorder, Recording};
 pub use records::Records;
 #[cfg(feature = "page")]
 pub(crate) use records::records_of;
 pub use rows::{Fields, Layout, Occurrence, Style};
 pub use text::Lister;
-pub use time_column::{WHENS, When};
+pub use time_column::{TIME_FORMATS, TimeFormat};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
 pub use totals_record::TotalsRecord;
 #[cfg(feature = "page")]
@@ -71,12 +71,12 @@ pub use {
     explain::Explain,
     footer::limits,
     layers::MAX_HEADS,
-    payload::{Manner, Picked, fields, finding_line},
+    payload::{FieldStyle, Picked, fields, finding_line},
     server_record::{BrokenRecord, ServerRecord, server_rows},
-    unclaimed::{Busy, Foreign, UnclaimedRecord},
+    unclaimed::{UnclaimedEndpoint, UnclaimedRecord, UnclaimedTraffic},
 };
 #[cfg(feature = "page")]
-pub(crate) use {footer::remarks, screen::besides};
+pub(crate) use {footer::remarks, screen::other_traffic};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -95,18 +95,18 @@ pub struct Wants {
     pub packets_first: bool,
     /// Remarks that are otherwise made once for each server are made every time, because the report judges at the end; only
     /// then is it decided which servers were captured with one side only.
-    pub every: bool,
+    pub repeat_remarks: bool,
     /// The report is told at the end which servers answered nothing.
-    pub silence: bool,
+    pub silent_servers: bool,
     /// The report may need every frame.
     pub frames: bool,
-    /// Datagrams that no protocol claims are [counted](Report::foreign), although they are not shown.
-    pub foreign: bool,
+    /// Datagrams that no protocol claims are [counted](Report::count_unclaimed), although they are not shown.
+    pub count_unclaimed: bool,
 }
 
 /// A server that answered nothing.
 #[derive(Clone, Debug)]
-pub struct Silent {
+pub struct SilentServer {
     /// Frame of the last datagram that asked it.
     pub frame: u64,
     /// The exchange of that datagram, which was reported before.
@@ -130,7 +130,7 @@ pub trait Report {
 
     /// Whether it needs frames at present: a filter may look at messages only. Where it does not, it may still be told of
     /// frames.
-    fn watches(&self) -> bool {
+    fn needs_frames(&self) -> bool {
         self.wants().frames
     }
 
@@ -156,19 +156,19 @@ pub trait Report {
         self.inner().map_or(Ok(()), |inner| inner.unclaimed(datagram))
     }
     /// A datagram that no protocol claims, where the user does not want to see such datagrams. These come out of order, and
-    /// only where the report [wants](Wants::foreign) them.
-    fn foreign(&mut self, datagram: &Datagram<'_>) {
-        self.inner().into_iter().for_each(|inner| inner.foreign(datagram));
+    /// only where the report [wants](Wants::count_unclaimed) them.
+    fn count_unclaimed(&mut self, datagram: &Datagram<'_>) {
+        self.inner().into_iter().for_each(|inner| inner.count_unclaimed(datagram));
     }
     /// A filter has left out the datagram of a frame that this report was told of.
-    fn left_out(&mut self, frame: u64) {
-        self.inner().into_iter().for_each(|inner| inner.left_out(frame));
+    fn frame_left_out(&mut self, frame: u64) {
+        self.inner().into_iter().for_each(|inner| inner.frame_left_out(frame));
     }
     /// A filter has left out this datagram of one of the protocols.
-    fn hidden(&mut self, packet: &Packet<'_>) {
+    fn packet_left_out(&mut self, packet: &Packet<'_>) {
         match self.inner() {
-            Some(inner) => inner.hidden(packet),
-            None => self.left_out(packet.datagram.frame),
+            Some(inner) => inner.packet_left_out(packet),
+            None => self.frame_left_out(packet.datagram.frame),
         }
     }
     /// An exchange has closed.
@@ -187,8 +187,8 @@ pub trait Report {
     }
     /// The datagram that will be reported with this frame was reassembled from all of `pieces`, or from as many as are
     /// remembered.
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.inner().into_iter().for_each(|inner| inner.pieces(frame, pieces));
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
+        self.inner().into_iter().for_each(|inner| inner.reassembled(frame, pieces));
     }
     /// Called before anything else: hands over the store in which the comments on frames will be found, by the number of
     /// the frame in the run, as soon as the frames have been read.
@@ -210,13 +210,13 @@ pub trait Report {
         self.inner().map_or(Ok(()), |inner| inner.one_sided(servers))
     }
     /// No further file continues what has been read so far, in which these servers answered nothing; they come in the order
-    /// of the last requests to them. Called only where the report [wants](Wants::silence) that, and there always.
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        self.inner().map_or(Ok(()), |inner| inner.silent(servers))
+    /// of the last requests to them. Called only where the report [wants](Wants::silent_servers) that, and there always.
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.silent_servers(servers))
     }
     /// Gives the listener, at the end of every file, when nearly everything in it has been decoded.
-    fn listened(&mut self, listener: &mut AnyListener) {
-        self.inner().into_iter().for_each(|inner| inner.listened(listener));
+    fn file_decoded(&mut self, listener: &mut AnyListener) {
+        self.inner().into_iter().for_each(|inner| inner.file_decoded(listener));
     }
     /// Everything has been read.
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

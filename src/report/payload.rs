@@ -30,7 +30,7 @@ use std::io;
 
 /// How fields are shown.
 #[derive(Clone, Copy, Debug)]
-pub struct Manner {
+pub struct FieldStyle {
     /// Whether the first bytes of each field stand beside it.
     pub bytes: bool,
     /// Whether to write colours.
@@ -43,7 +43,7 @@ pub fn fields(
     tree: &Tree,
     payload: &[u8],
     findings: &[Finding],
-    manner: Manner,
+    style: FieldStyle,
     place: &dyn Fn(u64) -> String,
 ) -> Vec<String> {
     let nodes = tree.nodes();
@@ -51,14 +51,14 @@ pub fn fields(
     let mut out = vec![];
     for (i, node) in nodes.iter().enumerate() {
         let indent = INDENT.repeat(usize::from(node.depth));
-        out.push(format!("{indent}{}", line(node, payload, manner.bytes)));
+        out.push(format!("{indent}{}", line(node, payload, style.bytes)));
         let own = findings.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i));
         out.extend(
-            own.map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, manner.colour, place))),
+            own.map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, style.colour, place))),
         );
     }
     let rest = findings.iter().zip(&owners).filter(|(_, owner)| owner.is_none());
-    out.extend(rest.map(|(f, _)| finding_line(f, false, manner.colour, place)));
+    out.extend(rest.map(|(f, _)| finding_line(f, false, style.colour, place)));
     out
 }
 

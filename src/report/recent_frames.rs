@@ -82,13 +82,13 @@ impl Recent {
     }
 
     /// Whether frames are needed at all.
-    pub fn watches(&self) -> bool {
+    pub fn needs_frames(&self) -> bool {
         self.needs.any(Needs::FACTS.and(Needs::BYTES))
     }
 
     /// A frame has been read.
     pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        if !self.watches() {
+        if !self.needs_frames() {
             return;
         }
         self.first.get_or_insert(frame.time);
@@ -133,7 +133,7 @@ impl Recent {
 
     /// What is remembered of a frame, by its number in the run.
     fn get(&mut self, frame: u64) -> (Option<&FrameFacts>, &[u8]) {
-        if !self.watches() {
+        if !self.needs_frames() {
             return (None, &[]);
         }
         match self.frames.get(frame) {

@@ -2,7 +2,7 @@
 //! out.
 
 use super::recent_frames::Joined;
-use super::{Files, Place, Report, Silent, Totals, Wants};
+use super::{Files, Place, Report, SilentServer, Totals, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::AnyListener;
@@ -53,7 +53,7 @@ pub struct Capture {
 
 /// What is remembered of all captures.
 #[derive(Debug, Default)]
-pub struct Kept {
+pub struct Recording {
     /// Captures in the order read; a single one where frames come from no file.
     pub captures: Vec<Capture>,
     /// Findings as text, by index of the capture and number of the frame, in the order found.
@@ -69,7 +69,7 @@ pub struct Kept {
     joined: Joined,
 }
 
-impl Kept {
+impl Recording {
     /// What is remembered of a capture.
     fn capture(&mut self, at: usize) -> &mut Capture {
         if self.captures.len() <= at {
@@ -142,7 +142,7 @@ fn sentence(finding: &Finding, here: Place, files: &Files) -> String {
 /// Where the other report cannot write any more, nothing is passed on, but everything is still remembered.
 pub struct Recorder<'r> {
     report: &'r mut dyn Report,
-    kept: Kept,
+    kept: Recording,
     closed: bool,
     /// Why nothing is passed on any more; not set where a reader went away.
     lost: Option<io::Error>,
@@ -151,12 +151,12 @@ pub struct Recorder<'r> {
 impl<'r> Recorder<'r> {
     /// A recorder in front of `report`, which also keeps findings if asked to.
     pub fn new(report: &'r mut dyn Report, annotate: bool) -> Self {
-        Recorder { report, kept: Kept { annotate, ..Kept::default() }, closed: false, lost: None }
+        Recorder { report, kept: Recording { annotate, ..Recording::default() }, closed: false, lost: None }
     }
 
     /// What was remembered, and the error if the report could not be written to its end. A reader that went away is no
     /// error.
-    pub fn into_parts(self) -> (Kept, Option<io::Error>) {
+    pub fn into_parts(self) -> (Recording, Option<io::Error>) {
         (self.kept, self.lost)
     }
 
@@ -183,8 +183,8 @@ impl Report for Recorder<'_> {
         self.report.wants()
     }
 
-    fn watches(&self) -> bool {
-        self.report.watches()
+    fn needs_frames(&self) -> bool {
+        self.report.needs_frames()
     }
 
     fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
@@ -216,9 +216,9 @@ impl Report for Recorder<'_> {
         Ok(())
     }
 
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.kept.joined.note(frame, pieces);
-        self.report.pieces(frame, pieces);
+        self.report.reassembled(frame, pieces);
     }
 
     fn file_read(&mut self, facts: &CaptureInfo, totals: &Totals) {
@@ -232,11 +232,11 @@ impl Report for Recorder<'_> {
         Ok(())
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         for silent in servers.iter().filter(|s| self.kept.is_marked(s.frame)).collect::<Vec<_>>() {
             self.kept.comment(silent.frame, &[silent.finding], 0);
         }
-        self.tell(|report| report.silent(servers));
+        self.tell(|report| report.silent_servers(servers));
         Ok(())
     }
 
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn findings_are_bounded_and_the_rest_is_counted() {
-        let mut kept = Kept { annotate: true, ..Kept::default() };
+        let mut kept = Recording { annotate: true, ..Recording::default() };
         let finding = Finding::of_datagram(crate::protocols::rules().next().unwrap(), 7);
         let many = vec![finding; 100];
         kept.comment(1, &many, 0);

@@ -371,7 +371,7 @@ impl<W: Write> Report for Records<W> {
         if self.files.len() == 1 || self.quiet { self.catch_up(usize::MAX) } else { Ok(()) }
     }
 
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.joined.note(frame, pieces);
     }
 

@@ -72,7 +72,7 @@ impl Layout {
 
     /// A text as a cell.
     pub(crate) fn text(&self, text: &str) -> String {
-        self.cell(&[Printed { text: text.to_owned(), free: true }])
+        self.cell(&[Printed { text: text.to_owned(), is_free_text: true }])
     }
 
     /// Appends a row of a record: the values of these keys, between commas.
@@ -133,7 +133,7 @@ impl Layout {
                 cell.push(self.aggregator);
             }
             // Only the beginning of a cell can make it a formula, and numbers make none.
-            let guard = self.style != Style::Plain && value.free && cell.is_empty();
+            let guard = self.style != Style::Plain && value.is_free_text && cell.is_empty();
             cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
         }
         cell
@@ -232,8 +232,8 @@ impl<W: Write> Report for Fields<W> {
         self.recent.comments = comments.clone();
     }
 
-    fn watches(&self) -> bool {
-        self.recent.watches()
+    fn needs_frames(&self) -> bool {
+        self.recent.needs_frames()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     fn row(layout: &Layout, values: &[&[(&str, bool)]]) -> String {
-        let printed = |&(text, free): &(&str, bool)| Printed { text: text.to_owned(), free };
+        let printed = |&(text, is_free_text): &(&str, bool)| Printed { text: text.to_owned(), is_free_text };
         let mut out = String::new();
         let cells = values.iter().map(|cell| layout.cell(&cell.iter().map(printed).collect::<Vec<_>>()));
         layout.push(&mut out, cells);

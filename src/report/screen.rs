@@ -1,8 +1,8 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::foot;
-use super::said::Said;
 use super::server::{Broken, Server};
+use super::server_text::ServerText;
 use super::summary::Summary;
 pub use super::terminal::{BOLD, DIM, Screen, Sort, style, wrapped};
 use super::{Captures, Place, Totals, count, duration};
@@ -47,15 +47,15 @@ const MAX_NAMES: usize = 8;
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    head(out, screen, &summary.files, totals)?;
+    write_head(out, screen, &summary.files, totals)?;
     servers(out, screen, summary)?;
-    foreign(out, screen, summary)?;
+    unclaimed(out, screen, summary)?;
     rules(out, screen, summary)?;
     foot(out, screen, summary, totals)
 }
 
 /// Writes what was read: two lines, and between them the origin of a single capture, if it is known.
-pub(crate) fn head(
+pub(crate) fn write_head(
     out: &mut dyn Write,
     screen: Screen,
     captures: &Captures,
@@ -85,16 +85,17 @@ pub(crate) fn head(
         about(out, facts)?;
     }
     let seen = totals.part("datagram", |t| t.recognised);
-    writeln!(out, "{seen} of query traffic{}", besides(totals))
+    writeln!(out, "{seen} of query traffic{}", other_traffic(totals))
 }
 
 /// What else there is besides query traffic; empty if nothing else is.
-pub(crate) fn besides(totals: &Totals) -> String {
+pub(crate) fn other_traffic(totals: &Totals) -> String {
     let mut rest: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
-        let of = totals.of.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
-        rest.insert(0, format!("datagrams of no known protocol ({}{of})", totals.unclaimed));
+        let all_unclaimed =
+            totals.unfiltered.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
+        rest.insert(0, format!("datagrams of no known protocol ({}{all_unclaimed})", totals.unclaimed));
     }
     if rest.is_empty() { String::new() } else { format!("; besides: {}", rest.join(", ")) }
 }
@@ -151,7 +152,7 @@ fn order(rows: &mut [&Server], by: Sort) {
         Sort::Count => rows.sort_by_key(|s| Reverse(s.requests)),
         Sort::Time => rows.sort_by_key(|s| Reverse(s.times.quantile(0.5))),
         Sort::Loss => rows.sort_by_key(|s| Reverse(s.unanswered + s.refused + s.late)),
-        Sort::Name => rows.sort_by_key(|s| (s.said.server_name.as_ref(), s.endpoint)),
+        Sort::Name => rows.sort_by_key(|s| (s.facts.server_name.as_ref(), s.endpoint)),
     }
 }
 
@@ -184,8 +185,8 @@ fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Res
 }
 
 /// Writes the busiest endpoints whose traffic no protocol claims.
-fn foreign(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
-    let rows = summary.foreign.busiest();
+fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+    let rows = summary.unclaimed.busiest();
     if rows.is_empty() {
         return Ok(());
     }
@@ -222,24 +223,24 @@ fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     ]
 }
 
-fn text(said: Option<&Said>) -> Option<String> {
+fn text(said: Option<&ServerText>) -> Option<String> {
     said.map(|said| short(&shown(&said.text()), MAX_CELL))
 }
 
 fn name(s: &Server) -> String {
-    text(s.said.server_name.as_ref()).unwrap_or_else(|| "-".to_owned())
+    text(s.facts.server_name.as_ref()).unwrap_or_else(|| "-".to_owned())
 }
 
 fn game(s: &Server) -> String {
-    let version = text(s.said.version.as_ref()).or_else(|| s.said.build.map(|n| n.to_string()));
-    let [game, map] = [&s.said.game, &s.said.map].map(|said| text(said.as_ref()));
-    let parts = [game, map, version, s.said.state.map(str::to_owned)];
+    let version = text(s.facts.version.as_ref()).or_else(|| s.facts.build.map(|n| n.to_string()));
+    let [game, map] = [&s.facts.game, &s.facts.map].map(|said| text(said.as_ref()));
+    let parts = [game, map, version, s.facts.state.map(str::to_owned)];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 fn players(s: &Server) -> String {
-    s.said.players.map_or("-".to_owned(), |(now, most)| format!("{now}/{most}"))
+    s.facts.players.map_or("-".to_owned(), |(now, most)| format!("{now}/{most}"))
 }
 
 fn answered(s: &Server) -> String {
@@ -266,7 +267,7 @@ fn findings(screen: Screen, c: Counts) -> String {
 }
 
 /// A frame, and the name of its file where there are several.
-pub(crate) fn frame_of(place: Place, captures: &Captures) -> String {
+pub(crate) fn frame_name(place: Place, captures: &Captures) -> String {
     match captures.name(place.file).filter(|_| captures.list.len() > 1) {
         Some(name) => {
             let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
@@ -294,7 +295,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     let listed: Vec<_> = rows
         .iter()
         .take(screen.rows())
-        .map(|b| (b, short(&frame_of(b.first, &summary.files), beside)))
+        .map(|b| (b, short(&frame_name(b.first, &summary.files), beside)))
         .collect();
     // A title gives way, for the number of the rule tells more than the title's last words; number and place do not give
     // way.

@@ -1,7 +1,7 @@
 //! What is known of a server: what it did, and what it said of itself.
 
 use super::Place;
-use super::said::{Said, keep};
+use super::server_text::{ServerText, update_text};
 use super::times::Times;
 use crate::check::Counts;
 use crate::decode::{self, Version};
@@ -38,7 +38,7 @@ pub struct Server {
     /// Rules that its [provisional](crate::check::Finding::provisional) findings break.
     pub(super) provisional: Vec<Broken>,
     /// What it says about itself: the latest answer counts.
-    pub said: ServerFacts,
+    pub facts: ServerFacts,
 }
 
 impl Server {
@@ -56,7 +56,7 @@ impl Server {
             times: Times::default(),
             findings: Counts::default(),
             provisional: vec![],
-            said: ServerFacts::default(),
+            facts: ServerFacts::default(),
         }
     }
 }
@@ -65,13 +65,13 @@ impl Server {
 #[derive(Debug, Default)]
 pub struct ServerFacts {
     /// Name.
-    pub server_name: Option<Said>,
+    pub server_name: Option<ServerText>,
     /// Game.
-    pub game: Option<Said>,
+    pub game: Option<ServerText>,
     /// Map.
-    pub map: Option<Said>,
+    pub map: Option<ServerText>,
     /// Version, as text.
-    pub version: Option<Said>,
+    pub version: Option<ServerText>,
     /// Version, as a number.
     pub build: Option<u64>,
     /// Players now and at most.
@@ -83,12 +83,12 @@ pub struct ServerFacts {
 impl ServerFacts {
     /// Takes in everything but the players. A function of its own, so that only a pointer to the facts is handed on.
     #[inline(never)]
-    pub(super) fn hear(&mut self, facts: &decode::Facts<'_>) {
-        keep(&mut self.server_name, facts.server_name);
-        keep(&mut self.game, facts.game);
-        keep(&mut self.map, facts.map);
+    pub(super) fn update(&mut self, facts: &decode::Facts<'_>) {
+        update_text(&mut self.server_name, facts.server_name);
+        update_text(&mut self.game, facts.game);
+        update_text(&mut self.map, facts.map);
         match facts.version {
-            Some(Version::Text(text)) => keep(&mut self.version, Some(text)),
+            Some(Version::Text(text)) => update_text(&mut self.version, Some(text)),
             Some(Version::Number(n)) => self.build = Some(n),
             None => {}
         }

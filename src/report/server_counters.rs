@@ -143,7 +143,7 @@ impl Hot {
         server.requests += u64::from(counted.requests);
         server.answered += u64::from(counted.answered);
         server.times.take_in(counted.count.into(), counted.sum, counted.ends);
-        server.said.players = counted.players.or(server.said.players);
+        server.facts.players = counted.players.or(server.facts.players);
         if let Some(waiting) = self.waiting.get_mut(usize::from(timed).wrapping_sub(1)) {
             server.times.keep(waiting.units.map(u64::from).into_iter().take(waiting.len as usize));
             waiting.len = 0;
@@ -232,7 +232,7 @@ mod tests {
         hot.settle(0, &mut servers);
         let server = servers[0].as_ref().expect("it is there");
         assert_eq!((server.requests, server.answered), (2 + u64::from(u32::MAX) + 1, 4));
-        assert_eq!((server.times.count(), server.times.ends()), (4, Some((1, i64::MAX))));
+        assert_eq!((server.times.count(), server.times.extremes()), (4, Some((1, i64::MAX))));
         assert_eq!(server.times.mean(), Some(i64::MAX / 2 + 1));
         assert_eq!(server.times.quantile(0.5), Some(1), "those that waited are in their buckets");
     }
@@ -254,6 +254,6 @@ mod tests {
         assert!(news(&game) && news(&Facts { state: Some("idle"), ..game }) && news(&facts));
         assert!(!news(&Facts { players: None, ..facts }), "the last number is kept");
         hot.settle(0, &mut servers);
-        assert_eq!(servers[0].as_ref().and_then(|server| server.said.players), Some((25, 8)));
+        assert_eq!(servers[0].as_ref().and_then(|server| server.facts.players), Some((25, 8)));
     }
 }

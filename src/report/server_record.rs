@@ -1,7 +1,7 @@
 //! The records of servers and of broken rules, and servers as rows of CSV and TSV.
 
-use super::said::Said;
 use super::server::{Broken, Server};
+use super::server_text::ServerText;
 use super::{Captures, Layout};
 use crate::check::Counts;
 use crate::terms;
@@ -100,7 +100,7 @@ struct ResponseTimes {
 impl ServerRecord {
     /// The record of a server.
     pub fn new(s: &Server) -> ServerRecord {
-        let said = &s.said;
+        let facts = &s.facts;
         let quantile = |q: f64| s.times.quantile(q).map(seconds);
         let times = |(low, high)| ResponseTimes {
             min: seconds(low),
@@ -111,35 +111,35 @@ impl ServerRecord {
         ServerRecord {
             server: terms::Endpoint(s.endpoint.to_string()),
             protocol: terms::Protocol(s.id.info().name),
-            server_name: text(&said.server_name),
-            game: text(&said.game),
-            map: text(&said.map),
-            version: text(&said.version).map(Version::Text).or(said.build.map(Version::Number)),
-            players: said.players.map(|(now, _)| now),
-            max_players: said.players.map(|(_, most)| most),
-            state: said.state,
+            server_name: text(&facts.server_name),
+            game: text(&facts.game),
+            map: text(&facts.map),
+            version: text(&facts.version).map(Version::Text).or(facts.build.map(Version::Number)),
+            players: facts.players.map(|(now, _)| now),
+            max_players: facts.players.map(|(_, most)| most),
+            state: facts.state,
             requests: s.requests,
             answered: s.answered,
             late: s.late,
             unanswered: s.unanswered,
             undecided: s.undecided,
             refused: s.refused,
-            response_time: s.times.ends().map(times),
+            response_time: s.times.extremes().map(times),
             finding_counts: s.findings,
-            server_name_hex: damaged(&said.server_name),
-            game_hex: damaged(&said.game),
-            map_hex: damaged(&said.map),
-            version_hex: damaged(&said.version),
+            server_name_hex: damaged(&facts.server_name),
+            game_hex: damaged(&facts.game),
+            map_hex: damaged(&facts.map),
+            version_hex: damaged(&facts.version),
         }
     }
 }
 
-fn text(text: &Option<Said>) -> Option<String> {
+fn text(text: &Option<ServerText>) -> Option<String> {
     text.as_ref().map(|text| text.text().into_owned())
 }
 
-fn damaged(text: &Option<Said>) -> Option<String> {
-    text.as_ref().and_then(Said::damaged_hex)
+fn damaged(text: &Option<ServerText>) -> Option<String> {
+    text.as_ref().and_then(ServerText::damaged_hex)
 }
 
 /// A rule that was broken: what summary writes.

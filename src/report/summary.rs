@@ -3,7 +3,7 @@
 use super::server::{Broken, Server};
 use super::server_counters::Hot;
 use super::server_record::ServerRecord;
-use super::{CaptureRecord, Captures, Foreign, Output, Report, Silent, Totals, Wants};
+use super::{CaptureRecord, Captures, Output, Report, SilentServer, Totals, UnclaimedTraffic, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
@@ -26,11 +26,11 @@ pub struct Summary {
     /// Files in the order read.
     pub files: Captures,
     /// Exchanges of servers that are not in the table.
-    pub elsewhere: u64,
+    pub untracked: u64,
     /// Whether a capture holds no answer of any server, although a server was asked.
     pub one_way: bool,
     /// Traffic that no protocol claims.
-    pub foreign: Foreign,
+    pub unclaimed: UnclaimedTraffic,
     hot: Hot,
 }
 
@@ -76,7 +76,7 @@ impl Summary {
             && self.hot.hear(p.server_index, facts)
             && let Some(server) = self.server(p.server_index)
         {
-            server.said.hear(facts);
+            server.facts.update(facts);
         }
     }
 
@@ -88,7 +88,7 @@ impl Summary {
         self.begin(e.server_index, || (e.server, e.protocol));
         self.count(e.server_index, findings, e.request_frame);
         if !counted && !self.hot.count(e, &mut self.servers) {
-            self.elsewhere += 1;
+            self.untracked += 1;
             return;
         }
         let Some(server) = self.server(e.server_index) else { return };
@@ -124,7 +124,7 @@ impl Summary {
 
 impl Report for Summary {
     fn wants(&self) -> Wants {
-        Wants { silence: true, foreign: true, ..Wants::default() }
+        Wants { silent_servers: true, count_unclaimed: true, ..Wants::default() }
     }
 
     #[inline]
@@ -136,8 +136,8 @@ impl Report for Summary {
         Ok(())
     }
 
-    fn foreign(&mut self, d: &Datagram<'_>) {
-        self.foreign.add(d);
+    fn count_unclaimed(&mut self, d: &Datagram<'_>) {
+        self.unclaimed.add(d);
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
@@ -148,8 +148,8 @@ impl Report for Summary {
         Ok(())
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
-        for Silent { frame, exchange: e, finding } in servers {
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        for SilentServer { frame, exchange: e, finding } in servers {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin(e.server_index, || (e.server, e.protocol));
             self.count(e.server_index, &[*finding], *frame);
@@ -184,7 +184,7 @@ impl Report for Summary {
 pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
     summary.files.list.iter().try_for_each(|(name, facts)| out.value(&CaptureRecord::new(name, facts)))?;
     summary.servers().try_for_each(|s| out.value(&ServerRecord::new(s)))?;
-    let busiest = summary.foreign.busiest();
+    let busiest = summary.unclaimed.busiest();
     busiest.iter().take(MAX_UNCLAIMED).try_for_each(|busy| out.value(&busy.record()))?;
     summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.files)))?;
     out.value(&totals.record())?;

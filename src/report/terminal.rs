@@ -374,8 +374,8 @@ mod tests {
         let facts =
             CaptureInfo { interfaces: (0..interfaces).map(interface).collect(), ..CaptureInfo::default() };
         summary.files.begin("a", &facts, 0);
-        let said = ServerFacts { server_name: Some(name.as_bytes().into()), ..ServerFacts::default() };
-        summary.servers.push(Some(Server { said, ..Server::new(endpoint, Id::Sqp) }));
+        let facts = ServerFacts { server_name: Some(name.as_bytes().into()), ..ServerFacts::default() };
+        summary.servers.push(Some(Server { facts, ..Server::new(endpoint, Id::Sqp) }));
         let mut out = vec![];
         let how = Screen { width: 300, colour: false, ..Screen::default() };
         super::super::screen::write(&mut out, how, &summary, &Totals::default())

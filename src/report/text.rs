@@ -4,7 +4,7 @@ use super::format::{left, push_duration, push_number, right};
 use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
-use super::time_column::{Origin, Times, When};
+use super::time_column::{Origin, TimeColumn, TimeFormat};
 use super::{Place, Report, Totals, Wants};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Value, Version, push, push_u64};
@@ -21,13 +21,13 @@ use std::io::{self, Write};
 /// Longest text of a server shown in a line, in columns.
 const MAX_TEXT: usize = 40;
 
-/// Packets, one line each, with columns like tshark's: number, time (see [`When`]), source, destination, protocol, length,
+/// Packets, one line each, with columns like tshark's: number, time (see [`TimeFormat`]), source, destination, protocol, length,
 /// and what the message says.
 pub struct Lister<W: Write> {
     pub(super) lines: Lines<W>,
     /// Tunnels of datagrams, by their number.
     pub(super) tunnels: HashMap<u16, String>,
-    times: Times,
+    times: TimeColumn,
 }
 
 impl<W: Write> Lister<W> {
@@ -35,13 +35,13 @@ impl<W: Write> Lister<W> {
     /// a file before its lines.
     pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
         let lines = Lines::new(out, flush, quiet, heads);
-        Lister { lines, tunnels: HashMap::new(), times: Times::new(When::default()) }
+        Lister { lines, tunnels: HashMap::new(), times: TimeColumn::new(TimeFormat::default()) }
     }
 
-    /// Sets the form of times. A form that [needs frames](When::needs_frames) must be [shown](Self::see) them, which this
+    /// Sets the form of times. A form that [needs frames](TimeFormat::needs_frames) must be [shown](Self::note_frame) them, which this
     /// report by itself does not do.
-    pub fn timed(mut self, when: When) -> Self {
-        self.times = Times::new(when);
+    pub fn timed(mut self, format: TimeFormat) -> Self {
+        self.times = TimeColumn::new(format);
         self
     }
 
@@ -59,8 +59,8 @@ impl<W: Write> Lister<W> {
     }
 
     /// Takes a frame, whose datagram may be shown later.
-    pub fn see(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        self.times.see(frame.number, frame.time, parsed);
+    pub fn note_frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        self.times.note_frame(frame.number, frame.time, parsed);
     }
 
     /// Writes a further line, below that of a datagram.
@@ -183,7 +183,7 @@ impl<W: Write> Report for Lister<W> {
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.times.file();
+        self.times.begin_file();
         self.lines.file(name, facts, before)
     }
 

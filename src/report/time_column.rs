@@ -16,7 +16,7 @@ const SECOND: i64 = 1_000_000_000;
 
 /// The point from which a time is counted, or the format of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TimeBase {
     /// A `strftime` format up to the second; the fraction follows.
     Absolute(&'static str),
     /// Since the captured frame before.
@@ -28,35 +28,35 @@ pub enum Form {
 }
 
 /// The words of `-t`, each with its meaning and its form.
-pub const WHENS: [(&str, &str, Form); 6] = [
-    ("r", "since the first frame", Form::Relative),
-    ("ad", "date and time of day, local", Form::Absolute("%Y-%m-%d %H:%M:%S")),
-    ("d", "since the captured frame before", Form::Captured),
-    ("e", "seconds since 1970", Form::Epoch),
-    ("u", "time of day, UTC", Form::Absolute("%H:%M:%S")),
-    ("ud", "the same with the date", Form::Absolute("%Y-%m-%d %H:%M:%S")),
+pub const TIME_FORMATS: [(&str, &str, TimeBase); 6] = [
+    ("r", "since the first frame", TimeBase::Relative),
+    ("ad", "date and time of day, local", TimeBase::Absolute("%Y-%m-%d %H:%M:%S")),
+    ("d", "since the captured frame before", TimeBase::Captured),
+    ("e", "seconds since 1970", TimeBase::Epoch),
+    ("u", "time of day, UTC", TimeBase::Absolute("%H:%M:%S")),
+    ("ud", "the same with the date", TimeBase::Absolute("%Y-%m-%d %H:%M:%S")),
 ];
 
 /// A form of times.
 #[derive(Clone, Debug)]
-pub struct When {
-    form: Form,
+pub struct TimeFormat {
+    base: TimeBase,
     zone: TimeZone,
     /// Number of decimals; `None` for as many as the capture has.
     decimals: Option<u8>,
 }
 
-impl Default for When {
+impl Default for TimeFormat {
     /// Seconds since the first frame, with six decimals.
-    fn default() -> When {
-        When { form: Form::Relative, zone: TimeZone::UTC, decimals: Some(6) }
+    fn default() -> TimeFormat {
+        TimeFormat { base: TimeBase::Relative, zone: TimeZone::UTC, decimals: Some(6) }
     }
 }
 
-impl When {
-    /// The form for a word of [`WHENS`]. After the word may stand a point and the number of decimals, 0 to 9; otherwise
+impl TimeFormat {
+    /// The form for a word of [`TIME_FORMATS`]. After the word may stand a point and the number of decimals, 0 to 9; otherwise
     /// there are as many as the capture has. `local` is asked for the time zone where one is needed.
-    pub fn parse(text: &str, local: impl FnOnce() -> TimeZone) -> Option<When> {
+    pub fn parse(text: &str, local: impl FnOnce() -> TimeZone) -> Option<TimeFormat> {
         let (word, decimals) = match text.split_once('.') {
             None | Some((_, "")) => (text.trim_end_matches('.'), None),
             Some((word, digit)) => {
@@ -64,14 +64,14 @@ impl When {
                 (word, Some(digit.parse().ok().filter(|_| one)?))
             }
         };
-        let (_, _, form) = *WHENS.iter().find(|(known, ..)| *known == word)?;
+        let (_, _, base) = *TIME_FORMATS.iter().find(|(known, ..)| *known == word)?;
         let zone = if word.starts_with('a') { local() } else { TimeZone::UTC };
-        Some(When { form, zone, decimals })
+        Some(TimeFormat { base, zone, decimals })
     }
 
     /// Whether it must be shown frames, too.
     pub fn needs_frames(&self) -> bool {
-        self.form == Form::Captured
+        self.base == TimeBase::Captured
     }
 }
 
@@ -91,8 +91,8 @@ pub(super) fn decimals(interfaces: &[Interface]) -> Vec<u8> {
 
 /// Writes the times of packets, one after the other.
 #[derive(Debug)]
-pub(super) struct Times {
-    when: When,
+pub(super) struct TimeColumn {
+    format: TimeFormat,
     /// Time of the frame read last.
     captured: Time,
     /// For each frame, the time of the frame before it.
@@ -101,18 +101,18 @@ pub(super) struct Times {
     second: Option<(i64, String)>,
 }
 
-impl Times {
-    pub fn new(when: When) -> Times {
-        Times { when, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
+impl TimeColumn {
+    pub fn new(format: TimeFormat) -> TimeColumn {
+        TimeColumn { format, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
     }
 
     /// A file begins.
-    pub fn file(&mut self) {
+    pub fn begin_file(&mut self) {
         self.captured = Time::UNKNOWN;
     }
 
     /// Takes a frame, which may hold a datagram that is reported later.
-    pub fn see<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
+    pub fn note_frame<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
         let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
         self.captured = time;
         if DropReason::may_hold_datagram(parsed) {
@@ -125,7 +125,7 @@ impl Times {
 
     /// Columns that a time takes.
     pub fn width(&self) -> usize {
-        match self.when.decimals {
+        match self.format.decimals {
             Some(0..=6) => 12,
             _ => 15,
         }
@@ -141,16 +141,16 @@ impl Times {
         origin: Origin<'_>,
     ) -> Option<()> {
         let own = || origin.interfaces.get(interface as usize).copied().unwrap_or(USUAL);
-        let decimals = usize::from(self.when.decimals.unwrap_or_else(own));
+        let decimals = usize::from(self.format.decimals.unwrap_or_else(own));
         let nanos = time.nanos()?;
-        let from = match self.when.form {
-            Form::Absolute(format) => {
+        let from = match self.format.base {
+            TimeBase::Absolute(format) => {
                 self.absolute(line, nanos, format, decimals);
                 return Some(());
             }
-            Form::Epoch => Time::from_nanos(0),
-            Form::Relative => origin.first,
-            Form::Captured => *self.before.get(frame)?,
+            TimeBase::Epoch => Time::from_nanos(0),
+            TimeBase::Relative => origin.first,
+            TimeBase::Captured => *self.before.get(frame)?,
         };
         push_decimals(line, time.since(from)?, decimals);
         Some(())
@@ -161,7 +161,7 @@ impl Times {
         if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
             // Any i64 of nanoseconds is within what the calendar covers.
             let stamp = Timestamp::from_second(second).unwrap_or_default();
-            let text = stamp.to_zoned(self.when.zone.clone()).strftime(format).to_string();
+            let text = stamp.to_zoned(self.format.zone.clone()).strftime(format).to_string();
             self.second = Some((second, text));
         }
         let text = self.second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
@@ -178,14 +178,14 @@ mod tests {
         TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap()
     }
 
-    fn times(word: &str) -> Times {
-        Times::new(When::parse(word, eastern).unwrap())
+    fn times(word: &str) -> TimeColumn {
+        TimeColumn::new(TimeFormat::parse(word, eastern).unwrap())
     }
 
     /// 2026-11-20T10:38:42.380967123Z.
     const STAMP: i64 = 1_795_171_122_380_967_123;
 
-    impl Times {
+    impl TimeColumn {
         fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
             let mut said = None;
             let text = Line::text(|line| said = self.push(line, frame, time, interface, origin));
@@ -213,9 +213,9 @@ mod tests {
         ] {
             assert_eq!(told(word), text, "{word}");
         }
-        assert!(WHENS.iter().all(|(word, ..)| When::parse(word, eastern).is_some()));
+        assert!(TIME_FORMATS.iter().all(|(word, ..)| TimeFormat::parse(word, eastern).is_some()));
         for wrong in ["", ".", "x", "ud.10", "ud.x", "e.-1", "E", "r.+1", "ad.3.4"] {
-            assert!(When::parse(wrong, eastern).is_none(), "{wrong}");
+            assert!(TimeFormat::parse(wrong, eastern).is_none(), "{wrong}");
         }
     }
 
@@ -232,10 +232,10 @@ mod tests {
     fn deltas_go_by_the_frame_before() {
         let at = |ms: i64| Time::from_nanos(ms * 1_000_000);
         let mut d = times("d.3");
-        d.file();
-        d.see(1, at(1000), &Ok(()));
-        d.see(2, at(1010), &Err::<(), _>(DropReason::Tcp));
-        d.see(3, at(1015), &Ok(()));
+        d.begin_file();
+        d.note_frame(1, at(1000), &Ok(()));
+        d.note_frame(2, at(1010), &Err::<(), _>(DropReason::Tcp));
+        d.note_frame(3, at(1015), &Ok(()));
         let origin = Origin { first: at(1000), interfaces: &[] };
         // Datagrams are reported later, and not in order.
         assert_eq!(d.text(3, at(1015), 0, origin).as_deref(), Some("0.005"));
@@ -247,7 +247,7 @@ mod tests {
     fn the_oldest_frames_are_forgotten() {
         let mut d = times("d");
         for frame in 1..=MAX_BEFORE as u64 + 1 {
-            d.see(frame, Time::from_nanos(0), &Ok(()));
+            d.note_frame(frame, Time::from_nanos(0), &Ok(()));
         }
         let origin = Origin { first: Time::UNKNOWN, interfaces: &[] };
         assert_eq!(d.text(1, Time::from_nanos(0), 0, origin), None);

@@ -11,7 +11,7 @@ pub struct Times<const UNIT: i64> {
     count: u64,
     sum: i128,
     /// Shortest and longest in nanoseconds.
-    ends: Option<(i64, i64)>,
+    extremes: Option<(i64, i64)>,
     /// How many times are in each [bucket]; no buckets where no quantiles are wanted.
     kept: Vec<u32>,
 }
@@ -23,8 +23,8 @@ impl<const UNIT: i64> Times<UNIT> {
     pub fn add(&mut self, nanos: i64, keep: bool) -> bool {
         self.count += 1;
         self.sum += i128::from(nanos);
-        let (low, high) = self.ends.unwrap_or((nanos, nanos));
-        self.ends = Some((low.min(nanos), high.max(nanos)));
+        let (low, high) = self.extremes.unwrap_or((nanos, nanos));
+        self.extremes = Some((low.min(nanos), high.max(nanos)));
         let begin = keep && self.kept.is_empty();
         if begin || !self.kept.is_empty() {
             self.keep([Self::units(nanos)]);
@@ -35,8 +35,8 @@ impl<const UNIT: i64> Times<UNIT> {
     /// Takes in times that were added up elsewhere; nothing of them goes to the quantiles.
     pub(super) fn take_in(&mut self, count: u64, sum: i64, (low, high): (i64, i64)) {
         if count > 0 {
-            let ends = Some((low, high));
-            self.absorb(&Times { count, sum: sum.into(), ends, kept: vec![] });
+            let extremes = Some((low, high));
+            self.absorb(&Times { count, sum: sum.into(), extremes, kept: vec![] });
         }
     }
 
@@ -71,7 +71,7 @@ impl<const UNIT: i64> Times<UNIT> {
     pub fn absorb(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
-        self.ends = match (self.ends, other.ends) {
+        self.extremes = match (self.extremes, other.extremes) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
         };
@@ -83,8 +83,8 @@ impl<const UNIT: i64> Times<UNIT> {
     }
 
     /// Shortest and longest in nanoseconds; negative where time stamps are out of order.
-    pub fn ends(&self) -> Option<(i64, i64)> {
-        self.ends
+    pub fn extremes(&self) -> Option<(i64, i64)> {
+        self.extremes
     }
 
     /// The mean in nanoseconds.
@@ -96,7 +96,7 @@ impl<const UNIT: i64> Times<UNIT> {
     /// The response time in nanoseconds that a share of the answers, more than 0 and at most 1, does not exceed: within one
     /// percent or the unit, and exact at the ends. `None` where no quantiles were wanted.
     pub fn quantile(&self, share: f64) -> Option<i64> {
-        let (low, high) = self.ends?;
+        let (low, high) = self.extremes?;
         let total: u64 = self.kept.iter().map(|&count| u64::from(count)).sum();
         let mut beyond = ((share * total as f64).ceil() as u64).max(1);
         let at = self.kept.iter().position(|&count| {
@@ -144,7 +144,7 @@ mod tests {
             ours.add(units as i64, true);
             assert_eq!(longest(bucket(units)), theirs.highest_equivalent(units));
             if n % 500 < 3 {
-                let (low, high) = ours.ends().expect("there are some");
+                let (low, high) = ours.extremes().expect("there are some");
                 for share in [0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0] {
                     let expected = (theirs.value_at_quantile(share) as i64).clamp(low, high);
                     assert_eq!(ours.quantile(share), Some(expected), "{share} of {n}");
@@ -161,7 +161,7 @@ mod tests {
             times.add(time, true);
         }
         all.sort_unstable();
-        assert_eq!((times.count(), times.ends()), (1_000, Some((1_000, 1_000_000_000))));
+        assert_eq!((times.count(), times.extremes()), (1_000, Some((1_000, 1_000_000_000))));
         assert_eq!(times.mean(), Some(all.iter().sum::<i64>() / 1_000));
         for (share, rank) in [(0.5, 500), (0.9, 900), (0.99, 990), (1.0, 1_000)] {
             let (exact, found) = (all[rank - 1], times.quantile(share).unwrap());
@@ -174,7 +174,7 @@ mod tests {
         let mut times = Times::<100>::default();
         assert_eq!((times.mean(), times.quantile(0.5)), (None, None));
         assert!(times.add(-5, true) && !times.add(i64::MAX, true));
-        assert_eq!(times.ends(), Some((-5, i64::MAX)));
+        assert_eq!(times.extremes(), Some((-5, i64::MAX)));
         assert_eq!(times.quantile(0.5), Some(0), "it is counted as none");
         let most = times.quantile(1.0).unwrap();
         assert!((MAX_KEPT..=MAX_KEPT / 100 * 101).contains(&most), "{most}");
@@ -184,9 +184,9 @@ mod tests {
     fn without_memory_there_are_no_quantiles() {
         let mut times = Times::<1>::default();
         assert!(!times.add(7, false));
-        assert_eq!((times.quantile(0.5), times.ends(), times.mean()), (None, Some((7, 7)), Some(7)));
+        assert_eq!((times.quantile(0.5), times.extremes(), times.mean()), (None, Some((7, 7)), Some(7)));
         let mut all = Times::<1>::default();
         all.absorb(&times);
-        assert_eq!((all.count(), all.ends()), (1, Some((7, 7))));
+        assert_eq!((all.count(), all.extremes()), (1, Some((7, 7))));
     }
 }

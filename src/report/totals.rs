@@ -1,6 +1,6 @@
 //! The totals of a run.
 
-use super::{Silent, count};
+use super::{SilentServer, count};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
 use crate::exchange::{Exchange, Outcome};
@@ -97,7 +97,7 @@ pub struct Totals {
     /// What became of IP fragments.
     pub fragments: FragmentCounts,
     /// Frames that repeat the datagram of an earlier frame of the capture.
-    pub copies: u64,
+    pub duplicate_frames: u64,
     /// Datagrams whose path through tunnels got no number of its own.
     pub tunnels_unnamed: u64,
     /// Link types seen, in order.
@@ -105,7 +105,7 @@ pub struct Totals {
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
     /// The totals of everything, where these are the totals of what passed a filter.
-    pub of: Option<Box<Totals>>,
+    pub unfiltered: Option<Box<Totals>>,
 }
 
 /// An endpoint that was sent what could be requests of a protocol, and answered none of them.
@@ -152,7 +152,7 @@ impl Totals {
     }
 
     #[inline]
-    pub(crate) fn frame(&mut self, time: Time) {
+    pub(crate) fn add_frame(&mut self, time: Time) {
         self.packets += 1;
         match &mut self.span {
             // Frames mostly stand in order of time.
@@ -170,7 +170,7 @@ impl Totals {
         }
     }
 
-    pub(crate) fn see(&mut self, facts: &CaptureInfo) {
+    pub(crate) fn add_capture(&mut self, facts: &CaptureInfo) {
         let dropped = [self.dropped, facts.dropped()];
         self.dropped = dropped.into_iter().flatten().reduce(u64::saturating_add);
         for &link in &facts.links {
@@ -205,19 +205,19 @@ impl Totals {
 
     /// The counts of everything, whether a filter has narrowed them or not.
     pub fn all(&self) -> &Totals {
-        self.of.as_deref().unwrap_or(self)
+        self.unfiltered.as_deref().unwrap_or(self)
     }
 
     /// A count, followed by the count of everything where a filter has narrowed it: `3`, `3 of 108`.
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
-        self.of
+        self.unfiltered
             .as_ref()
             .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
     }
 
     /// A count with its noun, and the count of everything where a filter has narrowed it: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
-        match &self.of {
+        match &self.unfiltered {
             None => count(number(self), what),
             Some(all) => format!("{} of {}", number(self), count(number(all), what)),
         }
@@ -230,7 +230,7 @@ impl Totals {
     }
 
     #[inline]
-    pub(crate) fn exchange(&mut self, e: &Exchange) {
+    pub(crate) fn add_exchange(&mut self, e: &Exchange) {
         self.exchanges += 1;
         self.retransmissions += u64::from(e.retransmissions);
         match e.outcome {
@@ -243,7 +243,7 @@ impl Totals {
     }
 
     /// Counts the findings about an exchange.
-    pub(crate) fn found(&mut self, e: &Exchange, findings: &[Finding]) {
+    pub(crate) fn add_findings(&mut self, e: &Exchange, findings: &[Finding]) {
         for finding in findings {
             self.findings.add_finding(finding);
             if finding.provisional {
@@ -253,7 +253,7 @@ impl Totals {
     }
 
     /// Counts servers that answered nothing in place of the symptoms of that; no further file continues what was read.
-    pub(crate) fn silent(&mut self, servers: &[Silent]) {
+    pub(crate) fn add_silent_servers(&mut self, servers: &[SilentServer]) {
         for silent in servers {
             let symptoms = self.provisional.get(&silent.exchange.server_index).copied();
             self.findings.take_back(&symptoms.unwrap_or_default());

@@ -20,7 +20,7 @@ const LOOKS: u64 = 8;
 
 /// An endpoint, and the datagrams to and from it that no protocol claims.
 #[derive(Clone, Debug)]
-pub struct Busy {
+pub struct UnclaimedEndpoint {
     /// The endpoint.
     pub endpoint: Endpoint,
     /// Datagrams to and from it.
@@ -33,7 +33,7 @@ pub struct Busy {
     pub looks_like: Option<&'static str>,
 }
 
-impl Busy {
+impl UnclaimedEndpoint {
     fn add(&mut self, d: &Datagram<'_>) {
         self.datagrams += 1;
         self.bytes += d.wire_len() as u64;
@@ -49,7 +49,7 @@ impl Busy {
 
     /// Its record.
     pub(crate) fn record(&self) -> UnclaimedRecord {
-        let Busy { endpoint, datagrams, bytes, looks_like, .. } = *self;
+        let UnclaimedEndpoint { endpoint, datagrams, bytes, looks_like, .. } = *self;
         UnclaimedRecord {
             endpoint: terms::Endpoint(endpoint.to_string()),
             datagrams,
@@ -73,20 +73,20 @@ pub struct UnclaimedRecord {
 
 /// Counts datagrams that no protocol claims, by endpoint.
 #[derive(Debug, Default)]
-pub struct Foreign {
-    endpoints: HashMap<Endpoint, Busy>,
+pub struct UnclaimedTraffic {
+    endpoints: HashMap<Endpoint, UnclaimedEndpoint>,
     /// Datagrams of endpoints that found no place in the table.
-    pub elsewhere: u64,
+    pub untracked: u64,
 }
 
-impl Foreign {
+impl UnclaimedTraffic {
     /// Counts a datagram at one of its two endpoints: at an endpoint that is known already, or else at the endpoint with
     /// the lower port, for clients have high ports.
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
-        if let Some(busy) = self.endpoints.get_mut(&d.dst) {
-            busy.add(d);
-        } else if let Some(busy) = self.endpoints.get_mut(&d.src) {
-            busy.add(d);
+        if let Some(endpoint) = self.endpoints.get_mut(&d.dst) {
+            endpoint.add(d);
+        } else if let Some(endpoint) = self.endpoints.get_mut(&d.src) {
+            endpoint.add(d);
         } else {
             self.add_new(d);
         }
@@ -96,21 +96,21 @@ impl Foreign {
     #[inline(never)]
     fn add_new(&mut self, d: &Datagram<'_>) {
         if self.endpoints.len() >= MAX_ENDPOINTS {
-            self.elsewhere += 1;
+            self.untracked += 1;
             return;
         }
         let endpoint = if d.src.port() < d.dst.port() { d.src } else { d.dst };
         let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
-        let mut busy = Busy { endpoint, datagrams: 0, bytes: 0, first, looks_like: None };
-        busy.add(d);
-        self.endpoints.insert(endpoint, busy);
+        let mut counted = UnclaimedEndpoint { endpoint, datagrams: 0, bytes: 0, first, looks_like: None };
+        counted.add(d);
+        self.endpoints.insert(endpoint, counted);
     }
 
     /// The endpoints, those with the most datagrams first.
-    pub fn busiest(&self) -> Vec<&Busy> {
+    pub fn busiest(&self) -> Vec<&UnclaimedEndpoint> {
         let mut all: Vec<_> = self.endpoints.values().collect();
-        all.sort_by_cached_key(|busy| {
-            (Reverse(busy.datagrams), Reverse(busy.bytes), busy.endpoint.to_string())
+        all.sort_by_cached_key(|endpoint| {
+            (Reverse(endpoint.datagrams), Reverse(endpoint.bytes), endpoint.endpoint.to_string())
         });
         all
     }
@@ -122,19 +122,19 @@ mod tests {
     use crate::capture::Time;
     use crate::net::{OwnedFrame, parse};
 
-    fn add(foreign: &mut Foreign, from: u16, to: u16, payload: &[u8]) {
+    fn add(traffic: &mut UnclaimedTraffic, from: u16, to: u16, payload: &[u8]) {
         let [from, to] = [from, to].map(|port| Endpoint::v4([192, 0, 2, 1], port));
         let frame = OwnedFrame::udp(Time::UNKNOWN, from, to, payload, 0);
         let frame = frame.frame(1);
-        foreign.add(&parse(&frame).expect("it is a datagram"));
+        traffic.add(&parse(&frame).expect("it is a datagram"));
     }
 
     #[test]
     fn both_directions_count_at_one_end() {
-        let mut foreign = Foreign::default();
-        (0..3).for_each(|n| add(&mut foreign, 40_000 + n, 9_000, b"hello there"));
-        add(&mut foreign, 9_000, 40_001, &[7; 100]);
-        let all = foreign.busiest();
+        let mut traffic = UnclaimedTraffic::default();
+        (0..3).for_each(|n| add(&mut traffic, 40_000 + n, 9_000, b"hello there"));
+        add(&mut traffic, 9_000, 40_001, &[7; 100]);
+        let all = traffic.busiest();
         let rows: Vec<_> = all.iter().map(|b| (b.endpoint.port(), b.datagrams, b.bytes)).collect();
         assert_eq!(rows, [(9_000, 4, 133)]);
         assert_eq!((all[0].first_hex().as_str(), all[0].looks_like), ("68656c6c6f207468", None));
@@ -142,10 +142,10 @@ mod tests {
 
     #[test]
     fn further_endpoints_are_only_counted() {
-        let mut foreign = Foreign::default();
-        (0..MAX_ENDPOINTS as u16 + 5).for_each(|n| add(&mut foreign, 60_000, 10_000 + n, b"x"));
-        add(&mut foreign, 60_000, 10_000, b"x");
-        assert_eq!((foreign.busiest().len(), foreign.elsewhere), (MAX_ENDPOINTS, 5));
-        assert_eq!(foreign.busiest()[0].datagrams, 2);
+        let mut traffic = UnclaimedTraffic::default();
+        (0..MAX_ENDPOINTS as u16 + 5).for_each(|n| add(&mut traffic, 60_000, 10_000 + n, b"x"));
+        add(&mut traffic, 60_000, 10_000, b"x");
+        assert_eq!((traffic.busiest().len(), traffic.untracked), (MAX_ENDPOINTS, 5));
+        assert_eq!(traffic.busiest()[0].datagrams, 2);
     }
 }

@@ -22,7 +22,7 @@ use crate::exchange::Exchange;
 use crate::general::GEN_008;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
-use crate::report::said::keep;
+use crate::report::server_text::update_text;
 use crate::report::times::Times;
 use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
 use hierarchy::Hierarchy;
@@ -132,7 +132,7 @@ impl Report for Stats {
         let served = self.servers.entry((server, p.id));
         served.hear(p);
         if by_server && let Some(facts) = p.facts() {
-            keep(&mut served.server_name, facts.server_name);
+            update_text(&mut served.server_name, facts.server_name);
         }
         let client = self.clients.entry(client.host());
         if by_server { &mut client.received } else { &mut client.sent }.add(p.datagram);
@@ -144,7 +144,7 @@ impl Report for Stats {
         Ok(())
     }
 
-    fn left_out(&mut self, frame: u64) {
+    fn frame_left_out(&mut self, frame: u64) {
         self.hierarchy.leave_out(frame);
     }
 
@@ -167,7 +167,7 @@ impl Report for Stats {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.hierarchy.finish(totals.of.is_some());
+        self.hierarchy.finish(totals.unfiltered.is_some());
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use super::{Bucket, Section, Stats};
 use crate::capture::Time;
 use crate::escape::{short, shown};
 use crate::report::limits;
-use crate::report::screen::{BOLD, MAX_CELL, Screen, head};
+use crate::report::screen::{BOLD, MAX_CELL, Screen, write_head};
 use crate::report::{Totals, count};
 use crate::timestamps::stamp;
 use comfy_table::{CellAlignment, ColumnConstraint, Table};
@@ -32,7 +32,7 @@ pub fn write(
     totals: &Totals,
     sections: &[Section],
 ) -> io::Result<()> {
-    head(out, screen, &stats.captures, totals)?;
+    write_head(out, screen, &stats.captures, totals)?;
     for section in sections {
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
             write!(out, "\n{}", screen.paint(BOLD, &sheet.title))?;

@@ -3,7 +3,7 @@
 use super::Bucket;
 use crate::capture::Time;
 use crate::escape::Safe;
-use crate::report::said::Said;
+use crate::report::server_text::ServerText;
 use crate::timestamps::{seconds, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ pub enum Cell {
     /// A name that qdissect gives, or an address.
     Text(String),
     /// Text from the network.
-    Name(Said),
+    Name(ServerText),
     /// A name, nested in so many other names.
     Nested(usize, String),
     /// A number of things, or of bytes.

@@ -7,7 +7,7 @@ use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;
 use crate::protocols::Id;
-use crate::report::screen::frame_of;
+use crate::report::screen::frame_name;
 use crate::report::times::Times;
 use crate::report::{count, duration};
 use std::cmp::Reverse;
@@ -181,7 +181,7 @@ impl Stats {
                     Cell::Count(worst.response_bytes),
                     self.captures.name(place.file).map_or(Cell::Nothing, text),
                     Cell::Count(place.frame),
-                    Cell::Text(frame_of(place, &self.captures)),
+                    Cell::Text(frame_name(place, &self.captures)),
                 ]);
             }
             None => row.extend([const { Cell::Nothing }; 6]),
@@ -219,7 +219,7 @@ impl Stats {
 
 fn times_row([protocol, step, server]: [Cell; 3], times: &Times<UNIT>, spread: Cell) -> Vec<Cell> {
     let quantile = |share| Cell::duration(times.quantile(share));
-    let ends = times.ends();
+    let ends = times.extremes();
     vec![
         protocol,
         step,

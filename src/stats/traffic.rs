@@ -5,7 +5,7 @@ use crate::general::GEN_007;
 use crate::net::Datagram;
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
-use crate::report::said::Said;
+use crate::report::server_text::ServerText;
 use crate::report::times::Times;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -226,7 +226,7 @@ pub struct Audit {
 #[derive(Debug, Default)]
 pub struct Served {
     /// The name that it gave itself last.
-    pub server_name: Option<Said>,
+    pub server_name: Option<ServerText>,
     /// Datagrams in both directions.
     pub traffic: Traffic,
     /// How its exchanges ended.

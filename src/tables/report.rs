@@ -9,8 +9,8 @@ use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::packet::Packet;
 use crate::protocols::Id;
-use crate::report::said::Said;
 use crate::report::server::Server;
+use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
 use crate::report::{Files, Report, Totals, Wants, push_key};
 use crate::verdict::path;
@@ -389,16 +389,16 @@ fn said(
 }
 
 fn server_row(rows: &mut Rows, s: &Server) {
-    let text = |t: &Option<Said>| t.as_ref().map(|t| t.text().into_owned());
-    let version = text(&s.said.version).or(s.said.build.map(|n| n.to_string()));
+    let text = |t: &Option<ServerText>| t.as_ref().map(|t| t.text().into_owned());
+    let version = text(&s.facts.version).or(s.facts.build.map(|n| n.to_string()));
     rows.endpoint(s.endpoint);
     rows.word(s.id.info().name);
-    let [name, game, map] = [&s.said.server_name, &s.said.game, &s.said.map].map(text);
-    said(rows, [name, game, map, version], s.said.players, s.said.state);
+    let [name, game, map] = [&s.facts.server_name, &s.facts.game, &s.facts.map].map(text);
+    said(rows, [name, game, map, version], s.facts.players, s.facts.state);
     for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {
         rows.count(n);
     }
-    rows.number(s.times.ends().map(|(low, _)| low));
-    rows.number(s.times.ends().map(|(_, high)| high));
+    rows.number(s.times.extremes().map(|(low, _)| low));
+    rows.number(s.times.extremes().map(|(_, high)| high));
     [s.findings.error, s.findings.warning, s.findings.note].into_iter().for_each(|n| rows.count(n));
 }

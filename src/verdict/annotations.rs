@@ -99,10 +99,10 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "{unlisted}.")?;
     }
-    if let Some(below) = verdict.below() {
+    if let Some(below) = verdict.below_threshold() {
         writeln!(out, "{below}")?;
     }
-    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.sums())
+    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text())
 }
 
 /// A finding in one line, without its rule and capture. The text is qdissect's own: nothing in it comes from outside.

@@ -1,6 +1,6 @@
 //! Gathers what the pipeline finds into a verdict.
 
-use super::kept::{Kept, MAX_REMARKS, Waiting};
+use super::finding_store::{FindingStore, MAX_REMARKS, Waiting};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
 use crate::check::{Cause, Finding, Policy};
@@ -10,7 +10,7 @@ use crate::general::GEN_009;
 use crate::net::Endpoint;
 use crate::packet::Packet;
 use crate::protocols::Id;
-use crate::report::{Files, Place, Report, Silent, Totals, Wants};
+use crate::report::{Files, Place, Report, SilentServer, Totals, Wants};
 use crate::rule::{Rule, Severity, Side};
 use hashbrown::{HashMap, HashSet};
 use std::io;
@@ -21,7 +21,7 @@ pub struct Check<F> {
     /// What is known of it already: captures, their evidence, and counts; of findings, how many could not be kept.
     verdict: Verdict,
     places: Files,
-    kept: Kept,
+    kept: FindingStore,
     /// Remarks made once for each server, by server and address of the rule: index into `remarks`.
     known: HashMap<(Endpoint, Id, usize), usize>,
     remarks: Vec<Entry>,
@@ -50,7 +50,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             policy,
             verdict: Verdict::default(),
             places: Files::default(),
-            kept: Kept::default(),
+            kept: FindingStore::default(),
             known: HashMap::new(),
             remarks: vec![],
             doubtful: Waiting::default(),
@@ -157,16 +157,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        let somewhere = |id: &Id| self.verdict.seen.iter().any(|seen| seen.protocols.contains(id));
+        let somewhere = |id: &Id| self.verdict.evidence.iter().any(|seen| seen.protocols.contains(id));
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
         let (mut findings, unkept, servers) = self.kept.finish();
         let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
         for entry in findings.iter_mut().filter(silence) {
-            entry.dropped = self.verdict.seen.get(entry.file).map_or(0, |seen| seen.dropped);
+            entry.dropped = self.verdict.evidence.get(entry.file).map_or(0, |seen| seen.dropped);
         }
-        let more = self.verdict.more + unkept;
-        Ok(Verdict { findings, more, servers, rules, protocols, totals, ..self.verdict })
+        let more_findings = self.verdict.more_findings + unkept;
+        Ok(Verdict { findings, more_findings, servers, rules, protocols, totals, ..self.verdict })
     }
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
@@ -182,10 +182,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             Some(id) => seen.marks.contains(rule.id) || across && seen.exchanges.contains(&id),
         };
         let outcome = match () {
-            () if severity.is_none() || !self.verdict.seen.iter().any(concerns) => Outcome::NotApplicable,
+            () if severity.is_none() || !self.verdict.evidence.iter().any(concerns) => Outcome::NotApplicable,
             () if count > 0 => Outcome::Fail,
             () if self.excuses.contains(rule.id) => Outcome::Known,
-            () if self.verdict.seen.iter().any(exercised) => Outcome::Pass,
+            () if self.verdict.evidence.iter().any(exercised) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }
@@ -227,18 +227,18 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     /// The evidence of a capture so far.
     #[inline]
-    fn seen(&mut self, file: usize) -> &mut Evidence {
+    fn evidence(&mut self, file: usize) -> &mut Evidence {
         let at = self.kept(file);
-        if self.verdict.seen.len() <= at {
+        if self.verdict.evidence.len() <= at {
             self.begin(at);
         }
-        &mut self.verdict.seen[at]
+        &mut self.verdict.evidence[at]
     }
 
     #[cold]
     #[inline(never)]
     fn begin(&mut self, at: usize) {
-        self.verdict.seen.resize_with(at + 1, Evidence::default);
+        self.verdict.evidence.resize_with(at + 1, Evidence::default);
     }
 }
 
@@ -255,20 +255,20 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, every: true, silence: true, ..Wants::default() }
+        Wants { ordered: true, repeat_remarks: true, silent_servers: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let file = self.places.place(p.datagram.frame).file;
         if self.latest[0] != Some((file, p.id)) {
             self.latest[0] = Some((file, p.id));
-            see(&mut self.seen(file).protocols, p.id);
+            see(&mut self.evidence(file).protocols, p.id);
         }
-        self.verdict.more += u64::from(p.more_findings);
+        self.verdict.more_findings += u64::from(p.more_findings);
         if p.findings.is_empty() { Ok(()) } else { self.found(p) }
     }
 
-    fn hidden(&mut self, p: &Packet<'_>) {
+    fn packet_left_out(&mut self, p: &Packet<'_>) {
         p.coverage().into_iter().for_each(Coverage::hide);
     }
 
@@ -276,7 +276,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         let file = self.places.place(e.request_frame).file;
         if self.latest[1] != Some((file, e.protocol)) {
             self.latest[1] = Some((file, e.protocol));
-            let seen = self.seen(file);
+            let seen = self.evidence(file);
             see(&mut seen.protocols, e.protocol);
             see(&mut seen.exchanges, e.protocol);
         }
@@ -291,7 +291,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         Ok(())
     }
 
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
         let silent: Vec<_> = silent.collect();
         let Waiting { entries: mut waited, more } = std::mem::take(&mut self.provisional);
@@ -314,7 +314,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
         // Captures beyond the list share a place.
-        let seen = self.seen(self.places.len().saturating_sub(1));
+        let seen = self.evidence(self.places.len().saturating_sub(1));
         seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));
     }
 
@@ -330,10 +330,10 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         Ok(())
     }
 
-    fn listened(&mut self, listener: &mut AnyListener) {
+    fn file_decoded(&mut self, listener: &mut AnyListener) {
         let AnyListener::Coverage(coverage) = listener else { return };
         let last = self.places.len().saturating_sub(1);
-        self.seen(last).marks.extend(coverage.take());
+        self.evidence(last).marks.extend(coverage.take());
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
@@ -345,7 +345,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             _ => return Ok(()),
         };
         self.verdict.files.push((name.to_owned(), facts.clone()));
-        self.seen(self.verdict.files.len() - 1);
+        self.evidence(self.verdict.files.len() - 1);
         Ok(())
     }
 }
@@ -380,7 +380,7 @@ pub(super) mod tests {
             crate::protocols::rules().find(|rule| rule.per_server && !rule.needs_past).expect("there is one");
         for more in [0, 3] {
             let verdict = verdict(rule, MAX_REMARKS + more, Totals::default());
-            assert_eq!((verdict.findings.len(), verdict.more), (MAX_REMARKS, more as u64));
+            assert_eq!((verdict.findings.len(), verdict.more_findings), (MAX_REMARKS, more as u64));
         }
     }
 
@@ -396,13 +396,13 @@ pub(super) mod tests {
         let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
         let missing = Finding { provisional: true, ..finding };
         let silence = Finding::of_exchange(&GEN_009);
-        let silent = [Silent { frame: 1, exchange: exchange.clone(), finding: silence }];
+        let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence }];
         // The second time, nobody was silent.
         for silent in [&silent[..], &[]] {
             for _ in 0..=MAX_REMARKS {
                 check.exchange(&exchange, &[missing]).expect("nothing is written");
             }
-            check.silent(silent).expect("nothing is written");
+            check.silent_servers(silent).expect("nothing is written");
         }
         let verdict = check.verdict(Totals::default()).expect("nothing is written");
         assert_eq!(verdict.totals.waiting_overflow, 1);

@@ -109,7 +109,7 @@ impl Verdict {
     /// The `summary` record of the run, with the counts of the verdict.
     pub(crate) fn summary_record(&self) -> TotalsRecord<'_> {
         let mut record = self.totals.record();
-        (record.finding_counts, record.more_findings) = (self.counts, self.more);
+        (record.finding_counts, record.more_findings) = (self.counts, self.more_findings);
         record
     }
 

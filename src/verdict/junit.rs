@@ -201,7 +201,7 @@ impl<'a> Run<'a> {
     /// The tests of the run as a whole: whether everything was read, and whether everything is listed.
     fn itself(&self) -> Suite {
         let totals = &self.verdict.totals;
-        let mut heard = self.verdict.below().map(|below| below + "\n").unwrap_or_default();
+        let mut heard = self.verdict.below_threshold().map(|below| below + "\n").unwrap_or_default();
         let mut ending = Ending::Passed;
         if !totals.complete {
             let unread = totals.unread.iter();

@@ -31,7 +31,7 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "# Game-server query conformance\n")?;
     let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
-    writeln!(out, "**{}** in {traffic}, {files}.", verdict.sums())?;
+    writeln!(out, "**{}** in {traffic}, {files}.", verdict.counts_text())?;
     if !verdict.totals.complete {
         writeln!(out, "\n**Incomplete:** not everything could be read.")?;
     }
@@ -60,7 +60,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "\n{unlisted}.")?;
     }
-    if let Some(below) = verdict.below() {
+    if let Some(below) = verdict.below_threshold() {
         writeln!(out, "\n{}.", plain(&below))?;
     }
     Ok(())
@@ -120,7 +120,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     said.extend(t.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
     said.extend(dropped_remark(t));
     let counted = [
-        (verdict.more, "Findings that are not listed"),
+        (verdict.more_findings, "Findings that are not listed"),
         (t.undecided, "Exchanges that were open when their capture ended"),
         (t.evicted, "Open requests and conversations that were forgotten for want of room"),
         (

@@ -11,9 +11,9 @@
 
 mod annotations;
 mod collect;
+mod finding_store;
 mod json;
 mod junit;
-mod kept;
 mod markdown;
 pub(crate) mod path;
 mod sarif;
@@ -22,9 +22,9 @@ mod table;
 
 pub use annotations::{github, gitlab, step_summary};
 pub use collect::Check;
+pub use finding_store::{Fingerprint, Fingerprints, ServerCounts};
 pub use json::{FindingRecord, ResultRecord, csv, json, ndjson};
 pub use junit::{JunitStyle, junit};
-pub use kept::{Fingerprint, Fingerprints, ServerCounts};
 pub use markdown::markdown;
 pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
@@ -253,12 +253,12 @@ pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
     pub files: Vec<(String, CaptureInfo)>,
     /// The evidence of each capture; one where frames came from no file.
-    pub seen: Vec<Evidence>,
+    pub evidence: Vec<Evidence>,
     /// Findings in the order found; remarks made once for each server come last.
     pub findings: Vec<Entry>,
     /// Number of findings that are not listed: those beyond [`MAX_FINDINGS`], which are counted otherwise, and those beyond
     /// what is kept of one datagram, which are not.
-    pub more: u64,
+    pub more_findings: u64,
     /// Servers with findings that count, in the order found; no more of them than [`MAX_FINDINGS`].
     pub servers: Vec<ServerCounts>,
     /// Every rule in the order of declaration.
@@ -357,7 +357,7 @@ impl Verdict {
     }
 
     /// How many findings that count are less severe than what is listed, by rule; `None` where there are none.
-    fn below(&self) -> Option<String> {
+    fn below_threshold(&self) -> Option<String> {
         let mut rules: HashMap<&str, u64> = HashMap::new();
         for e in self.findings.iter().filter(|e| e.counts() && e.finding.severity < self.show) {
             *rules.entry(e.rule().id).or_default() += 1;
@@ -378,12 +378,13 @@ impl Verdict {
 
     /// How many findings have no place in the list.
     pub fn unlisted(&self) -> Option<String> {
-        let are = if self.more == 1 { "is" } else { "are" };
-        (self.more > 0).then(|| format!("{} {are} not listed", count(self.more, "further finding")))
+        let are = if self.more_findings == 1 { "is" } else { "are" };
+        (self.more_findings > 0)
+            .then(|| format!("{} {are} not listed", count(self.more_findings, "further finding")))
     }
 
     /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
-    fn sums(&self) -> String {
+    fn counts_text(&self) -> String {
         let counts = Severity::ALL.iter().map(|s| count(self.counts.of(*s), s.name()));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let excused = [(self.known, "known (baseline)"), (self.suppressed, "suppressed")];

@@ -78,7 +78,7 @@ fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
         all.truncate(MAX_RESULTS);
         all.sort_by_key(|(found, _)| *found);
     }
-    (all.into_iter().map(|(_, e)| e).collect(), verdict.more.saturating_add(too_many as u64))
+    (all.into_iter().map(|(_, e)| e).collect(), verdict.more_findings.saturating_add(too_many as u64))
 }
 
 /// How the run went: it is successful if it read all that it had to read, whatever it found.
@@ -96,7 +96,7 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
         let more = count(left_out, "further finding");
         note("warning", format!("{more} not among the results."));
     }
-    if let Some(below) = verdict.below() {
+    if let Some(below) = verdict.below_threshold() {
         note("note", format!("{below}."));
     }
     let mut record = json!({ "executionSuccessful": !failed });

@@ -207,7 +207,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
         _ => BOLD,
     };
     let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
-    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.sums()))
+    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text()))
 }
 
 /// Remarks on what was not listed, not read, or is not certain.
@@ -217,7 +217,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     if symptoms > 0 {
         said.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
     }
-    said.extend(verdict.below());
+    said.extend(verdict.below_threshold());
     said.extend(dropped_remark(&verdict.totals));
     said.extend(verdict.totals.candidate_remarks());
     said.extend(
@@ -246,9 +246,9 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             e.server
         )?;
     }
-    let left_out = verdict.unlisted().into_iter().chain(verdict.below());
+    let left_out = verdict.unlisted().into_iter().chain(verdict.below_threshold());
     left_out.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
-    writeln!(out, "{}", verdict.sums())
+    writeln!(out, "{}", verdict.counts_text())
 }
 
 #[cfg(test)]

@@ -217,7 +217,7 @@ fn findings_that_are_not_listed_fail_too() {
     let mut verdict = called(DEMO, "demo");
     let all = verdict.findings.len() as u64;
     verdict.findings.truncate(1);
-    verdict.more = all - 1;
+    verdict.more_findings = all - 1;
     for limit in LIMITS {
         let failing = hold_junit(&xml(&verdict, JunitStyle::Common, limit));
         assert_eq!(failing, at_or_above(verdict.counts, limit), "{limit:?}");

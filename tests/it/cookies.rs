@@ -36,7 +36,7 @@ impl Report for Told {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, every: true, ..Wants::default() }
+        Wants { ordered: true, repeat_remarks: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {

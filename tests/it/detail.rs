@@ -151,8 +151,8 @@ impl Report for Held {
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
         self.details.tunnels(number, path);
     }
-    fn pieces(&mut self, frame: u64, pieces: &[u64]) {
-        self.details.pieces(frame, pieces);
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
+        self.details.reassembled(frame, pieces);
     }
     fn first_frame(&mut self, time: Time) {
         self.details.first_frame(time);

@@ -234,7 +234,7 @@ fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
         let (summary, _) = report(Options::default(), Summary::default(), &shots);
         let mut servers: Vec<_> = summary
             .servers()
-            .map(|s| (s.endpoint, s.said.server_name.as_ref().map(|name| name.text()), s.requests))
+            .map(|s| (s.endpoint, s.facts.server_name.as_ref().map(|name| name.text()), s.requests))
             .collect();
         servers.sort_by_key(|(endpoint, ..)| endpoint.to_string());
         let [first, second] = [first, second].map(|(ip, port)| Endpoint::v4(ip, port));

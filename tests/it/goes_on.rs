@@ -54,7 +54,7 @@ fn the_same_capture_again_has_no_copies_of_the_first() {
     let mut shots = [c(0, POLL), s(MS, STATE)];
     shots.iter_mut().for_each(|shot| shot.bytes[18..20].copy_from_slice(&[0, 7])); // the IP identification
     let (_, totals) = read(everything(), [&shots, &shots]);
-    assert_eq!((totals.copies, totals.exchanges, totals.answered), (0, 2, 2));
+    assert_eq!((totals.duplicate_frames, totals.exchanges, totals.answered), (0, 2, 2));
 }
 
 #[test]

@@ -261,7 +261,7 @@ impl Report for Kept {
         Ok(())
     }
 
-    fn listened(&mut self, listener: &mut AnyListener) {
+    fn file_decoded(&mut self, listener: &mut AnyListener) {
         let AnyListener::Coverage(coverage) = listener else { return };
         let broken = std::mem::take(&mut self.broken);
         self.kept.extend(coverage.marks.take().into_iter().filter(|id| !broken.contains(id)));

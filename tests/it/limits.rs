@@ -354,9 +354,9 @@ fn findings_beyond_those_kept_are_counted() {
     };
     let (check, totals) = report(everything(), Check::new(Policy::default(), judge), &shots);
     let verdict = check.verdict(totals).unwrap();
-    let all = verdict.findings.len() as u64 + verdict.more;
+    let all = verdict.findings.len() as u64 + verdict.more_findings;
     assert!(
-        verdict.findings.len() == most as usize && verdict.more > 0,
+        verdict.findings.len() == most as usize && verdict.more_findings > 0,
         "{} of {all}",
         verdict.findings.len()
     );

@@ -148,7 +148,7 @@ fn warm_tables_take_no_memory() {
 fn the_summary_takes_no_memory_per_packet() {
     let (steady, summary, totals) = steady(low(), Summary::default());
     let asked: u64 = summary.servers().map(|server| server.requests).sum();
-    assert_eq!(asked + summary.elsewhere, totals.exchanges);
+    assert_eq!(asked + summary.untracked, totals.exchanges);
     assert_eq!(steady, 0);
 }
 

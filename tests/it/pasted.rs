@@ -8,7 +8,9 @@ use crate::kit::format::FORMATTERS;
 use proptest::prelude::*;
 use qdissect::capture::Source;
 use qdissect::net::parse;
-use qdissect::pasted::{self, Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Mark, frames, read};
+use qdissect::pasted::{
+    self, AssumedEndpoints, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Mark, frames, read,
+};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -21,7 +23,7 @@ fn digits(bytes: &[u8]) -> String {
 /// Every datagram of a text, taken out of its headers: `>` or `<` by whether it goes to port 7777, then the bytes.
 fn datagrams(text: &str) -> Vec<String> {
     let pasted = read(text, None);
-    let shots = frames(&pasted.pieces, Ends::default());
+    let shots = frames(&pasted.pieces, AssumedEndpoints::default());
     let datagram = |shot: &qdissect::net::OwnedFrame| match parse(&shot.frame(1)) {
         Ok(d) => format!("{}{}", if d.dst.port() == 7777 { '>' } else { '<' }, digits(d.payload)),
         Err(reason) => reason.name().to_owned(),
@@ -74,7 +76,7 @@ fn what_tools_print_is_read() {
 #[test]
 fn a_dump_of_tcpdump_keeps_its_times_and_ends() {
     let text = fs::read_to_string("tests/data/pasted/tcpdump_link.txt").unwrap();
-    let shots = frames(&read(&text, None).pieces, Ends::default());
+    let shots = frames(&read(&text, None).pieces, AssumedEndpoints::default());
     let frame = shots[1].frame(2);
     let d = parse(&frame).unwrap();
     assert_eq!(d.src.to_string(), "192.0.2.10:7777");
@@ -228,7 +230,7 @@ proptest! {
         let pasted = read(&text, None);
         let read: Vec<_> = pasted.pieces.iter().map(|p| p.bytes.clone()).collect();
         prop_assert_eq!(read, all);
-        prop_assert_eq!(pasted.pieces[0].head.mark, Some(Mark::ToServer));
+        prop_assert_eq!(pasted.pieces[0].metadata.mark, Some(Mark::ToServer));
     }
 
     #[test]
@@ -236,7 +238,7 @@ proptest! {
         let lines = text.split('\n').count();
         for form in [None, Some(Form::Hex), Some(Form::Dump), Some(Form::Array), Some(Form::String), Some(Form::Base64)] {
             let pasted = read(&text, form);
-            let frames = frames(&pasted.pieces, Ends::default());
+            let frames = frames(&pasted.pieces, AssumedEndpoints::default());
             prop_assert_eq!(frames.len(), pasted.pieces.len());
             for complaint in &pasted.complaints {
                 prop_assert!((1..=lines).contains(&complaint.line), "{:?}", complaint);

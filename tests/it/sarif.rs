@@ -244,7 +244,7 @@ fn of_too_many_findings_the_worst_are_written_and_the_rest_is_counted() {
     verdict.findings = vec![note; 25_000];
     verdict.findings.extend([error.clone(), Entry { excused: Some(Excuse::Baseline), ..error.clone() }]);
     verdict.findings.insert(7, error);
-    verdict.more = 5;
+    verdict.more_findings = 5;
     let text = text(&verdict, SarifStyle::Spec);
     let log: Value = serde_json::from_str(&text).expect("JSON");
     let levels: Vec<&str> = results(&log).iter().map(|r| word(&r["level"])).collect();

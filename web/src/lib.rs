@@ -13,7 +13,7 @@ use js_sys::Uint8Array;
 use qdissect::capture::{self, Source, capture_format};
 use qdissect::net::OwnedFrame;
 use qdissect::page::{self, Page};
-use qdissect::pasted::{self, EXPECTED, Ends};
+use qdissect::pasted::{self, AssumedEndpoints, EXPECTED};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::{Form, Output, Picked, Records, Report, Totals, Unread};
@@ -109,7 +109,7 @@ impl Engine {
                 "These are the bytes of a capture ({format}), and not of a datagram: choose the capture itself."
             )));
         }
-        let frames = Some(pasted::frames(&pasted.pieces, Ends::default()));
+        let frames = Some(pasted::frames(&pasted.pieces, AssumedEndpoints::default()));
         Ok(Engine { name: "text".to_owned(), frames, complaints })
     }
 

@@ -15,7 +15,7 @@ use qdissect::capture::capture_format;
 use qdissect::classify::Choice;
 use qdissect::escape::quoted;
 use qdissect::net::OwnedFrame;
-use qdissect::pasted::{self, EXPECTED, Ends, Pasted};
+use qdissect::pasted::{self, AssumedEndpoints, EXPECTED, Pasted};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Output, Records, Report, Totals};
@@ -170,12 +170,12 @@ fn dissect(
 }
 
 /// The server's port, and the protocols that may determine the direction of a datagram.
-fn ends(args: &HexArgs, options: &Options) -> Ends {
+fn ends(args: &HexArgs, options: &Options) -> AssumedEndpoints {
     let pins = &options.choice.pins;
     let port = args.port.or(pins.last().map(|(port, _)| *port)).unwrap_or(PORT);
     let pinned = pins.iter().rev().find(|(pin, _)| *pin == port);
     let protocols = pinned.map_or(options.choice.protocols, |(_, id)| Choice::only(&[*id]));
-    Ends { port, protocols }
+    AssumedEndpoints { port, protocols }
 }
 
 /// Plays frames into a report, and returns the totals. `complete` says whether all of the text could be read.

@@ -8,7 +8,7 @@ use qdissect::exchange::Exchange;
 use qdissect::looks_like::looks_like;
 use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
 use qdissect::report::screen::{DIM, Screen};
-use qdissect::report::{Lister, Manner, Packet, Report, Totals, Wants, fields, finding_line};
+use qdissect::report::{FieldStyle, Lister, Packet, Report, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -70,7 +70,7 @@ impl<W: Write> Report for Text<W> {
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.until(p.datagram.frame)?;
         self.lister.show(p)?;
-        let manner = Manner { bytes: true, colour: self.screen.colour };
+        let manner = FieldStyle { bytes: true, colour: self.screen.colour };
         let lines = p.tree().map(|tree| fields(tree, p.bytes, p.findings, manner, &number));
         lines.iter().flatten().try_for_each(|line| self.indented(line))
     }

@@ -4,7 +4,9 @@
 use crate::kit::play::{Shot, everything};
 use crate::kit::{format::FORMATTERS, records};
 use qdissect::escape::is_hostile;
-use qdissect::pasted::{Ends, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read};
+use qdissect::pasted::{
+    AssumedEndpoints, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read,
+};
 
 /// The forms that can be asked for.
 const FORMS: [Option<Form>; 6] =
@@ -63,7 +65,7 @@ fn held(text: &str, pasted: Pasted) -> Pasted {
 }
 
 fn played(pasted: &Pasted) {
-    let frames = frames(&pasted.pieces, Ends::default());
+    let frames = frames(&pasted.pieces, AssumedEndpoints::default());
     assert_eq!(frames.len(), pasted.pieces.len());
     let shots: Vec<Shot> = frames
         .into_iter()

@@ -11,7 +11,7 @@ use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
-use qdissect::report::{Form, Output, Packet, Records, Report, Silent, Totals, Wants};
+use qdissect::report::{Form, Output, Packet, Records, Report, SilentServer, Totals, Wants};
 use qdissect::rule::{Example, hex};
 use std::io;
 
@@ -187,7 +187,7 @@ pub struct Collected<const ORDERED: bool> {
     pub packets: Vec<Seen>,
     pub exchanges: Vec<(Exchange, Vec<Finding>)>,
     /// Servers that answered nothing.
-    pub silent: Vec<Silent>,
+    pub silent: Vec<SilentServer>,
     /// Frames of the datagrams that no protocol claims.
     pub unclaimed: Vec<u64>,
 }
@@ -212,7 +212,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: ORDERED, silence: true, ..Wants::default() }
+        Wants { ordered: ORDERED, silent_servers: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -236,7 +236,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
         self.exchanges.push((e.clone(), findings.to_vec()));
         Ok(())
     }
-    fn silent(&mut self, servers: &[Silent]) -> io::Result<()> {
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         self.silent.extend_from_slice(servers);
         Ok(())
     }

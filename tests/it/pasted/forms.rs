@@ -3,7 +3,7 @@
 use super::{datagrams, digits, places};
 use qdissect::capture::Time;
 use qdissect::net::{Endpoint, parse};
-use qdissect::pasted::{Ends, Form, Head, Mark, Piece, frames, read};
+use qdissect::pasted::{AssumedEndpoints, Form, Mark, Metadata, Piece, frames, read};
 use qdissect::rule::hex;
 
 /// Bytes of each datagram, where nothing is complained about.
@@ -297,10 +297,10 @@ fn base64_in_both_alphabets_and_no_words() {
 }
 
 /// What the text says of its only datagram.
-fn head(text: &str) -> Head {
+fn metadata(text: &str) -> Metadata {
     let pasted = read(text, None);
     assert_eq!((pasted.pieces.len(), pasted.complaints.len()), (1, 0), "{text}");
-    pasted.pieces[0].head
+    pasted.pieces[0].metadata
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn marks_before_bytes_say_who_sent_them() {
         ("00:00:00:00:00", None),
         ("Data: d5", None),
     ] {
-        assert_eq!(head(line).mark, mark, "{line}");
+        assert_eq!(metadata(line).mark, mark, "{line}");
     }
 }
 
@@ -360,14 +360,14 @@ fn lines_of_words_say_who_sent_what_stands_below() {
         ("To whom it may concern:", None),
         ("I am logged in:", None),
     ] {
-        assert_eq!(head(&format!("{line}\nd5f60001\n")).mark, expected, "{line}");
+        assert_eq!(metadata(&format!("{line}\nd5f60001\n")).mark, expected, "{line}");
     }
 }
 
 #[test]
 fn ends_are_read_with_their_order() {
     let (a, b) = (Endpoint::v4([198, 51, 100, 21], 56417), Endpoint::v4([192, 0, 2, 10], 7777));
-    let ends = |line: &str| head(&format!("{line}\nd5f60001\n"));
+    let ends = |line: &str| metadata(&format!("{line}\nd5f60001\n"));
     let tcpdump = ends("10:32:00.614506 IP 198.51.100.21.56417 > 192.0.2.10.7777: UDP, length 5");
     assert_eq!((tcpdump.src, tcpdump.dst, tcpdump.mark), (Some(a), Some(b), None));
     assert_eq!(tcpdump.time, Some(Time::from_nanos(37_920_614_506_000)));
@@ -379,7 +379,7 @@ fn ends_are_read_with_their_order() {
 
 #[test]
 fn time_stamps_of_all_kinds() {
-    let nanos = |stamp: &str| head(&format!("{stamp} sent: d5f60001")).time.and_then(Time::nanos);
+    let nanos = |stamp: &str| metadata(&format!("{stamp} sent: d5f60001")).time.and_then(Time::nanos);
     for stamp in [
         "2026-11-20T10:32:02.380Z",
         "2026-11-20 10:32:02.380",
@@ -393,7 +393,7 @@ fn time_stamps_of_all_kinds() {
     assert_eq!(nanos("10:32:02"), Some(37_922_000_000_000));
     for stamp in ["10:32:02:01", "2026-13-40 10:32:02", "99:99:99", "d5:f6:00", "1795170722", "\u{e9}"] {
         let pasted = read(&format!("{stamp} sent: d5f60001"), None);
-        assert!(pasted.pieces.iter().all(|piece| piece.head.time.is_none()), "{stamp}");
+        assert!(pasted.pieces.iter().all(|piece| piece.metadata.time.is_none()), "{stamp}");
     }
 }
 
@@ -401,13 +401,13 @@ const POLL: &str = "d5f60001 a59c4384f146df08 01";
 const STATE: &str = "d5f60101 a59c4384f146df08 03 e5650600 0000000000000000 00 0100 41 01";
 
 fn piece(mark: Option<Mark>, payload: &str) -> Piece {
-    let head = Head { mark, ..Head::default() };
-    Piece { bytes: hex(payload), missing: 0, head, packet: None }
+    let metadata = Metadata { mark, ..Metadata::default() };
+    Piece { bytes: hex(payload), missing: 0, metadata, packet: None }
 }
 
 /// Ports that the datagrams come from.
 fn from(pieces: &[Piece]) -> Vec<u16> {
-    let frames = frames(pieces, Ends::default());
+    let frames = frames(pieces, AssumedEndpoints::default());
     frames.iter().map(|shot| parse(&shot.frame(1)).expect("a datagram").src.port()).collect()
 }
 
@@ -435,11 +435,11 @@ fn time_goes_on_from_the_stamps() {
     const STEP: i64 = 1_000_000;
     let mut pieces = [piece(None, POLL), piece(None, STATE), piece(None, POLL), piece(None, STATE)];
     let times = |pieces: &[Piece]| {
-        let frames = frames(pieces, Ends::default());
+        let frames = frames(pieces, AssumedEndpoints::default());
         frames.iter().map(|frame| frame.time.nanos().expect("known") / STEP).collect::<Vec<_>>()
     };
     assert_eq!(times(&pieces), [0, 1, 2, 3]);
-    pieces[2].head.time = Some(Time::from_nanos(500 * STEP));
+    pieces[2].metadata.time = Some(Time::from_nanos(500 * STEP));
     assert_eq!(times(&pieces), [498, 499, 500, 501]);
 }
 
@@ -447,8 +447,8 @@ fn time_goes_on_from_the_stamps() {
 fn ends_that_the_text_names_are_kept() {
     let server = Endpoint::v6([0x20; 16], 9000);
     let mut asked = piece(Some(Mark::ToServer), POLL);
-    asked.head.dst = Some(server);
-    let shot = frames(&[asked], Ends::default()).remove(0);
+    asked.metadata.dst = Some(server);
+    let shot = frames(&[asked], AssumedEndpoints::default()).remove(0);
     let d = shot.frame(1);
     let d = parse(&d).expect("a datagram");
     assert_eq!((d.dst, d.src.to_string().as_str()), (server, "[2001:db8::1]:40000"));

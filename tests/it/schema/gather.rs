@@ -108,5 +108,5 @@ impl Input<'_> {
 pub fn pasted(path: &Path) -> Vec<net::OwnedFrame> {
     let text = fs::read_to_string(path).expect("the text is there");
     let pasted = pasted::read(&text, None);
-    pasted::frames(&pasted.pieces, pasted::Ends::default())
+    pasted::frames(&pasted.pieces, pasted::AssumedEndpoints::default())
 }

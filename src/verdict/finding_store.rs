@@ -32,7 +32,7 @@ pub struct ServerCounts {
 
 /// Findings as they come.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct FindingStore {
     /// With each its number in the order found.
     findings: Vec<(u64, Entry)>,
     /// How many findings came.
@@ -45,7 +45,7 @@ pub(super) struct Kept {
     at: HashMap<(Endpoint, Id), usize>,
 }
 
-impl Kept {
+impl FindingStore {
     /// Takes a finding; where there is no more room, a worse finding replaces another one.
     pub fn add(&mut self, entry: Entry) {
         if entry.counts() {
@@ -226,7 +226,7 @@ mod tests {
             (error, third),
         ];
         let ranks = blocks.iter().flat_map(|(rank, times)| std::iter::repeat_n(*rank, *times));
-        let mut kept = Kept::default();
+        let mut kept = FindingStore::default();
         let mut all = 0;
         for (n, rank) in ranks.enumerate() {
             kept.add(found(n, rank));
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn servers_beyond_as_many_as_findings_are_not_counted_apart() {
-        let mut kept = Kept::default();
+        let mut kept = FindingStore::default();
         (0..=MAX_FINDINGS as u32).for_each(|n| kept.add(entry(n)));
         kept.add(entry(1));
         let (_, more, servers) = kept.finish();

@@ -6,7 +6,7 @@
 //!  > d5 f6 …     <- d5 f6 …     C: d5 f6 …     # server response               by hand
 //! ```
 
-use super::{Head, Mark, pattern};
+use super::{Mark, Metadata, pattern};
 use crate::capture::Time;
 use crate::net::Endpoint;
 use jiff::Timestamp;
@@ -78,9 +78,9 @@ fn known(signs: &str) -> String {
     words.join("|")
 }
 
-impl Head {
+impl Metadata {
     /// Adds the facts from another part of the text, which take precedence.
-    pub(super) fn take(&mut self, other: Head) {
+    pub(super) fn take(&mut self, other: Metadata) {
         self.mark = other.mark.or(self.mark);
         self.time = other.time.or(self.time);
         self.src = other.src.or(self.src);
@@ -114,7 +114,7 @@ pub fn labels(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The facts in the text before the bytes of a line; the nearest words count.
-pub fn before(text: &str) -> Head {
+pub fn before(text: &str) -> Metadata {
     said(text, |signs| {
         let near = signs.get(signs.len().saturating_sub(NEAR)..).unwrap_or_default();
         direction(near, near)
@@ -123,7 +123,7 @@ pub fn before(text: &str) -> Head {
 
 /// The facts in a line without bytes about the bytes below it: from its first two words, or from all of a short
 /// line.
-pub fn above(line: &str) -> Head {
+pub fn above(line: &str) -> Metadata {
     said(line, |signs| {
         let words: Vec<_> = signs.iter().filter(|sign| !b"<>tf".contains(sign)).take(2).copied().collect();
         direction(if signs.len() > NEAR { &[] } else { signs }, &words)
@@ -131,15 +131,15 @@ pub fn above(line: &str) -> Head {
 }
 
 /// The time, the endpoints and the direction that a text names; `direction` derives the direction from the signs.
-fn said(text: &str, direction: impl Fn(&[u8]) -> Option<Mark>) -> Head {
+fn said(text: &str, direction: impl Fn(&[u8]) -> Option<Mark>) -> Metadata {
     let text = text.trim_start();
     let (time, text) = time(text).map_or((None, text), |(time, behind)| (Some(time), behind.trim_start()));
-    let mut head = Head { time, ..ends(text) };
-    if head.src.is_none() && !text.starts_with(">>>") {
+    let mut metadata = Metadata { time, ..ends(text) };
+    if metadata.src.is_none() && !text.starts_with(">>>") {
         let signs: Vec<_> = SIGN.find_iter(text).filter_map(|found| sign(found.as_str())).collect();
-        head.mark = direction(&signs);
+        metadata.mark = direction(&signs);
     }
-    head
+    metadata
 }
 
 /// The sign of a word or an arrow; `None` for words that tell nothing: articles and numbers.
@@ -192,7 +192,7 @@ fn mark(sign: u8) -> Option<Mark> {
 }
 
 /// The endpoints that a text names with an arrow between them: `A > B`, `B <- A`.
-fn ends(text: &str) -> Head {
+fn ends(text: &str) -> Metadata {
     let words: Vec<_> = text.split_whitespace().take(32).collect();
     let found = words.windows(3).find_map(|three| match *three {
         [left, arrow, right] => Some((sign(arrow)?, endpoint(left)?, endpoint(right)?)),
@@ -203,7 +203,7 @@ fn ends(text: &str) -> Head {
         Some((b'<', left, right)) => (Some(right), Some(left)),
         _ => (None, None),
     };
-    Head { src, dst, ..Head::default() }
+    Metadata { src, dst, ..Metadata::default() }
 }
 
 /// `192.0.2.1:7777`, `[2001:db8::1]:7777`, `192.0.2.1.7777`, `2001:db8::1.7777`; commas and colons may follow.

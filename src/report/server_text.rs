@@ -9,14 +9,14 @@ const MAX_TEXT: usize = 256;
 
 /// A text that a server sent, cut to [`MAX_TEXT`] bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Said {
+pub struct ServerText {
     /// UTF-8, which may be damaged, unless `wide`.
     bytes: Vec<u8>,
     /// The bytes are UTF-16 as it was sent. It is kept so only where it is damaged.
     wide: bool,
 }
 
-impl Said {
+impl ServerText {
     /// The text, with U+FFFD for what is damaged.
     pub fn text(&self) -> Cow<'_, str> {
         match self.wide {
@@ -31,27 +31,27 @@ impl Said {
     }
 
     #[inline(never)]
-    fn hear(&mut self, new: Text<'_>) {
+    fn set(&mut self, text: Text<'_>) {
         self.bytes.clear();
         self.wide = false;
-        match new {
+        match text {
             Text::Text(bytes) => self.bytes.extend_from_slice(bounded(bytes)),
             Text::Utf16(bytes) if utf16(bytes).any(|c| c.is_err()) => {
                 self.wide = true;
                 self.bytes.extend_from_slice(bytes.get(..MAX_TEXT).unwrap_or(bytes));
             }
-            Text::Utf16(bytes) => self.hear_chars(utf16(bytes).flatten()),
-            Text::Latin1(bytes) => self.hear_chars(bytes.iter().map(|&b| b as char)),
+            Text::Utf16(bytes) => self.set_chars(utf16(bytes).flatten()),
+            Text::Latin1(bytes) => self.set_chars(bytes.iter().map(|&b| b as char)),
             Text::Coloured(bytes, colours) => match std::str::from_utf8(bytes) {
-                Ok(text) => self.hear_chars(colours.strip(text.chars())),
-                Err(_) => self.hear_chars(colours.strip(bytes.iter().map(|&b| b as char))),
+                Ok(text) => self.set_chars(colours.strip(text.chars())),
+                Err(_) => self.set_chars(colours.strip(bytes.iter().map(|&b| b as char))),
             },
-            other => self.hear_chars(other.text().unwrap_or_default().chars()),
+            other => self.set_chars(other.text().unwrap_or_default().chars()),
         }
     }
 
     /// Takes a text that is not UTF-8 on the wire, converted to UTF-8.
-    fn hear_chars(&mut self, chars: impl Iterator<Item = char>) {
+    fn set_chars(&mut self, chars: impl Iterator<Item = char>) {
         for c in chars {
             let mut utf8 = [0; 4];
             let c = c.encode_utf8(&mut utf8);
@@ -64,24 +64,24 @@ impl Said {
 }
 
 #[cfg(test)]
-impl From<&[u8]> for Said {
-    fn from(utf8: &[u8]) -> Said {
-        Said { bytes: utf8.to_vec(), wide: false }
+impl From<&[u8]> for ServerText {
+    fn from(utf8: &[u8]) -> ServerText {
+        ServerText { bytes: utf8.to_vec(), wide: false }
     }
 }
 
 /// Keeps a text if it is new; the memory of the old one is used again.
 #[inline(always)]
-pub(crate) fn keep(kept: &mut Option<Said>, new: Option<Text<'_>>) {
-    let Some(new) = new else { return };
+pub(crate) fn update_text(kept: &mut Option<ServerText>, text: Option<Text<'_>>) {
+    let Some(text) = text else { return };
     // Nearly always a server says what it said before.
-    if let (Text::Text(bytes), Some(kept)) = (new, &kept)
+    if let (Text::Text(bytes), Some(kept)) = (text, &kept)
         && kept.bytes == bytes
         && !kept.wide
     {
         return;
     }
-    kept.get_or_insert_default().hear(new);
+    kept.get_or_insert_default().set(text);
 }
 
 /// The first bytes of a text, at most [`MAX_TEXT`], cut between two characters.
@@ -97,15 +97,15 @@ fn bounded(text: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    fn said(new: Text<'_>) -> Said {
+    fn server_text(text: Text<'_>) -> ServerText {
         let mut kept = None;
-        keep(&mut kept, Some(new));
+        update_text(&mut kept, Some(text));
         kept.expect("there is a text")
     }
 
     /// What is kept of a sound text.
-    fn kept(new: Text<'_>) -> String {
-        let kept = said(new);
+    fn kept(text: Text<'_>) -> String {
+        let kept = server_text(text);
         assert_eq!(kept.damaged_hex(), None, "no character is cut in two");
         kept.text().into_owned()
     }
@@ -119,14 +119,14 @@ mod tests {
             (Text::Utf16(b"a\0"), "a", None),
             (Text::Latin1(b"a\xff"), "aÿ", None),
         ] {
-            let said = said(text);
-            assert_eq!((&*said.text(), said.damaged_hex().as_deref()), (shown, hex));
+            let server_text = server_text(text);
+            assert_eq!((&*server_text.text(), server_text.damaged_hex().as_deref()), (shown, hex));
         }
-        let long = said(Text::Utf16(&[[0xd8; 2]; 200].concat()));
+        let long = server_text(Text::Utf16(&[[0xd8; 2]; 200].concat()));
         assert_eq!((long.damaged_hex().map(|hex| hex.len()), long.text().chars().count()), (Some(512), 128));
-        let mut kept = Some(said(Text::Utf16(b"\0\xd8")));
-        keep(&mut kept, Some(Text::Text(b"\0\xd8")));
-        assert_eq!(kept, Some(said(Text::Text(b"\0\xd8"))), "it is another text");
+        let mut kept = Some(server_text(Text::Utf16(b"\0\xd8")));
+        update_text(&mut kept, Some(Text::Text(b"\0\xd8")));
+        assert_eq!(kept, Some(server_text(Text::Text(b"\0\xd8"))), "it is another text");
     }
 
     #[test]
