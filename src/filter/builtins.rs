@@ -1,4 +1,4 @@
-//! The built-in fields, which no protocol declares: of frames, headers, messages and exchanges.
+//! The built-in fields of frames, headers, messages and exchanges, which no protocol declares.
 
 use super::Needs;
 use super::kinds::{Kind, UINT, UINT8, UINT16, UINT64, Words};
@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
-/// A visitor that gets one value after the other; `true` ends the visit.
+/// A visitor of values; it returns `true` to stop.
 pub(super) type Visit<'v> = dyn FnMut(Datum<'_>) -> bool + 'v;
 
 /// A built-in field.
@@ -24,11 +24,11 @@ pub(super) struct Builtin {
     values: Values,
 }
 
-/// Where a view has the values of a field.
+/// A function that reads the values of a field from a view.
 enum Values {
-    /// There is one at most.
+    /// At most one value.
     One(for<'v> fn(&View<'v>) -> Option<Datum<'v>>),
-    /// There may be several, which are visited as by [`Builtin::each`].
+    /// Any number of values, visited as in [`Builtin::each`].
     Several(fn(&View<'_>, &mut Visit<'_>) -> bool),
 }
 
@@ -68,7 +68,7 @@ const fn several(
 
 /// Addresses and ports, which datagrams and exchanges have.
 const ENDS: Needs = Needs::NOTHING;
-/// Known of every datagram.
+/// Properties of every datagram.
 const DATAGRAM: Needs = Needs::DATAGRAM;
 const FACTS: Needs = Needs::FACTS.and(DATAGRAM);
 const COMMENTS: Needs = Needs::COMMENTS.and(DATAGRAM);
@@ -108,7 +108,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("eth.src", Kind::Mac, FACTS, |v| mac(v, 1)),
     one("eth.dst", Kind::Mac, FACTS, |v| mac(v, 0)),
     // In the order of the header.
-    several("eth.addr", Kind::Mac, FACTS, |v, visit| both(v, mac, visit)),
+    several("eth.addr", Kind::Mac, FACTS, |v, visit| src_and_dst(v, mac, visit)),
     one("eth.type", UINT16, FACTS, |v| int(v.facts?.ethernet?.kind)),
     one("vlan", Kind::Presence, FACTS, |v| present(!v.facts?.vlans.is_empty())),
     several("vlan.id", UINT16, FACTS, |v, visit| {
@@ -117,12 +117,12 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("ip", Kind::Presence, ENDS, |v| present(v4(v, 0).is_some())),
     one("ip.src", Kind::V4, ENDS, |v| v4(v, 0)),
     one("ip.dst", Kind::V4, ENDS, |v| v4(v, 1)),
-    several("ip.addr", Kind::V4, ENDS, |v, visit| both(v, v4, visit)),
+    several("ip.addr", Kind::V4, ENDS, |v, visit| src_and_dst(v, v4, visit)),
     several("ip.host", Kind::Text, ENDS, |v, visit| {
-        both(v, |v, end| v4(v, end)?.string(&[]).map(owned), visit)
+        src_and_dst(v, |v, at| v4(v, at)?.string(&[]).map(owned), visit)
     }),
     one("ip.version", UINT8, DATAGRAM, |v| {
-        int(end(v, 0).map(|end| if end.octets().is_some() { 4 } else { 6 }))
+        int(endpoint(v, 0).map(|endpoint| if endpoint.octets().is_some() { 4 } else { 6 }))
     }),
     one("ip.len", UINT16, FACTS, |v| int(header(v, 4).map(|ip| ip.len))),
     one("ip.id", UINT16, FACTS, |v| int(header(v, 4).map(|ip| ip.id))),
@@ -131,14 +131,14 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("ipv6", Kind::Presence, ENDS, |v| present(v6(v, 0).is_some())),
     one("ipv6.src", Kind::V6, ENDS, |v| v6(v, 0)),
     one("ipv6.dst", Kind::V6, ENDS, |v| v6(v, 1)),
-    several("ipv6.addr", Kind::V6, ENDS, |v, visit| both(v, v6, visit)),
+    several("ipv6.addr", Kind::V6, ENDS, |v, visit| src_and_dst(v, v6, visit)),
     one("ipv6.plen", UINT16, FACTS, |v| int(header(v, 6).map(|ip| ip.len))),
     one("ipv6.nxt", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.proto))),
     one("ipv6.hlim", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.ttl))),
     one("udp", Kind::Bytes, RAW, |v| Some(Datum::Bytes(Cow::Owned(v.datagram?.segment())))),
     one("udp.srcport", UINT16, ENDS, |v| port(v, 0)),
     one("udp.dstport", UINT16, ENDS, |v| port(v, 1)),
-    several("udp.port", UINT16, ENDS, |v, visit| both(v, port, visit)),
+    several("udp.port", UINT16, ENDS, |v, visit| src_and_dst(v, port, visit)),
     one("udp.length", UINT16, DATAGRAM, |v| {
         Some(Datum::Int((v.datagram?.wire_len() as i128).saturating_add(8)))
     }),
@@ -152,7 +152,7 @@ pub(super) static BUILTINS: &[Builtin] = &[
     }),
     one("server", Kind::End, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
     one("client", Kind::End, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
-    // Facts that a message states about its server, whatever its protocol calls them.
+    // Facts that a message states about its server, under names common to all protocols.
     one("server_name", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.server_name)),
     one("game", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.game)),
     one("map", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.map)),
@@ -164,7 +164,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("max_players", UINT, MESSAGE, |v| int(v.server_facts?.places().map(|(_, most)| most))),
     one("protocol", Kind::Word(Words::Protocols), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
     one("message", Kind::Word(Words::Messages), MESSAGE, |v| v.message.map(text)),
-    one("direction", Kind::Word(Words::Directions), MESSAGE, |v| v.direction.map(|way| text(way.name()))),
+    one("direction", Kind::Word(Words::Directions), MESSAGE, |v| {
+        v.direction.map(|direction| text(direction.name()))
+    }),
     one("confidence", Kind::Rank(Words::Confidence), PACKET, |v| {
         Some(Datum::Rank(match v.confidence? {
             Level::Hint | Level::Low => 0,
@@ -180,13 +182,15 @@ pub(super) static BUILTINS: &[Builtin] = &[
         v.new_findings().any(|f| visit(Datum::Rank(f.severity as u8)))
     }),
     one("exchange", UINT64, PACKET, |v| int(v.exchange)),
-    one("exchange.outcome", Kind::Word(Words::Outcomes), OUTCOME, |v| v.outcome.map(|it| text(it.name()))),
+    one("exchange.outcome", Kind::Word(Words::Outcomes), OUTCOME, |v| {
+        v.outcome.map(|outcome| text(outcome.name()))
+    }),
     one("response_time", Kind::Seconds, PACKET, |v| v.response_time.map(Datum::Nanos)),
     one("retransmission", Kind::Flag, PACKET, |v| v.protocol.map(|_| Datum::Bool(v.retransmission))),
     one("duplicate", Kind::Flag, MESSAGE, |v| v.protocol.map(|_| Datum::Bool(v.duplicate))),
 ];
 
-/// A number, if there is one.
+/// An integer value, if present.
 fn int(value: Option<impl Into<i128>>) -> Option<Datum<'static>> {
     value.map(|v| Datum::Int(v.into()))
 }
@@ -199,12 +203,12 @@ fn owned(text: String) -> Datum<'static> {
     Datum::Text(Cow::Owned(text.into_bytes()))
 }
 
-fn present(there: bool) -> Option<Datum<'static>> {
-    there.then_some(Datum::Present)
+fn present(is_present: bool) -> Option<Datum<'static>> {
+    is_present.then_some(Datum::Present)
 }
 
-/// Visits both values of a field that each end has.
-fn both(
+/// Visits the values of a field that both source and destination have.
+fn src_and_dst(
     view: &View<'_>,
     value: fn(&View<'_>, usize) -> Option<Datum<'static>>,
     visit: &mut Visit<'_>,
@@ -220,20 +224,20 @@ fn mac(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 }
 
 /// The source (0) or the destination (1).
-fn end(view: &View<'_>, at: usize) -> Option<Endpoint> {
+fn endpoint(view: &View<'_>, at: usize) -> Option<Endpoint> {
     view.endpoints?.get(at).copied()
 }
 
 fn port(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
-    int(end(view, at).map(Endpoint::port))
+    int(endpoint(view, at).map(Endpoint::port))
 }
 
 fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
-    end(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv4).map(Datum::Ip)
+    endpoint(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv4).map(Datum::Ip)
 }
 
 fn v6(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
-    end(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv6).map(Datum::Ip)
+    endpoint(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv6).map(Datum::Ip)
 }
 
 /// The IP header, if it is of this version.

@@ -2,7 +2,7 @@
 
 use super::compile::source;
 use super::kinds::Kind;
-use super::names::{lookup, unknown};
+use super::names::{lookup, unknown_field};
 use super::pick::{Pick, Wanted};
 use super::plan::Source;
 use super::value::Datum;
@@ -12,10 +12,10 @@ use crate::decode::{SECRET, Span};
 use crate::escape::to_hex;
 use crate::net::UDP_HEADER;
 
-/// Most columns: as many as a filter may have operands.
+/// Maximum number of columns, the same as of operands in a filter.
 pub const MAX_COLUMNS: usize = MAX_NODES;
 
-/// The columns: fields by name, in the order named.
+/// Columns, each a field with its name, in the order given.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     columns: Vec<Column>,
@@ -33,25 +33,25 @@ struct Column {
 /// A value of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Printed {
-    /// The value as text: numbers in decimal, times in seconds with nine decimals, bytes as hex digits, yes and no
-    /// as 1 and 0. Texts are as sent, with U+FFFD for bytes that are not UTF-8: not safe to print.
+    /// The value as text: numbers in decimal, times in seconds with nine decimals, bytes as hex digits, booleans as 1
+    /// and 0. Texts are as sent, with U+FFFD for bytes that are not UTF-8, and therefore not safe to print.
     pub text: String,
-    /// Whether it is text, which may contain any characters, or a word from a list.
+    /// Whether the value is text, which may contain any characters, or a word from a list.
     pub is_free_text: bool,
 }
 
 impl Columns {
-    /// Looks up the names, which are the same as in filters.
+    /// Looks up field names, which are the same as in filters.
     ///
     /// # Errors
-    /// A sentence about the first name that is unknown, or when there are more than [`MAX_COLUMNS`].
+    /// A sentence about the first unknown name, or about more than [`MAX_COLUMNS`] names.
     pub fn parse<S: AsRef<str>>(names: &[S]) -> Result<Columns, String> {
         if names.len() > MAX_COLUMNS {
             return Err(format!("{} columns are named; {MAX_COLUMNS} are the most.", names.len()));
         }
         let Columns { mut columns, mut wanted, mut needs } = Columns::default();
         for name in names.iter().map(AsRef::as_ref) {
-            let (named, kind) = lookup(name).ok_or_else(|| unknown(name))?;
+            let (named, kind) = lookup(name).ok_or_else(|| unknown_field(name))?;
             let source = source(named, &mut wanted);
             needs.add(source);
             columns.push(Column { name: name.to_owned(), kind, source });
@@ -59,12 +59,12 @@ impl Columns {
         Ok(Columns { columns, wanted, needs })
     }
 
-    /// The parts of a [`View`] that all values need.
+    /// The parts of a [`View`] that the columns need.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// A listener that picks the declared fields of the columns.
+    /// A [`Pick`] of the declared fields among the columns.
     pub fn pick(&self) -> Pick {
         Pick::of(self.wanted.clone())
     }
@@ -74,8 +74,8 @@ impl Columns {
         self.columns.iter().map(|column| column.name.as_str())
     }
 
-    /// The values of every column, in order; empty for a column without a value in the packet. `secrets` are spans
-    /// of the payload that must not be shown.
+    /// The values of every column, in order, empty for a column without a value. The `secrets` are spans of the payload
+    /// that must not be shown.
     pub fn values(&self, view: &View<'_>, secrets: &[Span]) -> impl Iterator<Item = Vec<Printed>> {
         self.columns.iter().map(|column| {
             let mut values = vec![];
@@ -93,7 +93,7 @@ impl Column {
         let is_free_text = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
         let text = match (value, self.name.as_str()) {
             (Datum::Int(v), "eth.type" | "ip.id" | "udp.checksum") => format!("0x{v:04x}"),
-            // For a list, its values are printed.
+            // The values of a list are printed, not the list.
             (Datum::Present, _)
                 if matches!(self.source, Source::Picked(..)) && self.kind != Kind::Presence =>
             {
@@ -105,7 +105,7 @@ impl Column {
             (Datum::Finding(rule), _) => (*rule).into(),
             (Datum::Bytes(bytes), "udp.payload") => masked(bytes, secrets, 0),
             (Datum::Bytes(bytes), "udp") => masked(bytes, secrets, UDP_HEADER),
-            // Unknown here: where the payload begins in the frame, or of how many frames it was reassembled.
+            // The offset of the payload in the frame is unknown here, and so are the frames of a reassembled datagram.
             (Datum::Bytes(_), "frame") if !secrets.is_empty() => SECRET.into(),
             (Datum::Bytes(bytes), _) if self.kind != Kind::Mac => to_hex(bytes),
             (Datum::Rank(_), _) => match self.kind {
@@ -118,17 +118,17 @@ impl Column {
     }
 }
 
-/// Hex digits, with `**` for each byte that must not be shown; the payload begins at `from`.
+/// Hex digits, with `**` for each byte that must not be shown. The payload begins at offset `from`.
 pub(crate) fn masked(bytes: &[u8], secrets: &[Span], from: usize) -> String {
-    let secret = |i: usize| {
-        let within = |s: &Span| (usize::from(s.start)..usize::from(s.end)).contains(&i);
-        secrets.iter().any(within)
+    let is_secret = |i: usize| {
+        let contains = |s: &Span| (usize::from(s.start)..usize::from(s.end)).contains(&i);
+        secrets.iter().any(contains)
     };
-    let one = |(i, byte): (usize, &u8)| match i.checked_sub(from) {
-        Some(at) if secret(at) => "**".to_owned(),
+    let digits = |(i, byte): (usize, &u8)| match i.checked_sub(from) {
+        Some(at) if is_secret(at) => "**".to_owned(),
         _ => to_hex(&[*byte]),
     };
-    if secrets.is_empty() { to_hex(bytes) } else { bytes.iter().enumerate().map(one).collect() }
+    if secrets.is_empty() { to_hex(bytes) } else { bytes.iter().enumerate().map(digits).collect() }
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
     use crate::net::{Datagram, Endpoint};
 
     #[test]
-    fn values_are_printed_as_tshark_prints_them() {
+    fn prints_values_like_tshark() {
         let datagram = Datagram {
             frame: 7,
             time: Time::from_nanos(1_795_170_722_000_950_036),
@@ -167,27 +167,27 @@ mod tests {
             ["7", "1795170722.000950036", "192.0.2.1,192.0.2.2", ports, "0x001a", "00d5f6"].map(String::from);
         assert_eq!(cells, expected);
         assert_eq!(columns.names().collect::<Vec<_>>(), names);
-        let absent = Columns::parse(&["ipv6.src", "sqp.token", "frame.len", "protocol"]).unwrap();
-        assert!(absent.values(&view, &[]).all(|values| values.is_empty()));
-        assert!(absent.needs().any(Needs::FACTS) && absent.needs().any(Needs::FIELDS));
+        let absent_columns = Columns::parse(&["ipv6.src", "sqp.token", "frame.len", "protocol"]).unwrap();
+        assert!(absent_columns.values(&view, &[]).all(|values| values.is_empty()));
+        assert!(absent_columns.needs().any(Needs::FACTS) && absent_columns.needs().any(Needs::FIELDS));
     }
 
     #[test]
-    fn an_unknown_name_is_refused_with_the_one_that_was_meant() {
-        let refused = |name: &str| Columns::parse(&[name]).unwrap_err();
-        assert_eq!(refused("udp.prot"), "There is no field \"udp.prot\"; did you mean udp.port?");
+    fn an_error_about_an_unknown_name_suggests_a_similar_one() {
+        let error = |name: &str| Columns::parse(&[name]).unwrap_err();
+        assert_eq!(error("udp.prot"), "There is no field \"udp.prot\"; did you mean udp.port?");
         assert_eq!(
-            refused("game_type"),
+            error("game_type"),
             "There is no field \"game_type\"; did you mean sqp.server_info.game_type?"
         );
-        assert!(refused("\u{1b}[2J").starts_with("There is no field \"\\x1b[2J\""));
+        assert!(error("\u{1b}[2J").starts_with("There is no field \"\\x1b[2J\""));
     }
 
     #[test]
-    fn so_many_columns_are_taken_and_one_more_is_declined() {
-        let most = Columns::parse(&vec!["udp"; MAX_COLUMNS]).unwrap();
-        assert_eq!(most.names().count(), MAX_COLUMNS);
-        let refused = Columns::parse(&vec!["udp"; MAX_COLUMNS + 1]).unwrap_err();
-        assert_eq!(refused, "2049 columns are named; 2048 are the most.");
+    fn rejects_more_columns_than_the_limit() {
+        let columns = Columns::parse(&vec!["udp"; MAX_COLUMNS]).unwrap();
+        assert_eq!(columns.names().count(), MAX_COLUMNS);
+        let error = Columns::parse(&vec!["udp"; MAX_COLUMNS + 1]).unwrap_err();
+        assert_eq!(error, "2049 columns are named; 2048 are the most.");
     }
 }

@@ -1,79 +1,81 @@
-//! Errors in an expression, and their place.
+//! Errors in an expression and their position.
 
 use crate::escape::shown;
 use std::fmt;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
-/// Most columns of the expression that are shown before the marked place.
-const BEFORE: usize = 60;
-/// Columns shown from the first byte of the marked place on.
-const BEHIND: usize = 40;
+/// Maximum number of columns shown before the marked part of the expression.
+const MAX_COLUMNS_BEFORE: usize = 60;
+/// Number of columns shown from the start of the marked part.
+const COLUMNS_AFTER: usize = 40;
 
 pub(super) type Result<T, E = FilterError> = std::result::Result<T, E>;
 
-/// The place of a part in the expression, in bytes.
+/// The byte range of a part of the expression.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct TextSpan {
     /// First byte.
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
 }
 
-impl Place {
-    /// So many bytes from `start` on.
-    pub fn of(start: usize, len: usize) -> Place {
-        Place { start, end: start.saturating_add(len) }
+impl TextSpan {
+    /// A span of `len` bytes that begins at `start`.
+    pub fn of(start: usize, len: usize) -> TextSpan {
+        TextSpan { start, end: start.saturating_add(len) }
     }
 
-    /// From the start of this one to the end of the other.
-    pub fn to(self, other: Place) -> Place {
-        Place { start: self.start, end: other.end }
+    /// From the start of this span to the end of the other.
+    pub fn to(self, other: TextSpan) -> TextSpan {
+        TextSpan { start: self.start, end: other.end }
     }
 
-    /// The error about this place.
-    pub fn refuse<T>(self, what: impl Into<String>) -> Result<T> {
-        Err(FilterError::new(self, what))
+    /// An error about this part of the expression.
+    pub fn error<T>(self, message: impl Into<String>) -> Result<T> {
+        Err(FilterError::new(self, message))
     }
 }
 
-/// Why an expression is not a filter.
+/// An error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilterError {
     /// The bytes of the expression that it refers to; empty at the end of the expression.
     pub at: Range<usize>,
-    /// A full sentence or two: what is wrong, with the value, and the way out. Safe to print.
+    /// One or two full sentences with the problem, the value and the remedy. Safe to print.
     pub what: String,
 }
 
 impl FilterError {
-    pub(super) fn new(at: Place, what: impl Into<String>) -> FilterError {
-        FilterError { at: at.start..at.end, what: what.into() }
+    pub(super) fn new(span: TextSpan, message: impl Into<String>) -> FilterError {
+        FilterError { at: span.start..span.end, what: message.into() }
     }
 
-    /// Two lines without a newline at the end: the expression, or the part of it around the place, and carets under
-    /// the faulty part. Safe to print.
+    /// Two lines without a final newline: the expression, or the part around the error, and carets below the faulty
+    /// part. Safe to print.
     pub fn caret(&self, expression: &str) -> String {
-        let split = |at: usize| {
-            let at = (0..=at.min(expression.len())).rev().find(|&at| expression.is_char_boundary(at));
-            expression.split_at_checked(at.unwrap_or(0)).unwrap_or_default()
+        let split = |offset: usize| {
+            let offset =
+                (0..=offset.min(expression.len())).rev().find(|&offset| expression.is_char_boundary(offset));
+            expression.split_at_checked(offset.unwrap_or(0)).unwrap_or_default()
         };
         let (before, from) = split(self.at.start);
         let marked = split(self.at.end).0.get(before.len()..).unwrap_or_default();
-        let skipped = before.chars().count().saturating_sub(BEFORE);
+        let skipped = before.chars().count().saturating_sub(MAX_COLUMNS_BEFORE);
         let before: String = before.chars().skip(skipped).collect();
         let head = if skipped > 0 { "…" } else { "" };
-        let rest: String = from.chars().take(BEHIND.max(marked.chars().count().min(BEFORE))).collect();
+        let rest: String =
+            from.chars().take(COLUMNS_AFTER.max(marked.chars().count().min(MAX_COLUMNS_BEFORE))).collect();
         let tail = if rest.len() < from.len() { "…" } else { "" };
-        let marked: String = marked.chars().take(BEFORE).collect();
+        let marked: String = marked.chars().take(MAX_COLUMNS_BEFORE).collect();
         let indent = head.width().saturating_add(shown(&before).width());
         let carets = shown(&marked).width().max(1);
         format!("{head}{}{}{tail}\n{:indent$}{}", shown(&before), shown(&rest), "", "^".repeat(carets))
     }
 }
 
-/// The sentence, and the byte that it refers to, counted from 1.
+/// The message and the offset of the faulty byte, counted from 1.
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "At byte {} of the filter: {}", self.at.start.saturating_add(1), self.what)
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn the_caret_stands_under_the_place() {
+    fn carets_mark_the_faulty_part() {
         assert_eq!(at(3, 5).caret("a ==bc"), "a ==bc\n   ^^");
         assert_eq!(at(6, 6).caret("a ==bc"), "a ==bc\n      ^", "at the end");
         assert_eq!(at(5, 6).caret("\"é\" x"), "\"é\" x\n    ^", "bytes are no columns");
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_expression_is_shown_around_the_place() {
+    fn shows_a_long_expression_around_the_faulty_part() {
         let text = "x".repeat(300);
         let caret = at(200, 203).caret(&text);
         assert_eq!(caret, format!("…{}…\n{}^^^", "x".repeat(100), " ".repeat(61)));

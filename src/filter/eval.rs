@@ -1,4 +1,4 @@
-//! Evaluates a plan: whether a packet passes.
+//! Evaluates a plan for a packet or an exchange.
 
 use super::builtins::Visit;
 use super::kinds::Kind;
@@ -43,7 +43,7 @@ impl Plan {
 }
 
 impl Relation {
-    fn orders(self, order: Option<Ordering>) -> bool {
+    fn holds_for(self, order: Option<Ordering>) -> bool {
         match self {
             Relation::Eq => order == Some(Ordering::Equal),
             Relation::Ne => order != Some(Ordering::Equal),
@@ -63,35 +63,35 @@ impl Relation {
             (Relation::Matches, Constant::Pattern(pattern)) => {
                 value.text().is_some_and(|text| pattern.is_match(text))
             }
-            _ => self.orders(value.compare(constant)),
+            _ => self.holds_for(value.compare(constant)),
         }
     }
 
     fn holds_between(self, left: &Datum<'_>, right: &Datum<'_>) -> bool {
         match (self, left.text(), right.text()) {
             (Relation::Contains, Some(whole), Some(part)) => contains(whole, part),
-            _ => self.orders(left.compare_with(right)),
+            _ => self.holds_for(left.compare_with(right)),
         }
     }
 }
 
 impl Term {
-    /// Whether any value fulfils a test, or all values do and there is at least one.
+    /// Whether any value passes the test, or, for [`Quantifier::All`], there is a value and all of them pass.
     fn fulfils(&self, quantifier: Quantifier, view: &View<'_>, test: &mut Visit<'_>) -> bool {
         match quantifier {
             Quantifier::Any => self.each(view, test),
             Quantifier::All => {
-                let mut seen = false;
+                let mut has_value = false;
                 let failed = self.each(view, &mut |value| {
-                    seen = true;
+                    has_value = true;
                     !test(value)
                 });
-                seen && !failed
+                has_value && !failed
             }
         }
     }
 
-    /// Whether the term is present. An empty slice, a mask that leaves 0, and a flag that is off count as absent.
+    /// Whether the term is present. An empty slice, a masked value of 0 and a flag that is off count as absent.
     fn exists(&self, view: &View<'_>) -> bool {
         if !self.steps.is_empty() {
             return self.each(view, &mut |value| match value {
@@ -107,7 +107,7 @@ impl Term {
         }
     }
 
-    /// Visits the values, each after all steps of the expression.
+    /// Visits the values after applying all steps to them.
     fn each(&self, view: &View<'_>, visit: &mut Visit<'_>) -> bool {
         match self.steps.split_first() {
             None => self.source.each(view, &mut |value| {
@@ -116,13 +116,15 @@ impl Term {
             }),
             Some((Step::Count, rest)) => {
                 let count = self.count(view);
-                count > 0 && done(Datum::Int(count), rest).is_some_and(visit)
+                count > 0 && apply_steps(Datum::Int(count), rest).is_some_and(visit)
             }
-            Some(_) => self.source.each(view, &mut |value| done(value, &self.steps).is_some_and(&mut *visit)),
+            Some(_) => {
+                self.source.each(view, &mut |value| apply_steps(value, &self.steps).is_some_and(&mut *visit))
+            }
         }
     }
 
-    /// Number of occurrences. Of a list, the values are counted; where there are none, the groups and lists.
+    /// Number of occurrences: the number of values, or of groups and lists if there are no values.
     fn count(&self, view: &View<'_>) -> i128 {
         let (mut values, mut groups) = (0i128, 0i128);
         self.source.each(view, &mut |value| {
@@ -134,18 +136,18 @@ impl Term {
     }
 }
 
-/// A value after all steps; `None` where a step does not apply to it.
-fn done<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
-    let folded = |text: &Datum<'_>, fold: fn(&str) -> String| {
-        let text = fold(&String::from_utf8_lossy(text.text()?));
+/// Applies all steps to a value. `None` if a step does not apply to it.
+fn apply_steps<'a>(value: Datum<'a>, steps: &[Step]) -> Option<Datum<'a>> {
+    let with_case = |text: &Datum<'_>, convert: fn(&str) -> String| {
+        let text = convert(&String::from_utf8_lossy(text.text()?));
         Some(Datum::Text(Cow::Owned(text.into_bytes())))
     };
     steps.iter().try_fold(value, |value, step| match step {
-        Step::Count => None, // it is the first step, or there is none
+        Step::Count => None, // only valid as the first step, which the caller handles
         Step::Slice(cuts) => Some(Datum::Bytes(Cow::Owned(cut(&value.bytes()?, cuts)))),
         Step::Len => Some(Datum::Int(value.bytes()?.len() as i128)),
-        Step::Upper => folded(&value, str::to_uppercase),
-        Step::Lower => folded(&value, str::to_lowercase),
+        Step::Upper => with_case(&value, str::to_uppercase),
+        Step::Lower => with_case(&value, str::to_lowercase),
         Step::String(words) => {
             let words = words.map(|words| words.all()).unwrap_or_default();
             Some(Datum::Text(Cow::Owned(value.string(&words)?.into_bytes())))

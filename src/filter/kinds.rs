@@ -1,4 +1,4 @@
-//! Types of fields, and the values that they can be compared with.
+//! Types of fields and their compatibility in comparisons.
 
 use crate::exchange::Outcome;
 use crate::protocols::{Direction, Id, Level};
@@ -15,15 +15,15 @@ pub(super) enum Kind {
     Seconds,
     /// Yes or no.
     Bool,
-    /// Yes or no; the field alone tests for yes.
+    /// Yes or no. A test of presence holds if the value is yes.
     Flag,
     /// Text.
     Text,
-    /// A time of the calendar, as text whose order is that of time.
+    /// A calendar time, as text that sorts chronologically.
     Stamp,
     /// Address and port, as text.
     End,
-    /// An integer that has names.
+    /// An integer whose values have names.
     Named,
     /// Bytes.
     Bytes,
@@ -33,15 +33,15 @@ pub(super) enum Kind {
     V4,
     /// IPv6 address.
     V6,
-    /// One of some words.
+    /// A word from a list.
     Word(Words),
-    /// One of some words that have an order.
+    /// A word from an ordered list.
     Rank(Words),
     /// Identifier of a rule.
     Rule,
-    /// A finding, compared by the beginning of its rule's identifier.
+    /// A finding, compared by a prefix of its rule's identifier.
     Finding,
-    /// A type that each message announces.
+    /// A type that is announced in each message.
     Dynamic,
     /// Present or absent, without a value.
     Presence,
@@ -74,13 +74,13 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// What one of them is called.
-    pub fn thing(self) -> &'static str {
-        self.described().0
+    /// The noun for a word of this list.
+    pub fn noun(self) -> &'static str {
+        self.noun_and_example().0
     }
 
-    /// What one of them is called, and one of them, for advice in messages.
-    fn described(self) -> (&'static str, &'static str) {
+    /// The noun for a word of this list, and an example of one, for messages.
+    fn noun_and_example(self) -> (&'static str, &'static str) {
         match self {
             Words::Messages => ("message", "query_response"),
             Words::Protocols => ("protocol", "sqp"),
@@ -117,7 +117,7 @@ fn messages() -> Vec<&'static str> {
     all
 }
 
-/// Classes of kinds: values of one class can be compared with each other.
+/// Classes of kinds. Values of the same class can be compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     Number,
@@ -131,23 +131,23 @@ enum Class {
 }
 
 impl Kind {
-    /// The kind in words, for sentences with "is ...".
+    /// A description of the kind that completes a sentence with "is ...".
     pub fn name(self) -> String {
-        self.words().0
+        self.name_and_example().0
     }
 
-    /// An example of a value, for advice in messages.
+    /// An example of a value, for messages.
     pub fn example(self) -> &'static str {
-        self.words().1
+        self.name_and_example().1
     }
 
-    fn words(self) -> (String, &'static str) {
+    fn name_and_example(self) -> (String, &'static str) {
         let (name, example) = match self {
             Kind::Int(min, max) => {
                 return (format!("a whole number from {min} to {max}"), "7777 or 0x1e61");
             }
             Kind::Word(words) | Kind::Rank(words) => {
-                return (format!("one of {}", words.all().join(", ")), words.described().1);
+                return (format!("one of {}", words.all().join(", ")), words.noun_and_example().1);
             }
             Kind::Float => ("a number", "0.25"),
             Kind::Seconds => ("a number of seconds", "0.25"),
@@ -181,14 +181,14 @@ impl Kind {
         }
     }
 
-    /// Whether a field of this kind can be compared with one of the other kind.
+    /// Whether a field of this kind can be compared with a field of the other kind.
     pub fn compares(self, other: Kind) -> bool {
         match (self, other) {
             (Kind::Presence | Kind::Finding, _) | (_, Kind::Presence | Kind::Finding) => false,
             (Kind::Dynamic, other) | (other, Kind::Dynamic) => {
                 matches!(other.class(), Class::Number | Class::Text | Class::Alone)
             }
-            // A number with a name is compared as a number or as a text.
+            // Named numbers compare both as numbers and as texts.
             (Kind::Named, other) | (other, Kind::Named) => {
                 matches!(other.class(), Class::Number | Class::Text)
             }
@@ -196,7 +196,7 @@ impl Kind {
         }
     }
 
-    /// Whether it can be sliced, and its length taken.
+    /// Whether slices and `len` apply to it.
     pub fn has_bytes(self) -> bool {
         matches!(
             self,

@@ -8,10 +8,10 @@
 //! slice    [2:4]  [2-5]  [2]  [:4]  [2:]  [-4:]  [0,2:4]
 //! ```
 //!
-//! A word includes an index only where another name follows, because `[2]` at its end may also be a slice.
+//! A word includes an index only if another name follows, because a final `[2]` may also be a slice.
 
 use super::FilterError;
-use super::error::Place;
+use super::error::TextSpan;
 use super::value::{Cut, Until};
 use crate::escape::quoted;
 use nom::branch::alt;
@@ -34,35 +34,35 @@ pub(super) enum Token<'t> {
     Text(Vec<u8>),
     /// A single character.
     Char(u8),
-    /// The parts that are cut out of a field.
+    /// The byte ranges of a slice.
     Slice(Vec<Cut>),
 }
 
-/// The symbols; longer ones precede the symbols that they begin with.
+/// The symbols. A longer symbol precedes its prefixes.
 const SYMBOLS: &[&str] = &[
     "===", "!==", "==", "!=", "<=", ">=", "~=", "&&", "||", "..", "<", ">", "~", "!", "&", "(", ")", "{",
     "}", ",",
 ];
 
-/// The tokens of an expression and their places.
+/// The tokens of an expression and their spans.
 ///
 /// # Errors
-/// At the first byte where no token begins.
-pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, Place)>, FilterError> {
-    let mut found = vec![];
-    let mut rest = blanks(text);
+/// At the first byte that begins no token.
+pub(super) fn tokens(text: &str) -> Result<Vec<(Token<'_>, TextSpan)>, FilterError> {
+    let mut tokens = vec![];
+    let mut rest = skip_blanks(text);
     while !rest.is_empty() {
         let start = text.len().saturating_sub(rest.len());
         let Ok((after, token)) = token(rest) else {
-            return Err(unreadable(rest, start));
+            return Err(token_error(rest, start));
         };
-        found.push((token, Place { start, end: text.len().saturating_sub(after.len()) }));
-        rest = blanks(after);
+        tokens.push((token, TextSpan { start, end: text.len().saturating_sub(after.len()) }));
+        rest = skip_blanks(after);
     }
-    Ok(found)
+    Ok(tokens)
 }
 
-fn blanks(i: &str) -> &str {
+fn skip_blanks(i: &str) -> &str {
     multispace0::<_, ()>(i).map_or(i, |(rest, _)| rest)
 }
 
@@ -130,7 +130,7 @@ fn escape(i: &str) -> IResult<&str, Vec<u8>> {
     preceded(char('\\'), escaped).parse(i)
 }
 
-/// A word. It ends before `..`, and before a `-` or `/` that no further part follows.
+/// A word. It ends before `..`, and before a final `-` or `/`.
 fn word(i: &str) -> IResult<&str, &str> {
     let letter = || satisfy(|c| c.is_ascii_alphanumeric() || c == '_');
     let digit = || satisfy(|c| c.is_ascii_digit());
@@ -168,26 +168,26 @@ fn cut(i: &str) -> IResult<&str, Cut> {
     }
 }
 
-/// The error that says why no token begins here.
-fn unreadable(rest: &str, start: usize) -> FilterError {
+/// The error for text that begins no token.
+fn token_error(rest: &str, start: usize) -> FilterError {
     let first = rest.chars().next().unwrap_or_default();
-    let here = Place::of(start, first.len_utf8());
+    let span = TextSpan::of(start, first.len_utf8());
     match first {
         '"' | 'r' | 'R' => text_error(rest, start),
         '\'' => FilterError::new(
-            here,
+            span,
             "Between single quotes stands exactly one byte, such as 'a' or '\\x20'; texts stand in double quotes.",
         ),
         '[' => FilterError::new(
-            Place::of(start, rest.find(']').map_or(rest.len(), |end| end.saturating_add(1))),
+            TextSpan::of(start, rest.find(']').map_or(rest.len(), |end| end.saturating_add(1))),
             "This is no slice: write [2] for one byte, [2:4] for four bytes from the third on, [2-5] for the same, [:4] or [4:].",
         ),
-        '=' => FilterError::new(here, "A single \"=\" compares nothing; write \"==\"."),
-        '|' => FilterError::new(here, "A single \"|\" means nothing; write \"||\" or \"or\"."),
+        '=' => FilterError::new(span, "A single \"=\" compares nothing; write \"==\"."),
+        '|' => FilterError::new(span, "A single \"|\" means nothing; write \"||\" or \"or\"."),
         c => {
             let c = quoted(&c.to_string());
             FilterError::new(
-                here,
+                span,
                 format!("The character {c} means nothing here; texts stand in double quotes."),
             )
         }
@@ -199,14 +199,17 @@ fn text_error(text: &str, start: usize) -> FilterError {
     let mut rest = text.split_once('"').map_or("", |(_, rest)| rest);
     while let Some(escaped) = rest.find('\\').and_then(|at| rest.get(at..)) {
         let Ok((after, _)) = escape(escaped) else {
-            let two: String = escaped.chars().take(2).collect();
+            let escape_text: String = escaped.chars().take(2).collect();
             return FilterError::new(
-                Place::of(start.saturating_add(text.offset(escaped)), two.len()),
-                format!("{} is no escape; write a backslash twice, or the text raw: r\"...\".", quoted(&two)),
+                TextSpan::of(start.saturating_add(text.offset(escaped)), escape_text.len()),
+                format!(
+                    "{} is no escape; write a backslash twice, or the text raw: r\"...\".",
+                    quoted(&escape_text)
+                ),
             );
         };
         rest = after;
     }
-    let what = "The text that begins here has no closing quote; put \" at its end.";
-    FilterError::new(Place::of(start, text.len()), what)
+    let message = "The text that begins here has no closing quote; put \" at its end.";
+    FilterError::new(TextSpan::of(start, text.len()), message)
 }

@@ -12,39 +12,39 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::net::{IpAddr, SocketAddr};
 
-/// A value for a field of this kind; `field` is the name of the field in the expression. With `part`, the value is
-/// looked for within the field, and need not be a complete value of it.
+/// Reads a value for a field of this kind; `field` is the name of the field in the expression. With `is_part`, the
+/// value is searched for within the field and may be incomplete.
 ///
 /// # Errors
-/// When it cannot be such a value; the error says what could be.
+/// When the operand is no value of this kind. The error gives an example of one.
 pub(super) fn constant(
     operand: &Operand<'_>,
     kind: Kind,
     field: &str,
-    part: bool,
+    is_part: bool,
 ) -> super::error::Result<Constant> {
     if let Some(slice) = operand.slices.first() {
         let shown = slice.first().map(ToString::to_string).unwrap_or_default();
         return operand
-            .at
-            .refuse(format!("Only fields have slices, so [{shown}] means nothing here; leave it out."));
+            .span
+            .error(format!("Only fields have slices, so [{shown}] means nothing here; leave it out."));
     }
     if operand.mask.is_some() {
-        return operand.at.refuse("Only fields take a mask with \"&\"; write the value itself.");
+        return operand.span.error("Only fields take a mask with \"&\"; write the value itself.");
     }
-    let found = match &operand.atom {
-        Atom::Word(word) => of_word(word, kind, part),
-        Atom::Text(bytes) => of_text(bytes, kind, part),
-        Atom::Char(byte) => of_char(*byte, kind),
+    let constant_result = match &operand.atom {
+        Atom::Word(word) => word_constant(word, kind, is_part),
+        Atom::Text(bytes) => text_constant(bytes, kind, is_part),
+        Atom::Char(byte) => char_constant(*byte, kind),
         Atom::Call(name, _) => Err(Some(format!("{name}() is no function of a value"))),
     };
-    found.map_err(|why| unfit(operand, kind, field, why))
+    constant_result.map_err(|reason| value_error(operand, kind, field, reason))
 }
 
-/// `Err(None)`: the value is of the wrong type; `Err(Some(why))`: it is wrong for that reason.
-type Read = Result<Constant, Option<String>>;
+/// `Err(None)` means that the value has the wrong type; `Err(Some(reason))` that it is invalid for another reason.
+type ReadResult = Result<Constant, Option<String>>;
 
-fn of_word(word: &str, kind: Kind, part: bool) -> Read {
+fn word_constant(word: &str, kind: Kind, is_part: bool) -> ReadResult {
     let number = || number(word).ok_or(None);
     match kind {
         Kind::Int(min, max) => {
@@ -56,76 +56,76 @@ fn of_word(word: &str, kind: Kind, part: bool) -> Read {
             Ok(Constant::Number(number))
         }
         Kind::Float => number().map(Constant::Number),
-        Kind::Seconds => number().or_else(|none| seconds(word).ok_or(none)).map(Constant::Number),
+        Kind::Seconds => number().or_else(|no_number| seconds(word).ok_or(no_number)).map(Constant::Number),
         Kind::Bool | Kind::Flag => {
-            truth(word).map_or_else(|| Ok(number()?.int != Some(0)), Ok).map(Constant::Bool)
+            boolean(word).map_or_else(|| Ok(number()?.int != Some(0)), Ok).map(Constant::Bool)
         }
         Kind::Named => {
             number().map(Constant::Number).or_else(|_| Ok(Constant::Bytes(word.as_bytes().to_vec())))
         }
-        Kind::Dynamic => truth(word).map(Constant::Bool).map_or_else(|| number().map(Constant::Number), Ok),
+        Kind::Dynamic => boolean(word).map(Constant::Bool).map_or_else(|| number().map(Constant::Number), Ok),
         Kind::Text | Kind::Presence => Err(None),
-        Kind::Stamp | Kind::End if part => Err(None),
-        Kind::Stamp | Kind::End => canonical(word, kind),
+        Kind::Stamp | Kind::End if is_part => Err(None),
+        Kind::Stamp | Kind::End => canonical_constant(word, kind),
         Kind::Bytes => bytes(word).map(Constant::Bytes).ok_or(None),
         Kind::Mac => match bytes(word) {
-            Some(bytes) if part || bytes.len() == 6 => Ok(Constant::Bytes(bytes)),
+            Some(bytes) if is_part || bytes.len() == 6 => Ok(Constant::Bytes(bytes)),
             Some(bytes) => Err(Some(format!("{} has {} bytes instead of 6", quoted(word), bytes.len()))),
             None => Err(None),
         },
         Kind::V4 | Kind::V6 => network(word, kind),
-        Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => of_choice(word, kind, part),
+        Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => choice_constant(word, kind, is_part),
     }
 }
 
-fn of_text(bytes: &[u8], kind: Kind, part: bool) -> Read {
+fn text_constant(bytes: &[u8], kind: Kind, is_part: bool) -> ReadResult {
     match kind {
         Kind::Text | Kind::Named | Kind::Bytes | Kind::Dynamic => Ok(Constant::Bytes(bytes.to_vec())),
-        Kind::Mac | Kind::Stamp | Kind::End if part => Ok(Constant::Bytes(bytes.to_vec())),
-        Kind::Stamp | Kind::End => canonical(&String::from_utf8_lossy(bytes), kind),
+        Kind::Mac | Kind::Stamp | Kind::End if is_part => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Stamp | Kind::End => canonical_constant(&String::from_utf8_lossy(bytes), kind),
         Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => {
-            of_choice(&String::from_utf8_lossy(bytes), kind, part)
+            choice_constant(&String::from_utf8_lossy(bytes), kind, is_part)
         }
         _ => Err(None),
     }
 }
 
-fn of_char(byte: u8, kind: Kind) -> Read {
+fn char_constant(byte: u8, kind: Kind) -> ReadResult {
     match kind {
-        Kind::Int(..) | Kind::Named | Kind::Dynamic => Ok(Constant::Number(whole(byte.into()))),
+        Kind::Int(..) | Kind::Named | Kind::Dynamic => Ok(Constant::Number(integer(byte.into()))),
         Kind::Bytes | Kind::Text => Ok(Constant::Bytes(vec![byte])),
         _ => Err(None),
     }
 }
 
-/// A time or an address with a port, written as the field has it: the comparison is one of texts.
-fn canonical(word: &str, kind: Kind) -> Read {
+/// A time, or an address with a port, in the text form of the field, because such fields are compared as text.
+fn canonical_constant(word: &str, kind: Kind) -> ReadResult {
     let text = match kind {
         Kind::Stamp => time(word).map(|time| format!("{time:.9}")),
-        _ => word.parse::<SocketAddr>().ok().map(|end| end.to_string()),
+        _ => word.parse::<SocketAddr>().ok().map(|endpoint| endpoint.to_string()),
     };
     text.map(|text| Constant::Bytes(text.into_bytes())).ok_or(None)
 }
 
-/// A time as in RFC 3339, or in part: without the zone in UTC, without the time of day at midnight.
+/// A time as in RFC 3339. The zone defaults to UTC, the time of day to midnight.
 fn time(word: &str) -> Option<Timestamp> {
     let word = word.trim_end_matches(" UTC");
     let local = || word.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok();
     word.parse().ok().or_else(|| Some(local()?.timestamp()))
 }
 
-/// A word of a list, a rule, or the beginning of a rule; a part of a word need not be known.
-fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
+/// A word from a list, a rule, or a rule prefix. With `is_part`, any text is accepted.
+fn choice_constant(word: &str, kind: Kind, is_part: bool) -> ReadResult {
     let lower = word.to_ascii_lowercase();
     match kind {
-        Kind::Word(_) if part => Ok(Constant::Bytes(word.as_bytes().to_vec())),
-        Kind::Rule if part => Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes())),
+        Kind::Word(_) if is_part => Ok(Constant::Bytes(word.as_bytes().to_vec())),
+        Kind::Rule if is_part => Ok(Constant::Bytes(word.to_ascii_uppercase().into_bytes())),
         Kind::Word(words) | Kind::Rank(words) => {
-            let all = words.all();
-            match all.iter().position(|known| *known == lower) {
-                Some(at) if matches!(kind, Kind::Rank(_)) => Ok(Constant::Rank(at as u8)),
+            let names = words.all();
+            match names.iter().position(|name| *name == lower) {
+                Some(rank) if matches!(kind, Kind::Rank(_)) => Ok(Constant::Rank(rank as u8)),
                 Some(_) => Ok(Constant::Bytes(lower.into_bytes())),
-                None => Err(Some(no_word(word, words, &all))),
+                None => Err(Some(unknown_word(word, words, &names))),
             }
         }
         Kind::Rule if crate::protocols::rules().any(|rule| rule.id.eq_ignore_ascii_case(word)) => {
@@ -134,37 +134,37 @@ fn of_choice(word: &str, kind: Kind, part: bool) -> Read {
         Kind::Finding if crate::protocols::rules().any(|rule| matches(word, rule)) => {
             Ok(Constant::Group(word.to_owned()))
         }
-        _ => Err(Some(no_rule(word))),
+        _ => Err(Some(unknown_rule(word))),
     }
 }
 
-fn no_rule(word: &str) -> String {
+fn unknown_rule(word: &str) -> String {
     let name = quoted(word);
     if crate::protocols::rules().any(|rule| matches(word, rule)) {
         return format!("{name} is the beginning of several rules; write finding == {name}");
     }
     match similar(word, crate::protocols::rules().map(|rule| rule.id)) {
-        Some(known) => format!("there is no rule {name}; did you mean {known}?"),
+        Some(suggestion) => format!("there is no rule {name}; did you mean {suggestion}?"),
         None => format!("there is no rule {name}; `qdissect rule list` shows them all"),
     }
 }
 
-fn no_word(word: &str, words: Words, all: &[&str]) -> String {
-    let thing = words.thing();
-    match similar(word, all.iter().copied()) {
-        Some(known) => format!("there is no {thing} {}; did you mean {known}?", quoted(word)),
-        None => format!("there is no {thing} {}; known are {}", quoted(word), all.join(", ")),
+fn unknown_word(word: &str, words: Words, names: &[&str]) -> String {
+    let noun = words.noun();
+    match similar(word, names.iter().copied()) {
+        Some(suggestion) => format!("there is no {noun} {}; did you mean {suggestion}?", quoted(word)),
+        None => format!("there is no {noun} {}; known are {}", quoted(word), names.join(", ")),
     }
 }
 
-fn unfit(operand: &Operand<'_>, kind: Kind, field: &str, why: Option<String>) -> FilterError {
-    let value = crate::escape::shown(operand.written).into_owned();
-    let what = match (why, kind, &operand.atom) {
-        (Some(why), ..) => {
-            let mut chars = why.chars();
+fn value_error(operand: &Operand<'_>, kind: Kind, field: &str, reason: Option<String>) -> FilterError {
+    let value = crate::escape::shown(operand.text).into_owned();
+    let message = match (reason, kind, &operand.atom) {
+        (Some(reason), ..) => {
+            let mut chars = reason.chars();
             let first = chars.next().unwrap_or_default().to_uppercase();
-            let end = if why.ends_with('?') { "" } else { "." };
-            format!("{first}{}{end}", chars.as_str())
+            let full_stop = if reason.ends_with('?') { "" } else { "." };
+            format!("{first}{}{full_stop}", chars.as_str())
         }
         (None, Kind::Presence, _) => {
             format!(
@@ -182,10 +182,10 @@ fn unfit(operand: &Operand<'_>, kind: Kind, field: &str, why: Option<String>) ->
             )
         }
     };
-    FilterError::new(operand.at, what)
+    FilterError::new(operand.span, message)
 }
 
-fn truth(word: &str) -> Option<bool> {
+fn boolean(word: &str) -> Option<bool> {
     match word {
         "true" | "True" | "TRUE" => Some(true),
         "false" | "False" | "FALSE" => Some(false),
@@ -193,7 +193,7 @@ fn truth(word: &str) -> Option<bool> {
     }
 }
 
-fn whole(int: i128) -> Number {
+fn integer(int: i128) -> Number {
     Number { int: Some(int), float: int as f64, nanos: int.saturating_mul(1_000_000_000) }
 }
 
@@ -207,21 +207,21 @@ pub(super) fn number(word: &str) -> Option<Number> {
         return None;
     }
     let lower = digits.to_ascii_lowercase();
-    let radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok();
+    let parse_radix = |digits: &str, radix| u64::from_str_radix(digits, radix).ok();
     let int = if let Some(hex) = lower.strip_prefix("0x") {
-        Some(radix(hex, 16)?)
+        Some(parse_radix(hex, 16)?)
     } else if let Some(binary) = lower.strip_prefix("0b") {
-        Some(radix(binary, 2)?)
+        Some(parse_radix(binary, 2)?)
     } else if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) {
-        Some(radix(&lower, 8)?)
+        Some(parse_radix(&lower, 8)?)
     } else {
         lower.parse().ok()
     };
     if let Some(int) = int {
-        return Some(whole(sign.saturating_mul(i128::from(int))));
+        return Some(integer(sign.saturating_mul(i128::from(int))));
     }
     let float: f64 = lower.parse().ok().filter(|v: &f64| v.is_finite())?;
-    let nanos = sign.saturating_mul(billionths(&lower).unwrap_or((float * 1e9).round() as i128));
+    let nanos = sign.saturating_mul(to_billionths(&lower).unwrap_or((float * 1e9).round() as i128));
     let float = if sign < 0 { -float } else { float };
     Some(Number { int: None, float, nanos })
 }
@@ -239,21 +239,22 @@ fn seconds(word: &str) -> Option<Number> {
         "h" => 3_600_000_000_000,
         _ => return None,
     };
-    // The value in billionths, scaled to nanoseconds: no digit that a time stamp could have is lost.
+    // The value is in billionths, so scaling it to nanoseconds loses no digit that a time stamp can have.
     let nanos = value.nanos.saturating_mul(scale) / 1_000_000_000;
     Some(Number { int: None, float: nanos as f64 / 1e9, nanos })
 }
 
-/// A decimal fraction in billionths, exactly; digits beyond the ninth are left out. `None` with an exponent.
-fn billionths(digits: &str) -> Option<i128> {
-    let (whole, fraction) = digits.split_once('.')?;
+/// Converts a decimal fraction to billionths without rounding; digits after the ninth are dropped. `None` if it has an
+/// exponent.
+fn to_billionths(digits: &str) -> Option<i128> {
+    let (integer, fraction) = digits.split_once('.')?;
     let fraction: String = fraction.chars().chain("000000000".chars()).take(9).collect();
-    let whole: i128 = if whole.is_empty() { 0 } else { i128::from(whole.parse::<u64>().ok()?) };
-    whole.checked_mul(1_000_000_000)?.checked_add(i128::from(fraction.parse::<u32>().ok()?))
+    let integer: i128 = if integer.is_empty() { 0 } else { i128::from(integer.parse::<u64>().ok()?) };
+    integer.checked_mul(1_000_000_000)?.checked_add(i128::from(fraction.parse::<u32>().ok()?))
 }
 
-/// Bytes as hex digits: in groups between `:`, `-` or `.`, or in pairs without separators; `:` may precede a single
-/// byte.
+/// Bytes as hex digits: groups separated by `:`, `-` or `.`, or pairs without separators. A single byte may have a
+/// leading `:`.
 fn bytes(word: &str) -> Option<Vec<u8>> {
     let word = word.strip_prefix(':').unwrap_or(word);
     let mut out = vec![];
@@ -268,17 +269,17 @@ fn bytes(word: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// An address, or a network: an address and the number of its bits.
-fn network(word: &str, kind: Kind) -> Read {
-    let most: u32 = if kind == Kind::V4 { 32 } else { 128 };
+/// An address, or a network as an address with a prefix length.
+fn network(word: &str, kind: Kind) -> ReadResult {
+    let max_bits: u32 = if kind == Kind::V4 { 32 } else { 128 };
     let (address, bits) = word.split_once('/').unwrap_or((word, ""));
     let host_bits = match bits.parse() {
         _ if address == word => Some(0),
-        Ok(bits) => most.checked_sub(bits),
+        Ok(bits) => max_bits.checked_sub(bits),
         Err(_) => None,
     };
     let Some(host_bits) = host_bits else {
-        return Err(Some(format!("a network has at most {most} bits and {} has /{bits}", quoted(word))));
+        return Err(Some(format!("a network has at most {max_bits} bits and {} has /{bits}", quoted(word))));
     };
     match address.parse::<IpAddr>() {
         Ok(ip) if ip.is_ipv4() == (kind == Kind::V4) => {

@@ -9,8 +9,8 @@
 //!                                                               <── Pick     declared fields, picked while decoding
 //! ```
 //!
-//! A filter is compiled once. It [says what it needs](Filter::needs), so that a filter on ports alone is answered
-//! before anything is decoded. The language, and how it differs from tshark's: `docs/filter.md`.
+//! A filter is compiled once. [`Filter::needs`] lists the parts of a packet that it reads, so a filter on ports alone
+//! is evaluated before anything is decoded. `docs/filter.md` describes the language and its differences from tshark's.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod builtins;
@@ -40,7 +40,7 @@ pub use pick::{MAX_PICKED, Pick};
 pub use view::{Ethernet, FrameFacts, Ip, MAX_TAGS, View};
 
 use compile::Compiler;
-use error::Place;
+use error::TextSpan;
 use pick::Wanted;
 use plan::{Plan, Source};
 
@@ -86,8 +86,7 @@ impl Needs {
     pub const FIELDS: Needs = Needs(64);
     /// Raw bytes, which may contain passwords.
     pub const RAW: Needs = Needs(128);
-    /// Properties that a datagram has and an exchange has not: bytes, lengths, frame, message, direction, declared
-    /// fields.
+    /// Properties of datagrams that exchanges lack: bytes, lengths, frame, message, direction, declared fields.
     pub const DATAGRAM: Needs = Needs(256);
 
     /// Whether any of these parts is needed.
@@ -95,7 +94,7 @@ impl Needs {
         self.0 & parts.0 != 0
     }
 
-    /// These parts and others.
+    /// The union of these parts and others.
     pub const fn and(self, others: Needs) -> Needs {
         Needs(self.0 | others.0)
     }
@@ -110,15 +109,15 @@ impl Needs {
 }
 
 impl Filter {
-    /// Compiles an expression. An empty one lets everything pass, as in tshark.
+    /// Compiles an expression. The empty expression matches everything, as in tshark.
     ///
     /// # Errors
-    /// When it cannot be read, names an unknown field, compares values that do not fit together, or exceeds
-    /// [`MAX_LENGTH`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_PATTERNS`] or [`REGEX_SIZE`].
+    /// When the expression has a syntax error, names an unknown field, compares values of incompatible types, or
+    /// exceeds [`MAX_LENGTH`], [`MAX_DEPTH`], [`MAX_NODES`], [`MAX_PATTERNS`] or [`REGEX_SIZE`].
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         if text.len() > MAX_LENGTH {
-            let what = format!("The filter has {} bytes; {MAX_LENGTH} are the most.", text.len());
-            return Err(FilterError::new(Place { start: MAX_LENGTH, end: MAX_LENGTH }, what));
+            let message = format!("The filter has {} bytes; {MAX_LENGTH} are the most.", text.len());
+            return Err(FilterError::new(TextSpan { start: MAX_LENGTH, end: MAX_LENGTH }, message));
         }
         let (plan, Compiler { wanted, needs, .. }) = match lexer::tokens(text)?.as_slice() {
             [] => (Plan::All(vec![]), Compiler::default()),
@@ -127,12 +126,12 @@ impl Filter {
         Ok(Filter { plan, wanted, needs })
     }
 
-    /// The parts of a [`View`] that it needs.
+    /// The parts of a [`View`] that the filter needs.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Whether a packet, or an exchange, passes.
+    /// Whether a packet or an exchange matches the filter.
     pub fn matches(&self, view: &View<'_>) -> bool {
         self.plan.holds(view)
     }

@@ -1,4 +1,4 @@
-//! The names that a filter may use: built-in fields, fields of frames and headers, and declared fields.
+//! The names of fields in filters: built-in and declared ones.
 
 use super::builtins::{BUILTINS, Builtin};
 use super::kinds::{INT, Kind, UINT, UINT64};
@@ -27,7 +27,7 @@ pub(super) fn lookup(name: &str) -> Option<(Named, Kind)> {
     let (protocol, path) = name.split_once('.')?;
     let id = Id::by_name(protocol)?;
     let mut index = Indices::default();
-    let fields: Vec<_> = declared(id).filter(|field| is_at(field.name, path, &mut index)).collect();
+    let fields: Vec<_> = declared(id).filter(|field| names_field(field.name, path, &mut index)).collect();
     let kind = kind_of(&fields)?;
     Some((Named::Declared(Wanted { id, fields, index }), kind))
 }
@@ -37,13 +37,13 @@ fn declared(id: Id) -> impl Iterator<Item = &'static Field> {
     id.info().fields.iter().copied().flatten().copied().chain(SHARED_FIELDS.iter().copied())
 }
 
-/// Whether a written name (`a.b.c`, `a.b[2].c`) stands for a declared one (`a.b[].c`); sets the indices.
-fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
-    let mut found = Indices::default();
+/// Whether a written name (`a.b.c`, `a.b[2].c`) refers to a declared field (`a.b[].c`); sets the indices.
+fn names_field(declared: &str, written: &str, index: &mut Indices) -> bool {
+    let mut indices = Indices::default();
     let mut level = 0usize;
-    let (mut parts, mut given) = (declared.split('.'), written.split('.'));
+    let (mut parts, mut written_parts) = (declared.split('.'), written.split('.'));
     loop {
-        match (parts.next(), given.next()) {
+        match (parts.next(), written_parts.next()) {
             (None, None) => break,
             (Some(part), Some(written)) => {
                 let lists = part.matches("[]").count();
@@ -53,7 +53,7 @@ fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
                 }
                 for (i, piece) in pieces.enumerate() {
                     let number = piece.strip_suffix(']').and_then(|n| n.parse().ok());
-                    let Some(slot) = found.get_mut(level.saturating_add(i)).filter(|_| i < lists) else {
+                    let Some(slot) = indices.get_mut(level.saturating_add(i)).filter(|_| i < lists) else {
                         return false;
                     };
                     let Some(number) = number else { return false };
@@ -64,11 +64,11 @@ fn is_at(declared: &str, written: &str, index: &mut Indices) -> bool {
             _ => return false,
         }
     }
-    *index = found;
+    *index = indices;
     true
 }
 
-/// The type of the values of all declarations with one name; `None` where there are no declarations.
+/// The common type of all declarations of a name; `None` if there are none.
 fn kind_of(fields: &[&Field]) -> Option<Kind> {
     let mut kinds: Vec<Kind> = fields.iter().map(|field| kind(field.kind)).collect();
     kinds.dedup();
@@ -96,7 +96,7 @@ fn kind(declared: FieldKind) -> Kind {
     }
 }
 
-/// Every name that a filter may use, without indices, each once.
+/// Every name that a filter may use, without indices or duplicates.
 pub fn names() -> Vec<String> {
     let mut all: Vec<String> = BUILTINS.iter().map(|builtin| builtin.name.to_owned()).collect();
     for &id in Id::ALL {
@@ -112,38 +112,38 @@ pub fn names() -> Vec<String> {
     all
 }
 
-/// The error message about an unknown name, with the one that was probably meant.
-pub(super) fn unknown(name: &str) -> String {
-    let said = format!("There is no field {}", quoted(name));
-    if let Some(known) = meant(name) {
-        return format!("{said}; did you mean {known}?");
+/// The error message about an unknown name, with a suggestion.
+pub(super) fn unknown_field(name: &str) -> String {
+    let message = format!("There is no field {}", quoted(name));
+    if let Some(name_meant) = suggestion(name) {
+        return format!("{message}; did you mean {name_meant}?");
     }
     match protocol_of(name) {
-        Some(id) => format!("{said}; `qdissect protocol show {0}` lists those of {0}.", id.info().name),
-        None => format!("{said}; `qdissect protocol show NAME` lists those of a protocol."),
+        Some(id) => format!("{message}; `qdissect protocol show {0}` lists those of {0}.", id.info().name),
+        None => format!("{message}; `qdissect protocol show NAME` lists those of a protocol."),
     }
 }
 
-/// The protocol whose field a name would be.
+/// The protocol that a name begins with.
 fn protocol_of(name: &str) -> Option<Id> {
     Id::by_name(&name.split_once('.')?.0.to_ascii_lowercase())
 }
 
-/// The known name that an unknown one was probably meant to be: of a protocol that exists, one of its own fields.
-fn meant(name: &str) -> Option<String> {
+/// The known name most similar to an unknown one. If the name begins with a protocol, only its fields are considered.
+fn suggestion(name: &str) -> Option<String> {
     let mut all = names();
-    let plain: String =
+    let without_indices: String =
         name.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect();
-    let mut path = plain.as_str();
+    let mut path = without_indices.as_str();
     if let Some(id) = protocol_of(name) {
-        all.retain(|known| protocol_of(known) == Some(id));
-        path = plain.split_once('.').map_or(path, |(_, path)| path);
+        all.retain(|candidate| protocol_of(candidate) == Some(id));
+        path = without_indices.split_once('.').map_or(path, |(_, path)| path);
     }
-    let last = format!(".{}", path.to_ascii_lowercase());
-    let whole = all.iter().find(|known| known.eq_ignore_ascii_case(&plain));
-    let shortened = all.iter().find(|known| known.ends_with(&last));
-    whole
+    let suffix = format!(".{}", path.to_ascii_lowercase());
+    let same_ignoring_case = all.iter().find(|candidate| candidate.eq_ignore_ascii_case(&without_indices));
+    let shortened = all.iter().find(|candidate| candidate.ends_with(&suffix));
+    same_ignoring_case
         .or(shortened)
         .cloned()
-        .or_else(|| similar(&plain, all.iter().map(String::as_str)).map(str::to_owned))
+        .or_else(|| similar(&without_indices, all.iter().map(String::as_str)).map(str::to_owned))
 }

@@ -1,6 +1,6 @@
-//! Operands and operators as they are read: names have not been looked up, values have no type.
+//! Operands and operators as parsed, before names are looked up and values are typed.
 
-use super::error::Place;
+use super::error::TextSpan;
 use super::plan::{Quantifier, Relation};
 use super::value::Cut;
 
@@ -9,14 +9,14 @@ use super::value::Cut;
 pub(super) struct Operand<'t> {
     /// The field, value or function.
     pub atom: Atom<'t>,
-    /// The parts that are cut out of it, one after the other.
+    /// Slices, in the order in which they apply.
     pub slices: Vec<Vec<Cut>>,
     /// `& mask`.
     pub mask: Option<Box<Operand<'t>>>,
-    /// Its place.
-    pub at: Place,
-    /// The text at its place.
-    pub written: &'t str,
+    /// Position in the expression.
+    pub span: TextSpan,
+    /// The text at that position.
+    pub text: &'t str,
 }
 
 /// The smallest part of a comparison.
@@ -35,10 +35,10 @@ pub(super) enum Atom<'t> {
 /// An element of a set: a value, or the first and the last value of a range.
 pub(super) type Element<'t> = (Operand<'t>, Option<Operand<'t>>);
 
-/// An operator between two operands: how it compares, and which occurrences must fulfil it unless the expression says so.
+/// An operator between two operands: its default quantifier, which `any` and `all` override, and its relation.
 pub(super) type Operator = (Quantifier, Relation);
 
-/// Every spelling of the operators; the first of each is the one that messages show.
+/// Every spelling of each operator. Messages show the first one.
 const OPERATORS: &[(&[&str], Operator)] = &[
     (&["==", "eq", "any_eq"], (Quantifier::Any, Relation::Eq)),
     (&["===", "all_eq"], (Quantifier::All, Relation::Eq)),
@@ -61,8 +61,8 @@ pub(super) fn operator(text: &str) -> Option<Operator> {
 pub(super) fn spelling(operator: Operator) -> &'static str {
     OPERATORS
         .iter()
-        .find(|(_, known)| *known == operator)
-        .and_then(|(all, _)| all.first())
+        .find(|(_, candidate)| *candidate == operator)
+        .and_then(|(spellings, _)| spellings.first())
         .copied()
         .unwrap_or_default()
 }

@@ -10,7 +10,7 @@
 //! ```
 
 use super::compile::Compiler;
-use super::error::{Place, Result};
+use super::error::{Result, TextSpan};
 use super::lexer::Token;
 use super::operand::{Atom, Element, Operand, Operator, operator};
 use super::plan::{Plan, Quantifier};
@@ -18,45 +18,45 @@ use super::value::{Cut, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
 use crate::escape::quoted;
 
-/// Reads an expression, and returns the compiler as well, which knows the declared fields that it names.
+/// Parses an expression. Returns the plan and the compiler, which has collected the declared fields of the expression.
 ///
 /// # Errors
-/// At the first token that is not allowed at its place, for unknown names and types that do not fit together, and beyond
-/// [`MAX_DEPTH`] and [`MAX_NODES`].
-pub(super) fn parse(text: &str, tokens: &[(Token<'_>, Place)]) -> Result<(Plan, Compiler)> {
+/// At the first unexpected token, for unknown names and incompatible types, and beyond [`MAX_DEPTH`] and [`MAX_NODES`].
+pub(super) fn parse(text: &str, tokens: &[(Token<'_>, TextSpan)]) -> Result<(Plan, Compiler)> {
     let mut parser =
-        Parser { text, tokens, depth: 0, nodes: 0, refused: None, compiler: Compiler::default() };
+        Parser { text, tokens, depth: 0, nodes: 0, type_error: None, compiler: Compiler::default() };
     let plan = parser.or()?;
     match parser.tokens.first() {
-        None => parser.refused.map_or(Ok((plan, parser.compiler)), Err),
-        Some((Token::Symbol(")"), at)) => at.refuse("This bracket closes none; open one before it."),
-        Some((_, at)) if tokens.iter().any(|(token, _)| is_of_libpcap(token)) => {
-            at.refuse("This is a filter of libpcap; here it says udp.port == 7777 or ip.addr == 192.0.2.10.")
+        None => parser.type_error.map_or(Ok((plan, parser.compiler)), Err),
+        Some((Token::Symbol(")"), span)) => span.error("This bracket closes none; open one before it."),
+        Some((_, span)) if tokens.iter().any(|(token, _)| is_capture_filter_word(token)) => {
+            span.error("This is a filter of libpcap; here it says udp.port == 7777 or ip.addr == 192.0.2.10.")
         }
-        Some(_) => Err(parser.unexpected("\"and\", \"or\" or the end")),
+        Some(_) => Err(parser.unexpected_error("\"and\", \"or\" or the end")),
     }
 }
 
-/// Whether it is a word of capture filters, such as `udp port 7777`, that no display filter has.
-fn is_of_libpcap(token: &Token<'_>) -> bool {
+/// Whether a token is a keyword of capture filters, such as `port` in `udp port 7777`; display filters have none of
+/// them.
+fn is_capture_filter_word(token: &Token<'_>) -> bool {
     matches!(*token, Token::Word("port" | "portrange" | "host" | "net" | "src" | "dst"))
 }
 
 struct Parser<'p, 't> {
     text: &'t str,
-    tokens: &'p [(Token<'t>, Place)],
+    tokens: &'p [(Token<'t>, TextSpan)],
     depth: usize,
     nodes: usize,
-    /// The first error about names and types; those about the grammar go before.
-    refused: Option<FilterError>,
-    /// Gives the operands of a test their types as soon as they have been read.
+    /// The first error about names or types. Syntax errors take precedence over it.
+    type_error: Option<FilterError>,
+    /// Types the operands of each test as soon as the test is parsed.
     compiler: Compiler,
 }
 
 impl<'t> Parser<'_, 't> {
     fn or(&mut self) -> Result<Plan> {
         let mut parts = vec![self.and()?];
-        while self.took("||") || self.took("or") {
+        while self.accept("||") || self.accept("or") {
             parts.push(self.and()?);
         }
         Ok(Plan::one_or(parts, Plan::Any))
@@ -64,55 +64,55 @@ impl<'t> Parser<'_, 't> {
 
     fn and(&mut self) -> Result<Plan> {
         let mut parts = vec![self.not()?];
-        while self.took("&&") || self.took("and") {
+        while self.accept("&&") || self.accept("and") {
             parts.push(self.not()?);
         }
         Ok(Plan::one_or(parts, Plan::All))
     }
 
     fn not(&mut self) -> Result<Plan> {
-        let here = self.here();
-        if self.took("!") || self.took("not") {
-            return self.deeper(here, |p| Ok(Plan::Not(Box::new(p.not()?))));
+        let span = self.span();
+        if self.accept("!") || self.accept("not") {
+            return self.nested(span, |p| Ok(Plan::Not(Box::new(p.not()?))));
         }
-        if self.took("(") {
-            return self.deeper(here, |p| {
+        if self.accept("(") {
+            return self.nested(span, |p| {
                 let inner = p.or()?;
-                if p.took(")") { Ok(inner) } else { Err(p.unclosed(here)) }
+                if p.accept(")") { Ok(inner) } else { Err(p.unclosed_error(span)) }
             });
         }
         self.test()
     }
 
-    /// Reads a test. In a chain, each left side must be a field: `1 < a < 5` is none, but `a > b > 1` is.
+    /// Parses a test. Each left side in a chain must be a field: `1 < a < 5` is invalid, `a > b > 1` is valid.
     fn test(&mut self) -> Result<Plan> {
-        let start = self.here();
+        let start_span = self.span();
         let quantifier = self.quantifier();
         let left = self.operand()?;
-        let not = matches!(self.tokens, [(Token::Word("not"), _), (Token::Word("in"), _), ..]);
-        if not {
-            self.skip();
+        let is_negated = matches!(self.tokens, [(Token::Word("not"), _), (Token::Word("in"), _), ..]);
+        if is_negated {
+            self.advance();
         }
-        let plan = if self.took("in") {
+        let plan = if self.accept("in") {
             let set = self.set()?;
-            self.compiler.is_in(quantifier, &left, &set, not)
+            self.compiler.is_in(quantifier, &left, &set, is_negated)
         } else {
             let mut chain = vec![];
             while let Some(operator) = self.operator() {
                 chain.push((operator, self.operand()?));
             }
             match chain.is_empty() {
-                true => self.compiler.exists(quantifier, &left, start.to(left.at)),
+                true => self.compiler.exists(quantifier, &left, start_span.to(left.span)),
                 false => self.compiler.chain(quantifier, &left, &chain),
             }
         };
         Ok(plan.unwrap_or_else(|e| {
-            self.refused.get_or_insert(e);
+            self.type_error.get_or_insert(e);
             Plan::All(vec![])
         }))
     }
 
-    /// Reads `any` or `all`. They are ordinary words, unless an operand follows.
+    /// Parses `any` or `all`, which are ordinary words unless an operand follows.
     fn quantifier(&mut self) -> Option<Quantifier> {
         let [(Token::Word(first), _), (Token::Word(next), _), ..] = self.tokens else { return None };
         let quantifier = match *first {
@@ -123,134 +123,135 @@ impl<'t> Parser<'_, 't> {
         if operator(next).is_some() || matches!(*next, "in" | "and" | "or" | "not") {
             return None;
         }
-        self.skip();
+        self.advance();
         Some(quantifier)
     }
 
     fn operator(&mut self) -> Option<Operator> {
         let (Token::Symbol(text) | Token::Word(text), _) = self.tokens.first()? else { return None };
         let operator = operator(text)?;
-        self.skip();
+        self.advance();
         Some(operator)
     }
 
-    /// Reads the values and ranges of a set.
+    /// Parses the values and ranges of a set.
     fn set(&mut self) -> Result<Vec<Element<'t>>> {
-        let open = self.here();
-        if !self.took("{") {
-            return Err(self.unexpected("a set such as {1, 5..9}"));
+        let open_span = self.span();
+        if !self.accept("{") {
+            return Err(self.unexpected_error("a set such as {1, 5..9}"));
         }
         let mut set = vec![];
         loop {
             let from = self.operand()?;
-            let to = if self.took("..") { Some(self.operand()?) } else { None };
+            let to = if self.accept("..") { Some(self.operand()?) } else { None };
             set.push((from, to));
-            if !self.took(",") {
+            if !self.accept(",") {
                 break;
             }
         }
-        if self.took("}") { Ok(set) } else { Err(self.unclosed(open)) }
+        if self.accept("}") { Ok(set) } else { Err(self.unclosed_error(open_span)) }
     }
 
     fn operand(&mut self) -> Result<Operand<'t>> {
-        let start = self.here();
+        let start_span = self.span();
         self.nodes = self.nodes.saturating_add(1);
         if self.nodes > MAX_NODES {
-            return start.refuse(format!(
+            return start_span.error(format!(
                 "The filter has more than {MAX_NODES} operands; use ranges such as {{1..9}}, or several filters."
             ));
         }
-        let Some((token, at)) = self.tokens.first() else {
-            return Err(self.unexpected("a field or a value"));
+        let Some((token, span)) = self.tokens.first() else {
+            return Err(self.unexpected_error("a field or a value"));
         };
         let atom = match token {
             Token::Word(word @ ("and" | "or" | "not" | "in")) => {
-                return at.refuse(format!("Before \"{word}\" a field or a value is missing."));
+                return span.error(format!("Before \"{word}\" a field or a value is missing."));
             }
             Token::Word(word) => Atom::Word(word),
             Token::Text(bytes) => Atom::Text(bytes.clone()),
             Token::Char(byte) => Atom::Char(*byte),
-            Token::Symbol(_) | Token::Slice(_) => return Err(self.unexpected("a field or a value")),
+            Token::Symbol(_) | Token::Slice(_) => return Err(self.unexpected_error("a field or a value")),
         };
-        let mut operand = Operand { atom, slices: vec![], mask: None, at: *at, written: "" };
-        self.skip();
+        let mut operand = Operand { atom, slices: vec![], mask: None, span: *span, text: "" };
+        self.advance();
         self.arguments(&mut operand)?;
-        while let Some((Token::Slice(cuts), at)) = self.tokens.first() {
-            operand.slices.push(sound(cuts, *at)?);
-            operand.at = start.to(*at);
-            self.skip();
+        while let Some((Token::Slice(cuts), span)) = self.tokens.first() {
+            operand.slices.push(checked_slice(cuts, *span)?);
+            operand.span = start_span.to(*span);
+            self.advance();
         }
-        if self.took("&") {
-            let mask = self.deeper(start, Self::operand)?;
-            operand.at = start.to(mask.at);
+        if self.accept("&") {
+            let mask = self.nested(start_span, Self::operand)?;
+            operand.span = start_span.to(mask.span);
             operand.mask = Some(Box::new(mask));
         }
-        operand.written = self.text.get(operand.at.start..operand.at.end).unwrap_or_default();
+        operand.text = self.text.get(operand.span.start..operand.span.end).unwrap_or_default();
         Ok(operand)
     }
 
     /// Turns a word into a function call where a bracket follows.
     fn arguments(&mut self, operand: &mut Operand<'t>) -> Result<()> {
         let Atom::Word(name) = operand.atom else { return Ok(()) };
-        let open = self.here();
-        if !self.took("(") {
+        let open_span = self.span();
+        if !self.accept("(") {
             return Ok(());
         }
-        let arguments = self.deeper(open, |p| {
+        let arguments = self.nested(open_span, |p| {
             let mut arguments = vec![p.operand()?];
-            while p.took(",") {
+            while p.accept(",") {
                 arguments.push(p.operand()?);
             }
             Ok(arguments)
         })?;
-        let close = self.here();
-        if !self.took(")") {
-            return Err(self.unclosed(open));
+        let close_span = self.span();
+        if !self.accept(")") {
+            return Err(self.unclosed_error(open_span));
         }
-        operand.at = operand.at.to(close);
+        operand.span = operand.span.to(close_span);
         operand.atom = Atom::Call(name, arguments);
         Ok(())
     }
 
-    fn deeper<T>(&mut self, at: Place, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    fn nested<T>(&mut self, span: TextSpan, inner: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.depth = self.depth.saturating_add(1);
         if self.depth > MAX_DEPTH {
-            return at
-                .refuse(format!("The filter is nested deeper than {MAX_DEPTH} levels; leave out brackets."));
+            return span
+                .error(format!("The filter is nested deeper than {MAX_DEPTH} levels; leave out brackets."));
         }
         let out = inner(self);
         self.depth = self.depth.saturating_sub(1);
         out
     }
 
-    /// The place of the next token, or the end of the expression.
-    fn here(&self) -> Place {
+    /// The span of the next token, or the end of the expression.
+    fn span(&self) -> TextSpan {
         let end = self.text.len();
-        self.tokens.first().map_or(Place { start: end, end }, |(_, at)| *at)
+        self.tokens.first().map_or(TextSpan { start: end, end }, |(_, span)| *span)
     }
 
-    fn skip(&mut self) {
+    fn advance(&mut self) {
         self.tokens = self.tokens.get(1..).unwrap_or_default();
     }
 
-    fn took(&mut self, text: &str) -> bool {
-        let is = matches!(self.tokens.first(), Some((Token::Symbol(t) | Token::Word(t), _)) if *t == text);
-        if is {
-            self.skip();
+    fn accept(&mut self, text: &str) -> bool {
+        let matches =
+            matches!(self.tokens.first(), Some((Token::Symbol(t) | Token::Word(t), _)) if *t == text);
+        if matches {
+            self.advance();
         }
-        is
+        matches
     }
 
-    fn unclosed(&self, open: Place) -> FilterError {
+    fn unclosed_error(&self, open_span: TextSpan) -> FilterError {
         match self.tokens.first() {
-            None => FilterError::new(open, "This bracket is never closed; close it."),
-            Some(_) => self.unexpected("the closing bracket"),
+            None => FilterError::new(open_span, "This bracket is never closed; close it."),
+            Some(_) => self.unexpected_error("the closing bracket"),
         }
     }
 
-    fn unexpected(&self, wanted: &str) -> FilterError {
-        let Some((token, at)) = self.tokens.first() else {
-            return FilterError::new(self.here(), format!("The filter ends where {wanted} should follow."));
+    fn unexpected_error(&self, expected: &str) -> FilterError {
+        let Some((token, span)) = self.tokens.first() else {
+            return FilterError::new(self.span(), format!("The filter ends where {expected} should follow."));
         };
         let found = match token {
             Token::Symbol(text) | Token::Word(text) => quoted(text),
@@ -258,12 +259,12 @@ impl<'t> Parser<'_, 't> {
             Token::Char(_) => "a character".into(),
             Token::Slice(_) => "a slice".into(),
         };
-        FilterError::new(*at, format!("Here stands {found} where {wanted} should stand."))
+        FilterError::new(*span, format!("Here stands {found} where {expected} should stand."))
     }
 }
 
-/// Checks that no part of a slice ends before it begins.
-fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>> {
+/// The ranges of a slice, or an error if one of them ends before it begins.
+fn checked_slice(cuts: &[Cut], span: TextSpan) -> Result<Vec<Cut>> {
     for cut in cuts {
         let backwards = match cut.until {
             Until::Length(length) => length <= 0,
@@ -271,7 +272,7 @@ fn sound(cuts: &[Cut], at: Place) -> Result<Vec<Cut>> {
             Until::End => false,
         };
         if backwards {
-            return at.refuse(format!(
+            return span.error(format!(
                 "The slice [{cut}] ends before it begins; write [{}] for one byte.",
                 cut.from
             ));

@@ -7,41 +7,41 @@ use crate::packet::Packet;
 use crate::protocols::Id;
 use std::borrow::Cow;
 
-/// Most values picked per datagram; further ones are not looked at. No protocol has more than one value per byte, so
-/// no datagram with a single list reaches this limit.
+/// Maximum number of values picked from a datagram; further ones are ignored. No protocol has more than one value per
+/// byte, so no datagram with a single list reaches this limit.
 pub const MAX_PICKED: usize = 65_536;
-/// Indices in the lists on the path to a field; `None` means any.
+/// Indices into the lists on the path to a field; `None` matches every index.
 pub(super) type Indices = [Option<u16>; 3];
 
-/// The declared fields that one name in a filter stands for: `player_info.records` is the list, each record in it,
-/// and every value of the records.
+/// The declared fields that a name in a filter refers to: `player_info.records` means the list, each of its records and
+/// every value in them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Wanted {
-    /// Their protocol.
+    /// The protocol of the fields.
     pub id: Id,
     /// The declarations.
     pub fields: Vec<&'static Field>,
-    /// Indices in the lists on the path.
+    /// Indices into the lists on the path.
     pub index: Indices,
 }
 
-/// Values of the declared fields that a filter names, for one datagram after the other, in memory that is reused.
+/// Values of the declared fields that a filter names, of one datagram at a time. The memory is reused.
 ///
 /// The default value picks nothing.
 #[derive(Debug, Default)]
 pub struct Pick {
     wanted: Vec<Wanted>,
-    /// Slots of the wanted fields, each with a node of the tree.
+    /// Picked values: the slot of the wanted field and the index of the tree node.
     picked: Vec<(u16, usize)>,
     payload: Vec<u8>,
-    /// Nodes so far.
+    /// Number of nodes visited.
     nodes: usize,
-    /// The open groups and lists; of a list, the elements so far.
+    /// The open groups and lists, for each list with the number of elements visited.
     open: Vec<Option<u16>>,
     index: [u16; 3],
     tree: Tree,
-    /// The datagram has more values than are picked.
-    full: bool,
+    /// The datagram has more than [`MAX_PICKED`] values.
+    is_full: bool,
     /// Number of such datagrams.
     missed: u64,
 }
@@ -56,8 +56,8 @@ impl Pick {
         Pick { wanted, ..Pick::default() }
     }
 
-    /// Picks out of a packet as it is reported, by decoding it once more. `secrets` says whether passwords may be
-    /// looked at, as in the options of the pipeline.
+    /// Picks values from a reported packet by decoding it once more. `secrets` allows reading passwords, as in the
+    /// options of the pipeline.
     pub fn packet(&mut self, packet: &Packet<'_>, secrets: bool) {
         self.begin();
         if !self.wanted.iter().any(|wanted| wanted.id == packet.id) {
@@ -68,15 +68,15 @@ impl Pick {
         self.payload.extend_from_slice(packet.bytes);
         tree.replay(packet.bytes, self);
         self.tree = tree;
-        self.missed = self.missed.saturating_add(u64::from(self.full));
+        self.missed = self.missed.saturating_add(u64::from(self.is_full));
     }
 
-    /// Number of datagrams that were not looked at completely: they have more than [`MAX_PICKED`] values.
+    /// Number of datagrams with more than [`MAX_PICKED`] values, which were evaluated in part.
     pub fn missed(&self) -> u64 {
         self.missed
     }
 
-    /// Visits the values of one of the wanted fields until the visitor returns `true`.
+    /// Visits the values of a wanted field until the visitor returns `true`.
     pub(super) fn each(&self, slot: u16, visit: &mut dyn FnMut(Datum<'_>) -> bool) -> bool {
         self.picked.iter().filter(|(s, _)| *s == slot).any(|(_, node)| {
             let node = self.tree.nodes().get(*node);
@@ -91,17 +91,17 @@ impl Pick {
         })
     }
 
-    /// Forgets everything, for the next datagram.
+    /// Clears all values for the next datagram.
     fn begin(&mut self) {
         self.picked.clear();
         self.payload.clear();
         self.nodes = 0;
         self.open.clear();
         self.index = [0; 3];
-        self.full = false;
+        self.is_full = false;
     }
 
-    /// Goes on to the next element of the innermost group or list, if that is a list.
+    /// Advances to the next element if the innermost open scope is a list.
     fn step(&mut self) {
         let lists = self.open.iter().flatten().count();
         if let Some(Some(count)) = self.open.last_mut() {
@@ -112,15 +112,16 @@ impl Pick {
         }
     }
 
-    /// Picks the next node of the tree for every slot that wants it.
+    /// Picks the next node of the tree for every slot that refers to its field.
     fn take(&mut self, field: &'static Field) {
         for (slot, wanted) in (0..).zip(&self.wanted) {
             let mut indices = wanted.index.iter().zip(self.index);
-            let here = indices.all(|(want, is)| want.is_none_or(|want| want == is));
-            if here && wanted.fields.contains(&field) {
+            let is_at_index = indices
+                .all(|(wanted_index, index)| wanted_index.is_none_or(|wanted_index| wanted_index == index));
+            if is_at_index && wanted.fields.contains(&field) {
                 match self.picked.len() < MAX_PICKED {
                     true => self.picked.push((slot, self.nodes)),
-                    false => self.full = true,
+                    false => self.is_full = true,
                 }
             }
         }
@@ -177,21 +178,21 @@ mod tests {
     }
 
     fn count(pick: &Pick, slot: u16) -> usize {
-        pick.picked.iter().filter(|(of, _)| *of == slot).count()
+        pick.picked.iter().filter(|(s, _)| *s == slot).count()
     }
 
     #[test]
-    fn values_beyond_the_limit_are_not_looked_at_and_that_is_known() {
+    fn ignores_values_beyond_the_limit_and_counts_the_datagram() {
         let (mut pick, [number, text]) = pick();
         let at = Span { start: 0, end: 0 };
         pick.begin();
         (0..MAX_PICKED as u32 - 1).for_each(|n| pick.field(number, at, Value::Uint(n)));
         pick.field(text, at, Value::Text(b"a"));
-        assert_eq!((count(&pick, 0), count(&pick, 1), pick.full), (MAX_PICKED - 1, 1, false));
+        assert_eq!((count(&pick, 0), count(&pick, 1), pick.is_full), (MAX_PICKED - 1, 1, false));
         pick.field(text, at, Value::Text(b"b"));
-        assert_eq!((pick.picked.len(), count(&pick, 1), pick.full), (MAX_PICKED, 1, true));
+        assert_eq!((pick.picked.len(), count(&pick, 1), pick.is_full), (MAX_PICKED, 1, true));
         pick.begin();
         pick.field(text, at, Value::Text(b"b"));
-        assert_eq!((count(&pick, 1), pick.full), (1, false), "the next datagram has room of its own");
+        assert_eq!((count(&pick, 1), pick.is_full), (1, false), "the next datagram has room of its own");
     }
 }

@@ -1,4 +1,4 @@
-//! A filter, compiled: names have been looked up, values have types.
+//! A compiled filter, with names resolved and values typed.
 
 use super::builtins::Builtin;
 use super::kinds::Words;
@@ -13,22 +13,22 @@ pub(super) enum Plan {
     Not(Box<Plan>),
     /// The term is present.
     Exists(Term),
-    /// The term compares with the right side.
+    /// The relation holds between the term and the right side.
     Compare(Quantifier, Term, Relation, Side),
-    /// The term is one of these.
+    /// The term is a member of this set.
     In(Quantifier, Term, Vec<Member>),
 }
 
-/// Whether one occurrence of a field must fulfil a test, or all of them.
+/// Whether one occurrence of a field must pass a test, or all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantifier {
     /// At least one.
     Any,
-    /// All, and there is at least one.
+    /// All, of at least one.
     All,
 }
 
-/// How two values are compared; the quantifier is given separately.
+/// The relation of a comparison, without its quantifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     Eq,
@@ -68,26 +68,26 @@ pub(super) enum Source {
     Builtin(&'static Builtin),
     /// The payload of a datagram of that protocol.
     Protocol(Id),
-    /// The values picked for this slot of the wanted fields, of this protocol.
+    /// The values picked for a slot of the wanted fields of a protocol.
     Picked(Id, u16),
 }
 
 /// A step applied to a value.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// The number of values, in place of the values.
+    /// Replaces the values by their number.
     Count,
     Slice(Vec<Cut>),
     Len,
     Upper,
     Lower,
-    /// The value as text; a value of an ordered list needs the words of the list.
+    /// The value as text; a rank in an ordered list needs the words of the list.
     String(Option<Words>),
     Mask(i128),
 }
 
 impl Plan {
-    /// The only part, or all parts as one plan.
+    /// The only part, or all parts combined by `several`.
     pub fn one_or(parts: Vec<Plan>, several: fn(Vec<Plan>) -> Plan) -> Plan {
         <[Plan; 1]>::try_from(parts).map_or_else(several, |[one]| one)
     }

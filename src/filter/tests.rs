@@ -5,8 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Expressions that compile, one for every form of the language.
-const SOUND: &[&str] = &[
+/// Valid expressions, one for every form of the language.
+const VALID: &[&str] = &[
     "",
     "sqp",
     "sqp.server_info",
@@ -27,8 +27,8 @@ const SOUND: &[&str] = &[
     "ip.src in {10.0.0.1..10.0.0.9, 192.0.2.0/24} and eth.addr[0:3] == 02:00:5e",
 ];
 
-/// Expressions that mean the same.
-const SAME: &[&[&str]] = &[
+/// Groups of equivalent expressions.
+const EQUIVALENT: &[&[&str]] = &[
     &["sqp and not gqp or udp", "sqp && !gqp || udp", "((sqp) and (not (gqp))) or udp"],
     &["sqp and gqp and udp", " sqp\tand\ngqp and udp "],
     &["udp.port == 53", "udp.port eq 0x35", "udp.port any_eq 065", "any udp.port == 0b110101"],
@@ -47,23 +47,23 @@ const SAME: &[&[&str]] = &[
 ];
 
 #[test]
-fn what_is_sound_compiles_and_every_spelling_to_the_same() {
+fn valid_expressions_compile_and_equivalent_ones_to_the_same_plan() {
     let plan = |text: &str| match Filter::parse(text) {
         Ok(filter) => format!("{:?}", filter.plan),
         Err(e) => format!("{e}\n{}", e.caret(text)),
     };
-    for text in SOUND.iter().filter(|text| !text.contains("'a' == 1")) {
+    for text in VALID.iter().filter(|text| !text.contains("'a' == 1")) {
         assert!(Filter::parse(text).is_ok(), "{}", plan(text));
     }
-    for same in SAME {
+    for same in EQUIVALENT {
         for other in &same[1..] {
             assert_eq!(plan(same[0]), plan(other), "{} and {other}", same[0]);
         }
     }
 }
 
-/// Faulty expressions, with the part that is marked and the message.
-const WRONG: &[(&str, &str, &str)] = &[
+/// Invalid expressions, with the marked part and the message.
+const INVALID: &[(&str, &str, &str)] = &[
     ("udp.prot == 5", "udp.prot", "There is no field \"udp.prot\"; did you mean udp.port?"),
     (
         "sqp and game_type == \"x\"",
@@ -210,8 +210,8 @@ const WRONG: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
-    for (text, marked, what) in WRONG {
+fn errors_name_the_problem_and_mark_its_position() {
+    for (text, marked, what) in INVALID {
         let error = Filter::parse(text).expect_err(text);
         assert_eq!(error.what, *what, "{text}");
         assert_eq!(text.get(error.at.clone()), Some(*marked), "{text}: {error:?}");
@@ -220,7 +220,7 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn everything_is_bounded() {
+fn rejects_expressions_beyond_every_limit() {
     let what = |text: &str| Filter::parse(text).expect_err("it is beyond a bound").what;
     assert_eq!(what(&"x".repeat(MAX_LENGTH + 1)), "The filter has 16385 bytes; 16384 are the most.");
     for (open, close) in [("(", ")"), ("!", ""), ("not ", ""), ("len(", ")")] {
@@ -257,7 +257,7 @@ fn everything_is_bounded() {
 }
 
 #[test]
-fn what_is_needed_is_known_beforehand() {
+fn a_compiled_filter_lists_the_parts_it_needs() {
     let needs = |text: &str| Filter::parse(text).unwrap().needs();
     assert_eq!(needs("udp.port == 7777 and not ip.src == 10.0.0.0/8"), Needs::default());
     let (datagram, packet) = (Needs::DATAGRAM, Needs::PACKET);
@@ -272,7 +272,7 @@ fn what_is_needed_is_known_beforehand() {
 }
 
 #[test]
-fn every_name_is_known_and_is_there_or_not() {
+fn every_name_compiles_as_a_test_of_presence() {
     let all = names();
     assert!(all.len() > 150, "{}", all.len());
     for name in all {
@@ -282,8 +282,8 @@ fn every_name_is_known_and_is_there_or_not() {
 
 /// An expression with a few bytes changed, left out or doubled, or cut off.
 fn mutated() -> impl Strategy<Value = String> {
-    let slip = (0u8..5, any::<Index>(), any::<char>(), select(SOUND.to_vec()));
-    (select(SOUND.to_vec()), vec(slip, 1..5)).prop_map(|(text, slips)| {
+    let slip = (0u8..5, any::<Index>(), any::<char>(), select(VALID.to_vec()));
+    (select(VALID.to_vec()), vec(slip, 1..5)).prop_map(|(text, slips)| {
         let mut chars: Vec<char> = text.chars().collect();
         for (kind, at, with, other) in slips {
             let at = at.index(chars.len() + 1);
@@ -317,12 +317,12 @@ fn survives(text: &str) {
 
 proptest! {
     #[test]
-    fn no_text_at_all_makes_it_panic(text in any::<String>()) {
+    fn arbitrary_text_never_panics(text in any::<String>()) {
         survives(&text);
     }
 
     #[test]
-    fn no_slip_makes_it_panic(text in mutated()) {
+    fn mutated_expressions_never_panic(text in mutated()) {
         survives(&text);
     }
 }

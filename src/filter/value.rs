@@ -1,4 +1,4 @@
-//! Values of packets and values of expressions, and how they are compared.
+//! Values of packets, values of expressions, and their comparison.
 
 use crate::check::within;
 use regex::bytes::Regex;
@@ -11,14 +11,14 @@ use std::ops::Range;
 /// A value of a packet.
 #[derive(Clone, Debug)]
 pub(super) enum Datum<'a> {
-    /// A group, a list or a layer, which is present.
+    /// A group, list or layer without a value of its own.
     Present,
-    /// A password that must not be shown: it is present, but cannot be compared.
+    /// A password that must not be shown. It exists, but cannot be compared.
     Hidden,
     Int(i128),
     Float(f32),
     Bool(bool),
-    /// Text as sent, in UTF-8 unless it is damaged.
+    /// Text as sent: UTF-8, possibly damaged.
     Text(Cow<'a, [u8]>),
     Bytes(Cow<'a, [u8]>),
     Named(u32, Option<&'static str>),
@@ -30,14 +30,14 @@ pub(super) enum Datum<'a> {
     Finding(&'static str),
 }
 
-/// A number as written.
+/// A number of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Number {
-    /// Its value if it is a whole number.
+    /// The value, if it is a whole number.
     pub int: Option<i128>,
     /// Nearest double.
     pub float: f64,
-    /// Its value in billionths.
+    /// The value in billionths.
     pub nanos: i128,
 }
 
@@ -48,16 +48,17 @@ pub(super) enum Constant {
     Bool(bool),
     /// Text, or bytes.
     Bytes(Vec<u8>),
-    /// The addresses that agree with this one in the bits of the mask; those of IPv4 have the lowest 32 bits.
+    /// An address and a mask. It matches addresses that are equal in the bits of the mask; IPv4 uses the lowest 32
+    /// bits.
     Network(IpAddr, u128),
     Rank(u8),
-    /// Beginning of a rule's identifier.
+    /// Prefix of a rule's identifier.
     Group(String),
     Pattern(Regex),
 }
 
 impl Constant {
-    /// Whether it is greater than another value of the expression.
+    /// Whether this value is greater than another value of the expression.
     pub fn is_above(&self, other: &Constant) -> bool {
         match (self, other) {
             (Constant::Number(a), Constant::Number(b)) => a.nanos > b.nanos,
@@ -76,10 +77,10 @@ impl Datum<'_> {
             (Datum::Int(_) | Datum::Named(..) | Datum::Bool(_), Constant::Number(n)) => {
                 compare_int(self.int()?, n)
             }
-            // The number is rounded to 32 bits, as the values of the field were.
+            // Round the number to 32 bits, the precision of the field's values.
             (Datum::Float(v), Constant::Number(n)) => v.partial_cmp(&(n.float as f32)),
             (Datum::Nanos(v), Constant::Number(n)) => Some(i128::from(*v).cmp(&n.nanos)),
-            // Of fields whose type each message announces: a number that one message sends as a number is text in another.
+            // Each message announces the type of such a field: one may send as text what another sends as a number.
             (Datum::Text(v), Constant::Number(n)) => match str::from_utf8(v).ok()?.parse() {
                 Ok(v) => compare_int(v, n),
                 Err(_) => str::from_utf8(v).ok()?.parse::<f64>().ok()?.partial_cmp(&n.float),
@@ -141,7 +142,7 @@ impl Datum<'_> {
         }
     }
 
-    /// The bytes for slices and `len`; addresses have bytes too.
+    /// The bytes that slices and `len` apply to. Addresses have bytes, too.
     pub fn bytes(&self) -> Option<Cow<'_, [u8]>> {
         match self {
             Datum::Ip(IpAddr::V4(ip)) => Some(Cow::Owned(ip.octets().to_vec())),
@@ -187,7 +188,7 @@ fn compare_int(v: i128, number: &Number) -> Option<Ordering> {
     }
 }
 
-/// Whether `whole` contains `part`; an empty part is in everything.
+/// Whether `whole` contains `part`. Everything contains an empty part.
 pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
     part.is_empty() || memchr::memmem::find(whole, part).is_some()
 }
@@ -197,16 +198,16 @@ pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
 pub(super) struct Cut {
     /// First byte.
     pub from: i32,
-    /// Its end.
+    /// End of the range.
     pub until: Until,
 }
 
 /// The end of a [`Cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Until {
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(i32),
-    /// With the byte at this offset.
+    /// After the byte at this offset.
     Through(i32),
     /// At the end of the field.
     End,
@@ -222,7 +223,7 @@ impl fmt::Display for Cut {
     }
 }
 
-/// The bytes of a slice. A part that begins or ends outside the value gives no bytes.
+/// The bytes of a slice. A range that begins or ends outside the value gives no bytes.
 pub(super) fn cut(bytes: &[u8], cuts: &[Cut]) -> Vec<u8> {
     let parts = cuts.iter().filter_map(|cut| bytes.get(range(*cut, bytes.len())?));
     parts.flatten().copied().collect()
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn values_compare_by_what_they_are() {
+    fn values_compare_according_to_their_types() {
         let number = |int: Option<i128>, float: f64| Number { int, float, nanos: (float * 1e9) as i128 };
         let is = |datum: Datum<'_>, constant: Constant| datum.compare(&constant);
         assert_eq!(is(Datum::Float(0.1), Constant::Number(number(None, 0.1))), Some(Ordering::Equal));

@@ -1,4 +1,4 @@
-//! The input of a filter: everything known about a packet or an exchange, borrowed.
+//! The input of a filter: a borrowed view of all facts about a packet or an exchange.
 
 use super::pick::Pick;
 use crate::capture::{Frame, Time};
@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 use etherparse::Ethernet2HeaderSlice;
 use std::sync::Arc;
 
-/// The known parts of a packet or exchange. A part that is `None` or empty is absent, and tests of it do not hold.
+/// The known parts of a packet or an exchange. A part that is `None` or empty is absent, and tests of it fail.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct View<'a> {
     /// The facts about the frame.
@@ -25,26 +25,26 @@ pub struct View<'a> {
     pub endpoints: Option<[Endpoint; 2]>,
     /// The datagram.
     pub datagram: Option<&'a Datagram<'a>>,
-    /// Its protocol, if a protocol claims it.
+    /// The protocol that claims the datagram, if any.
     pub protocol: Option<Id>,
     /// Name of the message.
     pub message: Option<&'static str>,
-    /// Its direction.
+    /// Direction of the message.
     pub direction: Option<Direction>,
-    /// How sure the recognition is.
+    /// Confidence of the recognition.
     pub confidence: Option<Level>,
-    /// The findings: broken rules.
+    /// Findings, that is, broken rules.
     pub findings: &'a [Finding],
     /// Number of the exchange.
     pub exchange: Option<u64>,
-    /// How the exchange ended. Known for an answer and for a closed exchange; for a request only once its exchange
+    /// Outcome of the exchange. Known for an answer and for a closed exchange, and for a request only once its exchange
     /// has closed.
     pub outcome: Option<Outcome>,
     /// Nanoseconds from request to answer.
     pub response_time: Option<i64>,
-    /// It repeats a request.
+    /// The datagram repeats a request.
     pub retransmission: bool,
-    /// It is a copy of an answer.
+    /// The datagram is a copy of an answer.
     pub duplicate: bool,
     /// Facts that the message states about its server.
     pub server_facts: Option<&'a Facts<'a>>,
@@ -55,12 +55,12 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view of a datagram that no protocol claims, or of which nothing else is known yet.
+    /// The view of a datagram that no protocol claims, or that has not been classified yet.
     pub fn of_datagram(datagram: &'a Datagram<'a>) -> View<'a> {
         View { endpoints: Some([datagram.src, datagram.dst]), datagram: Some(datagram), ..View::default() }
     }
 
-    /// The view of a packet as it is reported, without facts, bytes and declared fields.
+    /// The view of a reported packet, without facts, bytes and declared fields.
     pub fn of_packet(packet: &Packet<'a>) -> View<'a> {
         let answer = match packet.pairing {
             Pairing::Answered(answer) => Some(answer),
@@ -83,21 +83,21 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The findings, without remarks that were made before about the same server.
+    /// The findings, without remarks already made about the same server.
     pub(super) fn new_findings(&self) -> impl Iterator<Item = &'a Finding> {
         self.findings.iter().filter(|f| !f.repeated)
     }
 
-    /// When the frame was captured.
+    /// Capture time of the frame.
     pub(super) fn time(&self) -> Option<Time> {
         self.facts.map(|facts| facts.time).or(self.datagram.map(|datagram| datagram.time))
     }
 
-    /// The endpoint that asks and the endpoint that answers, where that is known: for a packet by its direction, for an
-    /// exchange as in its request.
+    /// Client and server, if known. The direction of a packet tells them apart; an exchange stores them in this order.
     pub(super) fn roles(&self) -> Option<[Endpoint; 2]> {
-        let asks = (self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s);
-        Some(self.direction.or(asks)?.order(self.endpoints?))
+        let exchange_direction =
+            (self.datagram.is_none() && self.exchange.is_some()).then_some(Direction::C2s);
+        Some(self.direction.or(exchange_direction)?.order(self.endpoints?))
     }
 
     /// The view of a closed exchange, which has no frame, length or payload.
@@ -116,41 +116,41 @@ impl<'a> View<'a> {
     }
 }
 
-/// VLAN tags kept per frame; real frames have two at most.
+/// Maximum number of VLAN tags kept per frame; real frames have at most two.
 pub const MAX_TAGS: usize = 8;
 
-/// Ethertypes of the tags that Wireshark calls `vlan`; the outer tag of a provider bridge is another field.
+/// Ethertypes of the tags that Wireshark shows as `vlan`. It shows the outer tag of a provider bridge as another field.
 const TAGS: [u16; 2] = [ethertype::VLAN, ethertype::QINQ_OLD];
 /// The smallest ethertype; smaller values are lengths (IEEE 802.3).
 const MIN_TYPE: u16 = 1536;
 
-/// The facts about a frame without its bytes: small, and collected only where a filter [needs](super::Needs::FACTS)
+/// Facts about a frame without its bytes. They are small, and collected only if a filter [needs](super::Needs::FACTS)
 /// them.
 #[derive(Clone, Debug, Default)]
 pub struct FrameFacts {
     /// Frame number, counted from 1 in each file.
     pub number: u64,
-    /// When it was captured.
+    /// Capture time.
     pub time: Time,
     /// Length on the wire in bytes.
     pub wire_len: u32,
     /// Captured length in bytes.
     pub cap_len: u32,
-    /// Number of its interface; 0 in pcap.
+    /// Number of the interface; 0 in pcap.
     pub interface: u32,
-    /// The Ethernet header, where the frame begins with one.
+    /// The Ethernet header, if the frame begins with one.
     pub ethernet: Option<Ethernet>,
-    /// Numbers of the VLANs, the outermost first (12 bits each).
+    /// VLAN identifiers of 12 bits each, the outermost first.
     pub vlans: ArrayVec<u16, MAX_TAGS>,
     /// The outermost IP header, as far as it was captured.
     pub ip: Option<Ip>,
-    /// Time stamp of the first frame of its file.
+    /// Time stamp of the first frame of the file.
     pub first: Time,
-    /// Time stamp of the frame before it.
+    /// Time stamp of the previous frame.
     pub before: Time,
-    /// Name of its interface, where the capture has one.
+    /// Name of the interface, if the capture gives one.
     pub interface_name: Option<Arc<str>>,
-    /// Number of its UDP conversation, counted from 0 in each file.
+    /// Number of the UDP conversation, counted from 0 in each file.
     pub stream: Option<u32>,
 }
 
@@ -161,7 +161,7 @@ pub struct Ethernet {
     pub dst: [u8; 6],
     /// Sender.
     pub src: [u8; 6],
-    /// Ethertype; `None` where the field is a length.
+    /// Ethertype; `None` if the field is a length.
     pub kind: Option<u16>,
 }
 
@@ -181,7 +181,7 @@ pub struct Ip {
 }
 
 impl FrameFacts {
-    /// The facts of a frame. Reads headers only.
+    /// Collects the facts from the headers of a frame.
     #[cold]
     #[inline(never)]
     pub fn of(frame: &Frame<'_>) -> FrameFacts {
@@ -199,22 +199,22 @@ impl FrameFacts {
             let kind = Some(header.ether_type().0).filter(|kind| *kind >= MIN_TYPE);
             Ethernet { dst: header.destination(), src: header.source(), kind }
         });
-        // Length of the header, and where the ethertype stands in it.
+        // Length of the link header, and offset of the ethertype in it.
         let (length, at) = match frame.link {
             link::ETHERNET => (14, 12),
             link::SLL => (16, 14),
             link::SLL2 => (20, 0),
             _ => return facts,
         };
-        if let Some((header, behind)) = frame.bytes.split_at_checked(length)
+        if let Some((header, rest)) = frame.bytes.split_at_checked(length)
             && let Some(kind) = header.get(at..).and_then(<[u8]>::first_chunk)
         {
-            facts.tags(u16::from_be_bytes(*kind), behind);
+            facts.tags(u16::from_be_bytes(*kind), rest);
         }
         facts
     }
 
-    /// The layers of a frame with a UDP datagram as Wireshark names them; `query` is the protocol of its payload.
+    /// Wireshark's names of the layers of a frame with a UDP datagram; `query` is the protocol of the payload.
     pub(super) fn protocols(&self, query: Option<&str>) -> String {
         let mut names = vec![];
         if let Some(ethernet) = self.ethernet {
@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_beyond_the_eighth_are_not_looked_at() {
+    fn ignores_tags_beyond_the_eighth() {
         let tagged = |tags: u8| {
             let mut bytes = vec![0; 12];
             (1..=tags).for_each(|n| bytes.extend([0x81, 0, 0, n]));
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_of_cooked_captures_are_looked_at() {
+    fn reads_tags_of_cooked_captures() {
         let tag = [0, 7, 0x08, 0];
         assert_eq!(vlans(link::SLL, &[&[0; 14][..], &[0x81, 0], &tag].concat())[..], [7]);
         assert_eq!(vlans(link::SLL2, &[&[0x81, 0][..], &[0; 18], &tag].concat())[..], [7]);
