@@ -1,5 +1,5 @@
-//! Frames of pasted pieces: recognises those that are whole packets, with headers before the datagram, and gives the others
-//! addresses, directions and times.
+//! Makes frames from pasted pieces: recognises whole packets, with headers before the datagram, and gives addresses,
+//! directions and times to all other pieces.
 
 use super::{Mark, Piece};
 use crate::capture::{CaptureInfo, Time};
@@ -9,21 +9,21 @@ use crate::net::{Endpoint, OwnedFrame, ethertype, parse};
 use crate::protocols::Role;
 use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
 
-/// Ethertypes: IPv4 and IPv6, VLAN tags, and ARP followed by the sizes of Ethernet and IPv4 addresses.
+/// Ethertypes of IPv4 and IPv6 and of VLAN tags; and of ARP, followed by its fixed fields for Ethernet and IPv4.
 const IP: [u16; 2] = [ethertype::IPV4, ethertype::IPV6];
 const TAGS: [u16; 2] = [ethertype::VLAN, ethertype::QINQ];
 const ARP: &[u8] = &[8, 6, 0, 1, 8, 0, 6, 4];
 
-/// Link type and length on the wire in bytes of a packet; `None` where the bytes are a payload.
+/// Link type and wire length in bytes of a packet; `None` if the bytes are a payload.
 ///
-/// `likely`: the tool that printed the bytes shows packets.
-pub fn headers(bytes: &[u8], likely: bool) -> Option<(u16, u32)> {
+/// `is_likely` means that the tool that printed the bytes prints packets.
+pub fn detect_headers(bytes: &[u8], is_likely: bool) -> Option<(u16, u32)> {
     let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u16::from_be_bytes(*word));
     let is_ip = |at| word(at).is_some_and(|kind| IP.contains(&kind));
     let is_tagged = word(12).is_some_and(|kind| TAGS.contains(&kind)) && is_ip(16);
     let families = [2, 24, 28, 30].map(u32::to_le_bytes);
     let is_family = |first: &[u8; 4]| families.iter().any(|f| f == first || f.iter().rev().eq(first.iter()));
-    // Link type, offset of the IP header, and whether the header before it announces IP.
+    // Link type, offset of the IP header, and whether the preceding header announces IP.
     let links = [
         (RAW, 0, true),
         (ETHERNET, 14, is_ip(12)),
@@ -32,49 +32,49 @@ pub fn headers(bytes: &[u8], likely: bool) -> Option<(u16, u32)> {
         (SLL2, 20, is_ip(0)),
         (NULL, 4, bytes.first_chunk().is_some_and(is_family)),
     ];
-    let packet = links.into_iter().filter(|(.., says)| *says).find_map(|(link, at, _)| {
-        let wire = ip_length(bytes.get(at..)?, likely)?.saturating_add(at).max(bytes.len());
-        Some((link, u32::try_from(wire).ok()?))
+    let packet = links.into_iter().filter(|(.., announces_ip)| *announces_ip).find_map(|(link, at, _)| {
+        let wire_len = ip_length(bytes.get(at..)?, is_likely)?.saturating_add(at).max(bytes.len());
+        Some((link, u32::try_from(wire_len).ok()?))
     });
     let arp = || bytes.get(12..)?.starts_with(ARP).then_some((ETHERNET, u32::try_from(bytes.len()).ok()?));
     packet.or_else(arp)
 }
 
-/// Length of an IP packet by its header; `None` if it is not an IP packet, or if that is neither certain nor
-/// `likely`.
-fn ip_length(packet: &[u8], likely: bool) -> Option<usize> {
-    let (length, sure) = if let Ok(header) = Ipv4HeaderSlice::from_slice(packet) {
+/// Length of an IP packet according to its header; `None` if it is not certainly, or with `is_likely` possibly, an IP
+/// packet.
+fn ip_length(packet: &[u8], is_likely: bool) -> Option<usize> {
+    let (length, is_certain) = if let Ok(header) = Ipv4HeaderSlice::from_slice(packet) {
         let length = usize::from(header.total_len());
-        // The network card may compute the checksum after the capture.
-        let left_to_card =
+        // With checksum offloading, the network card computes the checksum after the capture.
+        let is_offloaded =
             header.header_checksum() == 0 && length == packet.len() && header.protocol() == IpNumber::UDP;
-        let agrees = header.header_checksum() == header.to_header().calc_header_checksum();
-        (Some(length).filter(|length| *length >= header.slice().len())?, agrees || left_to_card)
+        let has_valid_checksum = header.header_checksum() == header.to_header().calc_header_checksum();
+        (Some(length).filter(|length| *length >= header.slice().len())?, has_valid_checksum || is_offloaded)
     } else {
         let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
         let length = usize::from(header.payload_length()).saturating_add(header.slice().len());
-        let known = [0, 6, 17, 43, 44, 58, 60].contains(&header.next_header().0);
-        (length, known && length == packet.len() && length > header.slice().len())
+        let is_known_protocol = [0, 6, 17, 43, 44, 58, 60].contains(&header.next_header().0);
+        (length, is_known_protocol && length == packet.len() && length > header.slice().len())
     };
-    (likely || sure).then_some(length)
+    (is_likely || is_certain).then_some(length)
 }
 
-/// Time between two datagrams where the second has no time stamp, in nanoseconds.
+/// Time in nanoseconds between a datagram and its successor without a time stamp.
 const STEP: i64 = 1_000_000;
-/// The client where the text names none: 192.0.2.1 or 2001:db8::1, from the ranges for documentation.
+/// The client if the text names none: 192.0.2.1 or 2001:db8::1, from the documentation ranges.
 const CLIENT: [u8; 4] = [192, 0, 2, 1];
-/// The server where the text names none.
+/// The server if the text names none.
 const SERVER: [u8; 4] = [198, 51, 100, 1];
 const CLIENT_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const SERVER_V6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 const CLIENT_PORT: u16 = 40_000;
 
-/// What to assume of the endpoints where the text does not name them.
+/// Assumptions about the endpoints if the text does not name them.
 #[derive(Clone, Copy, Debug)]
 pub struct AssumedEndpoints {
     /// UDP port of the server.
     pub port: u16,
-    /// Recognisers that tell which way a datagram goes, one bit each in registry order.
+    /// Protocols that may determine the direction of a datagram, one bit each in registry order.
     pub protocols: u32,
 }
 
@@ -84,25 +84,25 @@ impl Default for AssumedEndpoints {
     }
 }
 
-/// A frame for each piece, in order.
+/// Makes a frame for each piece, in order.
 ///
-/// A piece with headers of its own stays as it is. Other pieces get headers: with the endpoints that the text names,
-/// or else made-up ones. The direction is taken from the text, or else from the bytes; where neither tells, the
-/// piece counts as the answer to a request before it, or as a request. Time advances by a millisecond where there is
-/// no time stamp.
+/// A piece with its own headers is not changed. Other pieces get headers with the endpoints that the text names, or
+/// with made-up ones. The direction comes from the text, or else from the bytes. If neither determines it, the piece
+/// counts as the answer to a preceding request, or else as a request. Without a time stamp, time advances by a
+/// millisecond.
 pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
-    let turned = is_server_side(pieces, ends);
-    let mut time = start(pieces);
-    let mut before = None;
+    let author_is_server = author_is_server(pieces, ends);
+    let mut time = start_time(pieces);
+    let mut previous_is_request = None;
     let mut frames = vec![];
     for piece in pieces {
         time = piece.metadata.time.unwrap_or(time.plus(STEP));
-        let asks = match piece.metadata.mark {
+        let is_request = match piece.metadata.mark {
             Some(Mark::ToServer) => true,
             Some(Mark::FromServer) => false,
-            Some(Mark::Sent) => !turned,
-            Some(Mark::Received) => turned,
-            None => asks(piece, ends).unwrap_or(!before.unwrap_or(false)),
+            Some(Mark::Sent) => !author_is_server,
+            Some(Mark::Received) => author_is_server,
+            None => is_request(piece, ends).unwrap_or(!previous_is_request.unwrap_or(false)),
         };
         frames.push(match piece.packet {
             Some((link, wire_len)) => OwnedFrame {
@@ -112,8 +112,8 @@ pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
                 bytes: piece.bytes.clone(),
             },
             None => {
-                before = Some(asks);
-                let [from, to] = between(piece, asks, ends.port);
+                previous_is_request = Some(is_request);
+                let [from, to] = endpoints(piece, is_request, ends.port);
                 OwnedFrame::udp(time, from, to, &piece.bytes, piece.missing)
             }
         });
@@ -121,7 +121,7 @@ pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
     frames
 }
 
-/// The facts about pasted frames, as about a capture.
+/// Capture metadata of pasted frames.
 pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
     let mut links = vec![];
     for frame in frames {
@@ -132,32 +132,34 @@ pub fn facts(frames: &[OwnedFrame]) -> CaptureInfo {
     CaptureInfo { format: "hex", links, ..CaptureInfo::default() }
 }
 
-/// The start time, one step before the first piece, calculated back from the first time stamp, one step per piece.
-fn start(pieces: &[Piece]) -> Time {
-    let stamped = pieces.iter().enumerate().find_map(|(i, p)| Some((i, p.metadata.time?)));
-    let (before, first) = stamped.unwrap_or((0, Time::from_nanos(0)));
-    let steps = i64::try_from(before).unwrap_or(0).saturating_add(1);
-    first.plus(STEP.saturating_mul(steps).saturating_neg())
+/// The start time: one step before the first piece, counted back from the first time stamp with one step per piece.
+fn start_time(pieces: &[Piece]) -> Time {
+    let first_stamp = pieces.iter().enumerate().find_map(|(i, p)| Some((i, p.metadata.time?)));
+    let (pieces_before, first_time) = first_stamp.unwrap_or((0, Time::from_nanos(0)));
+    let steps = i64::try_from(pieces_before).unwrap_or(0).saturating_add(1);
+    first_time.plus(STEP.saturating_mul(steps).saturating_neg())
 }
 
 /// The two endpoints of a piece without headers, sender first.
-fn between(piece: &Piece, asks: bool, port: u16) -> [Endpoint; 2] {
-    let v6 = [piece.metadata.src, piece.metadata.dst].into_iter().flatten().any(|end| end.octets().is_none());
-    let (client, server) = if v6 {
+fn endpoints(piece: &Piece, is_request: bool, port: u16) -> [Endpoint; 2] {
+    let is_v6 =
+        [piece.metadata.src, piece.metadata.dst].into_iter().flatten().any(|end| end.octets().is_none());
+    let (client, server) = if is_v6 {
         (Endpoint::v6(CLIENT_V6, CLIENT_PORT), Endpoint::v6(SERVER_V6, port))
     } else {
         (Endpoint::v4(CLIENT, CLIENT_PORT), Endpoint::v4(SERVER, port))
     };
-    let [from, to] = if asks { [client, server] } else { [server, client] };
+    let [from, to] = if is_request { [client, server] } else { [server, client] };
     [piece.metadata.src.unwrap_or(from), piece.metadata.dst.unwrap_or(to)]
 }
 
-/// Whether a piece looks like a request; `None` if its bytes do not tell.
-fn asks(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
-    // With the server's port the bytes would be taken for sent there, where a protocol names that port in them.
-    let [client, server] = between(piece, true, CLIENT_PORT);
-    let made = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
-    let frame = made.frame(0);
+/// Whether a piece looks like a request; `None` if its bytes do not show that.
+fn is_request(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
+    // Use a neutral port: a protocol whose messages contain the server's port would take it as evidence of the
+    // direction.
+    let [client, server] = endpoints(piece, true, CLIENT_PORT);
+    let owned_frame = OwnedFrame::udp(Time::UNKNOWN, client, server, &piece.bytes, piece.missing);
+    let frame = owned_frame.frame(0);
     match classify::probe(&parse(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),
@@ -165,14 +167,14 @@ fn asks(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
     }
 }
 
-/// Whether "sent" means sent by the server: the first marked datagram that is recognised as request or answer
+/// Whether "sent" means sent by the server. The first marked datagram that is recognised as a request or an answer
 /// decides.
-fn is_server_side(pieces: &[Piece], ends: AssumedEndpoints) -> bool {
+fn author_is_server(pieces: &[Piece], ends: AssumedEndpoints) -> bool {
     pieces
         .iter()
         .find_map(|piece| match piece.metadata.mark? {
-            Mark::Sent => asks(piece, ends).map(|asks| !asks),
-            Mark::Received => asks(piece, ends),
+            Mark::Sent => is_request(piece, ends).map(|is_request| !is_request),
+            Mark::Received => is_request(piece, ends),
             _ => None,
         })
         .unwrap_or(false)
@@ -188,8 +190,8 @@ mod tests {
     const PACKET: &str = "45000021 47344000 39110e45 c6336415 c000020a dc611e61 000d18be 0000000000";
 
     #[test]
-    fn packets_are_known_behind_every_header() {
-        for (link, before) in [
+    fn recognises_packets_after_every_link_header() {
+        for (link, header) in [
             (RAW, ""),
             (NULL, "02000000"),
             (ETHERNET, "02005e005310 02005e005301 0800"),
@@ -197,23 +199,23 @@ mod tests {
             (SLL, "0000 0001 0006 020000000001 0000 0800"),
             (SLL2, "0800 0000 00000003 0001 00 06 0200000000010000"),
         ] {
-            let bytes = hex(&format!("{before} {PACKET}"));
-            assert_eq!(headers(&bytes, false), Some((link, bytes.len() as u32)), "{link}");
+            let bytes = hex(&format!("{header} {PACKET}"));
+            assert_eq!(detect_headers(&bytes, false), Some((link, bytes.len() as u32)), "{link}");
         }
         let arp = hex("ffffffffffff 02005e005310 0806 0001 0800 06 04 0001");
-        assert_eq!(headers(&arp, false), Some((ETHERNET, arp.len() as u32)));
+        assert_eq!(detect_headers(&arp, false), Some((ETHERNET, arp.len() as u32)));
     }
 
     #[test]
-    fn payloads_are_no_packets_unless_a_tool_says_so() {
+    fn ambiguous_bytes_are_packets_only_if_the_tool_prints_packets() {
         let padded = [hex(PACKET), vec![0; 13]].concat();
-        assert_eq!(headers(&padded, false), Some((RAW, 46)));
-        assert_eq!(headers(&padded[..30], false), Some((RAW, 33)), "it is cut");
-        assert_eq!(headers(&hex("d5f60001a59c4384f146df0801"), true), None);
+        assert_eq!(detect_headers(&padded, false), Some((RAW, 46)));
+        assert_eq!(detect_headers(&padded[..30], false), Some((RAW, 33)), "it is cut");
+        assert_eq!(detect_headers(&hex("d5f60001a59c4384f146df0801"), true), None);
         let mut strange = hex(PACKET);
         strange[10] ^= 1;
-        assert_eq!(headers(&strange, false), None);
-        assert_eq!(headers(&strange, true), Some((RAW, 33)));
-        assert_eq!((headers(&[], true), headers(&[0x45; 19], true)), (None, None));
+        assert_eq!(detect_headers(&strange, false), None);
+        assert_eq!(detect_headers(&strange, true), Some((RAW, 33)));
+        assert_eq!((detect_headers(&[], true), detect_headers(&[0x45; 19], true)), (None, None));
     }
 }

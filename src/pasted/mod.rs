@@ -1,20 +1,20 @@
-//! Extracts bytes from text that people paste: five forms, told apart line by line.
+//! Extracts bytes from pasted text in five forms, which are distinguished line by line.
 //!
 //! ```text
-//!  text ──lines──> reader.rs    tries the forms on each line, joins lines to datagrams
+//!  text ──lines──> reader.rs    tries the forms on each line, joins lines into datagrams
 //!                    ├─> metadata.rs  sender, time and endpoints
 //!                    ├─> dump.rs      00000000: d5f6 0001  ....   rows with an offset
 //!                    ├─> digits.rs    d5 f6 00 01   d5:f6:00:01   plain hex
-//!                    ├─> lines.rs     lines of plain hex: parts of a datagram, or datagrams
+//!                    ├─> lines.rs     lines of plain hex: one wrapped datagram, or one datagram a line
 //!                    ├─> list.rs      {0xd5, 0xf6}  [213, 246]    arrays and byte lists
 //!                    ├─> string.rs    b'\xd5\xf6'   "1fYAAQ=="    escaped strings, base64
-//!                    └─> frames.rs    do headers stand before the datagram?
+//!                    └─> frames.rs    headers before the datagram
 //!                           ▼
 //!                    frames.rs    frames for the pipeline
 //! ```
 //!
-//! Every part of a line is a slice of the text, so a place that cannot be read becomes a [`Complaint`] with line and
-//! column, and reading goes on.
+//! Every part of a line is a slice of the text, so an unreadable part becomes a [`Complaint`] with line and column, and
+//! reading continues.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod digits;
@@ -44,14 +44,14 @@ pub const MAX_PIECES: usize = 10_000;
 /// Most complaints that are kept; further ones are counted.
 pub const MAX_COMPLAINTS: usize = 100;
 
-/// The forms that are read, for messages about other text; without a full stop.
+/// The supported forms, for messages about other text; without a full stop.
 pub const EXPECTED: &str = "Expected is hex, as a stream or as a dump of xxd, hexdump -C, od -t x1, tcpdump -x or \
                             Wireshark; an array such as {0xd5, 0xf6}; a string such as b'\\xd5\\xf6'; or base64";
 
-/// How the bytes of a line are written.
+/// The notation of the bytes in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Hex digits, and nothing else but separators.
+    /// Hex digits and separators only.
     Hex,
     /// Rows with an offset column: `xxd`, `hexdump -C`, `od`, `tcpdump -x`, `tshark -x`, Wireshark.
     Dump,
@@ -63,7 +63,7 @@ pub enum Form {
     Base64,
 }
 
-/// The direction of a datagram, as the text tells it.
+/// The direction of a datagram according to the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// To the server: `>`, `C:`, `request`.
@@ -76,12 +76,12 @@ pub enum Mark {
     Received,
 }
 
-/// The facts about a datagram that the text gives besides its bytes.
+/// Facts about a datagram that the text states besides its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// The direction.
     pub mark: Option<Mark>,
-    /// The time. A time of day without a date is on 1970-01-01.
+    /// The time. The date of a bare time of day is 1970-01-01.
     pub time: Option<Time>,
     /// Source.
     pub src: Option<Endpoint>,
@@ -89,27 +89,27 @@ pub struct Metadata {
     pub dst: Option<Endpoint>,
 }
 
-/// A datagram, or a packet with headers, as it is written in the text.
+/// A datagram, or a packet with headers, from the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its bytes.
+    /// The bytes.
     pub bytes: Vec<u8>,
-    /// Number of further bytes that the text has left out.
+    /// Number of further bytes that the text omits.
     pub missing: u32,
-    /// The facts about it that the text gives.
+    /// Facts about the datagram from the text.
     pub metadata: Metadata,
-    /// Link type and length on the wire in bytes, where headers precede the datagram.
+    /// Link type and wire length in bytes, if headers precede the datagram.
     pub packet: Option<(u16, u32)>,
 }
 
-/// A place in the text that could not be read.
+/// A part of the text that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// What is wrong there and what was expected, in full sentences.
+    /// The problem and the expected text, in full sentences.
     pub what: String,
 }
 
@@ -118,42 +118,42 @@ pub struct Complaint {
 pub struct Pasted {
     /// Datagrams and packets, in the order of the text.
     pub pieces: Vec<Piece>,
-    /// The places that could not be read, in the order of the text.
+    /// The parts that could not be read, in the order of the text.
     pub complaints: Vec<Complaint>,
     /// Number of complaints beyond [`MAX_COMPLAINTS`].
     pub more_complaints: usize,
 }
 
-/// The places that could not be read: slices of the text that begin there, and the complaints.
+/// The parts that could not be read: slices of the text that begin there, and messages.
 #[derive(Debug, Default)]
-struct Unread<'a> {
-    kept: Vec<(&'a str, String)>,
+struct Complaints<'a> {
+    list: Vec<(&'a str, String)>,
     more: usize,
 }
 
-impl<'a> Unread<'a> {
-    /// Adds a complaint about the text at the beginning of `here`.
-    fn add(&mut self, here: &'a str, what: impl Into<String>) {
-        if self.kept.len() < MAX_COMPLAINTS {
-            self.kept.push((here, what.into()));
+impl<'a> Complaints<'a> {
+    /// Adds a complaint about the text at the beginning of `at`.
+    fn add(&mut self, at: &'a str, message: impl Into<String>) {
+        if self.list.len() < MAX_COMPLAINTS {
+            self.list.push((at, message.into()));
         } else {
             self.more = self.more.saturating_add(1);
         }
     }
 
-    fn append(&mut self, other: Unread<'a>) {
-        other.kept.into_iter().for_each(|(here, what)| self.add(here, what));
+    fn append(&mut self, other: Complaints<'a>) {
+        other.list.into_iter().for_each(|(at, message)| self.add(at, message));
         self.more = self.more.saturating_add(other.more);
     }
 }
 
-/// The bytes that a part of the text stands for, and its places that could not be read.
+/// The bytes of a part of the text, and the complaints about it.
 #[derive(Debug, Default)]
-struct Found<'a> {
+struct Parsed<'a> {
     bytes: Vec<u8>,
-    /// Number of further bytes that the author of the text left out.
+    /// Number of further bytes that the text omits.
     missing: u32,
-    unread: Unread<'a>,
+    complaints: Complaints<'a>,
 }
 
 /// The beginning of a text, quoted for messages.
@@ -166,7 +166,7 @@ fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Compiles a pattern of this module; tests use every one of them.
+/// Compiles a pattern of this module. Tests cover all of them.
 fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a pattern of ours is valid")
 }

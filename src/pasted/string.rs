@@ -1,4 +1,4 @@
-//! Quoted text with escapes, digits or base64.
+//! Parses quoted text with escapes, digits or base64.
 //!
 //! ```text
 //!  \xHH  two hex digits      \OOO  one to three octal digits      \uHHHH  a byte of Latin-1
@@ -6,24 +6,24 @@
 //!  \n \r \t \a \b \f \v \e   \\  \'  \"  \`  \?  \/
 //! ```
 
-use super::digits::Read;
-use super::{Form, Found, MAX_PIECE, digits, pattern, shown};
+use super::digits::ReadResult;
+use super::{Form, MAX_PIECE, Parsed, digits, pattern, shown};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
 
-/// The fewest characters that count as base64 where that is not requested: shorter texts are words.
-const FEWEST: usize = 8;
+/// Minimum number of characters that count as base64 unless base64 is requested. Shorter texts are words.
+const MIN_BASE64: usize = 8;
 
-/// A text in quotes, which ends on the same line.
+/// A text in quotes on one line.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"^(?:"((?:[^"\\\n]|\\[^\n])*)"|'((?:[^'\\\n]|\\[^\n])*)'|`((?:[^`\\\n]|\\[^\n])*)`)"#)
 });
-/// The text between two strings of one expression, and the letters before the second one.
+/// The text between two strings of an expression, and the prefix letters of the second one.
 static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
-/// Decimal escapes, as in Lua: those that no program prints in octal, also where all have three digits, and how the messages of
-/// many protocols begin.
+/// Evidence of decimal escapes, as in Lua: values that are invalid or unusual in octal, also if all escapes have three
+/// digits, and the first bytes of the messages of many protocols.
 static IN_DECIMAL: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r"^(?:[^\\]|\\.)*?\\(?:[1-9]?[89]|[12][0-9][89])|^\\255\\255\\255\\255|^\\254\\253",
@@ -37,52 +37,53 @@ static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// Reads the string at the beginning of `here`, and the strings that continue it; `None` if it is ordinary text.
-pub fn read<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
-    let (mut found, form, mut behind) = one(before, here).or_else(|| before_escapes(before, here))?;
-    let in_code = !is_bytes(before) || before.contains(['(', '=']);
-    while found.bytes.len() <= MAX_PIECE
-        && let Some((gap, next)) = next(behind)
+/// Parses the string at the beginning of `input` and the strings that continue it; `None` if it is ordinary text.
+pub fn read<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
+    let (mut parsed, form, mut after) = read_one(before, input).or_else(|| before_escapes(before, input))?;
+    let is_in_code = !is_bytes(before) || before.contains(['(', '=']);
+    while parsed.bytes.len() <= MAX_PIECE
+        && let Some((gap, next_string)) = next_string(after)
         && let lines = gap.matches('\n').count()
-        && (lines == 0 || lines == 1 && (in_code || gap.contains(['\\', '+'])))
-        && let Some((further, _, end)) =
-            one(gap, next).filter(|(_, other, _)| *other == form).or_else(|| plain(next, form))
+        && (lines == 0 || lines == 1 && (is_in_code || gap.contains(['\\', '+'])))
+        && let Some((next_part, _, rest)) = read_one(gap, next_string)
+            .filter(|(_, other, _)| *other == form)
+            .or_else(|| read_plain(next_string, form))
     {
-        found.bytes.extend(further.bytes);
-        found.unread.append(further.unread);
-        behind = end;
+        parsed.bytes.extend(next_part.bytes);
+        parsed.complaints.append(next_part.complaints);
+        after = rest;
     }
-    Some((found, form, behind))
+    Some((parsed, form, after))
 }
 
-/// The text in quotes at the beginning of `here` as it stands, to go with strings with escapes.
-fn plain(here: &str, form: Form) -> Option<Read<'_>> {
-    let (body, behind) = quoted(here).filter(|_| form == Form::String)?;
-    Some((unescape(body), form, behind))
+/// Parses the quoted text at the beginning of `input` as part of a string with escapes.
+fn read_plain(input: &str, form: Form) -> Option<ReadResult<'_>> {
+    let (body, after) = quoted(input).filter(|_| form == Form::String)?;
+    Some((unescape(body), form, after))
 }
 
-/// The same, if a string with escapes continues it: `"SAMP" "\x7f\0"`.
-fn before_escapes<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+/// Parses a quoted text without escapes if a string with escapes continues it: `"SAMP" "\x7f\0"`.
+fn before_escapes<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
     prefix(before)?;
-    let found = plain(here, Form::String)?;
-    let (gap, next) = next(found.2)?;
-    let near = gap.matches('\n').count() <= 1;
-    (near && quoted(next)?.0.contains('\\')).then_some(found)
+    let parsed = read_plain(input, Form::String)?;
+    let (gap, next_string) = next_string(parsed.2)?;
+    let is_near = gap.matches('\n').count() <= 1;
+    (is_near && quoted(next_string)?.0.contains('\\')).then_some(parsed)
 }
 
-/// The text between the quotes at the beginning of `here`, and the text after them.
-fn quoted(here: &str) -> Option<(&str, &str)> {
-    let parts = QUOTED.captures(here)?;
-    Some((parts.iter().skip(1).flatten().next()?.as_str(), here.get(parts.get(0)?.end()..)?))
+/// The text between the quotes at the beginning of `input`, and the text after them.
+fn quoted(input: &str) -> Option<(&str, &str)> {
+    let parts = QUOTED.captures(input)?;
+    Some((parts.iter().skip(1).flatten().next()?.as_str(), input.get(parts.get(0)?.end()..)?))
 }
 
-/// The text between a string and the next one of the same expression, and that next string.
-fn next(behind: &str) -> Option<(&str, &str)> {
-    let parts = BETWEEN.captures(behind)?;
-    behind.split_at_checked(parts.get(2)?.end())
+/// The text between a string and the next string of the same expression, and the text from that string on.
+fn next_string(rest: &str) -> Option<(&str, &str)> {
+    let parts = BETWEEN.captures(rest)?;
+    rest.split_at_checked(parts.get(2)?.end())
 }
 
-/// The letters directly before a quote, if the quote can open a string: an apostrophe within a word cannot.
+/// The letters directly before a quote, if the quote can open a string; an apostrophe within a word cannot.
 fn prefix(before: &str) -> Option<String> {
     let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3);
     let letters = letters.collect::<String>().to_ascii_lowercase();
@@ -90,114 +91,116 @@ fn prefix(before: &str) -> Option<String> {
         .then_some(letters)
 }
 
-/// Whether a `b` precedes the quote: bytes, as in Python and Rust.
+/// Whether the prefix `b` marks bytes, as in Python and Rust.
 fn is_bytes(before: &str) -> bool {
     prefix(before).is_some_and(|letters| letters.contains('b'))
 }
 
-/// Reads one text in quotes.
-fn one<'a>(before: &str, here: &'a str) -> Option<Read<'a>> {
+/// Parses a single text in quotes.
+fn read_one<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
     prefix(before)?;
     let is_bytes = is_bytes(before);
-    let (body, behind) = quoted(here)?;
+    let (body, after) = quoted(input)?;
     let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
-    let coding: String = behind.chars().take(12).collect();
-    let says =
-        |names: &[&str], word: &str| names.iter().any(|name| call.ends_with(name)) || coding.contains(word);
-    let sound = |fewest| digits::read(body).filter(|f| f.unread.kept.is_empty() && f.bytes.len() >= fewest);
-    if says(&["hex", "HexString", "unhexlify"], "hex") {
-        return Some((digits::read(body)?, Form::Hex, behind));
+    let suffix: String = after.chars().take(12).collect();
+    let has_hint =
+        |names: &[&str], word: &str| names.iter().any(|name| call.ends_with(name)) || suffix.contains(word);
+    let hex_bytes = |min| digits::read(body).filter(|f| f.complaints.list.is_empty() && f.bytes.len() >= min);
+    if has_hint(&["hex", "HexString", "unhexlify"], "hex") {
+        return Some((digits::read(body)?, Form::Hex, after));
     }
-    if says(&["b64decode", "atob", "Base64String"], "base64") {
-        return Some((base64(body)?, Form::Base64, behind));
+    if has_hint(&["b64decode", "atob", "Base64String"], "base64") {
+        return Some((base64(body)?, Form::Base64, after));
     }
-    // PostgreSQL's `\xd5f60001`.
-    let one_escape = !is_bytes && body.len() > 8 && body.rfind('\\') == Some(0);
-    if body.contains('\\') && !(one_escape && sound(4).is_some()) {
-        return Some((unescape(body), Form::String, behind));
+    // PostgreSQL prints `\xd5f60001`.
+    let has_one_escape = !is_bytes && body.len() > 8 && body.rfind('\\') == Some(0);
+    if body.contains('\\') && !(has_one_escape && hex_bytes(4).is_some()) {
+        return Some((unescape(body), Form::String, after));
     }
-    if let Some(found) = between_pipes(body) {
-        return Some((found, Form::String, behind));
+    if let Some(parsed) = between_pipes(body) {
+        return Some((parsed, Form::String, after));
     }
-    if let Some(found) = sound(if is_bytes { 4 } else { 2 }) {
-        return Some((found, Form::Hex, behind));
+    if let Some(parsed) = hex_bytes(if is_bytes { 4 } else { 2 }) {
+        return Some((parsed, Form::Hex, after));
     }
     if is_bytes {
-        return Some((unescape(body), Form::String, behind));
+        return Some((unescape(body), Form::String, after));
     }
-    is_base64(body).then(|| Some((base64(body)?, Form::Base64, behind))).flatten()
+    is_base64(body).then(|| Some((base64(body)?, Form::Base64, after))).flatten()
 }
 
-/// The bytes of a text with hex between pipes, as in rules of Snort and Suricata: `|ff ff ff ff|getinfo|0a|`.
-fn between_pipes(body: &str) -> Option<Found<'_>> {
-    let mut found = Found::default();
+/// Parses text with hex between pipes, as in rules of Snort and Suricata: `|ff ff ff ff|getinfo|0a|`.
+fn between_pipes(body: &str) -> Option<Parsed<'_>> {
+    let mut parsed = Parsed::default();
     let parts: Vec<_> = body.split('|').collect();
     if parts.len() < 3 || parts.len().is_multiple_of(2) {
         return None;
     }
     for (part, is_hex) in parts.into_iter().zip([false, true].into_iter().cycle()) {
         match is_hex {
-            true => found.bytes.extend(digits::read(part).filter(|f| f.unread.kept.is_empty())?.bytes),
-            false => found.bytes.extend(part.bytes()),
+            true => parsed.bytes.extend(digits::read(part).filter(|f| f.complaints.list.is_empty())?.bytes),
+            false => parsed.bytes.extend(part.bytes()),
         }
     }
-    Some(found)
+    Some(parsed)
 }
 
-/// Reads a line of escapes without quotes, or from the quote that is never closed.
-pub fn bare(line: &str) -> Option<Found<'_>> {
+/// Parses a line of escapes without quotes, or from an unclosed quote to its end.
+pub fn read_unquoted(line: &str) -> Option<Parsed<'_>> {
     let body = line.trim();
     if let Some((before, text)) = body.split_once(['"', '\'', '`'])
         && prefix(before).is_some()
         && text.contains("\\x")
     {
-        let mut found = unescape(text);
-        let here = body.get(before.len()..).unwrap_or_default();
-        let what = "The text that begins here has no closing quote; it is read to the end of the line.";
-        found.unread.add(here, what);
-        return Some(found);
+        let mut parsed = unescape(text);
+        let input = body.get(before.len()..).unwrap_or_default();
+        let message = "The text that begins here has no closing quote; it is read to the end of the line.";
+        parsed.complaints.add(input, message);
+        return Some(parsed);
     }
     ((body.starts_with("\\0") || body.contains("\\x")) && !body.contains(' ')).then(|| unescape(body))
 }
 
-/// The byte of a character as it stands in quotes.
+/// The byte of a character literal.
 pub fn character(body: &str) -> Option<u8> {
-    let Found { bytes, unread, .. } = unescape(body);
-    <[u8; 1]>::try_from(bytes).ok().filter(|_| unread.kept.is_empty()).map(|[byte]| byte)
+    let Parsed { bytes, complaints, .. } = unescape(body);
+    <[u8; 1]>::try_from(bytes).ok().filter(|_| complaints.list.is_empty()).map(|[byte]| byte)
 }
 
 /// The bytes of a text with escapes.
-fn unescape(body: &str) -> Found<'_> {
-    let mut found = Found::default();
+fn unescape(body: &str) -> Parsed<'_> {
+    let mut parsed = Parsed::default();
     let mut rest = body;
-    let (in_hex, escapes) = (body.contains("\\x"), if is_decimal(body) { &*DECIMAL } else { &*ESCAPE });
+    let (has_hex_escapes, escapes) =
+        (body.contains("\\x"), if is_decimal(body) { &*DECIMAL } else { &*ESCAPE });
     while let Some((text, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
-        found.bytes.extend(text.bytes());
+        parsed.bytes.extend(text.bytes());
         let parts = escapes.captures(escape).or_else(|| ESCAPE.captures(escape));
         let octal = parts.as_ref().and_then(|parts| parts.name("octal")).map_or("", |octal| octal.as_str());
-        if in_hex && octal.len() > 1 && octal.starts_with('0') && octal != "000" {
-            let what =
+        if has_hex_escapes && octal.len() > 1 && octal.starts_with('0') && octal != "000" {
+            let message =
                 "is read as one byte in octal, as in C; where \\0 is a byte of its own, write \\x00 instead.";
-            found.unread.add(escape, format!("\"\\{octal}\" {what}"));
+            parsed.complaints.add(escape, format!("\"\\{octal}\" {message}"));
         }
         let length = match parts.as_ref().and_then(|parts| Some((byte(parts)?, parts.get(0)?.end()))) {
             Some((byte, length)) => {
-                found.bytes.push(byte);
+                parsed.bytes.push(byte);
                 length
             }
             None => {
                 let shown = shown(escape.get(..6).unwrap_or(escape));
-                let what = "The backslash is left out.";
-                found
-                    .unread
-                    .add(escape, format!("An escape such as \\x0a was expected here, not {shown}. {what}"));
+                let message = "The backslash is left out.";
+                parsed.complaints.add(
+                    escape,
+                    format!("An escape such as \\x0a was expected here, not {shown}. {message}"),
+                );
                 1
             }
         };
         rest = escape.get(length..).unwrap_or_default();
     }
-    found.bytes.extend(rest.bytes());
-    found
+    parsed.bytes.extend(rest.bytes());
+    parsed
 }
 
 /// Whether the escapes of a text are in decimal, as in Lua.
@@ -225,34 +228,39 @@ fn byte(parts: &Captures<'_>) -> Option<u8> {
     })
 }
 
-/// The bytes of base64 in either alphabet, RFC 4648 sections 4 and 5; `None` where the text is not base64: other
-/// characters, an impossible length, bits after the end.
-pub fn base64(text: &str) -> Option<Found<'_>> {
+/// Decodes base64 in either alphabet (RFC 4648 sections 4 and 5); `None` if the text has other characters, an
+/// impossible length, or bits after the end.
+pub fn base64(text: &str) -> Option<Parsed<'_>> {
     let body = text.trim_end_matches('=');
-    let padded = body.len() < text.len();
-    let fits = !padded || text.len().is_multiple_of(4) && body.len().saturating_add(2) >= text.len();
-    let body = Some(body).filter(|body| fits && !body.is_empty())?.replace('-', "+").replace('_', "/");
-    Some(Found { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Found::default() })
+    let is_padded = body.len() < text.len();
+    let fits_padding =
+        !is_padded || text.len().is_multiple_of(4) && body.len().saturating_add(2) >= text.len();
+    let body =
+        Some(body).filter(|body| fits_padding && !body.is_empty())?.replace('-', "+").replace('_', "/");
+    Some(Parsed { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Parsed::default() })
 }
 
-/// Whether a text begins as base64 of bytes that begin with `ff ff ff ff`, as the messages of many protocols do: `/////1RT`.
+/// Whether a text looks like base64 of a message that begins with `ff ff ff ff`, as in many protocols: `/////1RT`.
 pub fn is_prefixed(text: &str) -> bool {
-    let bits = |c: char| matches!(c, 'w'..='z' | '0'..='9' | '+' | '-' | '/' | '_');
+    let has_top_bits = |c: char| matches!(c, 'w'..='z' | '0'..='9' | '+' | '-' | '/' | '_');
     let rest = text.strip_prefix("/////").or_else(|| text.strip_prefix("_____"));
-    rest.is_some_and(|rest| rest.starts_with(bits) && rest.contains(|c: char| c.is_ascii_alphanumeric()))
+    rest.is_some_and(|rest| {
+        rest.starts_with(has_top_bits) && rest.contains(|c: char| c.is_ascii_alphanumeric())
+    })
 }
 
-/// Whether a text looks more like base64 than like a word: long enough, and padded or of mixed characters.
+/// Whether a text is more likely base64 than a word: long enough, and padded or with mixed characters.
 pub fn is_base64(text: &str) -> bool {
     let body = text.trim_end_matches('=');
-    let lower = body.bytes().any(|b| b.is_ascii_lowercase());
-    let digits = body.bytes().any(|b| b.is_ascii_digit() || b"+/".contains(&b));
-    let capitals = body.as_bytes().windows(3).any(|w| w.iter().all(u8::is_ascii_uppercase));
-    let mixed = lower && (capitals || digits && body.bytes().skip(1).any(|b| b.is_ascii_uppercase()));
-    let upper = body.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
-    let likely = body.len() < text.len()
+    let has_lower = body.bytes().any(|b| b.is_ascii_lowercase());
+    let has_digit = body.bytes().any(|b| b.is_ascii_digit() || b"+/".contains(&b));
+    let has_capitals = body.as_bytes().windows(3).any(|w| w.iter().all(u8::is_ascii_uppercase));
+    let is_mixed =
+        has_lower && (has_capitals || has_digit && body.bytes().skip(1).any(|b| b.is_ascii_uppercase()));
+    let is_upper = body.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let is_likely = body.len() < text.len()
         || is_prefixed(text)
-        || mixed && (text.len().is_multiple_of(4) || digits && text.len() >= 16)
-        || text.len() >= 24 && (mixed || upper);
-    text.len() >= FEWEST && likely && base64(text).is_some()
+        || is_mixed && (text.len().is_multiple_of(4) || has_digit && text.len() >= 16)
+        || text.len() >= 24 && (is_mixed || is_upper);
+    text.len() >= MIN_BASE64 && is_likely && base64(text).is_some()
 }
