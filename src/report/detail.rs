@@ -1,10 +1,9 @@
-//! Shows everything about each packet to people: its layers and fields as a tree, its bytes, and why it was recognised as
-//! it was.
+//! Shows packets to people in full detail: layers and fields as a tree, bytes, and explanations of the recognition.
 
-use super::explain::{Explain, Teller};
-use super::layers::{self, Heads, INDENT, Layer};
+use super::explain::{Explain, Explainer};
+use super::layers::{self, FrameHeaders, INDENT, Layer};
 use super::payload::{self, Bytes, FieldStyle};
-use super::recent_frames::Joined;
+use super::recent_frames::FragmentFrames;
 use super::{Lister, Place, Report, TimeFormat, Wants, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
@@ -16,7 +15,7 @@ use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
-/// A layer whose details can be asked for.
+/// A layer whose details can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The frame.
@@ -44,29 +43,30 @@ impl Shown {
     }
 }
 
-/// How much is shown of each packet.
+/// The details to show of each packet.
 #[derive(Clone, Debug, Default)]
 pub struct Detail {
     /// The tree of layers and fields instead of a line.
     pub tree: bool,
-    /// Layers whose details are shown in the tree; empty for all of them.
+    /// Layers whose details are shown in the tree; all layers if empty.
     pub only: Vec<Shown>,
     /// The bytes of the payload.
     pub hex: bool,
-    /// Whether to explain why each packet was recognised as it was, and what happened in each exchange.
+    /// Settings for explaining the recognition of each packet and the course of each exchange; `None` for no
+    /// explanations.
     pub explain: Option<Explain>,
     /// Whether to write colours.
     pub colour: bool,
-    /// Whether to show passwords, also in datagrams that no protocol claims.
+    /// Whether to show passwords, including those in datagrams that no protocol claims.
     pub secrets: bool,
-    /// No packets, only the counts at the end.
+    /// Whether to show only the counts at the end.
     pub quiet: bool,
-    /// The form of the times in lines.
+    /// The format of times in lines.
     pub time_format: TimeFormat,
 }
 
 impl Detail {
-    /// Whether the details of a layer are wanted.
+    /// Whether to show the details of a layer.
     fn opens(&self, layer: Shown) -> bool {
         self.only.is_empty() || self.only.contains(&layer)
     }
@@ -76,86 +76,88 @@ impl Detail {
     }
 }
 
-/// Packets with details, streaming: a line or a tree each, then the bytes, then an empty line.
+/// Writes packets with details as they come: a line or a tree for each packet, then its bytes, then an empty line.
 pub struct Details<W: Write> {
     lister: Lister<W>,
     detail: Detail,
-    heads: Heads,
-    teller: Option<Teller>,
-    /// Frames of the fragments of reassembled datagrams, by the frame with which a datagram is reported.
-    joined: Joined,
+    frame_headers: FrameHeaders,
+    explainer: Option<Explainer>,
+    /// Frames of the fragments of reassembled datagrams, by the frame with which each datagram is reported.
+    fragments: FragmentFrames,
     comments: Comments,
 }
 
 impl<W: Write> Details<W> {
-    /// Writes details to `out`, each packet at once (`flush`) or in large pieces. `heads` puts a line with the name of a
-    /// file before its packets.
-    pub fn new(out: W, flush: bool, heads: bool, detail: Detail) -> Self {
-        let lister = Lister::new(out, flush, detail.quiet, heads).timed(detail.time_format.clone());
-        let teller = detail.explain.clone().map(Teller::new);
+    /// Writes details to `out`, with `flush` each packet at once, otherwise in large pieces. `file_names` writes a line
+    /// with the name of each file before its packets.
+    pub fn new(out: W, flush: bool, file_names: bool, detail: Detail) -> Self {
+        let lister = Lister::new(out, flush, detail.quiet, file_names).timed(detail.time_format.clone());
+        let explainer = detail.explain.clone().map(Explainer::new);
         Details {
             lister,
             detail,
-            heads: Heads::default(),
-            teller,
-            joined: Joined::default(),
+            frame_headers: FrameHeaders::default(),
+            explainer,
+            fragments: FragmentFrames::default(),
             comments: Comments::default(),
         }
     }
 
-    /// Appends a layer, with its details if they are wanted.
-    fn layer(&self, out: &mut String, which: Shown, layer: Layer) {
-        let lines = if self.detail.opens(which) { layer.len() } else { 1 };
-        layer.iter().take(lines).enumerate().for_each(|(at, line)| push(out, at.min(1), line));
+    /// Appends a layer, with its details if they are requested.
+    fn layer(&self, out: &mut String, shown: Shown, layer: Layer) {
+        let line_count = if self.detail.opens(shown) { layer.len() } else { 1 };
+        layer.iter().take(line_count).enumerate().for_each(|(index, line)| push(out, index.min(1), line));
     }
 
     /// Appends the layers from the frame to UDP.
-    fn layers(&self, out: &mut String, d: &Datagram<'_>, here: Place) {
-        let head = self.heads.find(d.frame);
-        let first = self.lister.lines.named.get(here.file).map_or(Time::UNKNOWN, |file| file.first);
-        let mut frame = layers::frame(head, d, here, first);
-        let said = self.comments.of(d.frame);
-        let said = said.iter().flat_map(|said| said.iter());
-        frame.extend(said.map(|text| format!("[Packet comment: {}]", shown(text))));
+    fn layers(&self, out: &mut String, d: &Datagram<'_>, place: Place) {
+        let header = self.frame_headers.find(d.frame);
+        let first = self.lister.lines.file_infos.get(place.file).map_or(Time::UNKNOWN, |file| file.first);
+        let mut frame = layers::frame(header, d, place, first);
+        let comments = self.comments.of(d.frame);
+        let comments = comments.iter().flat_map(|comments| comments.iter());
+        frame.extend(comments.map(|text| format!("[Packet comment: {}]", shown(text))));
         self.layer(out, Shown::Frame, frame);
-        let link = head.map(layers::link).unwrap_or_default();
+        let link = header.map(layers::link).unwrap_or_default();
         link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));
-        let outer = head.and_then(layers::ip);
+        let outer = header.and_then(layers::ip);
         if d.tunnel != 0 || outer.is_none() {
             outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, layer));
             let tunnel = self.lister.tunnels.get(&d.tunnel).map(|names| format!("[Encapsulation: {names}]"));
             tunnel.into_iter().for_each(|line| push(out, 0, &line));
-            self.layer(out, Shown::Ip, self.joined(layers::inner_ip(d), d, here));
+            self.layer(out, Shown::Ip, self.fragments(layers::inner_ip(d), d, place));
         } else {
-            outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, self.joined(layer, d, here)));
+            outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, self.fragments(layer, d, place)));
         }
         self.layer(out, Shown::Udp, layers::udp(d));
     }
 
-    /// Adds the frames of the fragments from which a datagram was reassembled to a layer.
-    fn joined(&self, mut layer: Layer, d: &Datagram<'_>, here: Place) -> Layer {
-        let pieces = self.joined.of(d);
-        if !pieces.is_empty() {
-            let frames: Vec<_> =
-                pieces.iter().map(|&frame| self.lister.lines.other(frame, here.file)).collect();
+    /// Adds a line with the frames of a datagram's fragments to a layer.
+    fn fragments(&self, mut layer: Layer, d: &Datagram<'_>, place: Place) -> Layer {
+        let fragment_frames = self.fragments.fragments_of(d);
+        if !fragment_frames.is_empty() {
+            let frames: Vec<_> = fragment_frames
+                .iter()
+                .map(|&frame| self.lister.lines.frame_name(frame, place.file))
+                .collect();
             layer.push(format!("[Fragments: {}]", frames.join(", ")));
         }
         layer
     }
 
-    /// Appends the message: its line, fields, findings, and what follows from other packets.
-    fn message(&self, out: &mut String, p: &Packet<'_>, here: Place) {
+    /// Appends the message: its line, fields, findings, and facts derived from other packets.
+    fn message(&self, out: &mut String, p: &Packet<'_>, place: Place) {
         let info = p.id.info();
-        let way = match p.direction {
+        let direction = match p.direction {
             Direction::C2s => "client to server",
             Direction::S2c => "server to client",
         };
         let (message, level) = (p.message_name(), p.level.name());
-        push(out, 0, &format!("{} ({}), {message}, {way}, {level} confidence", info.title, info.name));
+        push(out, 0, &format!("{} ({}), {message}, {direction}, {level} confidence", info.title, info.name));
         if !self.detail.opens(Shown::Query(p.id)) {
             return;
         }
-        let name = |frame| self.lister.lines.other(frame, here.file);
+        let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let field_style = self.detail.field_style();
         let lines = p.tree().map(|tree| payload::fields(tree, p.bytes, p.findings, field_style, &name));
         lines.iter().flatten().for_each(|line| push(out, 1, line));
@@ -165,13 +167,13 @@ impl<W: Write> Details<W> {
         pairing(p.pairing, &name).iter().for_each(|line| push(out, 1, line));
     }
 
-    /// Appends the bytes of a payload, passwords masked.
-    fn bytes(&self, out: &mut String, d: &Datagram<'_>, told: Option<&Packet<'_>>) {
+    /// Appends the bytes of a payload with passwords masked.
+    fn bytes(&self, out: &mut String, d: &Datagram<'_>, packet: Option<&Packet<'_>>) {
         if !self.detail.hex {
             return;
         }
-        let mut bytes = Bytes::new(told.map_or(d.payload, |p| p.bytes));
-        match told {
+        let mut bytes = Bytes::new(packet.map_or(d.payload, |p| p.bytes));
+        match packet {
             Some(p) => {
                 bytes.mark(p.findings);
                 bytes.hide(&p.tree().map_or_else(|| secrets::in_packet(p), secrets::in_tree));
@@ -182,12 +184,12 @@ impl<W: Write> Details<W> {
         if self.detail.tree {
             out.push('\n');
         }
-        if let Some(whole) = told.and_then(Packet::whole) {
-            let mut part = Bytes::new(d.payload);
+        if let Some(whole) = packet.and_then(Packet::whole) {
+            let mut datagram_bytes = Bytes::new(d.payload);
             if !self.detail.secrets {
-                part.hide(&secrets::in_unclaimed(d));
+                datagram_bytes.hide(&secrets::in_unclaimed(d));
             }
-            part.write(out, self.detail.colour);
+            datagram_bytes.write(out, self.detail.colour);
             out.push_str(&format!("[Joined message: {} bytes]\n", whole.length));
         }
         bytes.write(out, self.detail.colour);
@@ -203,7 +205,7 @@ impl<W: Write> Details<W> {
         }
         match text.strip_suffix('\n') {
             Some(text) => self.lister.line(text),
-            None => Ok(()), // nothing but the packet's line
+            None => Ok(()), // the packet's line is already written
         }
     }
 
@@ -217,7 +219,8 @@ impl<W: Write> Report for Details<W> {
         AnyListener::Tree(Tree::default())
     }
 
-    /// The lines need what is told of files, tunnels and the first frame, and write the counts at the end.
+    /// The inner report receives files, tunnels and the first frame, which lines need, and writes the counts at the
+    /// end.
     fn inner(&mut self) -> Option<&mut dyn Report> {
         Some(&mut self.lister)
     }
@@ -232,16 +235,16 @@ impl<W: Write> Report for Details<W> {
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         if self.detail.tree && !self.detail.quiet {
-            self.heads.see(frame, parsed);
+            self.frame_headers.remember(frame, parsed);
         } else if self.detail.time_format.needs_frames() {
             self.lister.note_frame(frame, parsed);
         }
     }
 
-    /// A packet that a filter left out may still explain exchanges that follow.
+    /// A packet left out by a filter may still explain later exchanges.
     fn packet_left_out(&mut self, p: &Packet<'_>) {
-        if let Some(teller) = &mut self.teller {
-            teller.see(p);
+        if let Some(explainer) = &mut self.explainer {
+            explainer.remember(p);
         }
     }
 
@@ -249,20 +252,20 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let here = self.lister.lines.place(p.datagram.frame)?;
+        let place = self.lister.lines.place(p.datagram.frame)?;
         let mut out = String::new();
         if self.detail.tree {
-            self.layers(&mut out, p.datagram, here);
-            self.message(&mut out, p, here);
+            self.layers(&mut out, p.datagram, place);
+            self.message(&mut out, p, place);
         } else {
             self.lister.show(p)?;
         }
-        if let Some(teller) = &mut self.teller {
-            teller.see(p);
+        if let Some(explainer) = &mut self.explainer {
+            explainer.remember(p);
         }
-        if let Some(teller) = &self.teller {
-            let name = |frame| self.lister.lines.other(frame, here.file);
-            self.explained(&mut out, &teller.packet(p, &name));
+        if let Some(explainer) = &self.explainer {
+            let name = |frame| self.lister.lines.frame_name(frame, place.file);
+            self.explained(&mut out, &explainer.packet(p, &name));
         }
         self.bytes(&mut out, p.datagram, Some(p));
         self.write(out)
@@ -272,29 +275,29 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let here = self.lister.lines.place(d.frame)?;
+        let place = self.lister.lines.place(d.frame)?;
         let mut out = String::new();
         if self.detail.tree {
-            self.layers(&mut out, d, here);
+            self.layers(&mut out, d, place);
         } else {
             self.lister.unclaimed(d)?;
         }
-        if let Some(teller) = &self.teller {
-            self.explained(&mut out, &teller.unclaimed(d));
+        if let Some(explainer) = &self.explainer {
+            self.explained(&mut out, &explainer.unclaimed(d));
         }
         self.bytes(&mut out, d, None);
         self.write(out)
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.detail.quiet || self.teller.is_none() && (findings.is_empty() || !self.detail.tree) {
+        if self.detail.quiet || self.explainer.is_none() && (findings.is_empty() || !self.detail.tree) {
             return Ok(());
         }
-        let here = self.lister.lines.place(e.response_frame.unwrap_or(e.request_frame))?;
-        let name = |frame| self.lister.lines.other(frame, here.file);
+        let place = self.lister.lines.place(e.response_frame.unwrap_or(e.request_frame))?;
+        let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let mut out = String::new();
-        match &self.teller {
-            Some(teller) => push(&mut out, 0, &teller.exchange(e, &name)),
+        match &self.explainer {
+            Some(explainer) => push(&mut out, 0, &explainer.exchange(e, &name)),
             None => {
                 let (id, frame, outcome) = (e.id, name(e.request_frame), e.outcome.name());
                 let protocol = e.protocol.info().name;
@@ -307,23 +310,23 @@ impl<W: Write> Report for Details<W> {
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.heads.file(facts);
+        self.frame_headers.begin_file(facts);
         self.lister.file(name, facts, before)
     }
 
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.note(frame, pieces);
+        self.fragments.insert(frame, pieces);
     }
 }
 
-/// Appends a line, indented by so many levels.
+/// Appends a line, indented by `level` levels.
 fn push(out: &mut String, level: usize, line: &str) {
     out.push_str(&INDENT.repeat(level));
     out.push_str(line);
     out.push('\n');
 }
 
-/// What other packets tell about a packet, in square brackets, as tshark shows what it derives itself.
+/// Lines with facts derived from other packets, in square brackets, like the generated fields of tshark.
 fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     out.extend(pairing.exchange().map(|id| format!("[Exchange: {id}]")));

@@ -1,6 +1,6 @@
-//! Shows exchanges to people as they close: one line each, in fixed columns.
+//! Shows exchanges to people as they close, one line each, in fixed columns.
 
-use super::format::{left, push_duration, push_key, right};
+use super::format::{align_right, pad_right, push_duration, push_key};
 use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
@@ -29,19 +29,19 @@ const COLUMNS: [(&str, usize, bool); 10] = [
 /// Exchanges, one line each.
 pub struct Exchanges<W: Write> {
     lines: Lines<W>,
-    titled: bool,
+    has_title: bool,
 }
 
 impl<W: Write> Exchanges<W> {
-    /// As [`Lister::new`](super::Lister::new).
-    pub fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        Exchanges { lines: Lines::new(out, flush, quiet, heads), titled: false }
+    /// The parameters are those of [`Lister::new`](super::Lister::new).
+    pub fn new(out: W, flush: bool, quiet: bool, file_names: bool) -> Self {
+        Exchanges { lines: Lines::new(out, flush, quiet, file_names), has_title: false }
     }
 
-    /// As [`Lister::fit`](super::Lister::fit).
+    /// Fits lines to a terminal, like [`Lister::fit`](super::Lister::fit).
     #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
-        // The key, bytes and step give way first, then what can be looked up by the rest.
+        // The key, bytes and step give way first, then columns that can be inferred from the others.
         const GIVE_WAY: &[GiveWay] = &[
             (5, 8),
             (5, 0),
@@ -58,44 +58,48 @@ impl<W: Write> Exchanges<W> {
             (2, 11),
         ];
         if let Some(screen) = screen {
-            self.lines.fit(Fitted::new(screen, COLUMNS.map(|(_, _, at_right)| at_right).into(), GIVE_WAY));
+            self.lines.fit_to(Fitted::new(
+                screen,
+                COLUMNS.map(|(_, _, is_right_aligned)| is_right_aligned).into(),
+                GIVE_WAY,
+            ));
         }
         self
     }
 
     /// Writes the names of the columns.
-    fn title(&mut self) -> io::Result<()> {
+    fn write_title(&mut self) -> io::Result<()> {
         for (at, (name, _, _)) in COLUMNS.iter().enumerate() {
             self.cell(at, |text| text.extend_from_slice(name.as_bytes()));
         }
         self.lines.text.add(b" frames");
-        self.lines.mark(None);
-        self.lines.end()
+        self.lines.mark_cell_end(None);
+        self.lines.end_line()
     }
 
-    /// Appends a cell of a column, and a blank.
+    /// Appends a cell and a blank.
     fn cell(&mut self, column: usize, write: impl FnOnce(&mut Line)) {
-        let (_, width, at_right) = COLUMNS[column];
+        let (_, width, is_right_aligned) = COLUMNS[column];
         let text = &mut self.lines.text;
         let from = text.len();
         write(text);
-        // The `µ` of `µs` takes one column and two bytes.
+        // The `µ` in `µs` takes one column but two bytes.
         let width = width + usize::from(text.ends_with("µs".as_bytes()));
-        if at_right {
-            right(text, from, width)
+        if is_right_aligned {
+            align_right(text, from, width)
         } else {
-            left(text, from, width)
+            pad_right(text, from, width)
         }
-        self.lines.mark(None);
+        self.lines.mark_cell_end(None);
         self.lines.text.push(b' ');
     }
 
-    /// Appends all columns but the last.
-    fn what(&mut self, e: &Exchange) {
+    /// Appends all columns except the last.
+    fn push_columns(&mut self, e: &Exchange) {
         let info = e.protocol.info();
         let step = &info.steps[e.step as usize];
         self.cell(0, |text| push_u64(text, e.id));
-        self.lines.ends([e.client, e.server]);
+        self.lines.push_endpoints([e.client, e.server]);
         self.lines.text.push(b' ');
         self.cell(3, |text| text.extend_from_slice(info.name.as_bytes()));
         self.cell(4, |text| text.extend_from_slice(step.name.as_bytes()));
@@ -112,20 +116,20 @@ impl<W: Write> Exchanges<W> {
         self.cell(9, |text| push_u64(text, e.response_bytes));
     }
 
-    /// Appends the frames of an exchange; the line is among those of the file `here`.
-    fn frames(&mut self, e: &Exchange, asked: Place, here: Place) {
+    /// Appends the frames of an exchange. `place` determines the file under which the line is written.
+    fn frames(&mut self, e: &Exchange, request_place: Place, place: Place) {
         let text = &mut self.lines.text;
         text.push(b' ');
-        if asked.file == here.file {
-            push_u64(text, asked.frame);
+        if request_place.file == place.file {
+            push_u64(text, request_place.frame);
         } else {
-            let other = self.lines.other(e.request_frame, here.file);
+            let other = self.lines.frame_name(e.request_frame, place.file);
             push(&mut self.lines.text, format_args!("({other})"));
         }
         for &frame in e.response_frames() {
-            let place = self.lines.files.place(frame);
+            let response_place = self.lines.files.place(frame);
             self.lines.text.push(b' ');
-            push_u64(&mut self.lines.text, place.frame);
+            push_u64(&mut self.lines.text, response_place.frame);
         }
     }
 }
@@ -135,26 +139,26 @@ impl<W: Write> Report for Exchanges<W> {
         if self.lines.quiet {
             return Ok(());
         }
-        let asked = self.lines.files.place(e.request_frame);
-        let here = match e.response_frames() {
+        let request_place = self.lines.files.place(e.request_frame);
+        let place = match e.response_frames() {
             [first, ..] => self.lines.place(*first)?,
             [] => self.lines.place(e.request_frame)?,
         };
-        if !std::mem::replace(&mut self.titled, true) {
-            self.title()?;
+        if !std::mem::replace(&mut self.has_title, true) {
+            self.write_title()?;
         }
-        self.what(e);
-        self.frames(e, asked, here);
+        self.push_columns(e);
+        self.frames(e, request_place, place);
         let text = &mut self.lines.text;
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }
-        self.lines.mark(None);
-        self.lines.end()
+        self.lines.mark_cell_end(None);
+        self.lines.end_line()
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.lines.file(name, facts, before)
+        self.lines.begin_file(name, facts, before)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

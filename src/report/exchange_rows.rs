@@ -11,7 +11,7 @@ use crate::line::Line;
 use crate::timestamps::stamp;
 use std::io::{self, Write};
 
-/// The columns, named by the keys of the records where these have them.
+/// The columns, named like the keys of the records if they have one.
 const COLUMNS: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
                        request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
                        response_file,response_frames,reason,rule";
@@ -24,13 +24,13 @@ pub struct ExchangeRows<W: Write> {
 }
 
 impl<W: Write> ExchangeRows<W> {
-    /// Rows to `out`, each at once or in large pieces; none at all when quiet.
+    /// Writes rows to `out`, with `flush` each at once, otherwise in large pieces. Writes no rows if `quiet`.
     pub fn new(out: W, layout: Layout, flush: bool, quiet: bool) -> Self {
         let rows = Rows::new(out, layout, [flush, quiet], COLUMNS.split(','));
         ExchangeRows { rows, files: Files::default(), names: vec![] }
     }
 
-    /// The name of a frame's file, and the frame's number there.
+    /// The name of a frame's file, and the frame's number in it.
     fn place(&self, frame: u64) -> (String, String) {
         let place = self.files.place(frame);
         let name = self.names.get(place.file).map_or("", |name| name);
@@ -46,13 +46,13 @@ impl<W: Write> Report for ExchangeRows<W> {
         let info = e.protocol.info();
         let (step, digits) = info.steps.get(usize::from(e.step)).map_or(("", 0), |s| (s.name, s.key_digits));
         let (request_file, request_frame) = self.place(e.request_frame);
-        let answers: Vec<_> = e.response_frames().iter().map(|&frame| self.place(frame)).collect();
-        let response_file = answers.first().map_or(String::new(), |(name, _)| name.clone());
-        let frames: Vec<_> = answers.into_iter().map(|(_, frame)| frame).collect();
+        let responses: Vec<_> = e.response_frames().iter().map(|&frame| self.place(frame)).collect();
+        let response_file = responses.first().map_or(String::new(), |(name, _)| name.clone());
+        let frames: Vec<_> = responses.into_iter().map(|(_, frame)| frame).collect();
         let rules: Vec<_> = findings.iter().map(|f| f.rule.id).collect();
         let file = if response_file.is_empty() { request_file.clone() } else { response_file.clone() };
-        let ends = [e.client, e.server].map(|end| (end.ip().to_string(), end.port().to_string()));
-        let [(client_ip, client_port), (server_ip, server_port)] = ends;
+        let endpoints = [e.client, e.server].map(|end| (end.ip().to_string(), end.port().to_string()));
+        let [(client_ip, client_port), (server_ip, server_port)] = endpoints;
         let cells = [
             file,
             e.id.to_string(),

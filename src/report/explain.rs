@@ -1,6 +1,6 @@
-//! Explains in plain sentences why a datagram was recognised as it was, and what happened in an exchange.
+//! Explains the recognition of datagrams and the course of exchanges in plain sentences.
 //!
-//! All of this is worked out again from the payload and from what reports are told, for the few users who ask.
+//! Only few users request explanations, so they are derived again from the payload and from the input of reports.
 
 use super::duration;
 use crate::bounded::Bounded;
@@ -11,53 +11,53 @@ use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Id, Level, Probe};
 
-/// Most pairs of client and server whose latest challenge is remembered.
+/// Maximum number of pairs of client and server whose latest challenge is remembered.
 const MAX_ISSUED: usize = 16_384;
 
 /// The settings that explanations need.
 #[derive(Clone, Debug)]
 pub struct Explain {
-    /// Which protocols were looked for, and which ports were pinned to a protocol.
+    /// The enabled protocols, and the ports pinned to a protocol.
     pub choice: Choice,
-    /// How long the pipeline waited for answers.
+    /// The answer windows of the pipeline.
     pub windows: Windows,
 }
 
-/// Explains packets and exchanges, and remembers the challenges that this needs.
+/// Explains packets and exchanges, and remembers challenges for that purpose.
 #[derive(Debug)]
-pub(super) struct Teller {
+pub(super) struct Explainer {
     explain: Explain,
-    /// The value that a server issued last to a client, and the frame that it stands in.
+    /// The latest value that a server issued to a client, and its frame, by client, server and protocol.
     issued: Bounded<(Endpoint, Endpoint, Id), (u64, u64), MAX_ISSUED>,
 }
 
-/// Names a frame, with its file where that is another one than the current file.
+/// Names a frame, and its file if it is not the current one.
 pub(super) type Name<'a> = &'a dyn Fn(u64) -> String;
 
-impl Teller {
-    pub fn new(explain: Explain) -> Teller {
-        Teller { explain, issued: Budget::default().into() }
+impl Explainer {
+    pub fn new(explain: Explain) -> Explainer {
+        Explainer { explain, issued: Budget::default().into() }
     }
 
-    /// Remembers a value that is issued, for the exchanges that follow from it.
-    pub fn see(&mut self, p: &Packet<'_>) {
+    /// Remembers an issued value, to explain the exchanges that use it.
+    pub fn remember(&mut self, p: &Packet<'_>) {
         let issues = p.id.info().steps.get(usize::from(p.step)).is_some_and(|step| step.issues);
         if issues
             && matches!(p.pairing, Pairing::Answered(_))
-            && let Some(g) = look(p.id, p.datagram)
+            && let Some(probed) = probe(p.id, p.datagram)
         {
             let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
-            self.issued.insert((client, server, p.id), (g.request_state.into(), p.datagram.frame));
+            self.issued.insert((client, server, p.id), (probed.request_state.into(), p.datagram.frame));
         }
     }
 
-    /// Why a packet was recognised as its protocol, and not as another one.
+    /// Explains why a packet was recognised as its protocol and not as another one.
     pub fn packet(&self, p: &Packet<'_>, name: Name<'_>) -> Vec<String> {
-        let own = p.id.info();
+        let info = p.id.info();
         let mut out = vec![self.recognised(p)];
         let others: Vec<_> = Id::ALL.iter().filter(|id| **id != p.id).collect();
         out.extend(
-            self.lost(&others, p.datagram, Some((own.name, p.level))).map(|why| format!("Not {why}.")),
+            self.rejections(&others, p.datagram, Some((info.name, p.level))).map(|why| format!("Not {why}.")),
         );
         match p.pairing {
             Pairing::DuplicateResponse { of, .. } => {
@@ -79,108 +79,115 @@ impl Teller {
     }
 
     fn recognised(&self, p: &Packet<'_>) -> String {
-        let (own, d) = (p.id.info().name, p.datagram);
+        let (name, d) = (p.id.info().name, p.datagram);
         let pin = self.explain.choice.pins.iter().find(|(port, id)| *id == p.id && ports(d).contains(port));
-        let by = match pin {
+        let reason = match pin {
             Some((port, _)) => format!("UDP port {port} is pinned to it"),
             None => "its conversation or its server speaks it".into(),
         };
-        let Some(g) = look(p.id, d) else {
-            return format!("Recognised as {own}, for {by}; the bytes alone do not show it.");
+        let Some(probed) = probe(p.id, d) else {
+            return format!("Recognised as {name}, for {reason}; the bytes alone do not show it.");
         };
-        let mut text = format!("Recognised as {own}: the bytes alone say {}", looks_like(p.id, &g));
-        let raised = match (p.level.name(), g.level.name()) {
-            (told, seen) if told == seen => None,
-            (told, _) if p.level > g.level && pin.is_some() => Some(format!("{by}, which makes that {told}")),
-            (told, _) if p.level > g.level => Some(format!("its conversation makes that {told}")),
-            (told, _) => Some(format!("what is damaged in it leaves {told}")),
+        let mut text = format!("Recognised as {name}: the bytes alone say {}", message_text(p.id, &probed));
+        let level_note = match (p.level.name(), probed.level.name()) {
+            (level_name, probed_level) if level_name == probed_level => None,
+            (level_name, _) if p.level > probed.level && pin.is_some() => {
+                Some(format!("{reason}, which makes that {level_name}"))
+            }
+            (level_name, _) if p.level > probed.level => {
+                Some(format!("its conversation makes that {level_name}"))
+            }
+            (level_name, _) => Some(format!("what is damaged in it leaves {level_name}")),
         };
-        raised.into_iter().for_each(|raised| text += &format!("; {raised}"));
-        if g.message != p.message {
+        level_note.into_iter().for_each(|level_note| text += &format!("; {level_note}"));
+        if probed.message != p.message {
             text += &format!("; after what went before, it is {}", p.message_name());
         }
         text + "."
     }
 
-    /// Why no protocol claims a datagram.
+    /// Explains why no protocol claims a datagram.
     pub fn unclaimed(&self, d: &Datagram<'_>) -> Vec<String> {
         let all: Vec<_> = Id::ALL.iter().collect();
-        self.lost(&all, d, None).map(|why| format!("Not recognised: not {why}.")).into_iter().collect()
+        self.rejections(&all, d, None).map(|why| format!("Not recognised: not {why}.")).into_iter().collect()
     }
 
-    /// Why a datagram belongs to none of these protocols. `winner` is the protocol that claims it, with its confidence.
-    fn lost(&self, ids: &[&Id], d: &Datagram<'_>, winner: Option<(&str, Level)>) -> Option<String> {
-        let (mut silent, mut misfits, mut foreign, mut out) = (vec![], vec![], vec![], vec![]);
+    /// Explains why none of these protocols claims a datagram. `winner` is the protocol that does, with its confidence.
+    fn rejections(&self, ids: &[&Id], d: &Datagram<'_>, winner: Option<(&str, Level)>) -> Option<String> {
+        let (mut left_out, mut only_first_byte, mut other_first_byte, mut rejections) =
+            (vec![], vec![], vec![], vec![]);
         for &&id in ids {
             let name = id.info().name;
-            let speaks = self.explain.choice.protocols >> id as u32 & 1 == 1;
-            let begins = candidates_by_first_byte(d.payload.first()).any(|candidate| candidate == id);
-            match look(id, d) {
-                _ if !speaks => silent.push(name),
-                Some(g) => out.push(format!(
+            let is_enabled = self.explain.choice.protocols >> id as u32 & 1 == 1;
+            let matches_first_byte =
+                candidates_by_first_byte(d.payload.first()).any(|candidate| candidate == id);
+            match probe(id, d) {
+                _ if !is_enabled => left_out.push(name),
+                Some(probed) => rejections.push(format!(
                     "{name} (the bytes alone say {}, {})",
-                    looks_like(id, &g),
-                    beaten(&g, winner)
+                    message_text(id, &probed),
+                    reason_not_claimed(&probed, winner)
                 )),
-                None if begins => misfits.push(name),
-                None => foreign.push(name),
+                None if matches_first_byte => only_first_byte.push(name),
+                None => other_first_byte.push(name),
             }
         }
-        let begin = match d.payload.first() {
+        let first_byte_text = match d.payload.first() {
             Some(byte) => format!("none of its messages begins with {byte:#04x}"),
             None => "the payload is empty".into(),
         };
-        for (names, why) in [
-            (misfits, "the first byte fits, the rest does not"),
-            (foreign, begin.as_str()),
-            (silent, "left out with --protocol"),
+        for (names, reason) in [
+            (only_first_byte, "the first byte fits, the rest does not"),
+            (other_first_byte, first_byte_text.as_str()),
+            (left_out, "left out with --protocol"),
         ] {
             if !names.is_empty() {
-                out.push(format!("{} ({why})", names.join(", ")));
+                rejections.push(format!("{} ({reason})", names.join(", ")));
             }
         }
-        (!out.is_empty()).then(|| out.join("; not "))
+        (!rejections.is_empty()).then(|| rejections.join("; not "))
     }
 
-    /// What happened in an exchange.
+    /// Describes the course of an exchange.
     pub fn exchange(&self, e: &Exchange, name: Name<'_>) -> String {
         let info = e.protocol.info();
         let step = info.steps.get(usize::from(e.step));
         let window = duration(self.explain.windows.answer(e.protocol));
-        let mut told = vec![];
-        let issued = self.issued.get(&(e.client, e.server, e.protocol));
-        let follows = info.steps.iter().any(|s| s.issues) && step.is_some_and(|s| !s.issues);
-        match (issued, e.key) {
-            _ if !follows => {}
-            // The exchange closed only after that; what was issued before it was asked is no longer known.
+        let mut clauses = vec![];
+        let challenge = self.issued.get(&(e.client, e.server, e.protocol));
+        let needs_challenge = info.steps.iter().any(|s| s.issues) && step.is_some_and(|s| !s.issues);
+        match (challenge, e.key) {
+            _ if !needs_challenge => {}
+            // The value was issued before the exchange closed, but after its request. Any earlier value is forgotten.
             (Some(&(_, frame)), _) if frame > e.request_frame => {}
             (Some(&(value, frame)), Some(key)) if value == key => {
-                told.push(format!("challenged in frame {}", name(frame)));
-                told.push("asked with the value issued there".into());
+                clauses.push(format!("challenged in frame {}", name(frame)));
+                clauses.push("asked with the value issued there".into());
             }
             (Some(&(_, frame)), Some(_)) => {
-                told.push(format!("asked with another value than the one issued in frame {}", name(frame)));
+                clauses
+                    .push(format!("asked with another value than the one issued in frame {}", name(frame)));
             }
             _ if self.issued.forgotten() > 0 => {
-                told.push(
+                clauses.push(
                     "asked without a challenge that is remembered, for the oldest were forgotten".into(),
                 );
             }
-            _ => told.push("asked without a challenge in the capture".into()),
+            _ => clauses.push("asked without a challenge in the capture".into()),
         }
         match e.retransmissions {
             0 => {}
-            1 => told.push("repeated once".into()),
-            n => told.push(format!("repeated {n} times")),
+            1 => clauses.push("repeated once".into()),
+            n => clauses.push(format!("repeated {n} times")),
         }
-        told.push(self.outcome(e, &window, name));
+        clauses.push(self.outcome(e, &window, name));
         let step = step.map_or("-", |step| step.name);
         format!(
             "Exchange {}, {} {step} asked in frame {}: {}.",
             e.id,
             info.name,
             name(e.request_frame),
-            told.join("; ")
+            clauses.join("; ")
         )
     }
 
@@ -205,25 +212,25 @@ fn ports(d: &Datagram<'_>) -> [u16; 2] {
     [d.src.port(), d.dst.port()]
 }
 
-/// What a protocol recognises from the bytes alone.
-fn look(id: Id, d: &Datagram<'_>) -> Option<Probe> {
+/// Probes the bytes of a datagram for a protocol, without context.
+fn probe(id: Id, d: &Datagram<'_>) -> Option<Probe> {
     id.probe(d.payload, d.wire_len(), ports(d))
 }
 
-/// A message, and how sure its bytes are.
-fn looks_like(id: Id, g: &Probe) -> String {
-    let message = id.info().message_name(g.message);
-    match g.level {
+/// The message and the confidence of a probe.
+fn message_text(id: Id, probed: &Probe) -> String {
+    let message = id.info().message_name(probed.message);
+    match probed.level {
         Level::Hint => format!("{message} (no more than a hint)"),
         level => format!("{message} ({} confidence)", level.name()),
     }
 }
 
-/// Why a protocol does not claim the datagram, although it recognises it.
-fn beaten(g: &Probe, winner: Option<(&str, Level)>) -> String {
+/// The reason why a protocol does not claim a datagram that it recognises.
+fn reason_not_claimed(probed: &Probe, winner: Option<(&str, Level)>) -> String {
     match winner {
         None => "but nothing confirms that, or less surely than --min-confidence asks".into(),
-        Some((name, level)) if level > g.level => format!("less surely than {name}"),
+        Some((name, level)) if level > probed.level => format!("less surely than {name}"),
         Some((name, _)) => format!("but no more surely than {name}, which comes first"),
     }
 }
@@ -232,36 +239,41 @@ fn beaten(g: &Probe, winner: Option<(&str, Level)>) -> String {
 mod tests {
     use super::*;
 
-    /// A client's query with that token, which was not answered.
+    /// An unanswered query of a client with this token.
     fn exchange(client: Endpoint, server: Endpoint, token: u64) -> Exchange {
         let step = Id::Sqp.info().steps.iter().position(|step| !step.issues).expect("queries");
         Exchange { step: step as u8, key: Some(token), ..Exchange::unanswered(1, Id::Sqp, [client, server]) }
     }
 
     #[test]
-    fn the_oldest_challenges_are_forgotten_and_that_is_said() {
+    fn forgets_the_oldest_challenges_and_says_so() {
         let server = Endpoint::v4([192, 0, 2, 1], 7777);
         let client = |n: u64| Endpoint::v4([10, 0, (n >> 8) as u8, n as u8], 9);
         let explain = Explain { choice: Choice::default(), windows: Windows::new(None) };
-        let mut teller = Teller::new(explain);
-        let told =
-            |teller: &Teller, n| teller.exchange(&exchange(client(n), server, n), &|frame| frame.to_string());
-        let nobody = MAX_ISSUED as u64 + 1;
-        let issue = |teller: &mut Teller, n| {
-            teller.issued.insert((client(n), server, Id::Sqp), (n, n));
+        let mut explainer = Explainer::new(explain);
+        let explanation = |explainer: &Explainer, n| {
+            explainer.exchange(&exchange(client(n), server, n), &|frame| frame.to_string())
         };
-        (0..MAX_ISSUED as u64).for_each(|n| issue(&mut teller, n));
-        assert!(told(&teller, 0).contains("challenged in frame 0; asked with the value issued there"));
-        assert!(told(&teller, nobody).contains("asked without a challenge in the capture"));
-        // What is issued after a query has nothing to do with it.
-        assert!(!told(&teller, 5).contains("challenge"), "{}", told(&teller, 5));
-        issue(&mut teller, MAX_ISSUED as u64);
-        assert!(told(&teller, 1).contains("challenged in frame 1; asked with the value issued there"));
-        for n in [0, nobody] {
-            let told = told(&teller, n);
+        let stranger = MAX_ISSUED as u64 + 1;
+        let issue_challenge = |explainer: &mut Explainer, n| {
+            explainer.issued.insert((client(n), server, Id::Sqp), (n, n));
+        };
+        (0..MAX_ISSUED as u64).for_each(|n| issue_challenge(&mut explainer, n));
+        assert!(
+            explanation(&explainer, 0).contains("challenged in frame 0; asked with the value issued there")
+        );
+        assert!(explanation(&explainer, stranger).contains("asked without a challenge in the capture"));
+        // A challenge issued after a query is unrelated to it.
+        assert!(!explanation(&explainer, 5).contains("challenge"), "{}", explanation(&explainer, 5));
+        issue_challenge(&mut explainer, MAX_ISSUED as u64);
+        assert!(
+            explanation(&explainer, 1).contains("challenged in frame 1; asked with the value issued there")
+        );
+        for n in [0, stranger] {
+            let explanation = explanation(&explainer, n);
             assert!(
-                told.contains("without a challenge that is remembered, for the oldest were forgotten"),
-                "{told}"
+                explanation.contains("without a challenge that is remembered, for the oldest were forgotten"),
+                "{explanation}"
             );
         }
     }

@@ -1,7 +1,7 @@
-//! Which file a frame stands in, and the record of a file.
+//! Maps frames to files, and the record of a file.
 //!
-//! Conversations go on across rotated files, so frames are numbered through all files of a run. Output names the file and
-//! the number that the frame has there, as Wireshark shows it.
+//! Conversations continue across rotated files, so frames are numbered across all files of a run. Output shows the file
+//! and the number of the frame in it, like Wireshark.
 
 use crate::capture::{self, CaptureInfo, MAX_TOLD, link_name};
 use crate::terms;
@@ -9,27 +9,27 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;
 
-/// Most files whose names and facts are kept; further files are only counted.
+/// Maximum number of files whose names and facts are kept; further files are only counted.
 const MAX_FACTS: usize = 1_000;
 
 /// The files of a run, in the order read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// Frames before each file.
+    /// Number of frames before each file.
     before: Vec<u64>,
 }
 
-/// The place of a frame: its file, and its number there.
+/// The place of a frame: its file, and its number in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Index of the file, in the order read.
     pub file: usize,
-    /// Number of the frame there, counted from 1.
+    /// Number of the frame in the file, counted from 1.
     pub frame: u64,
 }
 
 impl Files {
-    /// A file begins, after that many frames in those before it.
+    /// Begins a file, after `before` frames in the files before it.
     pub fn begin(&mut self, before: u64) {
         self.before.push(before);
     }
@@ -49,7 +49,7 @@ impl Files {
         self.before.is_empty()
     }
 
-    /// The place of a frame, by its number in the run.
+    /// The place of a frame with this number in the run.
     #[inline]
     pub fn place(&self, frame: u64) -> Place {
         match self.before.split_last() {
@@ -66,17 +66,17 @@ impl Files {
     }
 }
 
-/// Captures with what is known of each.
+/// Captures and the facts about each.
 #[derive(Debug, Default)]
 pub struct Captures {
     /// Names and facts, in the order read.
     pub list: Vec<(String, CaptureInfo)>,
-    /// Where frames stand.
+    /// Maps frames to files.
     pub places: Files,
 }
 
 impl Captures {
-    /// A file begins, after `before` frames in those before it.
+    /// Begins a file, after `before` frames in the files before it.
     pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64) {
         self.places.begin(before);
         if self.list.len() < MAX_FACTS {
@@ -84,7 +84,7 @@ impl Captures {
         }
     }
 
-    /// Name of the only file; `None` where there are several, for totals are of all files.
+    /// Name of the only file; `None` if there are several, because totals cover all files.
     pub fn only(&self) -> Option<&str> {
         match self.list.as_slice() {
             [(name, _)] => Some(name),
@@ -92,7 +92,7 @@ impl Captures {
         }
     }
 
-    /// Name of a file; `None` for one beyond those kept.
+    /// Name of a file; `None` beyond the limit.
     pub fn name(&self, file: usize) -> Option<&str> {
         self.list.get(file).map(|(name, _)| name.as_str())
     }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_has_its_number_in_its_own_file() {
+    fn numbers_frames_within_their_file() {
         let mut files = Files::default();
         assert_eq!(files.place(7), Place { file: 0, frame: 7 }, "frames that come from no file");
         for before in [0, 10, 10, 25] {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn further_files_have_no_name_and_their_frames_their_numbers() {
+    fn files_beyond_the_limit_have_no_name_but_frame_numbers() {
         let mut captures = Captures::default();
         (0..=MAX_FACTS as u64).for_each(|n| captures.begin(&n.to_string(), &CaptureInfo::default(), 10 * n));
         assert_eq!((captures.list.len(), captures.places.len()), (1_000, 1_001));

@@ -1,6 +1,6 @@
-//! Applies a display filter in front of any report: packets and exchanges that do not pass are not reported.
+//! Applies a display filter in front of a report, which receives only the packets and exchanges that pass.
 
-use super::recent_frames::{Missed, Recent};
+use super::recent_frames::{Missed, RecentFrames};
 use super::{Candidate, Report, SilentServer, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
@@ -14,14 +14,14 @@ use crate::packet::Packet;
 use hashbrown::HashMap;
 use std::io;
 
-/// Most exchanges of packets that passed, remembered until they close: more than can be open.
+/// Maximum number of exchanges with packets that passed, remembered until they close; more than can be open.
 const MAX_PASSED: usize = 262_144;
 
-/// Most endpoints remembered that were sent datagrams which no protocol claims: as many as can be candidates.
+/// Maximum number of endpoints remembered as receivers of unclaimed datagrams; as many as can be candidates.
 const MAX_ASKED: usize = 4_096;
 
-/// A report that passes on to another report what passes a filter: packets, datagrams that no protocol claims, and
-/// exchanges that pass themselves or have a packet that does.
+/// A report that forwards to another report what passes a filter: packets, unclaimed datagrams, and exchanges that pass
+/// themselves or have a packet that passed.
 pub struct Filtered<'r> {
     report: &'r mut dyn Report,
     wants: Wants,
@@ -29,20 +29,19 @@ pub struct Filtered<'r> {
     needs: Needs,
     pick: Pick,
     secrets: bool,
-    recent: Recent,
-    /// Numbers of exchanges whose packets passed.
-    passed: Numbered<(), MAX_PASSED>,
-    /// Exchanges that did not pass, but may be among the exchanges that `passed` forgot.
-    forgotten: u64,
-    /// Counts of what has passed.
+    recent_frames: RecentFrames,
+    /// Identifiers of exchanges with packets that passed.
+    passed_exchanges: Numbered<(), MAX_PASSED>,
+    /// Number of exchanges that did not pass, but may be among those that `passed_exchanges` forgot.
+    uncertain_exchanges: u64,
+    /// Counts of packets and exchanges that passed.
     totals: Totals,
-    /// Number of datagrams that no protocol claims, by their receiver.
-    asked: HashMap<Endpoint, u64>,
+    /// Number of unclaimed datagrams that passed, by receiver.
+    unclaimed_by_receiver: HashMap<Endpoint, u64>,
 }
 
 impl<'r> Filtered<'r> {
-    /// A filter in front of `report`. `secrets` says whether the filter may look at passwords, as in the options of the
-    /// pipeline.
+    /// A filter in front of `report`. `secrets` allows the filter to read passwords, as in the options of the pipeline.
     pub fn new(filter: Filter, secrets: bool, report: &'r mut dyn Report) -> Self {
         let (needs, pick, wants) = (filter.needs(), Pick::new(&filter), report.wants());
         Filtered {
@@ -52,20 +51,20 @@ impl<'r> Filtered<'r> {
             needs,
             pick,
             secrets,
-            recent: Recent::new(needs),
-            passed: Numbered::from(Budget::default()),
-            forgotten: 0,
+            recent_frames: RecentFrames::new(needs),
+            passed_exchanges: Numbered::from(Budget::default()),
+            uncertain_exchanges: 0,
             totals: Totals::default(),
-            asked: HashMap::new(),
+            unclaimed_by_receiver: HashMap::new(),
         }
     }
 
-    /// The totals of a run, in which the counts of what passed replace the counts of everything; these stand in
+    /// The totals of a run with the counts of packets and exchanges that passed. The counts of everything are in
     /// [`Totals::unfiltered`].
     pub fn narrow(&self, all: &Totals) -> Totals {
         let passed = self.totals.clone();
-        let asked = |c: &Candidate| {
-            let datagrams = *self.asked.get(&c.server)?;
+        let candidate = |c: &Candidate| {
+            let datagrams = *self.unclaimed_by_receiver.get(&c.server)?;
             Some(Candidate { datagrams: c.datagrams.min(datagrams), ..*c })
         };
         Totals {
@@ -83,15 +82,19 @@ impl<'r> Filtered<'r> {
             retransmissions: passed.retransmissions,
             findings: passed.findings,
             span: passed.span,
-            candidates: all.candidates.iter().filter_map(asked).collect(),
+            candidates: all.candidates.iter().filter_map(candidate).collect(),
             unfiltered: Some(Box::new(all.clone())),
             ..all.clone()
         }
     }
 
-    /// What the filter needed, but lacked for want of room.
+    /// Counts of data that the filter needed, but that was not kept for want of room.
     pub fn missed(&self) -> Missed {
-        Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: self.forgotten }
+        Missed {
+            frames: self.recent_frames.missed,
+            values: self.pick.missed(),
+            exchanges: self.uncertain_exchanges,
+        }
     }
 
     fn passes_packet(&mut self, p: &Packet<'_>) -> bool {
@@ -99,34 +102,35 @@ impl<'r> Filtered<'r> {
             self.pick.packet(p, self.secrets);
         }
         let view = View { picked: Some(&self.pick), ..View::of_packet(p) };
-        let passes = self.recent.complete(view, |view| self.filter.matches(view));
-        // A duplicate response comes after its exchange has closed.
-        let copy = matches!(p.pairing, Pairing::DuplicateResponse { .. });
-        if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !copy) {
-            self.passed.insert(exchange, ());
+        let passes = self.recent_frames.with_frame(view, |view| self.filter.matches(view));
+        // A duplicate response arrives after its exchange has closed.
+        let is_duplicate = matches!(p.pairing, Pairing::DuplicateResponse { .. });
+        if let Some(exchange) = p.pairing.exchange().filter(|_| passes && !is_duplicate) {
+            self.passed_exchanges.insert(exchange, ());
         }
         passes
     }
 
     fn passes_exchange(&mut self, e: &Exchange, findings: &[Finding]) -> bool {
-        // A filter about datagrams lets an exchange pass by its packets alone, unless it asks for outcomes or findings,
-        // which may be the exchange's own.
-        let late = Needs::OUTCOME.and(Needs::FINDINGS);
-        let own = !self.needs.any(Needs::DATAGRAM) || self.needs.any(late);
-        let passes =
-            self.passed.get(e.id).is_some() || own && self.filter.matches(&View::of_exchange(e, findings));
-        self.forgotten += u64::from(!passes && self.passed.may_have_forgotten(e.id));
+        // With a filter on datagrams, an exchange passes only because of its packets, unless the filter tests outcomes
+        // or findings, which the exchange itself may have.
+        let needs_exchange = Needs::OUTCOME.and(Needs::FINDINGS);
+        let may_pass_itself = !self.needs.any(Needs::DATAGRAM) || self.needs.any(needs_exchange);
+        let passes = self.passed_exchanges.get(e.id).is_some()
+            || may_pass_itself && self.filter.matches(&View::of_exchange(e, findings));
+        self.uncertain_exchanges += u64::from(!passes && self.passed_exchanges.may_have_forgotten(e.id));
         passes
     }
 
-    /// Whether a datagram that no protocol claims passes; counts it then.
+    /// Whether an unclaimed datagram passes. Counts it if it does.
     fn passes_unclaimed(&mut self, d: &Datagram<'_>) -> bool {
-        let passes = self.recent.complete(View::of_datagram(d), |view| self.filter.matches(view));
+        let passes = self.recent_frames.with_frame(View::of_datagram(d), |view| self.filter.matches(view));
         if passes {
             self.count(d);
             self.totals.unclaimed += 1;
-            if self.asked.len() < MAX_ASKED || self.asked.contains_key(&d.dst) {
-                *self.asked.entry(d.dst).or_default() += 1;
+            if self.unclaimed_by_receiver.len() < MAX_ASKED || self.unclaimed_by_receiver.contains_key(&d.dst)
+            {
+                *self.unclaimed_by_receiver.entry(d.dst).or_default() += 1;
             }
         }
         passes
@@ -148,23 +152,23 @@ impl Report for Filtered<'_> {
         Some(self.report)
     }
 
-    /// Asks for frames, and for exchanges after their packets, by which they pass.
+    /// Requests frames, and exchanges after their packets, which decide whether they pass.
     fn wants(&self) -> Wants {
         Wants { packets_first: true, frames: true, count_unclaimed: true, ..self.wants }
     }
 
     fn comments(&mut self, comments: &Comments) {
-        self.recent.comments = comments.clone();
+        self.recent_frames.comments = comments.clone();
         self.report.comments(comments);
     }
 
     fn needs_frames(&self) -> bool {
-        self.recent.needs_frames() || self.report.needs_frames()
+        self.recent_frames.needs_frames() || self.report.needs_frames()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        self.recent.see(frame, parsed);
-        // Frames that do not pass count, too: times are relative to the first frame, or to the one before.
+        self.recent_frames.see(frame, parsed);
+        // Forward frames that do not pass, too, because times are relative to the first or the previous frame.
         if self.wants.frames {
             self.report.frame(frame, parsed);
         }
@@ -174,8 +178,8 @@ impl Report for Filtered<'_> {
         if self.passes_packet(p) {
             self.count(p.datagram);
             self.totals.recognised += 1;
-            let told = p.findings.iter().filter(|finding| !finding.repeated);
-            told.for_each(|finding| self.totals.findings.add_finding(finding));
+            let reported = p.findings.iter().filter(|finding| !finding.repeated);
+            reported.for_each(|finding| self.totals.findings.add_finding(finding));
             return self.report.packet(p);
         }
         self.report.packet_left_out(p);
@@ -206,7 +210,7 @@ impl Report for Filtered<'_> {
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.recent.begin(name, facts, before);
+        self.recent_frames.begin(name, facts, before);
         self.report.file(name, facts, before)
     }
 
@@ -236,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn further_endpoints_that_were_asked_are_no_candidates() {
+    fn receivers_beyond_the_limit_are_no_candidates() {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
         let mut report = Exchanges::new(io::sink(), false, true, false);
         let mut filtered = Filtered::new(filter, false, &mut report);
@@ -261,17 +265,17 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_exchanges_that_passed_are_forgotten_and_that_is_counted() {
+    fn forgets_the_oldest_exchanges_that_passed_and_counts_uncertain_ones() {
         let filter = Filter::parse("udp.srcport == 9").expect("a filter");
         let mut report = Exchanges::new(io::sink(), false, true, false);
         let mut filtered = Filtered::new(filter, false, &mut report);
-        let most = 262_144;
-        (1..=most).for_each(|id| filtered.passed.insert(2 * id, ()));
+        let max = 262_144;
+        (1..=max).for_each(|id| filtered.passed_exchanges.insert(2 * id, ()));
         assert!(filtered.passes_exchange(&exchange(2), &[]) && !filtered.passes_exchange(&exchange(3), &[]));
-        assert_eq!(filtered.forgotten, 0);
-        filtered.passed.insert(2 * most, ());
+        assert_eq!(filtered.uncertain_exchanges, 0);
+        filtered.passed_exchanges.insert(2 * max, ());
         assert!(filtered.passes_exchange(&exchange(2), &[]), "that one is known");
-        filtered.passed.insert(2 * most + 2, ());
+        filtered.passed_exchanges.insert(2 * max + 2, ());
         assert!(!filtered.passes_exchange(&exchange(2), &[]) && filtered.passes_exchange(&exchange(4), &[]));
         assert!(!filtered.passes_exchange(&exchange(3), &[]), "this one never passed, and comes behind");
         assert_eq!(filtered.missed(), Missed { exchanges: 1, ..Missed::default() });

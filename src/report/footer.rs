@@ -1,5 +1,4 @@
-//! Writes the end of the summary on a screen: totals, requests that were not answered, and what the limits of memory have
-//! cost.
+//! Writes the end of the summary on a screen: totals, unanswered requests, and losses due to limits of memory.
 
 use super::server::Server;
 use super::server_counters::MAX_TIMED;
@@ -11,15 +10,20 @@ use anstyle::Style;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// A count of exchanges, and the outcome that it counts.
+/// A function that counts the exchanges with an outcome, and the name of the outcome.
 type Outcome = (fn(&Totals) -> u64, &'static str);
 
-/// The way out where one file may hold the requests, and another one the answers.
-const EACH_A_SIDE: &str = "Captures of the same time are read each for itself; if they hold one direction each, \
+/// The advice if one file may contain the requests and another one the answers.
+const MERGE_ADVICE: &str = "Captures of the same time are read each for itself; if they hold one direction each, \
                            `mergecap -w BOTH.pcapng FILE...` joins them.";
 
 /// Writes the end of the summary.
-pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &Totals) -> io::Result<()> {
+pub(super) fn write_footer(
+    out: &mut dyn Write,
+    screen: Screen,
+    summary: &Summary,
+    t: &Totals,
+) -> io::Result<()> {
     let outcomes: [Outcome; 4] = [
         (|t| t.late, "late"),
         (|t| t.unanswered, "unanswered"),
@@ -43,44 +47,49 @@ pub(super) fn foot(out: &mut dyn Write, screen: Screen, summary: &Summary, t: &T
     remarks(summary, t).iter().try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
-/// What no table tells: requests that were not answered, and what the tables lack. A sentence or a clause each.
+/// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.
 pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
-    let mut said: Vec<_> = dropped_remark(t).into_iter().collect();
-    said.extend(unanswering(summary));
-    said.extend(t.candidate_remarks());
-    said.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
-    said.extend(limits(t));
-    let bare =
+    let mut remarks: Vec<_> = dropped_remark(t).into_iter().collect();
+    remarks.extend(silent_server_remarks(summary));
+    remarks.extend(t.candidate_remarks());
+    remarks.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
+    remarks.extend(limits(t));
+    let without_quantiles =
         summary.servers().filter(|s| s.times.extremes().is_some() && s.times.quantile(0.5).is_none()).count();
-    let lacking = [
-        (bare as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
+    let gaps = [
+        (without_quantiles as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
         (
             summary.untracked,
             "exchanges are in no row of a server, for theirs was not certain or found no place".to_owned(),
         ),
         (summary.unclaimed.untracked, "unclaimed datagrams are of endpoints that found no place".to_owned()),
     ];
-    said.extend(lacking.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")));
-    said
+    remarks.extend(gaps.into_iter().filter(|(n, _)| *n > 0).map(|(n, gap)| format!("{gap}: {n}")));
+    remarks
 }
 
-/// The servers that were asked more than once and answered nothing, the servers asked most first, whether or not a rule
-/// reports them.
-fn unanswering(summary: &Summary) -> Vec<String> {
-    let silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
-    let mut servers: Vec<_> = summary.servers().filter(silent).collect();
+/// Remarks on servers that received several requests and answered none, ordered by the number of requests, whether or
+/// not a rule reports them.
+fn silent_server_remarks(summary: &Summary) -> Vec<String> {
+    let is_silent = |s: &&Server| s.requests > 1 && s.answered + s.late == 0;
+    let mut servers: Vec<_> = summary.servers().filter(is_silent).collect();
     servers.sort_by_key(|s| std::cmp::Reverse(s.requests));
     let remark = |s: &&Server| {
-        let open = if s.undecided > 0 { ", the last just before the end of the capture" } else { "" };
-        format!("{} requests to {} ({}), never answered{open}", s.requests, s.endpoint, s.id.info().name)
+        let still_open = if s.undecided > 0 { ", the last just before the end of the capture" } else { "" };
+        format!(
+            "{} requests to {} ({}), never answered{still_open}",
+            s.requests,
+            s.endpoint,
+            s.id.info().name
+        )
     };
-    let mut said: Vec<_> = servers.iter().take(MAX_LISTED).map(remark).collect();
+    let mut remarks: Vec<_> = servers.iter().take(MAX_LISTED).map(remark).collect();
     let more = servers.len().saturating_sub(MAX_LISTED) as u64;
-    said.extend((more > 0).then(|| format!("and the same of {}", count(more, "further server"))));
-    said
+    remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further server"))));
+    remarks
 }
 
-/// What the limits of memory have cost, and what a capture of one side lacks.
+/// Remarks on losses due to limits of memory, and on captures of one direction.
 pub fn limits(t: &Totals) -> Vec<String> {
     let limits = [
         (t.evicted, "requests or conversations were forgotten early for want of room"),
@@ -96,10 +105,10 @@ pub fn limits(t: &Totals) -> Vec<String> {
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
         (t.servers_refused, "conversations have servers that found no place in their table"),
     ];
-    let mut said: Vec<_> =
+    let mut remarks: Vec<_> =
         limits.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")).collect();
-    let apart = t.overlap && !t.one_sided.is_empty() && t.all().unanswered + t.all().undecided > 0;
-    said.extend(apart.then(|| EACH_A_SIDE.to_owned()));
-    said.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
-    said
+    let may_be_split = t.overlap && !t.one_sided.is_empty() && t.all().unanswered + t.all().undecided > 0;
+    remarks.extend(may_be_split.then(|| MERGE_ADVICE.to_owned()));
+    remarks.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
+    remarks
 }

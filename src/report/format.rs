@@ -1,4 +1,4 @@
-//! Formats numbers, addresses and times. The code is written by hand, for it runs for every packet.
+//! Formats numbers, addresses and times. The code is written by hand because it runs for every packet.
 
 use crate::decode::{decimal, hex_digits, nine, push, push_u64};
 use crate::line::Line;
@@ -6,9 +6,9 @@ use crate::net::Endpoint;
 use std::net::IpAddr;
 use std::ops::Range;
 
-const SECOND: u64 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// An octet in decimal, followed by a point.
+/// An octet in decimal, followed by a dot.
 #[derive(Clone, Copy)]
 struct Octet {
     /// The characters, with the first in the lowest byte.
@@ -16,7 +16,7 @@ struct Octet {
     bits: u32,
 }
 
-/// All octets.
+/// The texts of all octets.
 static OCTETS: [Octet; 256] = {
     let mut all = [Octet { text: 0, bits: 0 }; 256];
     let mut n = 0;
@@ -29,7 +29,7 @@ static OCTETS: [Octet; 256] = {
     all
 };
 
-/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`. Returns where in the line the address is.
+/// Appends `192.0.2.1:7777` or `[2001:db8::1]:7777`. Returns the range of the address in the line.
 pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) -> Range<usize> {
     let mut from = line.len();
     let to = match e.octets() {
@@ -50,7 +50,7 @@ pub(super) fn push_endpoint(line: &mut Line, e: Endpoint) -> Range<usize> {
     from..to
 }
 
-/// Appends the address alone: `192.0.2.1`, `2001:db8::1`.
+/// Appends the address without the port: `192.0.2.1`, `2001:db8::1`.
 #[cfg(any(test, feature = "tables"))]
 pub(crate) fn push_ip(line: &mut Line, e: Endpoint) {
     match e.octets() {
@@ -66,7 +66,7 @@ fn push_v4(line: &mut Line, octets: [u8; 4]) {
         let text = first.text | second.text << first.bits;
         line.push_first(&text.to_le_bytes(), (first.bits + second.bits) as usize / 8);
     }
-    line.pop(); // the last point
+    line.pop(); // the last dot
 }
 
 /// Appends an IPv6 address (RFC 5952, section 4).
@@ -74,7 +74,7 @@ fn push_v4(line: &mut Line, octets: [u8; 4]) {
 fn push_v6(line: &mut Line, e: Endpoint) {
     let IpAddr::V6(ip) = e.ip() else { return };
     if ip.to_ipv4_mapped().is_some() {
-        return push(line, format_args!("{ip}")); // its end is written as IPv4
+        return push(line, format_args!("{ip}")); // the last 32 bits are written as IPv4
     }
     let (segments, bits) = (ip.segments(), ip.to_bits());
     let gap = longest_gap(&segments);
@@ -96,7 +96,7 @@ fn push_v6(line: &mut Line, e: Endpoint) {
     }
 }
 
-/// The first of the longest runs of zeros; empty where no run has two.
+/// The first of the longest runs of zeros; empty if no run has two.
 fn longest_gap(segments: &[u16; 8]) -> Range<usize> {
     let (mut longest, mut run) = (0..0, 0..0);
     for (at, segment) in segments.iter().enumerate() {
@@ -122,17 +122,18 @@ fn push_hex_digits(line: &mut Line, v: u64, digits: usize) {
     line.push_first(&hex_digits(v << (64 - 4 * digits)), digits);
 }
 
-/// Appends seconds with so many decimals, at most nine. Further decimals are dropped, and with no decimals the point, too.
+/// Appends seconds with this number of decimals, at most nine, without rounding. Without decimals, the decimal point is
+/// omitted.
 pub(super) fn push_decimals(line: &mut Line, nanos: i64, decimals: usize) {
     if nanos < 0 {
         line.push(b'-');
     }
     let nanos = nanos.unsigned_abs();
-    push_u64(line, nanos / SECOND);
-    push_fraction(line, nanos % SECOND, decimals);
+    push_u64(line, nanos / NANOS_PER_SECOND);
+    push_fraction(line, nanos % NANOS_PER_SECOND, decimals);
 }
 
-/// Appends a point and the first `decimals` of nine digits; nothing where `decimals` is 0.
+/// Appends a decimal point and the first `decimals` of nine digits; nothing if `decimals` is 0.
 pub(super) fn push_fraction(line: &mut Line, nanos: u64, decimals: usize) {
     if decimals > 0 {
         line.push(b'.');
@@ -140,7 +141,7 @@ pub(super) fn push_fraction(line: &mut Line, nanos: u64, decimals: usize) {
     }
 }
 
-/// Appends a duration in nanoseconds for people, rounded: `3.576 ms`, `12.3 µs`, `1.200 s`.
+/// Appends a duration in nanoseconds, rounded for people: `3.576 ms`, `12.3 µs`, `1.200 s`.
 pub(super) fn push_duration(line: &mut Line, nanos: i64) {
     if nanos < 0 {
         line.push(b'-');
@@ -148,29 +149,29 @@ pub(super) fn push_duration(line: &mut Line, nanos: i64) {
     let n = nanos.unsigned_abs();
     let (step, decimals, unit) = match n {
         0..1_000_000 => (100, 1, " µs"),
-        1_000_000..SECOND => (1_000, 3, " ms"),
+        1_000_000..NANOS_PER_SECOND => (1_000, 3, " ms"),
         _ => (1_000_000, 3, " s"),
     };
-    // The duration, rounded, in units of the last decimal.
+    // The rounded duration in units of the last decimal.
     let steps = (n + step / 2) / step;
     let scale = 10u64.pow(decimals as u32);
     push_u64(line, steps / scale);
-    push_fraction(line, steps % scale * (SECOND / scale), decimals);
+    push_fraction(line, steps % scale * (NANOS_PER_SECOND / scale), decimals);
     line.extend_from_slice(unit.as_bytes());
 }
 
-/// Moves the text after `from`, which is plain ASCII, to the right, so that it fills `width` columns.
-pub(super) fn right(line: &mut Line, from: usize, width: usize) {
+/// Right-aligns the text after `from` in `width` columns. The text is ASCII.
+pub(super) fn align_right(line: &mut Line, from: usize, width: usize) {
     let (end, wanted) = (line.len(), from + width);
     if end < wanted {
-        left(line, from, width);
+        pad_right(line, from, width);
         line.copy_within(from..end, from + wanted - end);
         line[from..from + wanted - end].fill(b' ');
     }
 }
 
-/// Fills up the text after `from`, which is plain ASCII, with blanks to `width` columns.
-pub(super) fn left(line: &mut Line, from: usize, width: usize) {
+/// Pads the text after `from` with blanks to `width` columns. The text is ASCII.
+pub(super) fn pad_right(line: &mut Line, from: usize, width: usize) {
     while line.len() < from + width {
         line.push(b' ');
     }
@@ -180,14 +181,14 @@ pub(super) fn left(line: &mut Line, from: usize, width: usize) {
 pub(super) fn push_number(line: &mut Line, n: u64, width: usize) {
     let from = line.len();
     push_u64(line, n);
-    right(line, from, width);
+    align_right(line, from, width);
 }
 
-/// Appends seconds as a JSON number with as many decimals as it takes, or null.
+/// Appends seconds as a JSON number with as many decimals as necessary, or null.
 pub fn push_seconds(out: &mut Line, nanos: Option<i64>) {
     let Some(nanos) = nanos else { return out.add(b"null") };
-    let (decimals, wanted) = nine((nanos.unsigned_abs() % SECOND) as u32);
-    if (0..SECOND as i64).contains(&nanos) {
+    let (decimals, wanted) = nine((nanos.unsigned_abs() % NANOS_PER_SECOND) as u32);
+    if (0..NANOS_PER_SECOND as i64).contains(&nanos) {
         out.add(b"0.");
     } else {
         push_decimals(out, nanos, 0);
@@ -232,13 +233,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_are_those_of_the_standard_library(n: u64, width in 0usize..30) {
+        fn aligns_numbers_like_the_standard_library(n: u64, width in 0usize..30) {
             prop_assert_eq!(text(|line| push_number(line, n, width)), format!("> {n:>width$}"));
-            prop_assert_eq!(text(|line| { push_u64(line, n); left(line, 2, width) }), format!("> {n:<width$}"));
+            prop_assert_eq!(text(|line| { push_u64(line, n); pad_right(line, 2, width) }), format!("> {n:<width$}"));
         }
 
         #[test]
-        fn ends_are_those_of_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
+        fn formats_endpoints_like_the_standard_library(ip: [u8; 4], six: [u8; 16], port: u16) {
             for end in [Endpoint::v4(ip, port), Endpoint::v6(six, port)] {
                 let ip = end.ip();
                 let mut address = 0..0;
@@ -250,7 +251,7 @@ mod tests {
         }
 
         #[test]
-        fn zeros_of_addresses_are_left_out_as_the_standard_library_does(
+        fn compresses_zeros_of_addresses_like_the_standard_library(
             segments in prop::array::uniform8(prop_oneof![3 => Just(0u16), 1 => Just(0xffff), 1 => 0u16..0x20, 1 => any::<u16>()]),
         ) {
             let mut six = [0; 16];
@@ -260,15 +261,15 @@ mod tests {
         }
 
         #[test]
-        fn keys_are_those_of_the_standard_library(key: u64, bits in 0u32..64, digits in 0usize..=16) {
+        fn formats_keys_like_the_standard_library(key: u64, bits in 0u32..64, digits in 0usize..=16) {
             let key = key >> bits;
             prop_assert_eq!(text(|line| push_key(line, key, digits)), format!("> 0x{key:0digits$x}"));
         }
 
         #[test]
-        fn decimals_are_cut(nanos: i64, decimals in 0usize..=9) {
+        fn truncates_decimals(nanos: i64, decimals in 0usize..=9) {
             let (sign, n) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
-            let all = format!("> {sign}{}.{:09}", n / SECOND, n % SECOND);
+            let all = format!("> {sign}{}.{:09}", n / NANOS_PER_SECOND, n % NANOS_PER_SECOND);
             let cut = all.len() - if decimals == 0 { 10 } else { 9 - decimals };
             prop_assert_eq!(text(|line| push_decimals(line, nanos, decimals)), &all[..cut]);
         }

@@ -1,7 +1,6 @@
-//! Gathers lines for people before they are written, puts the names of files above their lines, and makes lines fit a
-//! terminal.
+//! Buffers lines for people, writes the names of files above their lines, and fits lines to a terminal.
 
-use super::format::{left, push_endpoint, right};
+use super::format::{align_right, pad_right, push_endpoint};
 #[cfg(feature = "page")]
 use super::terminal::Fitted;
 use super::time_column::decimals;
@@ -14,176 +13,183 @@ use crate::net::Endpoint;
 use crate::rule::Severity;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
-const BUFFER: usize = 64 * 1024;
+/// Number of bytes that are buffered before they are written.
+const BUFFER_SIZE: usize = 64 * 1024;
 /// Columns for an IPv4 endpoint: `203.0.113.255:65535` and two more.
-const ENDPOINT: usize = 21;
+const ENDPOINT_WIDTH: usize = 21;
 
-/// Gathers lines and writes them in large pieces, or one by one. Writes nothing but the counts when quiet.
+/// Buffers lines and writes them in large pieces or one by one. When quiet, writes only the counts.
 pub(super) struct Lines<W: Write> {
     out: W,
     pub(super) text: Line,
     flush: bool,
     pub(super) quiet: bool,
-    /// Whether to write which file the following lines belong to.
-    heads: bool,
-    /// The file whose name was written last, and the first file whose name has not been written.
-    head: Option<usize>,
-    next: usize,
+    /// Whether to write the name of each file above its lines.
+    shows_file_names: bool,
+    /// The file whose name was written last.
+    current_file: Option<usize>,
+    /// The first file whose name has not been written.
+    next_unnamed: usize,
     pub(super) files: Files,
-    pub(super) named: Vec<Named>,
-    /// Columns for an endpoint: enough for IPv4, and from the first longer endpoint on enough for that.
+    pub(super) file_infos: Vec<FileInfo>,
+    /// Columns for an endpoint: at least enough for IPv4, and enough for the longest endpoint so far.
     width: usize,
-    /// Lines for a terminal wait here until the widths of their columns are known.
+    /// Lines for a terminal, pending until the widths of their columns are known.
     #[cfg(feature = "page")]
     fitted: Option<Box<Fitted>>,
 }
 
-/// What lines need of a file.
-pub(super) struct Named {
-    /// Its name, escaped.
+/// The facts about a file that lines need.
+pub(super) struct FileInfo {
+    /// The escaped name.
     pub(super) name: Box<str>,
-    /// Its first time stamp.
+    /// The first time stamp.
     pub(super) first: Time,
-    /// Decimals of the time stamps of its interfaces.
+    /// Decimals of the time stamps of each interface.
     pub(super) decimals: Vec<u8>,
 }
 
 impl<W: Write> Lines<W> {
-    pub(super) fn new(out: W, flush: bool, quiet: bool, heads: bool) -> Self {
-        let (files, named, width) = (Files::default(), vec![], ENDPOINT);
+    pub(super) fn new(out: W, flush: bool, quiet: bool, shows_file_names: bool) -> Self {
+        let (files, file_infos, width) = (Files::default(), vec![], ENDPOINT_WIDTH);
         Lines {
             out,
             text: Line::default(),
             flush,
             quiet,
-            heads,
-            head: None,
-            next: 0,
+            shows_file_names,
+            current_file: None,
+            next_unnamed: 0,
             files,
-            named,
+            file_infos,
             width,
             #[cfg(feature = "page")]
             fitted: None,
         }
     }
 
-    /// Makes lines fit a terminal.
+    /// Fits lines to a terminal.
     #[cfg(feature = "page")]
-    pub(super) fn fit(&mut self, fitted: Fitted) {
+    pub(super) fn fit_to(&mut self, fitted: Fitted) {
         self.fitted = Some(Box::new(fitted));
     }
 
-    /// Marks the end of a cell; `severity` is given where the cell is a finding.
-    pub(super) fn mark(&mut self, severity: Option<Severity>) {
+    /// Marks the end of a cell; `severity` is set if the cell is a finding.
+    pub(super) fn mark_cell_end(&mut self, severity: Option<Severity>) {
         #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
-            fitted.mark(self.text.len(), severity);
+            fitted.mark_cell_end(self.text.len(), severity);
         }
         #[cfg(not(feature = "page"))]
         let _ = severity;
     }
 
-    /// Puts the written line, or several, with the lines that wait. Returns whether they need not wait any longer.
+    /// Adds the text as a pending line. Returns whether the pending lines are to be written now; `None` if lines are
+    /// not fitted.
     #[cfg(feature = "page")]
-    fn gather(&mut self) -> Option<bool> {
+    fn gather_line(&mut self) -> Option<bool> {
         let fitted = self.fitted.as_mut()?;
         fitted.take(&self.text);
         self.text.clear();
         Some(self.flush || fitted.is_full())
     }
 
-    /// Appends both endpoints of a conversation, with an arrow between them.
-    pub(super) fn ends(&mut self, ends: [Endpoint; 2]) {
+    /// Appends two endpoints with an arrow between them.
+    pub(super) fn push_endpoints(&mut self, endpoints: [Endpoint; 2]) {
         const ARROW: &str = " → ";
         let text = &mut self.text;
         let from = text.len();
-        push_endpoint(text, ends[0]);
+        push_endpoint(text, endpoints[0]);
         let first = text.len() - from;
         text.extend_from_slice(ARROW.as_bytes());
-        push_endpoint(text, ends[1]);
+        push_endpoint(text, endpoints[1]);
         let second = text.len() - from - first - ARROW.len();
         #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
-            fitted.mark(from + first, None);
-            return fitted.mark(text.len(), None);
+            fitted.mark_cell_end(from + first, None);
+            return fitted.mark_cell_end(text.len(), None);
         }
         self.width = self.width.max(first).max(second);
-        // The first endpoint is aligned to the right, the second to the left.
-        right(text, from, self.width + ARROW.len() + second);
-        left(text, from, self.width + ARROW.len() + self.width);
+        // Right-align the first endpoint and left-align the second.
+        align_right(text, from, self.width + ARROW.len() + second);
+        pad_right(text, from, self.width + ARROW.len() + self.width);
     }
 
     /// Ends a line.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
         #[cfg(feature = "page")]
-        if let Some(enough) = self.gather() {
+        if let Some(enough) = self.gather_line() {
             return if enough { self.write() } else { Ok(()) };
         }
         self.text.push(b'\n');
-        if self.flush || self.text.len() >= BUFFER { self.write() } else { Ok(()) }
+        if self.flush || self.text.len() >= BUFFER_SIZE { self.write() } else { Ok(()) }
     }
 
-    /// A file begins.
-    pub(super) fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
+    /// Begins a file.
+    pub(super) fn begin_file(
+        &mut self,
+        name: &str,
+        facts: &capture::CaptureInfo,
+        before: u64,
+    ) -> io::Result<()> {
         self.files.begin(before);
         let decimals = decimals(&facts.interfaces);
-        self.named.push(Named { name: shown(name).into(), first: Time::UNKNOWN, decimals });
-        // If there are earlier files, datagrams that still wait belong to those.
-        if self.files.len() == 1 { self.heads(0) } else { Ok(()) }
+        self.file_infos.push(FileInfo { name: shown(name).into(), first: Time::UNKNOWN, decimals });
+        // Pending datagrams may still belong to earlier files.
+        if self.files.len() == 1 { self.write_file_names(0) } else { Ok(()) }
     }
 
-    /// The place of a frame that the next line is about; writes the name of its file first, where that has changed.
+    /// The place of the frame of the next line. If the file has changed, writes its name first.
     pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
         let place = self.files.place(frame);
-        if self.head != Some(place.file) {
-            self.heads(place.file)?;
+        if self.current_file != Some(place.file) {
+            self.write_file_names(place.file)?;
         }
         Ok(place)
     }
 
-    /// Writes the name of a file whose lines follow, and the names of files before it that have no lines.
-    fn heads(&mut self, file: usize) -> io::Result<()> {
-        let from = self.next.min(file);
-        self.head = Some(file);
-        self.next = self.next.max(file.saturating_add(1));
-        if self.quiet || !self.heads {
+    /// Writes the names of earlier files without lines, and the name of the file whose lines follow.
+    fn write_file_names(&mut self, file: usize) -> io::Result<()> {
+        let from = self.next_unnamed.min(file);
+        self.current_file = Some(file);
+        self.next_unnamed = self.next_unnamed.max(file.saturating_add(1));
+        if self.quiet || !self.shows_file_names {
             return Ok(());
         }
         for at in from..=file {
-            let Some(Named { name, .. }) = self.named.get(at) else { break };
+            let Some(FileInfo { name, .. }) = self.file_infos.get(at) else { break };
             let _ = writeln!(self.text, "== {name}");
             #[cfg(feature = "page")]
-            self.gather();
+            self.gather_line();
         }
         if self.flush { self.write() } else { Ok(()) }
     }
 
-    /// Names a frame, with its file where that is not the file `here`.
-    pub(super) fn other(&self, frame: u64, here: usize) -> String {
+    /// Names a frame, and its file if it is not `current_file`.
+    pub(super) fn frame_name(&self, frame: u64, current_file: usize) -> String {
         let place = self.files.place(frame);
-        match self.named.get(place.file).filter(|_| place.file != here) {
-            Some(Named { name, .. }) => format!("{} of {name}", place.frame),
+        match self.file_infos.get(place.file).filter(|_| place.file != current_file) {
+            Some(FileInfo { name, .. }) => format!("{} of {name}", place.frame),
             None => place.frame.to_string(),
         }
     }
 
-    /// Appends `before` and the name of a frame, as `other` gives it.
-    pub(super) fn push_other(&mut self, before: &str, frame: u64, here: usize) {
+    /// Appends `before` and the name of a frame, as in [`Lines::frame_name`].
+    pub(super) fn push_frame_name(&mut self, before: &str, frame: u64, current_file: usize) {
         self.text.extend_from_slice(before.as_bytes());
         let place = self.files.place(frame);
-        if place.file == here {
+        if place.file == current_file {
             push_u64(&mut self.text, place.frame);
         } else {
-            let other = self.other(frame, here);
+            let other = self.frame_name(frame, current_file);
             self.text.extend_from_slice(other.as_bytes());
         }
     }
 
-    /// Ends the output; when quiet, writes the counts.
+    /// Ends the output. When quiet, writes the counts.
     pub(super) fn finish(&mut self, t: &Totals) -> io::Result<()> {
-        if self.next < self.files.len() {
-            self.heads(self.files.len() - 1)?;
+        if self.next_unnamed < self.files.len() {
+            self.write_file_names(self.files.len() - 1)?;
         }
         if self.quiet {
             let _ = writeln!(

@@ -1,4 +1,4 @@
-//! Reports: they take packets, exchanges, findings and totals from the pipeline. Each output format has a file.
+//! Reports, which receive packets, exchanges, findings and totals from the pipeline. Each output format has a file.
 
 #[cfg(feature = "page")]
 mod detail;
@@ -86,85 +86,84 @@ use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use std::io;
 
-/// What a report needs of the pipeline.
+/// The input that a report requests from the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// Datagrams in frame order: a datagram that waits holds up all that follow it.
+    /// Datagrams in frame order: a pending datagram holds up all that follow it.
     pub ordered: bool,
-    /// Each exchange after all its datagrams. What is ordered is so in any case.
+    /// Each exchange after all its datagrams, which `ordered` implies.
     pub packets_first: bool,
-    /// Remarks that are otherwise made once for each server are made every time, because the report judges at the end; only
-    /// then is it decided which servers were captured with one side only.
+    /// Every remark, even those otherwise made once per server, for a report that judges at the end. Then the servers
+    /// captured in one direction only are determined at the end, too.
     pub repeat_remarks: bool,
-    /// The report is told at the end which servers answered nothing.
+    /// At the end, the servers that answered nothing.
     pub silent_servers: bool,
-    /// The report may need every frame.
+    /// Possibly every frame.
     pub frames: bool,
-    /// Datagrams that no protocol claims are [counted](Report::count_unclaimed), although they are not shown.
+    /// Datagrams that no protocol claims, for [counting](Report::count_unclaimed) even if they are not shown.
     pub count_unclaimed: bool,
 }
 
 /// A server that answered nothing.
 #[derive(Clone, Debug)]
 pub struct SilentServer {
-    /// Frame of the last datagram that asked it.
+    /// Frame of the last request to the server.
     pub frame: u64,
-    /// The exchange of that datagram, which was reported before.
+    /// The exchange of that request, which has already been reported.
     pub exchange: Exchange,
     /// The finding about the server.
     pub finding: Finding,
 }
 
-/// Takes what the pipeline finds. What a report does not take itself it passes on to the report that it stands before, if
-/// there is one.
+/// Receives the results of the pipeline. The default methods forward to the inner report, if there is one.
 pub trait Report {
-    /// A new listener, which the decoders call; asked once, before anything else.
+    /// A new listener for the decoders. Called once, before anything else.
     fn listener(&self) -> AnyListener {
         AnyListener::Notes(Notes::default())
     }
 
-    /// What it needs of the pipeline; asked once, before anything else.
+    /// The input that the report requests. Called once, before anything else.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Whether it needs frames at present: a filter may look at messages only. Where it does not, it may still be told of
-    /// frames.
+    /// Whether the report currently needs frames; a filter may depend on messages only. It may receive frames even if
+    /// it does not need them.
     fn needs_frames(&self) -> bool {
         self.wants().frames
     }
 
-    /// The report that this one stands before.
+    /// The report behind this one.
     fn inner(&mut self) -> Option<&mut dyn Report> {
         None
     }
 
-    /// A frame, and the result of parsing it; only where the report [wants](Wants::frames) frames. Its datagram is reported
-    /// later, perhaps after other frames.
+    /// A frame and the result of parsing it, if the report [wants](Wants::frames) frames. Its datagram is reported
+    /// later, possibly after other frames.
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         self.inner().into_iter().for_each(|inner| inner.frame(frame, parsed));
     }
     /// A datagram of one of the protocols.
     ///
     /// # Errors
-    /// When it cannot be written; the same for the other methods.
+    /// When it cannot be written. The same applies to the other methods.
     fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.packet(packet))
     }
-    /// A datagram that no protocol claims; only where the user wants to see such datagrams.
+    /// A datagram that no protocol claims, if the user wants to see such datagrams.
     fn unclaimed(&mut self, datagram: &Datagram<'_>) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.unclaimed(datagram))
     }
-    /// A datagram that no protocol claims, where the user does not want to see such datagrams. These come out of order, and
-    /// only where the report [wants](Wants::count_unclaimed) them.
+    /// A datagram that no protocol claims, if the user does not want to see such datagrams, but the report
+    /// [wants](Wants::count_unclaimed) them. They come out of order.
     fn count_unclaimed(&mut self, datagram: &Datagram<'_>) {
         self.inner().into_iter().for_each(|inner| inner.count_unclaimed(datagram));
     }
-    /// A filter has left out the datagram of a frame that this report was told of.
+    /// A filter has left out the datagram of a frame that this report has received.
     fn frame_left_out(&mut self, frame: u64) {
         self.inner().into_iter().for_each(|inner| inner.frame_left_out(frame));
     }
-    /// A filter has left out this datagram of one of the protocols.
+    /// A filter has left out this packet.
     fn packet_left_out(&mut self, packet: &Packet<'_>) {
         match self.inner() {
             Some(inner) => inner.packet_left_out(packet),
@@ -175,46 +174,47 @@ pub trait Report {
     fn exchange(&mut self, exchange: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.exchange(exchange, findings))
     }
-    /// A file begins; `name` is its name as text, and `before` the number of frames in the files before it: frames are
-    /// numbered through all files, see [`Files`]. Datagrams that still wait may belong to earlier files.
+    /// A file begins. `name` is its name as text, and `before` the number of frames in earlier files, because frames
+    /// are numbered across all files (see [`Files`]). Pending datagrams may still belong to earlier files.
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.file(name, facts, before))
     }
-    /// The meaning of a [`Datagram::tunnel`], told before the first datagram that has this number: the tunnels that the
-    /// datagram came through, the outermost first. Numbers count from 1.
+    /// The tunnels denoted by a number in [`Datagram::tunnel`], the outermost first. Called before the first datagram
+    /// with this number. Numbers count from 1.
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
         self.inner().into_iter().for_each(|inner| inner.tunnels(number, path));
     }
-    /// The datagram that will be reported with this frame was reassembled from all of `pieces`, or from as many as are
-    /// remembered.
+    /// The datagram that will be reported with this frame was reassembled from fragments in the frames `pieces`, as far
+    /// as these are remembered.
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.inner().into_iter().for_each(|inner| inner.reassembled(frame, pieces));
     }
-    /// Called before anything else: hands over the store in which the comments on frames will be found, by the number of
-    /// the frame in the run, as soon as the frames have been read.
+    /// The store of comments on frames, by frame number in the run. Called before anything else; comments are added
+    /// when their frames are read.
     fn comments(&mut self, comments: &Comments) {
         self.inner().into_iter().for_each(|inner| inner.comments(comments));
     }
-    /// The first frame of the file, with its time stamp.
+    /// The time stamp of the first frame of the file.
     fn first_frame(&mut self, time: Time) {
         self.inner().into_iter().for_each(|inner| inner.first_frame(time));
     }
-    /// A file has been read, to its end or as far as possible: the facts that it gives about itself are known now, and the
-    /// totals of all files so far.
+    /// A file has been read, to its end or as far as possible. `facts` is now complete, and `totals` covers all files
+    /// so far.
     fn file_read(&mut self, facts: &capture::CaptureInfo, totals: &Totals) {
         self.inner().into_iter().for_each(|inner| inner.file_read(facts, totals));
     }
-    /// Only answers of these servers were seen, in a file that stands for itself or in all files together. Nothing else
-    /// will be reported about these files.
+    /// Servers of which only answers were seen, in a file read on its own or in all files together. Nothing else will
+    /// be reported about these files.
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.one_sided(servers))
     }
-    /// No further file continues what has been read so far, in which these servers answered nothing; they come in the order
-    /// of the last requests to them. Called only where the report [wants](Wants::silent_servers) that, and there always.
+    /// Servers that answered nothing in the files read so far, which no further file continues, in the order of the
+    /// last requests to them. Called if the report [wants](Wants::silent_servers) that, even if there are no such
+    /// servers.
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.silent_servers(servers))
     }
-    /// Gives the listener, at the end of every file, when nearly everything in it has been decoded.
+    /// The listener at the end of each file, when nearly all of the file has been decoded.
     fn file_decoded(&mut self, listener: &mut AnyListener) {
         self.inner().into_iter().for_each(|inner| inner.file_decoded(listener));
     }
@@ -224,7 +224,7 @@ pub trait Report {
     }
 }
 
-/// A remark on the packets that captures dropped; `None` when they dropped none, or do not say.
+/// A remark on packets dropped by captures; `None` if none were dropped or the captures do not report drops.
 pub fn dropped_remark(totals: &Totals) -> Option<String> {
     let dropped = totals.dropped.filter(|&n| n > 0)?;
     let capture = if totals.files == 1 { "The capture" } else { "The captures" };

@@ -1,39 +1,39 @@
-//! Writes JSON and NDJSON: objects are gathered in one buffer.
+//! Writes JSON and NDJSON through a buffer.
 
 use crate::escape::harmless;
 use crate::line::Line;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
+/// Number of bytes that are buffered before they are written.
 const BUFFER: usize = 64 * 1024;
 
-/// The line before each object in [`Form::Bulk`]; data streams, too, take `create`, and no other operation.
+/// The line before each object in [`Form::Bulk`]. `create` is the only operation that data streams accept, too.
 const INDEX: &[u8] = b"{\"create\":{\"_index\":\"qdissect\"}}\n";
 
 /// The form of the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One object a line.
+    /// One object per line.
     Ndjson,
-    /// The same objects as one array.
+    /// An array of objects.
     Json,
-    /// One object a line, and before each a line that tells Elasticsearch's bulk interface to index it.
+    /// One object per line, each after a line that makes Elasticsearch's bulk API index it.
     Bulk,
 }
 
-/// Gathers objects, one a line, and writes them in large pieces or one by one.
+/// Buffers objects, one per line, and writes them in large pieces or one by one.
 pub struct Output<W: Write> {
     out: W,
     form: Form,
     flush: bool,
-    /// The gathered text.
+    /// The buffer.
     pub(super) line: Line,
     first: bool,
 }
 
 impl<W: Write> Output<W> {
-    /// Writes objects in `form` to `out`; `flush` writes each object at once.
+    /// Writes objects in `form` to `out`, with `flush` each at once.
     pub fn new(out: W, form: Form, flush: bool) -> Self {
         Output { out, form, flush, line: Line::with_capacity(BUFFER * 2), first: true }
     }
@@ -63,7 +63,7 @@ impl<W: Write> Output<W> {
         self.out.flush()
     }
 
-    /// Writes a whole object.
+    /// Writes a complete object.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -71,7 +71,7 @@ impl<W: Write> Output<W> {
         self.text(&harmless(value))
     }
 
-    /// Writes a whole object that is text already.
+    /// Writes a complete object that is already serialised.
     pub(super) fn text(&mut self, json: &str) -> io::Result<()> {
         self.begin();
         self.line.extend_from_slice(json.as_bytes());

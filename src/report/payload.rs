@@ -1,5 +1,5 @@
-//! Shows a message to people: its fields as a tree, each finding below the field that it is about; and its bytes as rows of
-//! hex and text, with faulty bytes marked and passwords masked; or of one packet, found by its frame, both as JSON.
+//! Shows a message to people: its fields as a tree, with each finding below its field, and its bytes as rows of hex and
+//! text, with faulty bytes marked and passwords masked. Can also return both as JSON for the packet of a given frame.
 //!
 //! ```text
 //! token: 2512209022 [1..5] 95bd447e
@@ -28,52 +28,55 @@ use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::io;
 
-/// How fields are shown.
+/// The style in which fields are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldStyle {
-    /// Whether the first bytes of each field stand beside it.
+    /// Whether to show the first bytes of each field beside it.
     pub bytes: bool,
     /// Whether to write colours.
     pub colour: bool,
 }
 
-/// The lines of a tree and of the findings in it; each level is indented by four more blanks than the level around it. Text
-/// from the network is escaped. `place` names the frame of a cause.
+/// The lines of a tree and its findings, indented by four blanks per level. Text from the network is escaped.
+/// `frame_name` names the frame of a cause.
 pub fn fields(
     tree: &Tree,
     payload: &[u8],
     findings: &[Finding],
     style: FieldStyle,
-    place: &dyn Fn(u64) -> String,
+    frame_name: &dyn Fn(u64) -> String,
 ) -> Vec<String> {
     let nodes = tree.nodes();
-    let owners: Vec<_> = findings.iter().map(|f| owner(nodes, f)).collect();
+    let owner_indices: Vec<_> = findings.iter().map(|f| owner(nodes, f)).collect();
     let mut out = vec![];
     for (i, node) in nodes.iter().enumerate() {
         let indent = INDENT.repeat(usize::from(node.depth));
         out.push(format!("{indent}{}", line(node, payload, style.bytes)));
-        let own = findings.iter().zip(&owners).filter(|(_, owner)| **owner == Some(i));
+        let own_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| **owner == Some(i));
         out.extend(
-            own.map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, style.colour, place))),
+            own_findings
+                .map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, style.colour, frame_name))),
         );
     }
-    let rest = findings.iter().zip(&owners).filter(|(_, owner)| owner.is_none());
-    out.extend(rest.map(|(f, _)| finding_line(f, false, style.colour, place)));
+    let other_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| owner.is_none());
+    out.extend(other_findings.map(|(f, _)| finding_line(f, false, style.colour, frame_name)));
     out
 }
 
-/// The field that a finding is about: the field with exactly its bytes, or the last field around its first byte, or the
-/// first field that shares a byte with it.
+/// Index of the field that a finding is about: the field with exactly its bytes, or the last field that contains its
+/// first byte, or the first field that shares a byte with it.
 fn owner(nodes: &[Node], f: &Finding) -> Option<usize> {
     let (field, span) = (f.field?, f.span?);
-    let own = || nodes.iter().enumerate().filter(|(_, n)| n.field == field);
-    let exact = own().find(|(_, n)| n.at == span && !n.derived).or_else(|| own().find(|(_, n)| n.at == span));
-    let around = || own().rfind(|(_, n)| n.at.start <= span.start && span.start < n.at.end);
-    let beside = || own().find(|(_, n)| n.at.start < span.end && span.start < n.at.end);
-    exact.or_else(around).or_else(beside).map(|(i, _)| i)
+    let own_nodes = || nodes.iter().enumerate().filter(|(_, n)| n.field == field);
+    let exact_node = own_nodes()
+        .find(|(_, n)| n.at == span && !n.derived)
+        .or_else(|| own_nodes().find(|(_, n)| n.at == span));
+    let node_around = || own_nodes().rfind(|(_, n)| n.at.start <= span.start && span.start < n.at.end);
+    let node_beside = || own_nodes().find(|(_, n)| n.at.start < span.end && span.start < n.at.end);
+    exact_node.or_else(node_around).or_else(node_beside).map(|(i, _)| i)
 }
 
-/// A field: name, value, offsets of its bytes, and the bytes.
+/// The line of a field: name, value, offsets and bytes.
 fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
     let key = node.field.key;
     let value = node.value(payload).map(|v| format!(": {}", value(node, v))).unwrap_or_default();
@@ -85,10 +88,10 @@ fn line(node: &Node, payload: &[u8], bytes: bool) -> String {
     line.trim_end().to_owned()
 }
 
-/// A value with its name, if it has one. A code with a name is written in hex, with as many digits as its bytes have.
+/// A value with its name, if it has one. A named code is written in hex with the digits of all of its bytes.
 pub(super) fn value(node: &Node, value: Value<'_>) -> String {
     match value {
-        // A value that is only derived from bytes has no width of its own.
+        // A derived value has no width of its own.
         Value::Named(v, Some(name)) if !node.derived => {
             let bytes = usize::from(node.at.end.saturating_sub(node.at.start)).clamp(1, 4);
             format!("{v:#0width$x} ({name})", width = 2 + 2 * bytes)
@@ -100,84 +103,90 @@ pub(super) fn value(node: &Node, value: Value<'_>) -> String {
     }
 }
 
-/// A finding: severity, rule, what is wrong, which side is at fault, and the finding that caused it. Below its field
-/// (`below`) it need not name the field.
-pub fn finding_line(f: &Finding, below: bool, colour: bool, place: &dyn Fn(u64) -> String) -> String {
+/// The line of a finding: severity, rule, message, the side at fault, and the cause. With `is_below_field`, it does not
+/// name the field.
+pub fn finding_line(
+    f: &Finding,
+    is_below_field: bool,
+    colour: bool,
+    frame_name: &dyn Fn(u64) -> String,
+) -> String {
     let screen = Screen { width: 0, colour, ..Screen::default() };
     let id = screen.paint(style(f.severity), &format!("{}[{}]", f.severity.name(), f.rule.id));
-    // A finding about missing bytes names the field in its own text.
-    let path = f.path().filter(|_| !below && f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
+    // The message of a finding about missing bytes names the field itself.
+    let path =
+        f.path().filter(|_| !is_below_field && f.needs == 0).map(|p| format!(" {p}:")).unwrap_or_default();
     let fault = f.fault.name();
-    let why = match f.caused_by {
+    let fault_and_cause = match f.caused_by {
         Some(cause) => {
-            format!("at fault: {fault}; caused by {} in frame {}", cause.rule.id, place(cause.frame))
+            format!("at fault: {fault}; caused by {} in frame {}", cause.rule.id, frame_name(cause.frame))
         }
         None => format!("at fault: {fault}"),
     };
-    format!("^ {id}{path} {f} ({why})")
+    format!("^ {id}{path} {f} ({fault_and_cause})")
 }
 
 /// Bytes in a row.
 const ROW: usize = 16;
 
-/// A payload, and what is known of each of its bytes.
+/// A payload, with a severity and a mask for each byte.
 #[derive(Debug)]
 pub(super) struct Bytes<'a> {
     payload: &'a [u8],
     /// The worst severity of the findings about each byte.
-    marks: Vec<Option<Severity>>,
-    /// Whether each byte is hidden.
-    hidden: Vec<bool>,
+    severities: Vec<Option<Severity>>,
+    /// Whether each byte is masked.
+    is_hidden: Vec<bool>,
 }
 
 impl<'a> Bytes<'a> {
-    /// A payload in which no byte is marked or hidden.
+    /// A payload without marked or masked bytes.
     pub fn new(payload: &'a [u8]) -> Bytes<'a> {
-        Bytes { payload, marks: vec![None; payload.len()], hidden: vec![false; payload.len()] }
+        Bytes { payload, severities: vec![None; payload.len()], is_hidden: vec![false; payload.len()] }
     }
 
-    /// Hides the bytes of passwords.
+    /// Masks the bytes of passwords.
     pub fn hide(&mut self, secrets: &[Span]) {
-        secrets.iter().for_each(|at| entries(&mut self.hidden, *at).fill(true));
+        secrets.iter().for_each(|at| entries(&mut self.is_hidden, *at).fill(true));
     }
 
-    /// Marks the bytes that findings are about. A finding about the whole payload marks none: it says nothing about single
-    /// bytes.
+    /// Marks the bytes that findings are about. A finding about the whole payload marks none, because it is not about
+    /// single bytes.
     pub fn mark(&mut self, findings: &[Finding]) {
         let whole = self.payload.len();
         for f in findings {
             let Some(span) = f.span.filter(|s| s.start > 0 || usize::from(s.end) < whole) else { continue };
-            for mark in entries(&mut self.marks, span) {
+            for mark in entries(&mut self.severities, span) {
                 *mark = Some(f.severity).max(*mark);
             }
         }
     }
 
-    /// Appends the rows. Marks are colours, or a second line with `^`.
+    /// Appends the rows. Bytes are marked by colour, or by `^` in a second line.
     pub fn write(&self, out: &mut String, colour: bool) {
         for at in (0..self.payload.len()).step_by(ROW) {
             let row = at..self.payload.len().min(at + ROW);
             let (mut hex, mut text) = (String::new(), String::new());
             for i in row.clone() {
                 let (digits, c) = self.byte(i);
-                let style = self.marks[i].filter(|_| colour).map(style).unwrap_or_default();
+                let style = self.severities[i].filter(|_| colour).map(style).unwrap_or_default();
                 let _ = write!(hex, "{style}{digits}{style:#} ");
                 let _ = write!(text, "{style}{c}{style:#}");
             }
             let blanks = "   ".repeat(ROW - row.len());
             let _ = writeln!(out, "{at:04x}  {hex}{blanks}  {text}");
-            if !colour && row.clone().any(|i| self.marks[i].is_some()) {
-                let under: String =
-                    row.map(|i| if self.marks[i].is_some() { "^^ " } else { "   " }).collect();
-                let _ = writeln!(out, "      {}", under.trim_end());
+            if !colour && row.clone().any(|i| self.severities[i].is_some()) {
+                let markers: String =
+                    row.map(|i| if self.severities[i].is_some() { "^^ " } else { "   " }).collect();
+                let _ = writeln!(out, "      {}", markers.trim_end());
             }
         }
     }
 
     fn byte(&self, i: usize) -> (String, char) {
         match self.payload[i] {
-            _ if self.hidden[i] => ("**".to_owned(), '*'),
-            // After two of these it would begin a command of GitHub's runners.
+            _ if self.is_hidden[i] => ("**".to_owned(), '*'),
+            // After `##`, it would begin a command of GitHub's runners.
             b'[' if self.payload[..i].ends_with(b"##") => ("5b".to_owned(), '.'),
             b @ b' '..=b'~' => (format!("{b:02x}"), char::from(b)),
             b => (format!("{b:02x}"), '.'),
@@ -191,7 +200,7 @@ fn entries<T>(list: &mut [T], span: Span) -> &mut [T] {
     list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()
 }
 
-/// A report that waits for the packet of a frame, and ends the reading with it.
+/// A report that waits for the packet of a frame, and then stops reading.
 pub struct Picked {
     frame: u64,
     files: Files,
@@ -199,18 +208,18 @@ pub struct Picked {
 }
 
 impl Picked {
-    /// A report that waits for the packet of a frame, given by its number in the run.
+    /// A report that waits for the packet of a frame with this number in the run.
     pub fn new(frame: u64) -> Picked {
         Picked { frame, files: Files::default(), found: None }
     }
 
-    /// What was found, as JSON without characters that hide or turn text: the message, its fields, its bytes as hex digits and its
-    /// findings. Passwords are masked.
+    /// The packet as JSON: message, fields, bytes as hex digits, and findings. Passwords are masked. The text contains
+    /// no characters that hide or reverse text.
     pub fn json(&self) -> Option<String> {
         self.found.as_ref().map(harmless)
     }
 
-    /// Keeps the result and stops the reading.
+    /// Keeps the result and stops reading.
     fn keep(&mut self, found: Json) -> io::Result<()> {
         self.found = Some(found);
         Err(io::ErrorKind::Interrupted.into())
@@ -228,7 +237,7 @@ impl Picked {
 }
 
 impl Report for Picked {
-    /// The same as for records, so that the packet is reported in the same way.
+    /// Requests the same input as records, so that the packet is reported in the same way.
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
@@ -264,7 +273,7 @@ impl Report for Picked {
     }
 }
 
-/// A field: its depth, its name, its value as people read it, and where its bytes are.
+/// A field as JSON: depth, name, value for people, and offsets.
 fn field(node: &Node, bytes: &[u8]) -> Json {
     json!({
         "depth": node.depth, "name": node.field.key, "value": node.value(bytes).map(|v| value(node, v)),
@@ -291,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_sixteen_bytes_and_nothing_that_moves_a_cursor() {
+    fn rows_have_sixteen_bytes_and_no_control_characters() {
         let text: Vec<u8> = (0x10..0x23).collect();
         let expected = "0000  10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f   ................\n\
                         0010  20 21 22                                           !\"\n";
@@ -301,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_under_their_bytes_or_are_colours() {
+    fn marks_bytes_below_the_row_or_by_colour() {
         let mut bytes = Bytes::new(b"abcd");
         bytes.mark(&[at(1, 3), at(0, 4), at(4, 4), at(3, 9)]);
         let expected = format!("0000  61 62 63 64 {}  abcd\n         ^^ ^^ ^^\n", "   ".repeat(12));
@@ -311,15 +320,15 @@ mod tests {
         assert!(painted.starts_with("0000  61 \x1b["), "{painted:?}");
     }
 
-    /// What is reported about a frame of the demo capture.
+    /// The packet of a frame in the demo capture.
     fn pick(frame: u64) -> Option<Json> {
         let mut source = Source::open(Path::new("captures/demo.pcapng")).expect("a capture");
         let mut picked = Picked::new(frame);
         let mut pipeline = Pipeline::new(Options { all: true, ..Options::default() }, &mut picked);
-        let read = pipeline.read(&mut source, "demo");
+        let result = pipeline.read(&mut source, "demo");
         drop(pipeline);
         assert_eq!(
-            matches!(read, Err(Stopped::Report(_))),
+            matches!(result, Err(Stopped::Report(_))),
             picked.json().is_some(),
             "it ends with the frame"
         );
@@ -327,18 +336,18 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_told_with_its_fields_and_bytes() {
-        let found = pick(4).expect("a packet");
+    fn finds_the_packet_of_a_frame_with_fields_and_bytes() {
+        let picked_packet = pick(4).expect("a packet");
         assert_eq!(
-            (&found["message"], &found["bytes"]),
+            (&picked_packet["message"], &picked_packet["bytes"]),
             (&json!("challenge_response"), &json!("0095bd447e"))
         );
         let token = json!({ "depth": 0, "name": "token", "value": "2512209022", "start": 1, "end": 5, "derived": false });
-        assert_eq!(found["fields"][1], token);
+        assert_eq!(picked_packet["fields"][1], token);
     }
 
     #[test]
-    fn of_a_frame_without_a_datagram_nothing_is_told() {
+    fn finds_nothing_in_a_frame_without_a_datagram() {
         assert_eq!(pick(1), None);
         assert_eq!(pick(1_000), None);
     }

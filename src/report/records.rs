@@ -1,9 +1,9 @@
-//! JSON and NDJSON records, one object a line. The code puts their text together by hand in one buffer.
+//! JSON and NDJSON records, one object per line. Their text is assembled by hand in a single buffer.
 
 use super::format::{push_endpoint, push_key, push_seconds};
 use super::output::Output;
-use super::prebuilt::Ready;
-use super::recent_frames::Joined;
+use super::prebuilt::Prebuilt;
+use super::recent_frames::FragmentFrames;
 use super::secrets::{harmless_part, in_payload, in_unclaimed};
 use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
@@ -25,122 +25,123 @@ use std::ops::Range;
 /// Writes records of captures, packets, exchanges and the summary.
 pub struct Records<W: Write> {
     out: Output<W>,
-    /// Whether packets are written, too; otherwise only exchanges.
+    /// Whether packets are written in addition to exchanges.
     packets: bool,
     /// Whether only captures and the summary are written.
     quiet: bool,
     files: Files,
-    ready: Ready,
-    /// `capture` records that wait for the records of the files before them.
-    captures: VecDeque<String>,
+    prebuilt: Prebuilt,
+    /// `capture` records that are pending until the records of earlier files are written.
+    pending_captures: VecDeque<String>,
     stamps: Stamps,
-    /// The list of tunnels in the record of a datagram, by the tunnels' number.
+    /// Lists of tunnels as JSON, by number.
     tunnels: HashMap<u16, String>,
-    /// Frames of reassembled datagrams, by the frame with which a datagram is reported.
-    joined: Joined,
+    /// Frames of the fragments of reassembled datagrams, by the frame with which each datagram is reported.
+    fragments: FragmentFrames,
     /// The captures' comments on packets.
     comments: Comments,
     /// Whether passwords are shown in bytes.
     secrets: bool,
     /// Whether all bytes of each payload are written.
     bytes: bool,
-    /// Which packets are written, and the number of packets met so far.
+    /// The range of packets to write.
     range: Range<u64>,
-    met: u64,
+    /// Number of packets so far.
+    packet_count: u64,
 }
 
-/// Most bytes shown of a datagram that no protocol claims.
+/// Maximum number of bytes shown of a datagram that no protocol claims.
 const MAX_PAYLOAD: usize = 64;
-/// Characters of the longest IP address.
-const ADDRESS: usize = 39;
+/// Length of the longest IP address.
+const MAX_ADDRESS_CHARS: usize = 39;
 
 impl<W: Write> Records<W> {
-    /// Writes records to `out`, with or without a record for each packet; when quiet, only records of captures and the
-    /// summary.
+    /// Writes records to `out`, with `packets` including a record for each packet. With `quiet`, writes only the
+    /// records of captures and the summary.
     pub fn new(out: Output<W>, packets: bool, quiet: bool) -> Self {
         Records {
             out,
             packets,
             quiet,
             files: Files::default(),
-            ready: Ready::default(),
-            captures: VecDeque::new(),
+            prebuilt: Prebuilt::default(),
+            pending_captures: VecDeque::new(),
             stamps: Stamps::default(),
             tunnels: HashMap::new(),
-            joined: Joined::default(),
+            fragments: FragmentFrames::default(),
             comments: Comments::default(),
             secrets: false,
             bytes: false,
             range: 0..u64::MAX,
-            met: 0,
+            packet_count: 0,
         }
     }
 
-    /// Limits the records to these of all packets that would be written, counted from 0, and to the exchanges that close
-    /// meanwhile.
+    /// Limits the records to a range of the packets that would be written, counted from 0, and to the exchanges that
+    /// close in the meantime.
     pub fn with_range(mut self, range: Range<u64>) -> Self {
         self.range = range;
         self
     }
 
-    /// Whether a packet is to be written.
+    /// Whether to write the next packet.
     #[inline]
     fn wants_packet(&mut self) -> bool {
-        let wanted = self.range.contains(&self.met);
-        self.met += 1;
+        let wanted = self.range.contains(&self.packet_count);
+        self.packet_count += 1;
         wanted && self.packets && !self.quiet
     }
 
-    /// Sets whether all bytes of each payload are written; otherwise only the first bytes of datagrams that no protocol
-    /// claims.
+    /// Sets whether to write all bytes of each payload. By default, only the first bytes of unclaimed datagrams are
+    /// written.
     pub fn with_bytes(mut self, bytes: bool) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// Sets whether passwords are shown in bytes; otherwise they are masked, and the first bytes of a datagram that no
-    /// protocol claims end before them.
+    /// Sets whether to show passwords in bytes. By default, they are masked, and the first bytes of an unclaimed
+    /// datagram end before them.
     pub fn with_secrets(mut self, secrets: bool) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// The place of a frame; writes the `capture` records up to its file first, if they still wait.
+    /// The place of a frame. Writes the pending `capture` records up to its file first.
     #[inline]
     fn place(&mut self, frame: u64) -> io::Result<Place> {
         let place = self.files.place(frame);
-        if !self.captures.is_empty() {
-            self.catch_up(place.file)?;
+        if !self.pending_captures.is_empty() {
+            self.write_captures_up_to(place.file)?;
         }
         Ok(place)
     }
 
-    /// Writes the `capture` records of the files up to `file`.
+    /// Writes the pending `capture` records of the files up to `file`.
     #[cold]
-    fn catch_up(&mut self, file: usize) -> io::Result<()> {
-        while self.files.len().saturating_sub(self.captures.len()) <= file
-            && let Some(capture) = self.captures.pop_front()
+    fn write_captures_up_to(&mut self, file: usize) -> io::Result<()> {
+        while self.files.len().saturating_sub(self.pending_captures.len()) <= file
+            && let Some(capture) = self.pending_captures.pop_front()
         {
             self.out.text(&capture)?;
         }
         Ok(())
     }
 
-    /// Appends the name of a frame's file, if it is another file than that of the record.
+    /// Appends the name of a file, if it is not the file of the record.
     #[inline]
-    fn push_other(&mut self, key: &str, file: usize, here: usize) {
-        if file != here {
+    fn push_other_file(&mut self, key: &str, file: usize, record_file: usize) {
+        if file != record_file {
             push(&mut self.out.line, format_args!(",\"{key}\":"));
-            self.ready.push_name(&mut self.out.line, file);
+            self.prebuilt.push_name(&mut self.out.line, file);
         }
     }
 
-    /// Writes the beginning of the record of any datagram.
-    fn head(&mut self, d: &Datagram<'_>) -> io::Result<Place> {
+    /// Begins the record of a datagram.
+    fn begin_packet(&mut self, d: &Datagram<'_>) -> io::Result<Place> {
         let place = self.place(d.frame)?;
         self.out.begin();
         let line = &mut self.out.line;
-        self.ready.push_packet(line, place.file);
+        self.prebuilt.push_packet(line, place.file);
         push_u64(line, place.frame);
         line.add(b",\"time\":");
         self.stamps.push_json(line, d.time);
@@ -155,16 +156,16 @@ impl<W: Write> Records<W> {
         if d.at >= Datagram::NOWHERE {
             self.fragments(d);
         }
-        if let Some(said) = self.comments.of(d.frame) {
-            self.comment(&said);
+        if let Some(comments) = self.comments.of(d.frame) {
+            self.comment(&comments);
         }
         Ok(place)
     }
 
-    /// Appends the frames from which a datagram was reassembled.
+    /// Appends the frames of a datagram's fragments.
     #[cold]
     fn fragments(&mut self, d: &Datagram<'_>) {
-        let pieces = self.joined.of(d);
+        let pieces = self.fragments.fragments_of(d);
         if pieces.is_empty() {
             return;
         }
@@ -174,10 +175,10 @@ impl<W: Write> Records<W> {
 
     /// Appends the capture's comments on the packet.
     #[cold]
-    fn comment(&mut self, said: &[Box<str>]) {
+    fn comment(&mut self, comments: &[Box<str>]) {
         let line = &mut self.out.line;
         line.add(b",\"comment\":[");
-        for (i, text) in said.iter().enumerate() {
+        for (i, text) in comments.iter().enumerate() {
             if i > 0 {
                 line.push(b',');
             }
@@ -192,8 +193,8 @@ impl<W: Write> Records<W> {
         push(&mut self.out.line, format_args!(",\"encapsulation\":[{names}]"));
     }
 
-    /// Appends the keys that follow from pairing, and the captured length.
-    fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, here: Place) {
+    /// Appends the keys derived from pairing, and the captured length.
+    fn pairing(&mut self, d: &Datagram<'_>, pairing: &Pairing, place: Place) {
         let line = &mut self.out.line;
         if let Some(exchange) = pairing.exchange() {
             line.add(b",\"exchange\":");
@@ -201,10 +202,10 @@ impl<W: Write> Records<W> {
         }
         match pairing {
             Pairing::Answered(answer) => {
-                let asked = self.files.place(answer.request_frame);
+                let request_place = self.files.place(answer.request_frame);
                 line.add(b",\"request_frame\":");
-                push_u64(line, asked.frame);
-                self.push_other("request_file", asked.file, here.file);
+                push_u64(line, request_place.frame);
+                self.push_other_file("request_file", request_place.file, place.file);
                 let line = &mut self.out.line;
                 line.add(b",\"response_time\":");
                 push_seconds(line, answer.response_time);
@@ -212,9 +213,9 @@ impl<W: Write> Records<W> {
             Pairing::Retransmission { part: false, .. } => line.add(b",\"retransmission\":true"),
             Pairing::DuplicateResponse { of, .. } | Pairing::DuplicateFrame { of, .. } => {
                 line.add(b",\"duplicate_of\":");
-                let first = self.files.place(*of);
-                push_u64(line, first.frame);
-                self.push_other("duplicate_file", first.file, here.file);
+                let original = self.files.place(*of);
+                push_u64(line, original.frame);
+                self.push_other_file("duplicate_file", original.file, place.file);
             }
             _ => {}
         }
@@ -222,7 +223,7 @@ impl<W: Write> Records<W> {
     }
 }
 
-/// Appends the captured length where bytes are missing.
+/// Appends the captured length if bytes are missing.
 fn captured(line: &mut Line, d: &Datagram<'_>) {
     if d.cut > 0 {
         line.add(b",\"captured_length\":");
@@ -247,9 +248,9 @@ impl<W: Write> Report for Records<W> {
         if !self.wants_packet() {
             return Ok(());
         }
-        let here = self.head(p.datagram)?;
+        let place = self.begin_packet(p.datagram)?;
         let line = &mut self.out.line;
-        self.ready.push_message(line, p.id, p.message, p.direction, p.level);
+        self.prebuilt.push_message(line, p.id, p.message, p.direction, p.level);
         push_u64(line, p.datagram.wire_len() as u64);
         if self.bytes {
             let secrets = if self.secrets { vec![] } else { in_payload(p) };
@@ -257,8 +258,8 @@ impl<W: Write> Report for Records<W> {
         }
         line.add(b",\"fields\":");
         line.extend_from_slice(p.object().unwrap_or(b"{}"));
-        self.pairing(p.datagram, p.pairing, here);
-        self.findings(p.findings, here);
+        self.pairing(p.datagram, p.pairing, place);
+        self.findings(p.findings, place);
         if p.more_findings > 0 {
             self.out.line.add(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
@@ -271,7 +272,7 @@ impl<W: Write> Report for Records<W> {
         if !self.wants_packet() {
             return Ok(());
         }
-        self.head(d)?;
+        self.begin_packet(d)?;
         let line = &mut self.out.line;
         line.add(b",\"protocol\":null,\"message\":null,\"confidence\":null,\"payload_length\":");
         push_u64(line, d.wire_len() as u64);
@@ -292,22 +293,22 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.quiet || !(self.range.start..=self.range.end).contains(&self.met) {
+        if self.quiet || !(self.range.start..=self.range.end).contains(&self.packet_count) {
             return Ok(());
         }
-        // An exchange belongs to the file of its answer, or of its request where it has no answer.
-        let asked = self.place(e.request_frame)?;
-        let here = match e.response_frames() {
+        // An exchange belongs to the file of its answer or, without an answer, of its request.
+        let request_place = self.place(e.request_frame)?;
+        let place = match e.response_frames() {
             [first, ..] => self.place(*first)?,
-            [] => asked,
+            [] => request_place,
         };
         self.out.begin();
         let line = &mut self.out.line;
         line.add(b"{\"type\":\"exchange\",\"id\":");
         push_u64(line, e.id);
         line.add(b",\"file\":");
-        self.ready.push_name(line, here.file);
-        self.ready.push_step(line, e);
+        self.prebuilt.push_name(line, place.file);
+        self.prebuilt.push_step(line, e);
         let client = push_endpoint(line, e.client);
         line.add(b"\",\"server\":\"");
         let server = push_endpoint(line, e.server);
@@ -325,22 +326,22 @@ impl<W: Write> Report for Records<W> {
             (b",\"server_ip\":\"", server, b"\",\"server_port\":", e.server),
         ] {
             line.add(ip);
-            line.add_again::<ADDRESS>(address);
+            line.add_again::<MAX_ADDRESS_CHARS>(address);
             line.add(port);
             push_u64(line, end.port().into());
         }
         line.add(b",\"request_time\":");
         self.stamps.push_json(line, e.request_time);
         line.add(b",\"request_frame\":");
-        push_u64(line, asked.frame);
-        self.push_other("request_file", asked.file, here.file);
+        push_u64(line, request_place.frame);
+        self.push_other_file("request_file", request_place.file, place.file);
         self.out.line.add(b",\"response_frames\":[");
-        self.response_frames(e, here);
+        self.response_frames(e, place);
         let line = &mut self.out.line;
         line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
         if let Some(message) = e.answer
-            && self.ready.has_several_answers(e)
+            && self.prebuilt.has_several_answers(e)
         {
             push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
         }
@@ -356,7 +357,7 @@ impl<W: Write> Report for Records<W> {
         if e.retransmissions > 0 {
             push(line, format_args!(",\"retransmissions\":{}", e.retransmissions));
         }
-        self.findings(findings, here);
+        self.findings(findings, place);
         self.out.line.push(b'}');
         self.out.end()
     }
@@ -364,15 +365,15 @@ impl<W: Write> Report for Records<W> {
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         let mut json = Line::default();
         push_text(&mut json, name.as_bytes());
-        self.ready.file(&json);
+        self.prebuilt.begin_file(&json);
         self.files.begin(before);
-        self.captures.push_back(harmless(&CaptureRecord::new(name, facts)));
-        // Datagrams that still wait may belong to earlier files, if there are any and if datagrams are written at all.
-        if self.files.len() == 1 || self.quiet { self.catch_up(usize::MAX) } else { Ok(()) }
+        self.pending_captures.push_back(harmless(&CaptureRecord::new(name, facts)));
+        // Pending datagrams may belong to earlier files, if there are any and if datagrams are written at all.
+        if self.files.len() == 1 || self.quiet { self.write_captures_up_to(usize::MAX) } else { Ok(()) }
     }
 
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
-        self.joined.note(frame, pieces);
+        self.fragments.insert(frame, pieces);
     }
 
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
@@ -381,26 +382,26 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.catch_up(usize::MAX)?;
+        self.write_captures_up_to(usize::MAX)?;
         self.out.value(&totals.record())?;
         self.out.finish()
     }
 }
 
 impl<W: Write> Records<W> {
-    /// Appends the numbers of the frames that answer, and a file for each where they stand in several files.
-    fn response_frames(&mut self, e: &Exchange, here: Place) {
-        let mut elsewhere = false;
+    /// Appends the numbers of the response frames, and the file of each if they are in several files.
+    fn response_frames(&mut self, e: &Exchange, place: Place) {
+        let mut has_other_files = false;
         for (i, &frame) in e.response_frames().iter().enumerate() {
             if i > 0 {
                 self.out.line.push(b',');
             }
-            let place = self.files.place(frame);
-            push_u64(&mut self.out.line, place.frame);
-            elsewhere |= place.file != here.file;
+            let response_place = self.files.place(frame);
+            push_u64(&mut self.out.line, response_place.frame);
+            has_other_files |= response_place.file != place.file;
         }
         self.out.line.push(b']');
-        if elsewhere {
+        if has_other_files {
             self.response_files(e);
         }
     }
@@ -414,21 +415,21 @@ impl<W: Write> Records<W> {
             if i > 0 {
                 line.push(b',');
             }
-            self.ready.push_name(line, self.files.place(frame).file);
+            self.prebuilt.push_name(line, self.files.place(frame).file);
         }
         line.push(b']');
     }
 
     #[inline]
-    fn findings(&mut self, findings: &[Finding], here: Place) {
+    fn findings(&mut self, findings: &[Finding], place: Place) {
         if findings.is_empty() {
             return self.out.line.add(b",\"findings\":[]");
         }
-        self.some_findings(findings, here);
+        self.some_findings(findings, place);
     }
 
     #[inline(never)]
-    fn some_findings(&mut self, findings: &[Finding], here: Place) {
+    fn some_findings(&mut self, findings: &[Finding], place: Place) {
         self.out.line.add(b",\"findings\":[");
         for (i, f) in findings.iter().enumerate() {
             if i > 0 {
@@ -436,13 +437,13 @@ impl<W: Write> Records<W> {
             }
             push_finding(&mut self.out.line, f);
             if let Some(Cause { rule, frame }) = f.caused_by {
-                let cause = self.files.place(frame);
+                let cause_place = self.files.place(frame);
                 let line = &mut self.out.line;
                 push(
                     line,
-                    format_args!(",\"caused_by\":{{\"rule\":\"{}\",\"frame\":{}", rule.id, cause.frame),
+                    format_args!(",\"caused_by\":{{\"rule\":\"{}\",\"frame\":{}", rule.id, cause_place.frame),
                 );
-                self.push_other("file", cause.file, here.file);
+                self.push_other_file("file", cause_place.file, place.file);
                 self.out.line.push(b'}');
             }
             self.out.line.push(b'}');
@@ -451,7 +452,7 @@ impl<W: Write> Records<W> {
     }
 }
 
-/// Appends a finding without its cause and without the closing brace.
+/// Appends a finding without its cause and the closing brace.
 fn push_finding(line: &mut Line, f: &Finding) {
     push(
         line,
@@ -469,15 +470,15 @@ fn push_finding(line: &mut Line, f: &Finding) {
     push_text(line, f.to_string().as_bytes());
 }
 
-/// The records that `tell` makes of exchanges and, if they are asked for, of packets.
+/// The records of the exchanges and, with `packets`, of the packets that `feed` reports.
 #[cfg(feature = "page")]
 pub(crate) fn records_of(
     packets: bool,
-    tell: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
+    feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
 ) -> Vec<serde_json::Value> {
     let mut text = vec![];
     let mut records = Records::new(Output::new(&mut text, super::Form::Ndjson, false), packets, false);
-    if tell(&mut records).is_err() {
+    if feed(&mut records).is_err() {
         return vec![]; // writing to memory cannot fail
     }
     drop(records);

@@ -1,7 +1,7 @@
-//! Packets and records as rows: of packets, the fields that the user names, as tshark's `-T fields` and as CSV and TSV; of
-//! records, the values of some keys.
+//! Rows of packets and records. Rows of packets have the fields that the user names, as in tshark's `-T fields`, CSV or
+//! TSV; rows of records have the values of certain keys.
 
-use super::recent_frames::{Missed, Recent};
+use super::recent_frames::{Missed, RecentFrames};
 use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::Span;
@@ -12,21 +12,21 @@ use crate::packet::Packet;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// How much is gathered before it is written, in bytes.
+/// Number of bytes that are buffered before they are written.
 const BUFFER: usize = 64 * 1024;
 
-/// How cells are written.
+/// The style of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// As tshark does: only the quotes of [`Layout::quote`] stand around a value.
+    /// As in tshark: no quotes except [`Layout::quote`].
     Plain,
-    /// RFC 4180: cells in quotes where they need them. A spreadsheet takes no cell for a formula.
+    /// RFC 4180: cells are quoted if necessary, and guarded against evaluation as formulas by spreadsheets.
     Csv,
-    /// Tabs and line ends in values are escaped. A spreadsheet takes no cell for a formula.
+    /// Tabs and line ends in values are escaped, and cells are guarded against evaluation as formulas by spreadsheets.
     Tsv,
 }
 
-/// Which of several values of a field are written.
+/// The values of a field to write if it has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occurrence {
     /// The first.
@@ -40,24 +40,24 @@ pub enum Occurrence {
 /// The separators, quotes and header of rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// How cells are written.
+    /// The style of cells.
     pub style: Style,
-    /// Whether a byte order mark comes first.
+    /// Whether to begin with a byte order mark.
     pub mark: bool,
-    /// Whether the names of the columns come first.
+    /// Whether to begin with the names of the columns.
     pub header: bool,
-    /// Stands between columns.
+    /// The separator between columns.
     pub separator: char,
-    /// Stands around every cell that is not empty.
+    /// The quote around every cell that is not empty.
     pub quote: Option<char>,
-    /// Which of several values are written.
+    /// The values of a field to write if it has several.
     pub occurrence: Occurrence,
-    /// Stands between several values of a field.
+    /// The separator between several values of a field.
     pub aggregator: char,
 }
 
 impl Layout {
-    /// A style with the defaults of tshark, and for CSV and TSV with the names of the columns.
+    /// A layout of this style with the defaults of tshark, but with a header for CSV and TSV.
     pub fn of(style: Style) -> Layout {
         Layout {
             style,
@@ -75,12 +75,12 @@ impl Layout {
         self.cell(&[Printed { text: text.to_owned(), is_free_text: true }])
     }
 
-    /// Appends a row of a record: the values of these keys, between commas.
+    /// Appends a row with the values of a record; `keys` is a list separated by commas.
     pub(crate) fn record(&self, out: &mut String, keys: &str, record: &Value) {
         self.push(out, keys.split(',').map(|key| self.value(&record[key])));
     }
 
-    /// A value of a record as a cell. Numbers have no exponent, and a list has blanks between its elements.
+    /// A value of a record as a cell. Numbers have no exponent, and elements of a list are separated by blanks.
     fn value(&self, value: &Value) -> String {
         match value {
             Value::Null => String::new(),
@@ -94,8 +94,8 @@ impl Layout {
         }
     }
 
-    /// Appends the names of the columns, which, as in tshark, never stand in the quotes of [`Layout::quote`].
-    pub(crate) fn head<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
+    /// Appends the names of the columns, never quoted with [`Layout::quote`], as in tshark.
+    pub(crate) fn push_header<'a>(&self, out: &mut String, names: impl Iterator<Item = &'a str>) {
         Layout { quote: None, ..*self }.push(out, names.map(str::to_owned));
     }
 
@@ -108,7 +108,7 @@ impl Layout {
             match self.quote.filter(|_| !cell.is_empty()) {
                 Some(quote) => {
                     out.push(quote);
-                    // A quote in the value is doubled, so that text from the network cannot end the value.
+                    // Double quotes within the value, so that text from the network cannot end it.
                     cell.chars()
                         .for_each(|c| out.extend(std::iter::repeat_n(c, 1 + usize::from(c == quote))));
                     out.push(quote);
@@ -132,7 +132,7 @@ impl Layout {
             if i > 0 {
                 cell.push(self.aggregator);
             }
-            // Only the beginning of a cell can make it a formula, and numbers make none.
+            // Only text at the beginning of a cell can make it a formula.
             let guard = self.style != Style::Plain && value.is_free_text && cell.is_empty();
             cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
         }
@@ -140,7 +140,7 @@ impl Layout {
     }
 }
 
-/// Gathers rows and writes them in large pieces, or one by one; none at all when quiet.
+/// Buffers rows and writes them in large pieces or one by one. When quiet, writes none.
 pub(super) struct Rows<W: Write> {
     out: W,
     text: String,
@@ -150,7 +150,7 @@ pub(super) struct Rows<W: Write> {
 }
 
 impl<W: Write> Rows<W> {
-    /// The names of the columns come first, where the layout has them.
+    /// Buffers rows for `out`, beginning with the names of the columns if the layout has a header.
     pub(super) fn new<'a>(
         out: W,
         layout: Layout,
@@ -162,7 +162,7 @@ impl<W: Write> Rows<W> {
             text.push('\u{feff}');
         }
         if layout.header && !quiet {
-            layout.head(&mut text, names);
+            layout.push_header(&mut text, names);
         }
         Rows { out, text, flush, quiet, layout }
     }
@@ -192,32 +192,32 @@ pub struct Fields<W: Write> {
     columns: Columns,
     pick: Pick,
     secrets: bool,
-    recent: Recent,
+    recent_frames: RecentFrames,
 }
 
 impl<W: Write> Fields<W> {
-    /// Rows to `out`, each at once or in large pieces; none at all when quiet. `secrets` says whether passwords
-    /// may be shown, as in the options of the pipeline.
+    /// Writes rows to `out`, with `flush` each at once, otherwise in large pieces. Writes no rows if `quiet`. `secrets`
+    /// allows showing passwords, as in the options of the pipeline.
     pub fn new(out: W, columns: Columns, layout: Layout, [flush, quiet, secrets]: [bool; 3]) -> Self {
-        let (pick, recent) = (columns.pick(), Recent::new(columns.needs()));
+        let (pick, recent_frames) = (columns.pick(), RecentFrames::new(columns.needs()));
         let rows = Rows::new(out, layout, [flush, quiet], columns.names());
-        Fields { rows, columns, pick, secrets, recent }
+        Fields { rows, columns, pick, secrets, recent_frames }
     }
 
-    /// What the columns needed, but lacked for want of room.
+    /// Counts of data that the columns needed, but that was not kept for want of room.
     pub fn missed(&self) -> Missed {
-        Missed { frames: self.recent.missed, values: self.pick.missed(), exchanges: 0 }
+        Missed { frames: self.recent_frames.missed, values: self.pick.missed(), exchanges: 0 }
     }
 
     fn row(&mut self, view: View<'_>, secrets: &[Span]) -> io::Result<()> {
         let (columns, layout, rows) = (&self.columns, self.rows.layout, &mut self.rows);
         let view = View { picked: Some(&self.pick), ..view };
-        self.recent.complete(view, |view| {
+        self.recent_frames.with_frame(view, |view| {
             rows.push(columns.values(view, secrets).map(|values| layout.cell(&values)))
         })
     }
 
-    /// Whether passwords may stand in columns of bytes, and must not be seen.
+    /// Whether passwords must be masked in columns of bytes.
     fn masks(&self) -> bool {
         !self.secrets && self.columns.needs().any(Needs::RAW)
     }
@@ -229,15 +229,15 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn comments(&mut self, comments: &Comments) {
-        self.recent.comments = comments.clone();
+        self.recent_frames.comments = comments.clone();
     }
 
     fn needs_frames(&self) -> bool {
-        self.recent.needs_frames()
+        self.recent_frames.needs_frames()
     }
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
-        self.recent.see(frame, parsed);
+        self.recent_frames.see(frame, parsed);
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -260,7 +260,7 @@ impl<W: Write> Report for Fields<W> {
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
-        self.recent.begin(name, facts, before);
+        self.recent_frames.begin(name, facts, before);
         Ok(())
     }
 
@@ -285,7 +285,7 @@ mod tests {
         &[&[("7777", false), ("9", false)], &[], &[("=a\t\"b\"", true)], &[("-5", false)]];
 
     #[test]
-    fn every_style_keeps_its_promise() {
+    fn each_style_escapes_and_quotes_cells() {
         let text = |style| row(&Layout::of(style), VALUES);
         assert_eq!(text(Style::Plain), "7777,9\t\t=a\\t\"b\"\t-5\n");
         assert_eq!(text(Style::Tsv), "7777,9\t\t'=a\\t\"b\"\t-5\n");
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_chosen_joined_and_quoted_as_asked() {
+    fn selects_joins_and_quotes_values_as_configured() {
         let plain = Layout::of(Style::Plain);
         let quoted = Layout { quote: Some('"'), separator: ';', aggregator: ' ', ..plain };
         assert_eq!(row(&quoted, VALUES), "\"7777 9\";;\"=a\\t\"\"b\"\"\";\"-5\"\n");

@@ -1,6 +1,6 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
-use super::footer::foot;
+use super::footer::write_footer;
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
 use super::summary::Summary;
@@ -18,43 +18,43 @@ use std::io::{self, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// From this width on, name and game have columns of their own.
+/// Minimum width for separate columns of name and game.
 const WIDE: u16 = 120;
-/// The heads of both tables of servers, with bars between the columns.
+/// The headers of the wide and the narrow table of servers, with bars between the columns.
 const WIDE_HEAD: &str =
     "server|protocol|name|game, map, version|players|requests|answered|median|p99|findings";
 const NARROW_HEAD: &str =
     "server\n  name|protocol\ngame, map, version|players|requests\nanswered|median\np99|findings";
-/// From this width on, numbers and addresses have room in one line.
+/// Minimum width to keep numbers and addresses on one line.
 const ROOMY: u16 = 80;
-/// Longest text from the network in a cell, in columns.
+/// Maximum width in columns of text from the network in a cell.
 pub(crate) const MAX_CELL: usize = 48;
 
-/// Longest address with port that is kept in one line: an IPv4 address takes up to 21 columns, a short IPv6 address not
-/// many more.
+/// Maximum length of an address with port that is kept on one line. An IPv4 address takes up to 21 columns, a short
+/// IPv6 address slightly more.
 const MAX_ADDRESS: usize = 24;
 /// Blanks before a cell.
 const PADDING: u16 = 1;
 
-/// Columns of a rule's row besides its title and its place: number, severity, times, and blanks.
+/// Columns in the row of a rule for everything but title and place: number, severity, count, and blanks.
 const BESIDE_TITLE: usize = 38;
 
-/// Most names of interfaces shown.
+/// Maximum number of interface names shown.
 const MAX_NAMES: usize = 8;
 
-/// Writes the whole screen.
+/// Writes the whole summary.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
     write_head(out, screen, &summary.files, totals)?;
-    servers(out, screen, summary)?;
+    write_servers(out, screen, summary)?;
     unclaimed(out, screen, summary)?;
-    rules(out, screen, summary)?;
-    foot(out, screen, summary, totals)
+    write_rules(out, screen, summary)?;
+    write_footer(out, screen, summary, totals)
 }
 
-/// Writes what was read: two lines, and between them the origin of a single capture, if it is known.
+/// Writes two lines about the captures, and between them the origin of a single capture, if known.
 pub(crate) fn write_head(
     out: &mut dyn Write,
     screen: Screen,
@@ -63,15 +63,16 @@ pub(crate) fn write_head(
 ) -> io::Result<()> {
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
-            let packed = facts.compression.map_or(String::new(), |packing| format!(" in {packing}"));
-            format!("{}: {}{packed}", shown(name), facts.format)
+            let in_compression =
+                facts.compression.map_or(String::new(), |compression| format!(" in {compression}"));
+            format!("{}: {}{in_compression}", shown(name), facts.format)
         }
         _ => format!("{} captures", captures.places.len()),
     };
     let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();
     let links = if links.is_empty() { "no interface".to_owned() } else { links.join(", ") };
     let time = match totals.span {
-        Some((first, last)) => format!(" in {} from {}", span_text(first, last), second(first)),
+        Some((first, last)) => format!(" in {} from {}", span_text(first, last), seconds_text(first)),
         None => String::new(),
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
@@ -82,26 +83,26 @@ pub(crate) fn write_head(
         totals.part("packet", |t| t.packets)
     )?;
     if let [(_, facts)] = captures.list.as_slice() {
-        about(out, facts)?;
+        write_origin(out, facts)?;
     }
-    let seen = totals.part("datagram", |t| t.recognised);
-    writeln!(out, "{seen} of query traffic{}", other_traffic(totals))
+    let datagrams = totals.part("datagram", |t| t.recognised);
+    writeln!(out, "{datagrams} of query traffic{}", other_traffic(totals))
 }
 
-/// What else there is besides query traffic; empty if nothing else is.
+/// A clause about other traffic than query traffic; empty if there is none.
 pub(crate) fn other_traffic(totals: &Totals) -> String {
-    let mut rest: Vec<_> =
+    let mut others: Vec<_> =
         totals.not_datagrams.iter().map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if totals.unclaimed > 0 {
         let all_unclaimed =
             totals.unfiltered.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
-        rest.insert(0, format!("datagrams of no known protocol ({}{all_unclaimed})", totals.unclaimed));
+        others.insert(0, format!("datagrams of no known protocol ({}{all_unclaimed})", totals.unclaimed));
     }
-    if rest.is_empty() { String::new() } else { format!("; besides: {}", rest.join(", ")) }
+    if others.is_empty() { String::new() } else { format!("; besides: {}", others.join(", ")) }
 }
 
-/// Writes what a capture says about its origin: a line, or nothing.
-fn about(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
+/// Writes a line about the origin of a capture, if known.
+fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&short(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
     let interfaces = match names.as_slice() {
@@ -122,12 +123,12 @@ fn about(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     if parts.is_empty() { Ok(()) } else { writeln!(out, "{}", parts.join("; ")) }
 }
 
-fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let mut rows: Vec<&Server> = summary.servers().collect();
     if rows.is_empty() {
         return Ok(());
     }
-    order(&mut rows, screen.sort);
+    sort_servers(&mut rows, screen.sort);
     let wide = screen.width >= WIDE;
     let mut table = screen.table(false);
     table.set_header(if wide { WIDE_HEAD } else { NARROW_HEAD }.split('|'));
@@ -136,18 +137,18 @@ fn servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result
     }
     let longest =
         rows.iter().take(screen.rows()).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
-    arrange(screen, &mut table, if wide { 4 } else { 2 }, longest);
+    align_columns(screen, &mut table, if wide { 4 } else { 2 }, longest);
     screen.print(out, &table)?;
-    more(out, screen, rows.len(), "server")
+    write_rest(out, screen, rows.len(), "server")
 }
 
 /// Sorts the rows of servers.
-fn order(rows: &mut [&Server], by: Sort) {
+fn sort_servers(rows: &mut [&Server], sort: Sort) {
     rows.sort_by_key(|s| {
         let Counts { error, warning, .. } = s.findings;
         Reverse((error, warning, s.unanswered, s.requests))
     });
-    match by {
+    match sort {
         Sort::Findings => {}
         Sort::Count => rows.sort_by_key(|s| Reverse(s.requests)),
         Sort::Time => rows.sort_by_key(|s| Reverse(s.times.quantile(0.5))),
@@ -156,20 +157,22 @@ fn order(rows: &mut [&Server], by: Sort) {
     }
 }
 
-/// Aligns numbers, which begin with column `numbers`, to the right. Where there is room, numbers and addresses stay in one
-/// line, for half an address is of no use, and names give way.
-pub(super) fn arrange(screen: Screen, table: &mut Table, numbers: usize, longest: usize) {
+/// Right-aligns numbers, which begin with column `first_number`. If there is room, numbers and addresses stay on one
+/// line, because partial addresses are useless, and names are wrapped instead.
+pub(super) fn align_columns(screen: Screen, table: &mut Table, first_number: usize, longest_address: usize) {
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((PADDING, 0));
-        if at >= numbers {
+        if at >= first_number {
             column.set_cell_alignment(CellAlignment::Right);
         }
         if screen.width < ROOMY {
             continue;
-        } else if at >= numbers {
+        } else if at >= first_number {
             column.set_constraint(ColumnConstraint::ContentWidth);
-        } else if at == 0 && longest <= MAX_ADDRESS {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(longest as u16 + PADDING)));
+        } else if at == 0 && longest_address <= MAX_ADDRESS {
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(
+                longest_address as u16 + PADDING,
+            )));
         } else if at == 1 {
             let name = Id::ALL.iter().map(|id| id.info().name.len()).max().unwrap_or_default();
             column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(name as u16 + PADDING)));
@@ -177,14 +180,14 @@ pub(super) fn arrange(screen: Screen, table: &mut Table, numbers: usize, longest
     }
 }
 
-fn more(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
+fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
     match rows.saturating_sub(screen.rows()) {
         0 => Ok(()),
         n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
     }
 }
 
-/// Writes the busiest endpoints whose traffic no protocol claims.
+/// Writes the busiest endpoints of unclaimed traffic.
 fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let rows = summary.unclaimed.busiest();
     if rows.is_empty() {
@@ -201,7 +204,7 @@ fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Resu
         column.set_cell_alignment(CellAlignment::Right);
     }
     screen.print(out, &table)?;
-    more(out, screen, rows.len(), "unclaimed endpoint")
+    write_rest(out, screen, rows.len(), "unclaimed endpoint")
 }
 
 fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
@@ -223,8 +226,8 @@ fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     ]
 }
 
-fn text(said: Option<&ServerText>) -> Option<String> {
-    said.map(|said| short(&shown(&said.text()), MAX_CELL))
+fn text(server_text: Option<&ServerText>) -> Option<String> {
+    server_text.map(|server_text| short(&shown(&server_text.text()), MAX_CELL))
 }
 
 fn name(s: &Server) -> String {
@@ -233,14 +236,14 @@ fn name(s: &Server) -> String {
 
 fn game(s: &Server) -> String {
     let version = text(s.facts.version.as_ref()).or_else(|| s.facts.build.map(|n| n.to_string()));
-    let [game, map] = [&s.facts.game, &s.facts.map].map(|said| text(said.as_ref()));
+    let [game, map] = [&s.facts.game, &s.facts.map].map(|name| text(name.as_ref()));
     let parts = [game, map, version, s.facts.state.map(str::to_owned)];
     let parts: Vec<_> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
     if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
 }
 
 fn players(s: &Server) -> String {
-    s.facts.players.map_or("-".to_owned(), |(now, most)| format!("{now}/{most}"))
+    s.facts.players.map_or("-".to_owned(), |(current, max)| format!("{current}/{max}"))
 }
 
 fn answered(s: &Server) -> String {
@@ -254,11 +257,11 @@ fn times(s: &Server) -> [String; 2] {
     [0.5, 0.99].map(|share| s.times.quantile(share).map_or("-".to_owned(), duration))
 }
 
-/// The number of findings of each severity, the worst first, each in a line.
+/// The number of findings of each severity, the worst first, one per line.
 fn findings(screen: Screen, c: Counts) -> String {
     let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
-    let there = counts.into_iter().filter(|(n, _)| *n > 0);
-    let lines = there.map(|(n, severity)| {
+    let present = counts.into_iter().filter(|(n, _)| *n > 0);
+    let lines = present.map(|(n, severity)| {
         let s = if n == 1 { "" } else { "s" };
         format!("{n} {}", screen.mark(severity, &format!("{}{s}", severity.name())))
     });
@@ -266,7 +269,7 @@ fn findings(screen: Screen, c: Counts) -> String {
     if lines.is_empty() { "-".to_owned() } else { lines.join("\n") }
 }
 
-/// A frame, and the name of its file where there are several.
+/// Names a frame, and its file if there are several.
 pub(crate) fn frame_name(place: Place, captures: &Captures) -> String {
     match captures.name(place.file).filter(|_| captures.list.len() > 1) {
         Some(name) => {
@@ -277,7 +280,7 @@ pub(crate) fn frame_name(place: Place, captures: &Captures) -> String {
     }
 }
 
-fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
+fn write_rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let mut rows: Vec<&Broken> = summary.broken.iter().collect();
     if rows.is_empty() {
         return Ok(());
@@ -291,16 +294,15 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
     }
     let mut table = screen.table(false);
     table.set_header(["finding", "severity", "what", "times", "first in frame"]);
-    let beside = usize::from(screen.width).saturating_sub(BESIDE_TITLE + MAX_CELL / 2).max(14);
+    let max_place = usize::from(screen.width).saturating_sub(BESIDE_TITLE + MAX_CELL / 2).max(14);
     let listed: Vec<_> = rows
         .iter()
         .take(screen.rows())
-        .map(|b| (b, short(&frame_name(b.first, &summary.files), beside)))
+        .map(|b| (b, short(&frame_name(b.first, &summary.files), max_place)))
         .collect();
-    // A title gives way, for the number of the rule tells more than the title's last words; number and place do not give
-    // way.
-    let place = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
-    let room = usize::from(screen.width).saturating_sub(BESIDE_TITLE + place).max(MAX_CELL / 2);
+    // Truncate the title if necessary, but never number and place: they are more informative than the end of the title.
+    let place_width = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
+    let room = usize::from(screen.width).saturating_sub(BESIDE_TITLE + place_width).max(MAX_CELL / 2);
     for (b, place) in &listed {
         let (severity, times) = (worst(b.counts), b.counts.total().to_string());
         table.add_row([
@@ -318,7 +320,7 @@ fn rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<(
         column.set_cell_alignment(CellAlignment::Right);
     }
     screen.print(out, &table)?;
-    more(out, screen, rows.len(), "rule")
+    write_rest(out, screen, rows.len(), "rule")
 }
 
 /// The worst severity among the counts.
@@ -326,8 +328,8 @@ fn worst(c: Counts) -> Severity {
     Severity::ALL.iter().copied().find(|severity| c.of(*severity) > 0).unwrap_or(Severity::Note)
 }
 
-/// A time stamp to the second, with a blank for the T.
-fn second(time: Time) -> String {
+/// A time stamp to the second, with a blank instead of the `T`.
+fn seconds_text(time: Time) -> String {
     let text = stamp(time).replace('T', " ");
     text.get(..19).map_or_else(String::new, |t| format!("{t} UTC"))
 }

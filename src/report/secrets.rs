@@ -1,4 +1,4 @@
-//! Finds the passwords in a payload, for code that shows its bytes.
+//! Finds passwords in payloads, for code that shows their bytes.
 
 use crate::classify::candidates_by_first_byte;
 use crate::decode::{Span, Tree};
@@ -6,32 +6,31 @@ use crate::net::Datagram;
 use crate::packet::Packet;
 use crate::protocols::{Context, Direction, Known, Level, Probe};
 
-/// Passwords that a decoder found and masked.
+/// The passwords that a decoder has masked in a tree.
 pub(super) fn in_tree(tree: &Tree) -> Vec<Span> {
     tree.nodes().iter().filter(|node| node.is_secret()).map(|node| node.at).collect()
 }
 
-/// Passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
+/// The passwords in [the bytes](Packet::bytes) of a packet, found by decoding it once more.
 pub(crate) fn in_packet(packet: &Packet<'_>) -> Vec<Span> {
     let mut tree = Tree::default();
     packet.decode_again(false, &mut tree);
     in_tree(&tree)
 }
 
-/// Passwords in the payload of a packet's datagram. A datagram that completes a message is read as a part of it.
+/// The passwords in the payload of a packet's datagram. A datagram that completes a message is decoded as a part of it.
 pub(super) fn in_payload(packet: &Packet<'_>) -> Vec<Span> {
     if packet.whole().is_some() { in_unclaimed(packet.datagram) } else { in_packet(packet) }
 }
 
-/// The first bytes of a payload that no protocol claims, as far as they may be shown: at most `most`, and only up to a
-/// password.
-pub(super) fn harmless_part<'a>(d: &Datagram<'a>, most: usize) -> &'a [u8] {
+/// The first bytes of an unclaimed datagram that may be shown: at most `max`, ending before a password.
+pub(super) fn harmless_part<'a>(d: &Datagram<'a>, max: usize) -> &'a [u8] {
     let secret = in_unclaimed(d).iter().map(|span| usize::from(span.start)).min();
-    d.payload.get(..secret.unwrap_or(most).min(most)).unwrap_or(d.payload)
+    d.payload.get(..secret.unwrap_or(max).min(max)).unwrap_or(d.payload)
 }
 
-/// Passwords in a datagram that no protocol claims, as decoders find them if they read it as if its conversation spoke
-/// their protocol: the datagram may be of a protocol that the user left out, or a damaged message.
+/// The passwords in an unclaimed datagram, which may belong to a protocol that the user disabled, or be damaged. Every
+/// matching decoder reads it as if its conversation used the protocol.
 pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
     let (len, ports) = (d.wire_len(), [d.src.port(), d.dst.port()]);
     let mut out = vec![];
@@ -42,7 +41,7 @@ pub(super) fn in_unclaimed(d: &Datagram<'_>) -> Vec<Span> {
             let Some(Probe { message, .. }) = probe else { continue };
             let context = Context { missing: d.cut as usize, ..Context::of(message, direction) };
             let mut tree = Tree::default();
-            // An error is a fault of the datagram; the fields read before it count.
+            // The datagram may be invalid. Fields decoded before the error count.
             let _ = id.dissect(d.payload, &context, &mut tree);
             out.extend(in_tree(&tree));
         }

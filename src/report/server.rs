@@ -1,4 +1,4 @@
-//! What is known of a server: what it did, and what it said of itself.
+//! The counters of a server, and the facts that it states about itself.
 
 use super::Place;
 use super::server_text::{ServerText, update_text};
@@ -12,14 +12,14 @@ use crate::rule::Rule;
 /// Resolution of the quantiles of response times, in nanoseconds.
 pub const UNIT: i64 = 1_000;
 
-/// What one server did.
+/// The counters and facts of a server.
 #[derive(Debug)]
 pub struct Server {
     /// Its address.
     pub endpoint: Endpoint,
-    /// The protocol that it speaks.
+    /// Its protocol.
     pub id: Id,
-    /// Requests it got.
+    /// Requests to the server.
     pub requests: u64,
     /// Requests answered in time.
     pub answered: u64,
@@ -35,14 +35,14 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Rules that its [provisional](crate::check::Finding::provisional) findings break.
+    /// Rules broken by its [provisional](crate::check::Finding::provisional) findings.
     pub(super) provisional: Vec<Broken>,
-    /// What it says about itself: the latest answer counts.
+    /// The latest facts that it states about itself.
     pub facts: ServerFacts,
 }
 
 impl Server {
-    /// A server of which nothing has been seen yet.
+    /// A server without any traffic yet.
     pub(super) fn new(endpoint: Endpoint, id: Id) -> Server {
         Server {
             endpoint,
@@ -61,7 +61,7 @@ impl Server {
     }
 }
 
-/// What a server said about itself, bounded.
+/// Facts that a server states about itself, in bounded memory.
 #[derive(Debug, Default)]
 pub struct ServerFacts {
     /// Name.
@@ -74,14 +74,14 @@ pub struct ServerFacts {
     pub version: Option<ServerText>,
     /// Version, as a number.
     pub build: Option<u64>,
-    /// Players now and at most.
+    /// Current and maximum number of players.
     pub players: Option<(u32, u32)>,
     /// State.
     pub state: Option<&'static str>,
 }
 
 impl ServerFacts {
-    /// Takes in everything but the players. A function of its own, so that only a pointer to the facts is handed on.
+    /// Updates everything but the players. It is a separate function so that only a pointer to the facts is passed.
     #[inline(never)]
     pub(super) fn update(&mut self, facts: &decode::Facts<'_>) {
         update_text(&mut self.server_name, facts.server_name);
@@ -96,19 +96,19 @@ impl ServerFacts {
     }
 }
 
-/// How often a rule was broken.
+/// The violations of a rule.
 #[derive(Debug)]
 pub struct Broken {
     /// The rule.
     pub rule: &'static Rule,
-    /// Findings by severity, for a finding may be milder than its rule.
+    /// Findings by severity; a finding may be less severe than its rule.
     pub counts: Counts,
-    /// Where it was broken first.
+    /// Place of the first violation.
     pub first: Place,
 }
 
 impl Broken {
-    /// The entry of a rule in a list; a new entry holds no findings yet.
+    /// The entry of a rule in a list. A new entry has no findings yet.
     pub(super) fn of<'a>(list: &'a mut Vec<Broken>, rule: &'static Rule, first: Place) -> &'a mut Broken {
         let at = list.iter().position(|b| std::ptr::eq(b.rule, rule)).unwrap_or(list.len());
         if at == list.len() {

@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::json;
 use std::io::{self, Write};
 
-/// The columns of servers. Where their names are no keys of the records, [`server_rows`] says what they hold.
+/// The columns of servers. [`server_rows`] derives the values of those that are no keys of the records.
 const COLUMNS: &str = "file,server,protocol,server_name,game,map,version,players,max_players,state,requests,answered,late,\
                        unanswered,undecided,refused,response_time_min,response_time_median,response_time_p99,\
                        response_time_max,errors,warnings,notes";
 
-/// Writes a row for each server, with a row of names first. `file` is the name of the only capture.
+/// Writes a header row and a row for each server. `file` is the name of the only capture.
 ///
 /// # Errors
 /// When they cannot be written.
@@ -27,7 +27,7 @@ pub fn server_rows<'a>(
     servers: impl Iterator<Item = &'a Server>,
 ) -> io::Result<()> {
     let mut text = String::new();
-    layout.head(&mut text, COLUMNS.split(','));
+    layout.push_header(&mut text, COLUMNS.split(','));
     for server in servers {
         let mut record = json!(ServerRecord::new(server));
         record["file"] = file.into();
@@ -115,8 +115,8 @@ impl ServerRecord {
             game: text(&facts.game),
             map: text(&facts.map),
             version: text(&facts.version).map(Version::Text).or(facts.build.map(Version::Number)),
-            players: facts.players.map(|(now, _)| now),
-            max_players: facts.players.map(|(_, most)| most),
+            players: facts.players.map(|(current, _)| current),
+            max_players: facts.players.map(|(_, max)| max),
             state: facts.state,
             requests: s.requests,
             answered: s.answered,

@@ -1,43 +1,43 @@
-//! Keeps texts that servers send, in bounded memory.
+//! Stores texts sent by servers in bounded memory.
 
 use crate::decode::{Value as Text, utf16};
 use crate::escape::{damaged_hex, to_hex};
 use std::borrow::Cow;
 
-/// Longest name, game or version kept of a server, in bytes.
+/// Maximum length in bytes of a server's name, game or version.
 const MAX_TEXT: usize = 256;
 
-/// A text that a server sent, cut to [`MAX_TEXT`] bytes.
+/// A text sent by a server, truncated to [`MAX_TEXT`] bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerText {
-    /// UTF-8, which may be damaged, unless `wide`.
+    /// UTF-8, possibly damaged, unless `is_utf16`.
     bytes: Vec<u8>,
-    /// The bytes are UTF-16 as it was sent. It is kept so only where it is damaged.
-    wide: bool,
+    /// The bytes are UTF-16 as sent, because it is damaged and cannot be converted.
+    is_utf16: bool,
 }
 
 impl ServerText {
-    /// The text, with U+FFFD for what is damaged.
+    /// The text, with U+FFFD for damaged parts.
     pub fn text(&self) -> Cow<'_, str> {
-        match self.wide {
+        match self.is_utf16 {
             true => utf16(&self.bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect(),
             false => String::from_utf8_lossy(&self.bytes),
         }
     }
 
-    /// Its bytes as hex digits, where it is damaged.
+    /// The bytes as hex digits, if the text is damaged.
     pub fn damaged_hex(&self) -> Option<String> {
-        if self.wide { Some(to_hex(&self.bytes)) } else { damaged_hex(&self.bytes) }
+        if self.is_utf16 { Some(to_hex(&self.bytes)) } else { damaged_hex(&self.bytes) }
     }
 
     #[inline(never)]
     fn set(&mut self, text: Text<'_>) {
         self.bytes.clear();
-        self.wide = false;
+        self.is_utf16 = false;
         match text {
             Text::Text(bytes) => self.bytes.extend_from_slice(bounded(bytes)),
             Text::Utf16(bytes) if utf16(bytes).any(|c| c.is_err()) => {
-                self.wide = true;
+                self.is_utf16 = true;
                 self.bytes.extend_from_slice(bytes.get(..MAX_TEXT).unwrap_or(bytes));
             }
             Text::Utf16(bytes) => self.set_chars(utf16(bytes).flatten()),
@@ -50,7 +50,7 @@ impl ServerText {
         }
     }
 
-    /// Takes a text that is not UTF-8 on the wire, converted to UTF-8.
+    /// Appends converted text of an encoding other than UTF-8.
     fn set_chars(&mut self, chars: impl Iterator<Item = char>) {
         for c in chars {
             let mut utf8 = [0; 4];
@@ -66,25 +66,25 @@ impl ServerText {
 #[cfg(test)]
 impl From<&[u8]> for ServerText {
     fn from(utf8: &[u8]) -> ServerText {
-        ServerText { bytes: utf8.to_vec(), wide: false }
+        ServerText { bytes: utf8.to_vec(), is_utf16: false }
     }
 }
 
-/// Keeps a text if it is new; the memory of the old one is used again.
+/// Stores a text if it has changed, reusing the memory of the old one.
 #[inline(always)]
 pub(crate) fn update_text(kept: &mut Option<ServerText>, text: Option<Text<'_>>) {
     let Some(text) = text else { return };
-    // Nearly always a server says what it said before.
+    // Servers nearly always send the same text again.
     if let (Text::Text(bytes), Some(kept)) = (text, &kept)
         && kept.bytes == bytes
-        && !kept.wide
+        && !kept.is_utf16
     {
         return;
     }
     kept.get_or_insert_default().set(text);
 }
 
-/// The first bytes of a text, at most [`MAX_TEXT`], cut between two characters.
+/// Truncates a text between two characters to at most [`MAX_TEXT`] bytes.
 fn bounded(text: &[u8]) -> &[u8] {
     let within = |at: &usize| text.get(*at).is_none_or(|b| b & 0xc0 != 0x80);
     match text.len() {
@@ -98,20 +98,20 @@ mod tests {
     use super::*;
 
     fn server_text(text: Text<'_>) -> ServerText {
-        let mut kept = None;
-        update_text(&mut kept, Some(text));
-        kept.expect("there is a text")
+        let mut kept_text = None;
+        update_text(&mut kept_text, Some(text));
+        kept_text.expect("there is a text")
     }
 
-    /// What is kept of a sound text.
-    fn kept(text: Text<'_>) -> String {
-        let kept = server_text(text);
-        assert_eq!(kept.damaged_hex(), None, "no character is cut in two");
-        kept.text().into_owned()
+    /// The stored part of a valid text.
+    fn kept_text(text: Text<'_>) -> String {
+        let kept_text = server_text(text);
+        assert_eq!(kept_text.damaged_hex(), None, "no character is cut in two");
+        kept_text.text().into_owned()
     }
 
     #[test]
-    fn bytes_of_damaged_texts_are_kept_in_every_encoding() {
+    fn keeps_the_bytes_of_damaged_texts_in_every_encoding() {
         for (text, shown, hex) in [
             (Text::Text(b"a\xff"), "a\u{fffd}", Some("61ff")),
             (Text::Utf16(b"a\0\0\xd8b\0"), "a\u{fffd}b", Some("610000d86200")),
@@ -130,20 +130,20 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_servers_are_cut_between_characters() {
+    fn truncates_texts_between_characters() {
         let long = "a".repeat(MAX_TEXT);
-        assert_eq!(kept(Text::Text(long.as_bytes())), long);
-        assert_eq!(kept(Text::Text(format!("{long}b").as_bytes())), long);
-        let most = "a".repeat(MAX_TEXT - 1);
-        let utf16: Vec<u8> = format!("{most}\u{e9}").encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let latin1 = [most.as_bytes(), &[0xe9]].concat();
-        let utf8 = format!("{most}\u{e9}");
+        assert_eq!(kept_text(Text::Text(long.as_bytes())), long);
+        assert_eq!(kept_text(Text::Text(format!("{long}b").as_bytes())), long);
+        let prefix = "a".repeat(MAX_TEXT - 1);
+        let utf16: Vec<u8> = format!("{prefix}\u{e9}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let latin1 = [prefix.as_bytes(), &[0xe9]].concat();
+        let utf8 = format!("{prefix}\u{e9}");
         for text in [Text::Text(utf8.as_bytes()), Text::Utf16(&utf16), Text::Latin1(&latin1)] {
-            assert_eq!(kept(text), most, "the last character has two bytes, and room for one");
+            assert_eq!(kept_text(text), prefix, "the last character has two bytes, and room for one");
         }
         let utf16: Vec<u8> = long.encode_utf16().flat_map(u16::to_le_bytes).collect();
         for text in [Text::Utf16(&utf16), Text::Latin1(long.as_bytes())] {
-            assert_eq!(kept(text), long);
+            assert_eq!(kept_text(text), long);
         }
     }
 }

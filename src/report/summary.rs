@@ -1,7 +1,7 @@
-//! Gathers what the summary shows: servers, response times, findings by rule.
+//! Collects the data of the summary: servers, response times, findings by rule.
 
 use super::server::{Broken, Server};
-use super::server_counters::Hot;
+use super::server_counters::HotCounters;
 use super::server_record::ServerRecord;
 use super::{CaptureRecord, Captures, Output, Report, SilentServer, Totals, UnclaimedTraffic, Wants};
 use crate::capture::CaptureInfo;
@@ -13,10 +13,10 @@ use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
-/// Most records of endpoints whose datagrams no protocol claims; the busiest come first.
+/// Maximum number of records of endpoints with unclaimed datagrams; the busiest come first.
 pub(crate) const MAX_UNCLAIMED: usize = 200;
 
-/// Gathers what the summary shows. Memory is bounded by the table of servers and the number of rules.
+/// Collects the data of the summary. Its memory is bounded by the table of servers and the number of rules.
 #[derive(Debug, Default)]
 pub struct Summary {
     /// Servers, by the pipeline's server index.
@@ -25,13 +25,13 @@ pub struct Summary {
     pub broken: Vec<Broken>,
     /// Files in the order read.
     pub files: Captures,
-    /// Exchanges of servers that are not in the table.
+    /// Number of exchanges with servers that are not in the table.
     pub untracked: u64,
-    /// Whether a capture holds no answer of any server, although a server was asked.
+    /// Whether a capture contains requests to servers but no answers.
     pub one_way: bool,
-    /// Traffic that no protocol claims.
+    /// Traffic that no protocol claims, by endpoint.
     pub unclaimed: UnclaimedTraffic,
-    hot: Hot,
+    hot_counters: HotCounters,
 }
 
 impl Summary {
@@ -40,17 +40,17 @@ impl Summary {
         self.servers.get_mut(index as usize)?.as_mut()
     }
 
-    /// Gives a server its place, if it has none yet and is in the pipeline's table.
+    /// Adds a server, if it is new and in the pipeline's table.
     #[inline(always)]
-    pub(super) fn begin(&mut self, index: u32, server: impl FnOnce() -> (Endpoint, Id)) {
-        if !self.hot.has(index) {
-            self.begin_new(index, server());
+    pub(super) fn begin_server(&mut self, index: u32, server: impl FnOnce() -> (Endpoint, Id)) {
+        if !self.hot_counters.has(index) {
+            self.begin_new_server(index, server());
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn begin_new(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) {
+    fn begin_new_server(&mut self, index: u32, (endpoint, id): (Endpoint, Id)) {
         if index == NONE {
             return;
         }
@@ -59,35 +59,35 @@ impl Summary {
             self.servers.resize_with(at + 1, || None);
         }
         self.servers[at] = Some(Server::new(endpoint, id));
-        self.hot.begin(at);
+        self.hot_counters.begin(at);
     }
 
-    /// Takes in what a datagram says, and its findings.
+    /// Adds the facts and findings of a packet.
     #[inline(never)]
-    fn take(&mut self, p: &Packet<'_>) {
+    fn add_packet(&mut self, p: &Packet<'_>) {
         let by_server = p.direction == Direction::S2c;
-        self.begin(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
+        self.begin_server(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
         if !p.findings.is_empty() {
-            self.count(p.server_index, p.findings, p.datagram.frame);
+            self.count_findings(p.server_index, p.findings, p.datagram.frame);
         }
         if by_server
             && let Some(facts) = p.facts()
             && !matches!(p.pairing, Pairing::DuplicateResponse { .. } | Pairing::DuplicateFrame { .. })
-            && self.hot.hear(p.server_index, facts)
+            && self.hot_counters.update_facts(p.server_index, facts)
             && let Some(server) = self.server(p.server_index)
         {
             server.facts.update(facts);
         }
     }
 
-    /// Counts an exchange that was not answered in time, that has findings, or that is not `counted` yet, because its server
-    /// has no place.
+    /// Counts an exchange that was not answered in time, has findings, or has not been counted yet because its server
+    /// is new.
     #[cold]
     #[inline(never)]
-    fn count_rare(&mut self, e: &Exchange, findings: &[Finding], counted: bool) {
-        self.begin(e.server_index, || (e.server, e.protocol));
-        self.count(e.server_index, findings, e.request_frame);
-        if !counted && !self.hot.count(e, &mut self.servers) {
+    fn count_rare(&mut self, e: &Exchange, findings: &[Finding], is_counted: bool) {
+        self.begin_server(e.server_index, || (e.server, e.protocol));
+        self.count_findings(e.server_index, findings, e.request_frame);
+        if !is_counted && !self.hot_counters.count(e, &mut self.servers) {
             self.untracked += 1;
             return;
         }
@@ -101,9 +101,9 @@ impl Summary {
         }
     }
 
-    /// Counts findings for their server, if that has a place, and by rule.
+    /// Counts findings for their server, if it is in the table, and by rule.
     #[inline(never)]
-    fn count(&mut self, server: u32, findings: &[Finding], frame: u64) {
+    fn count_findings(&mut self, server: u32, findings: &[Finding], frame: u64) {
         let first = self.files.places.place(frame);
         let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
@@ -116,7 +116,7 @@ impl Summary {
         }
     }
 
-    /// All servers in the order they were recognised.
+    /// All servers in the order of recognition.
     pub fn servers(&self) -> impl Iterator<Item = &Server> {
         self.servers.iter().flatten()
     }
@@ -129,9 +129,9 @@ impl Report for Summary {
 
     #[inline]
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        // Nearly all requests have nothing to say.
-        if p.direction == Direction::S2c || !p.findings.is_empty() || !self.hot.has(p.server_index) {
-            self.take(p);
+        // Nearly all requests add nothing.
+        if p.direction == Direction::S2c || !p.findings.is_empty() || !self.hot_counters.has(p.server_index) {
+            self.add_packet(p);
         }
         Ok(())
     }
@@ -141,9 +141,9 @@ impl Report for Summary {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        let counted = self.hot.count(e, &mut self.servers);
-        if !counted || e.outcome != Outcome::Answered || !findings.is_empty() {
-            self.count_rare(e, findings, counted);
+        let is_counted = self.hot_counters.count(e, &mut self.servers);
+        if !is_counted || e.outcome != Outcome::Answered || !findings.is_empty() {
+            self.count_rare(e, findings, is_counted);
         }
         Ok(())
     }
@@ -151,23 +151,23 @@ impl Report for Summary {
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         for SilentServer { frame, exchange: e, finding } in servers {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
-            self.begin(e.server_index, || (e.server, e.protocol));
-            self.count(e.server_index, &[*finding], *frame);
+            self.begin_server(e.server_index, || (e.server, e.protocol));
+            self.count_findings(e.server_index, &[*finding], *frame);
             if let Some(server) = self.server(e.server_index) {
-                server.provisional.drain(..).for_each(|symptom| server.findings.take_back(&symptom.counts));
+                server.provisional.drain(..).for_each(|symptoms| server.findings.take_back(&symptoms.counts));
             }
         }
-        // No silent server explains these.
-        for found in self.servers.iter_mut().flatten().flat_map(|server| server.provisional.drain(..)) {
-            let broken = Broken::of(&mut self.broken, found.rule, found.first);
-            broken.counts.merge(&found.counts);
-            broken.first = broken.first.min(found.first);
+        // No silent server is the cause of the remaining ones.
+        for symptoms in self.servers.iter_mut().flatten().flat_map(|server| server.provisional.drain(..)) {
+            let broken = Broken::of(&mut self.broken, symptoms.rule, symptoms.first);
+            broken.counts.merge(&symptoms.counts);
+            broken.first = broken.first.min(symptoms.first);
         }
         Ok(())
     }
 
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
-        (0..self.servers.len()).for_each(|at| self.hot.settle(at, &mut self.servers));
+        (0..self.servers.len()).for_each(|at| self.hot_counters.flush(at, &mut self.servers));
         Ok(())
     }
 

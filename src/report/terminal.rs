@@ -1,5 +1,5 @@
-//! The screen: its width, its colours, and how tables and lines are laid out on it: each column of lines is as wide as its
-//! cells, and no line is wider than the screen.
+//! The screen: width, colours, and the layout of tables and lines. Each column of lines is as wide as its cells, and no
+//! line is wider than the screen.
 
 use crate::escape::short;
 use crate::line::Line;
@@ -9,7 +9,7 @@ use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
-/// Most rows of a table; the worst come first.
+/// Maximum number of rows in a table; the worst come first.
 pub(crate) const MAX_ROWS: usize = 200;
 
 /// Properties of the screen.
@@ -21,72 +21,72 @@ pub struct Screen {
     pub colour: bool,
     /// Whether to draw bars with ASCII characters only.
     pub ascii: bool,
-    /// Most rows of a table, where the user sets it.
+    /// Maximum number of rows in a table, if the user sets it.
     pub top: Option<usize>,
-    /// How rows are ordered.
+    /// The order of rows.
     pub sort: Sort,
 }
 
-/// What decides the order of servers and rules.
+/// The order of servers and rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// The worst findings first.
     #[default]
     Findings,
-    /// The most requests, or findings, first.
+    /// The most requests or findings first.
     Count,
-    /// The longest median of response times first; of rules, the rule found first.
+    /// Servers with the longest median response time first, and rules in the order found.
     Time,
     /// The most requests without an answer in time first.
     Loss,
-    /// By names of servers, and numbers of rules.
+    /// By name of the server or number of the rule.
     Name,
 }
 
-/// Stand before words that get a colour once the table is laid out: they have no width, and no text from the network
+/// Marks before words that are coloured after the table is laid out. They have no width, and no text from the network
 /// contains them.
-const MARKS: [(Severity, char); 3] =
+const SEVERITY_MARKS: [(Severity, char); 3] =
     [(Severity::Error, '\u{2061}'), (Severity::Warning, '\u{2062}'), (Severity::Note, '\u{2063}')];
-/// Stands after such words.
-const END: char = '\u{2064}';
+/// The mark after such words.
+const END_MARK: char = '\u{2064}';
 
 impl Screen {
-    /// A text in a style, if colours are wanted.
+    /// A text in this style, if colours are enabled.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if self.colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
-    /// Most rows of a table.
+    /// Maximum number of rows in a table.
     pub(crate) fn rows(&self) -> usize {
         self.top.unwrap_or(MAX_ROWS)
     }
 
-    /// A word in a table, in the colour of a severity.
+    /// Marks a word in a table for the colour of a severity.
     pub(super) fn mark(&self, severity: Severity, word: &str) -> String {
-        match MARKS.iter().find(|(of, _)| self.colour && *of == severity) {
-            Some((_, mark)) => format!("{mark}{word}{END}"),
+        match SEVERITY_MARKS.iter().find(|(of, _)| self.colour && *of == severity) {
+            Some((_, mark)) => format!("{mark}{word}{END_MARK}"),
             None => word.to_owned(),
         }
     }
 
-    /// Prints a table after an empty line, without the blanks that fill its rows.
+    /// Prints a table after an empty line, without trailing blanks.
     pub(crate) fn print(&self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
         let mut text = table.to_string();
         if self.colour {
-            for (severity, mark) in MARKS {
+            for (severity, mark) in SEVERITY_MARKS {
                 text = text.replace(mark, &style(severity).to_string());
             }
-            text = text.replace(END, &Style::new().bold().render_reset().to_string());
+            text = text.replace(END_MARK, &Style::new().bold().render_reset().to_string());
         }
         writeln!(out)?;
         text.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
     }
 
-    /// A table with a line under its header, and with `between` also under each row, for rows of several lines.
-    pub(crate) fn table(&self, between: bool) -> Table {
+    /// A table with a line below its header and, with `with_row_lines`, below each row, for rows of several lines.
+    pub(crate) fn table(&self, with_row_lines: bool) -> Table {
         let mut table = Table::new();
         let style = presets::UTF8_HORIZONTAL_ONLY;
-        table.load_style(if between { style } else { style.row_separator(LineStyle::none()) });
+        table.load_style(if with_row_lines { style } else { style.row_separator(LineStyle::none()) });
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
         table
     }
@@ -97,22 +97,22 @@ pub const BOLD: Style = Style::new().bold();
 /// The style of less important text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// A text in lines of at most `width` columns, broken between words; all lines but the first are indented. A longer word
-/// has a line of its own.
+/// Wraps a text between words to at most `width` columns. All lines but the first are indented. A word that is longer
+/// has its own line.
 pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = vec![];
     let (mut line, mut columns) = (String::new(), 0);
     for word in text.split(' ') {
-        let (begun, wide) = (!line.trim_start().is_empty(), word.width());
-        if begun && columns + 1 + wide > width {
+        let (has_words, word_width) = (!line.trim_start().is_empty(), word.width());
+        if has_words && columns + 1 + word_width > width {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
             columns = indent;
-        } else if begun {
+        } else if has_words {
             line.push(' ');
             columns += 1;
         }
         line.push_str(word);
-        columns += wide;
+        columns += word_width;
     }
     lines.push(line);
     lines
@@ -127,64 +127,65 @@ pub fn style(severity: Severity) -> Style {
     }
 }
 
-/// Most lines that are gathered to give their columns common widths.
-const GATHERED: usize = 200;
-/// Least room for the text after the columns: without findings, and with findings in it.
-const REST: [usize; 2] = [12, 28];
-/// Least room for the first words after the columns.
-const WORDS: usize = 10;
-/// Least room for the middle words, below which they are left out.
-const MIDDLE: usize = 4;
+/// Maximum number of lines that are gathered to determine common widths of their columns.
+const MAX_GATHERED: usize = 200;
+/// Minimum width of the text after the columns, without and with findings.
+const MIN_REST: [usize; 2] = [12, 28];
+/// Minimum width of the first words after the columns.
+const MIN_WORDS: usize = 10;
+/// Minimum width of the middle words. They are omitted if there is less room.
+const MIN_MIDDLE: usize = 4;
 
-/// A column by its index, and the least width to which it may be cut where a line is too long. The column is left out where
-/// the least width is 0.
+/// The index of a column, and the minimum width to which it may be cut if a line is too long. With a minimum width of
+/// 0, the column is left out.
 pub(super) type GiveWay = (usize, usize);
 
-/// Lines that wait until the widths of their columns are known.
+/// Lines that are pending until the widths of their columns are known.
 #[derive(Debug)]
 pub(super) struct Fitted {
     screen: Screen,
-    /// For each column, whether its cells are aligned to the right.
+    /// Whether the cells of each column are right-aligned.
     columns: Vec<bool>,
     /// Columns that are cut or left out, the least important first.
     give_way: &'static [GiveWay],
-    /// Ends of the cells of the line that is being written, each with a severity where the cell is a finding.
+    /// Ends of the cells in the current line, with a severity for cells that are findings.
     marks: Vec<(usize, Option<Severity>)>,
     rows: Vec<Row>,
-    /// Width of each column, and of the text after the columns.
+    /// Width of each column.
     widths: Vec<usize>,
-    rest: usize,
+    /// Width of the text after the columns.
+    rest_width: usize,
 }
 
 #[derive(Debug)]
 enum Row {
-    /// A line without cells, which stays as it is.
+    /// A line without cells, which is not changed.
     Plain(String),
-    /// Cells: one for each column, then the first words, the middle words, and findings.
+    /// One cell for each column, then the first words, the middle words, and findings.
     Cells(Vec<(String, Option<Severity>)>),
 }
 
 impl Fitted {
     pub fn new(screen: Screen, columns: Vec<bool>, give_way: &'static [GiveWay]) -> Fitted {
         let widths = vec![0; columns.len()];
-        Fitted { screen, columns, give_way, marks: vec![], rows: vec![], widths, rest: 0 }
+        Fitted { screen, columns, give_way, marks: vec![], rows: vec![], widths, rest_width: 0 }
     }
 
     /// Marks the end of a cell.
-    pub fn mark(&mut self, at: usize, severity: Option<Severity>) {
+    pub fn mark_cell_end(&mut self, at: usize, severity: Option<Severity>) {
         self.marks.push((at, severity));
     }
 
-    /// Takes a line, and splits it into cells where their ends were marked.
+    /// Adds a line, split into cells at the marked ends.
     pub fn take(&mut self, line: &[u8]) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if self.marks.is_empty() {
             return self.rows.push(Row::Plain(String::from_utf8_lossy(line).trim_end().to_owned()));
         }
-        let mut from = 0;
+        let mut start = 0;
         let cells = self.marks.drain(..).map(|(end, severity)| {
-            let cell = text(line.get(from..end).unwrap_or_default());
-            from = end;
+            let cell = text(line.get(start..end).unwrap_or_default());
+            start = end;
             (cell, severity)
         });
         let cells: Vec<_> = cells.collect();
@@ -192,20 +193,24 @@ impl Fitted {
         for (width, (cell, _)) in self.widths.iter_mut().zip(&cells) {
             *width = (*width).max(cell.width());
         }
-        let findings = cells.iter().any(|(_, severity)| severity.is_some());
-        let words = cells.get(columns).map_or(0, |(words, _)| words.width());
-        self.rest = self.rest.max(words.min(REST[0])).max(if findings { REST[1] } else { 0 });
+        let has_findings = cells.iter().any(|(_, severity)| severity.is_some());
+        let first_words_width = cells.get(columns).map_or(0, |(words, _)| words.width());
+        self.rest_width = self.rest_width.max(first_words_width.min(MIN_REST[0])).max(if has_findings {
+            MIN_REST[1]
+        } else {
+            0
+        });
         self.rows.push(Row::Cells(cells));
     }
 
-    /// Whether enough lines wait to be laid out.
+    /// Whether enough lines are pending to lay them out.
     pub fn is_full(&self) -> bool {
-        self.rows.len() >= GATHERED
+        self.rows.len() >= MAX_GATHERED
     }
 
-    /// Lays out the waiting lines and appends them.
+    /// Lays out the pending lines and appends them to `out`.
     pub fn lay_out(&mut self, out: &mut Line) {
-        let widths = self.fitting();
+        let widths = self.fitted_widths();
         for row in std::mem::take(&mut self.rows) {
             match row {
                 Row::Plain(line) => out.extend_from_slice(line.as_bytes()),
@@ -215,14 +220,14 @@ impl Fitted {
         }
     }
 
-    /// The widths of the columns, made narrower where the screen lacks room.
-    fn fitting(&self) -> Vec<usize> {
+    /// The widths of the columns, reduced if the screen is too narrow.
+    fn fitted_widths(&self) -> Vec<usize> {
         let mut widths = self.widths.clone();
-        for &(column, least) in self.give_way {
-            let wanted: usize = widths.iter().map(|width| width + usize::from(*width > 0)).sum();
-            let beyond = (wanted + self.rest).saturating_sub(self.screen.width.into());
-            if let Some(width) = widths.get_mut(column).filter(|_| beyond > 0) {
-                *width = if least == 0 { 0 } else { width.saturating_sub(beyond).max(least.min(*width)) };
+        for &(column, min) in self.give_way {
+            let needed: usize = widths.iter().map(|width| width + usize::from(*width > 0)).sum();
+            let excess = (needed + self.rest_width).saturating_sub(self.screen.width.into());
+            if let Some(width) = widths.get_mut(column).filter(|_| excess > 0) {
+                *width = if min == 0 { 0 } else { width.saturating_sub(excess).max(min.min(*width)) };
             }
         }
         widths
@@ -230,21 +235,22 @@ impl Fitted {
 
     fn line(&self, cells: &[(String, Option<Severity>)], widths: &[usize]) -> String {
         let mut line = String::new();
-        for ((at_right, width), (cell, _)) in
+        for ((is_right_aligned, width), (cell, _)) in
             self.columns.iter().zip(widths).zip(cells).filter(|((_, w), _)| **w > 0)
         {
             let cell = short(cell, *width);
             let blanks = " ".repeat(width.saturating_sub(cell.width()));
-            let (before, behind) = if *at_right { (blanks, String::new()) } else { (String::new(), blanks) };
-            line.extend([&before, &cell, &behind, " "]);
+            let (before, after) =
+                if *is_right_aligned { (blanks, String::new()) } else { (String::new(), blanks) };
+            line.extend([&before, &cell, &after, " "]);
         }
         let room = usize::from(self.screen.width).saturating_sub(line.width());
         let rest = cells.get(self.columns.len()..).unwrap_or_default();
-        line + &self.rest(rest, room)
+        line + &self.rest_of_line(rest, room)
     }
 
     /// The text after the columns: the first words, the middle words where there is room, and as many findings as fit.
-    fn rest(&self, cells: &[(String, Option<Severity>)], room: usize) -> String {
+    fn rest_of_line(&self, cells: &[(String, Option<Severity>)], room: usize) -> String {
         let words: Vec<_> =
             cells.iter().filter(|(cell, severity)| severity.is_none() && !cell.is_empty()).collect();
         let findings: Vec<_> =
@@ -256,27 +262,30 @@ impl Fitted {
                 [first.clone(), middle.join(" ")]
             }
         };
-        let all: usize = findings.iter().map(|(cell, _)| cell.width() + 1).sum();
-        let first = short(&first, room.saturating_sub(all).max(WORDS).min(room));
-        let mut left = room.saturating_sub(first.width());
-        let middle = match left.saturating_sub(all + 1) {
+        let findings_width: usize = findings.iter().map(|(cell, _)| cell.width() + 1).sum();
+        let first = short(&first, room.saturating_sub(findings_width).max(MIN_WORDS).min(room));
+        let mut room_left = room.saturating_sub(first.width());
+        let middle = match room_left.saturating_sub(findings_width + 1) {
             _ if middle.is_empty() => String::new(),
-            ..MIDDLE => String::new(),
+            ..MIN_MIDDLE => String::new(),
             room => format!(" {}", short(&middle, room)),
         };
-        left = left.saturating_sub(middle.width());
+        room_left = room_left.saturating_sub(middle.width());
         let mut rest = first + &middle;
         for (at, (cell, severity)) in findings.iter().enumerate() {
-            // An ellipsis after the last finding shown tells that there are more.
-            let further = if at + 1 < findings.len() { 2 } else { 0 };
-            let fits = left > cell.width() + further;
-            let shown =
-                if fits { cell.to_string() } else { short(&format!("{cell}…"), left.saturating_sub(1)) };
-            if left > 1 {
+            // An ellipsis after the last finding shown indicates further findings.
+            let ellipsis_room = if at + 1 < findings.len() { 2 } else { 0 };
+            let fits = room_left > cell.width() + ellipsis_room;
+            let shown = if fits {
+                cell.to_string()
+            } else {
+                short(&format!("{cell}…"), room_left.saturating_sub(1))
+            };
+            if room_left > 1 {
                 rest.push(' ');
                 rest.push_str(&self.screen.paint(style(*severity), &shown));
             }
-            left = if fits { left.saturating_sub(cell.width() + 1) } else { 0 };
+            room_left = if fits { room_left.saturating_sub(cell.width() + 1) } else { 0 };
         }
         rest
     }
@@ -285,7 +294,7 @@ impl Fitted {
 #[cfg(test)]
 mod tests {
     use super::super::Totals;
-    use super::super::screen::{MAX_CELL, arrange};
+    use super::super::screen::{MAX_CELL, align_columns};
     use super::super::server::{Server, ServerFacts};
     use super::super::summary::Summary;
     use super::*;
@@ -296,7 +305,7 @@ mod tests {
 
     const GIVE_WAY: &[GiveWay] = &[(2, 4), (2, 0), (1, 5)];
 
-    /// The rows as they are laid out. In `rows`, a bar follows each cell, and findings begin with an exclamation mark.
+    /// Lays out rows. In `rows`, cells are separated by bars, and findings begin with an exclamation mark.
     fn fitted(width: u16, rows: &[&str]) -> Vec<String> {
         let mut fitted =
             Fitted::new(Screen { width, ..Screen::default() }, vec![true, false, false], GIVE_WAY);
@@ -304,7 +313,7 @@ mod tests {
             let mut line = vec![];
             for cell in row.split('|') {
                 line.extend_from_slice(cell.trim_start_matches('!').as_bytes());
-                fitted.mark(line.len(), cell.starts_with('!').then_some(Severity::Error));
+                fitted.mark_cell_end(line.len(), cell.starts_with('!').then_some(Severity::Error));
             }
             fitted.take(&line);
         }
@@ -312,13 +321,13 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
+    fn columns_are_as_wide_as_their_cells() {
         let lines = fitted(60, &["1| ab|protocol|hello|more", "23|abcdef|p|there||!A:error"]);
         assert_eq!(lines, [" 1 ab     protocol hello more", "23 abcdef p        there A:error"]);
     }
 
     #[test]
-    fn what_is_least_important_is_cut_and_then_left_out() {
+    fn cuts_and_then_omits_the_least_important_columns() {
         let row = "1|address|protocol|a message|details of it";
         assert_eq!(fitted(40, &[row]), ["1 address protocol a message details of…"]);
         assert_eq!(fitted(29, &[row]), ["1 address protocol a message"]);
@@ -327,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_is_wider_than_the_screen_and_findings_stay() {
+    fn lines_fit_the_screen_and_keep_findings() {
         let rows =
             ["1|サーバー|protocol|a long message of many words|details|!SQP-STR-002:error|!GEN-007:error"];
         for width in 20..90 {
@@ -355,7 +364,7 @@ mod tests {
                 let name = short(&shown(name), MAX_CELL);
                 table.add_row([format!("192.0.2.1:7777\n{name}"), name, "17".to_owned()]);
             }
-            arrange(screen, &mut table, 2, 14);
+            align_columns(screen, &mut table, 2, 14);
             let text = table.to_string();
             let widths: Vec<_> = text.lines().map(|line| line.width()).collect();
             assert!(widths.iter().all(|w| *w == widths[0] && *w <= usize::from(width)), "{width}:\n{text}");
@@ -363,7 +372,7 @@ mod tests {
         }
     }
 
-    /// The summary of a capture with these interfaces, a server of this name and address, in two lines and a table.
+    /// The summary of a capture with this number of interfaces and a server with this name and address.
     fn screen(interfaces: usize, name: &str, endpoint: Endpoint) -> String {
         let mut summary = Summary::default();
         let interface = |n| {
@@ -377,14 +386,14 @@ mod tests {
         let facts = ServerFacts { server_name: Some(name.as_bytes().into()), ..ServerFacts::default() };
         summary.servers.push(Some(Server { facts, ..Server::new(endpoint, Id::Sqp) }));
         let mut out = vec![];
-        let how = Screen { width: 300, colour: false, ..Screen::default() };
-        super::super::screen::write(&mut out, how, &summary, &Totals::default())
+        let screen = Screen { width: 300, colour: false, ..Screen::default() };
+        super::super::screen::write(&mut out, screen, &summary, &Totals::default())
             .expect("memory takes everything");
         String::from_utf8(out).expect("UTF-8")
     }
 
     #[test]
-    fn names_of_interfaces_and_servers_are_cut_and_say_so() {
+    fn truncates_names_of_interfaces_and_servers_visibly() {
         let end = Endpoint::v4([192, 0, 2, 1], 7777);
         let all = screen(8, "a", end);
         assert!(all.contains("captured on \"if0\", ") && all.contains(", \"if7\"\n"), "{all}");
@@ -397,13 +406,18 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_in_one_line_up_to_twenty_four_characters() {
+    fn addresses_of_up_to_twenty_four_characters_stay_on_one_line() {
         let lines = |address: &str| {
             let mut table = Screen { width: 80, colour: false, ..Screen::default() }.table(true);
             table.set_header(["server\nname", "protocol\ngame, map, version", "players"]);
             let wide = "w ".repeat(60);
             table.add_row([format!("{address}\n{wide}"), wide.clone(), "17".to_owned()]);
-            arrange(Screen { width: 80, colour: false, ..Screen::default() }, &mut table, 2, address.len());
+            align_columns(
+                Screen { width: 80, colour: false, ..Screen::default() },
+                &mut table,
+                2,
+                address.len(),
+            );
             table.to_string().contains(address)
         };
         assert!(lines("[2001:db8:1:2::34]:27100"), "24 characters");

@@ -1,4 +1,4 @@
-//! The time column of lines, in the forms that tshark's `-t` has.
+//! The time column of lines, in formats of tshark's `-t`.
 
 use super::format::{push_decimals, push_fraction};
 use crate::by_frame::ByFrame;
@@ -8,18 +8,19 @@ use crate::net::DropReason;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Most frames for which the time of the frame before is remembered; as many as frames whose headers are.
+/// Maximum number of frames for which the time of the previous frame is remembered, the same as of frames whose headers
+/// are.
 const MAX_BEFORE: usize = 16_384;
 /// Decimals of the time stamps of an interface that is not described at the beginning of the file.
-const USUAL: u8 = 6;
+const DEFAULT_DECIMALS: u8 = 6;
 const SECOND: i64 = 1_000_000_000;
 
-/// The point from which a time is counted, or the format of a date.
+/// The origin from which time is counted, or the format of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeBase {
     /// A `strftime` format up to the second; the fraction follows.
     Absolute(&'static str),
-    /// Since the captured frame before.
+    /// Since the previous captured frame.
     Captured,
     /// Since 1970.
     Epoch,
@@ -27,7 +28,7 @@ pub enum TimeBase {
     Relative,
 }
 
-/// The words of `-t`, each with its meaning and its form.
+/// The words of `-t`, with description and base.
 pub const TIME_FORMATS: [(&str, &str, TimeBase); 6] = [
     ("r", "since the first frame", TimeBase::Relative),
     ("ad", "date and time of day, local", TimeBase::Absolute("%Y-%m-%d %H:%M:%S")),
@@ -37,12 +38,12 @@ pub const TIME_FORMATS: [(&str, &str, TimeBase); 6] = [
     ("ud", "the same with the date", TimeBase::Absolute("%Y-%m-%d %H:%M:%S")),
 ];
 
-/// A form of times.
+/// A format of times.
 #[derive(Clone, Debug)]
 pub struct TimeFormat {
     base: TimeBase,
     zone: TimeZone,
-    /// Number of decimals; `None` for as many as the capture has.
+    /// Number of decimals; `None` for the precision of the capture.
     decimals: Option<u8>,
 }
 
@@ -54,33 +55,33 @@ impl Default for TimeFormat {
 }
 
 impl TimeFormat {
-    /// The form for a word of [`TIME_FORMATS`]. After the word may stand a point and the number of decimals, 0 to 9; otherwise
-    /// there are as many as the capture has. `local` is asked for the time zone where one is needed.
+    /// Parses a word of [`TIME_FORMATS`]. A dot and the number of decimals, 0 to 9, may follow; the default is the
+    /// precision of the capture. `local` is called if the local time zone is needed.
     pub fn parse(text: &str, local: impl FnOnce() -> TimeZone) -> Option<TimeFormat> {
         let (word, decimals) = match text.split_once('.') {
             None | Some((_, "")) => (text.trim_end_matches('.'), None),
             Some((word, digit)) => {
-                let one = digit.len() == 1 && digit.bytes().all(|b| b.is_ascii_digit());
-                (word, Some(digit.parse().ok().filter(|_| one)?))
+                let is_one_digit = digit.len() == 1 && digit.bytes().all(|b| b.is_ascii_digit());
+                (word, Some(digit.parse().ok().filter(|_| is_one_digit)?))
             }
         };
-        let (_, _, base) = *TIME_FORMATS.iter().find(|(known, ..)| *known == word)?;
+        let (_, _, base) = *TIME_FORMATS.iter().find(|(candidate, ..)| *candidate == word)?;
         let zone = if word.starts_with('a') { local() } else { TimeZone::UTC };
         Some(TimeFormat { base, zone, decimals })
     }
 
-    /// Whether it must be shown frames, too.
+    /// Whether the format needs the times of all frames.
     pub fn needs_frames(&self) -> bool {
         self.base == TimeBase::Captured
     }
 }
 
-/// What times need of a file.
+/// The facts about a file that times need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin<'a> {
-    /// Its first time stamp.
+    /// The first time stamp.
     pub first: Time,
-    /// Decimals of the interfaces described at its beginning.
+    /// Decimals of the interfaces described at the beginning of the file.
     pub interfaces: &'a [u8],
 }
 
@@ -89,41 +90,46 @@ pub(super) fn decimals(interfaces: &[Interface]) -> Vec<u8> {
     interfaces.iter().map(|i| i.decimals).collect()
 }
 
-/// Writes the times of packets, one after the other.
+/// Writes the times of packets.
 #[derive(Debug)]
 pub(super) struct TimeColumn {
     format: TimeFormat,
-    /// Time of the frame read last.
-    captured: Time,
-    /// For each frame, the time of the frame before it.
-    before: ByFrame<Time>,
-    /// The second written last, and its text.
-    second: Option<(i64, String)>,
+    /// Time of the latest frame.
+    previous_time: Time,
+    /// The time of the previous frame, by frame.
+    times_before: ByFrame<Time>,
+    /// The latest second written, and its text.
+    last_second: Option<(i64, String)>,
 }
 
 impl TimeColumn {
     pub fn new(format: TimeFormat) -> TimeColumn {
-        TimeColumn { format, captured: Time::UNKNOWN, before: ByFrame::default(), second: None }
-    }
-
-    /// A file begins.
-    pub fn begin_file(&mut self) {
-        self.captured = Time::UNKNOWN;
-    }
-
-    /// Takes a frame, which may hold a datagram that is reported later.
-    pub fn note_frame<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
-        let before = if self.captured == Time::UNKNOWN { time } else { self.captured };
-        self.captured = time;
-        if DropReason::may_hold_datagram(parsed) {
-            if self.before.len() >= MAX_BEFORE {
-                self.before.pop();
-            }
-            self.before.push(frame, before);
+        TimeColumn {
+            format,
+            previous_time: Time::UNKNOWN,
+            times_before: ByFrame::default(),
+            last_second: None,
         }
     }
 
-    /// Columns that a time takes.
+    /// Begins a file.
+    pub fn begin_file(&mut self) {
+        self.previous_time = Time::UNKNOWN;
+    }
+
+    /// Notes the time of a frame, which may contain a datagram that is reported later.
+    pub fn note_frame<D>(&mut self, frame: u64, time: Time, parsed: &Result<D, DropReason>) {
+        let before = if self.previous_time == Time::UNKNOWN { time } else { self.previous_time };
+        self.previous_time = time;
+        if DropReason::may_hold_datagram(parsed) {
+            if self.times_before.len() >= MAX_BEFORE {
+                self.times_before.pop();
+            }
+            self.times_before.push(frame, before);
+        }
+    }
+
+    /// Width of the column.
     pub fn width(&self) -> usize {
         match self.format.decimals {
             Some(0..=6) => 12,
@@ -131,7 +137,7 @@ impl TimeColumn {
         }
     }
 
-    /// Appends the time of a packet; where it cannot be known, appends nothing and returns `None`.
+    /// Appends the time of a packet. If it is unknown, appends nothing and returns `None`.
     pub fn push(
         &mut self,
         line: &mut Line,
@@ -140,31 +146,32 @@ impl TimeColumn {
         interface: u32,
         origin: Origin<'_>,
     ) -> Option<()> {
-        let own = || origin.interfaces.get(interface as usize).copied().unwrap_or(USUAL);
-        let decimals = usize::from(self.format.decimals.unwrap_or_else(own));
+        let interface_decimals =
+            || origin.interfaces.get(interface as usize).copied().unwrap_or(DEFAULT_DECIMALS);
+        let decimals = usize::from(self.format.decimals.unwrap_or_else(interface_decimals));
         let nanos = time.nanos()?;
-        let from = match self.format.base {
+        let origin_time = match self.format.base {
             TimeBase::Absolute(format) => {
                 self.absolute(line, nanos, format, decimals);
                 return Some(());
             }
             TimeBase::Epoch => Time::from_nanos(0),
             TimeBase::Relative => origin.first,
-            TimeBase::Captured => *self.before.get(frame)?,
+            TimeBase::Captured => *self.times_before.get(frame)?,
         };
-        push_decimals(line, time.since(from)?, decimals);
+        push_decimals(line, time.since(origin_time)?, decimals);
         Some(())
     }
 
     fn absolute(&mut self, line: &mut Line, nanos: i64, format: &str, decimals: usize) {
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
-        if self.second.as_ref().is_none_or(|(known, _)| *known != second) {
-            // Any i64 of nanoseconds is within what the calendar covers.
+        if self.last_second.as_ref().is_none_or(|(last, _)| *last != second) {
+            // The calendar covers every i64 of nanoseconds.
             let stamp = Timestamp::from_second(second).unwrap_or_default();
             let text = stamp.to_zoned(self.format.zone.clone()).strftime(format).to_string();
-            self.second = Some((second, text));
+            self.last_second = Some((second, text));
         }
-        let text = self.second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
+        let text = self.last_second.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default();
         line.extend_from_slice(text.as_bytes());
         push_fraction(line, fraction as u64, decimals);
     }
@@ -187,20 +194,20 @@ mod tests {
 
     impl TimeColumn {
         fn text(&mut self, frame: u64, time: Time, interface: u32, origin: Origin<'_>) -> Option<String> {
-            let mut said = None;
-            let text = Line::text(|line| said = self.push(line, frame, time, interface, origin));
-            said.map(|()| text)
+            let mut result = None;
+            let text = Line::text(|line| result = self.push(line, frame, time, interface, origin));
+            result.map(|()| text)
         }
     }
 
-    fn told(word: &str) -> String {
+    fn time_text(word: &str) -> String {
         let first = Time::from_nanos(STAMP - 1_500_000_000);
         let origin = Origin { first, interfaces: &[6, 9] };
         times(word).text(7, Time::from_nanos(STAMP), 1, origin).unwrap_or_default()
     }
 
     #[test]
-    fn every_word_has_its_form() {
+    fn formats_times_for_every_word() {
         for (word, text) in [
             ("ad", "2026-11-20 05:38:42.380967123"),
             ("e", "1795171122.380967123"),
@@ -211,7 +218,7 @@ mod tests {
             ("ud.0", "2026-11-20 10:38:42"),
             ("r.", "1.500000000"),
         ] {
-            assert_eq!(told(word), text, "{word}");
+            assert_eq!(time_text(word), text, "{word}");
         }
         assert!(TIME_FORMATS.iter().all(|(word, ..)| TimeFormat::parse(word, eastern).is_some()));
         for wrong in ["", ".", "x", "ud.10", "ud.x", "e.-1", "E", "r.+1", "ad.3.4"] {
@@ -220,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_captures_own_precision_is_kept() {
+    fn keeps_the_precision_of_the_capture() {
         let origin = Origin { first: Time::from_nanos(0), interfaces: &[6, 9, 0] };
         let mut times = times("r");
         let mut text =
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn deltas_go_by_the_frame_before() {
+    fn deltas_refer_to_the_previous_frame() {
         let at = |ms: i64| Time::from_nanos(ms * 1_000_000);
         let mut d = times("d.3");
         d.begin_file();
@@ -244,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_frames_are_forgotten() {
+    fn forgets_the_times_of_the_oldest_frames() {
         let mut d = times("d");
         for frame in 1..=MAX_BEFORE as u64 + 1 {
             d.note_frame(frame, Time::from_nanos(0), &Ok(()));

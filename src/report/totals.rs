@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
-/// Most candidates listed; further candidates are only counted.
+/// Maximum number of candidates listed; further candidates are only counted.
 pub const MAX_LISTED: usize = 10;
-/// Most inputs remembered that could not be read; further inputs are only reported as they come.
+/// Maximum number of unreadable inputs remembered; further inputs are only reported when they occur.
 pub const MAX_UNREAD: usize = 1_000;
 
 /// An input that could not be read, or not to its end.
@@ -29,10 +29,10 @@ pub struct Unread {
     pub why: String,
 }
 
-/// The remark where no server answers.
+/// The remark if no server answers.
 pub const ONE_WAY: &str = "The capture holds no answer of anybody: one direction may be missing.";
 
-/// The remark where something was forgotten for want of room.
+/// The remark if anything was forgotten for want of room.
 pub const MORE_MEMORY: &str =
     "More is remembered with --memory, in MiB; 64 are the default, and bounds grow with it.";
 
@@ -41,17 +41,17 @@ pub const MORE_MEMORY: &str =
 pub struct Totals {
     /// Whether every input was read to its end.
     pub complete: bool,
-    /// Where it was not, whether that is accepted: nothing is wrong but that captures are cut short, and they may be.
+    /// Whether an incomplete run is accepted, because the only problem is truncated captures and the user allows them.
     pub accepted: bool,
-    /// Inputs that could not be read, or not to their end: the first [`MAX_UNREAD`] of them.
+    /// The first [`MAX_UNREAD`] inputs that could not be read, or not to their end.
     pub unread: Vec<Unread>,
     /// Files read.
     pub files: u64,
-    /// Whether files are of the same time, so that each was read for itself.
+    /// Whether the times of files overlap, so that each was read on its own.
     pub overlap: bool,
     /// Frames read.
     pub packets: u64,
-    /// Packets that were lost on the way into the captures; `None` where no capture gives a number.
+    /// Packets dropped by the captures; `None` if no capture reports drops.
     pub dropped: Option<u64>,
     /// UDP datagrams among those read.
     pub udp: u64,
@@ -63,7 +63,7 @@ pub struct Totals {
     pub not_datagrams: DropCounts,
     /// Exchanges that have closed.
     pub exchanges: u64,
-    /// Datagrams that servers sent, whether they answer a request or not: they show that the capture has both directions.
+    /// Datagrams sent by servers, whether or not they answer a request. They show that the capture has both directions.
     pub by_servers: u64,
     /// Exchanges answered in time.
     pub answered: u64,
@@ -79,47 +79,47 @@ pub struct Totals {
     pub retransmissions: u64,
     /// Findings by severity.
     pub findings: Counts,
-    /// Those of them that are [provisional](Finding::provisional), by the index of their server. The table of servers bounds
+    /// The [provisional](Finding::provisional) ones among them, by index of the server. The table of servers bounds
     /// their number.
     pub(crate) provisional: HashMap<u32, Counts>,
     /// Open requests and conversations forgotten for want of room.
     pub evicted: u64,
-    /// Datagrams that waited and were released before their conversation could confirm them.
+    /// Pending datagrams that were released before their conversation could confirm them.
     pub waiting_overflow: u64,
-    /// Conversations whose server found no place in the table.
+    /// Conversations whose server did not fit into the table.
     pub servers_refused: u64,
-    /// Entries that cross-packet rules forgot for want of room.
+    /// Entries of cross-packet rules forgotten for want of room.
     pub memory_forgotten: u64,
-    /// Servers of which only answers were seen: their requests are not in the captures.
+    /// Servers of which only answers were seen, because the captures lack their requests.
     pub one_sided: Vec<(Endpoint, Id)>,
-    /// Endpoints that were sent what could be requests, and answered none; only from reports that judge silence.
+    /// Endpoints that received possible requests and answered none; only if the report wants silent servers.
     pub candidates: Vec<Candidate>,
-    /// What became of IP fragments.
+    /// Counts of IP fragments.
     pub fragments: FragmentCounts,
     /// Frames that repeat the datagram of an earlier frame of the capture.
     pub duplicate_frames: u64,
-    /// Datagrams whose path through tunnels got no number of its own.
+    /// Datagrams whose path through tunnels has no number of its own.
     pub tunnels_unnamed: u64,
     /// Link types seen, in order.
     pub links: Vec<u16>,
     /// Lowest and highest time stamp.
     pub span: Option<(Time, Time)>,
-    /// The totals of everything, where these are the totals of what passed a filter.
+    /// The totals before filtering, if these are the totals after filtering.
     pub unfiltered: Option<Box<Totals>>,
 }
 
-/// An endpoint that was sent what could be requests of a protocol, and answered none of them.
+/// An endpoint that received possible requests of a protocol and answered none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The endpoint.
     pub server: Endpoint,
-    /// The protocol that it may speak.
+    /// The protocol of the possible requests.
     pub protocol: Id,
-    /// Datagrams sent to it.
+    /// Datagrams sent to the endpoint.
     pub datagrams: u64,
-    /// Datagrams that an ICMP error refused.
+    /// Datagrams refused by an ICMP error.
     pub refused: u64,
-    /// Datagrams whose answer window was not over when the capture ended.
+    /// Datagrams whose answer window was still open when the capture ended.
     pub undecided: u64,
 }
 
@@ -141,12 +141,12 @@ impl fmt::Display for Candidate {
 }
 
 impl Totals {
-    /// Whether something could not be read that was to be read.
+    /// Whether the run is incomplete and that is not accepted.
     pub fn failed(&self) -> bool {
         !self.complete && !self.accepted
     }
 
-    /// Whether something was forgotten that would be remembered with more memory.
+    /// Whether anything was forgotten that more memory would have kept.
     pub fn crowded(&self) -> bool {
         self.evicted + self.servers_refused + self.memory_forgotten > 0
     }
@@ -155,7 +155,7 @@ impl Totals {
     pub(crate) fn add_frame(&mut self, time: Time) {
         self.packets += 1;
         match &mut self.span {
-            // Frames mostly stand in order of time.
+            // Frames are mostly in chronological order.
             Some((_, high)) if *high <= time => *high = time,
             _ => self.out_of_order(time),
         }
@@ -180,42 +180,42 @@ impl Totals {
         }
     }
 
-    /// Whether a server was asked more than once, or an endpoint may have been asked, and none has sent or refused
-    /// anything.
+    /// Whether there were several requests to servers, or possible requests to endpoints, and none of these has sent or
+    /// refused anything.
     pub fn one_way(&self) -> bool {
         let all = self.all();
-        let heard = all.by_servers + all.refused;
-        let asked = all.unanswered + all.undecided > 1 || !all.candidates.is_empty();
-        heard == 0 && asked && all.candidates.iter().all(|c| c.refused == 0)
+        let from_servers = all.by_servers + all.refused;
+        let was_asked = all.unanswered + all.undecided > 1 || !all.candidates.is_empty();
+        from_servers == 0 && was_asked && all.candidates.iter().all(|c| c.refused == 0)
     }
 
-    /// The candidates with the most datagrams, and how many further ones there are.
+    /// The candidates with the most datagrams, and the number of the others.
     pub fn candidates(&self) -> (&[Candidate], u64) {
         let (listed, more) = self.candidates.split_at(self.candidates.len().min(MAX_LISTED));
         (listed, more.len() as u64)
     }
 
-    /// The candidates as remarks, and one on those that are not listed.
+    /// Remarks on the listed candidates, and one on the others.
     pub fn candidate_remarks(&self) -> Vec<String> {
         let (listed, more) = self.candidates();
-        let mut said: Vec<_> = listed.iter().map(ToString::to_string).collect();
-        said.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
-        said
+        let mut remarks: Vec<_> = listed.iter().map(ToString::to_string).collect();
+        remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
+        remarks
     }
 
-    /// The counts of everything, whether a filter has narrowed them or not.
+    /// The totals before filtering.
     pub fn all(&self) -> &Totals {
         self.unfiltered.as_deref().unwrap_or(self)
     }
 
-    /// A count, followed by the count of everything where a filter has narrowed it: `3`, `3 of 108`.
+    /// A count, with the count before filtering if there is a filter: `3`, `3 of 108`.
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
         self.unfiltered
             .as_ref()
             .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
     }
 
-    /// A count with its noun, and the count of everything where a filter has narrowed it: `3 packets`, `3 of 108 packets`.
+    /// A count with its noun, and the count before filtering if there is a filter: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
         match &self.unfiltered {
             None => count(number(self), what),
@@ -223,10 +223,11 @@ impl Totals {
         }
     }
 
-    /// How much query traffic there is: `97 datagrams of query traffic in 108 packets`.
+    /// The amount of query traffic: `97 datagrams of query traffic in 108 packets`.
     pub fn traffic(&self) -> String {
-        let (seen, packets) = (self.part("datagram", |t| t.recognised), self.part("packet", |t| t.packets));
-        format!("{seen} of query traffic in {packets}")
+        let (datagrams, packets) =
+            (self.part("datagram", |t| t.recognised), self.part("packet", |t| t.packets));
+        format!("{datagrams} of query traffic in {packets}")
     }
 
     #[inline]
@@ -252,7 +253,7 @@ impl Totals {
         }
     }
 
-    /// Counts servers that answered nothing in place of the symptoms of that; no further file continues what was read.
+    /// Counts servers that answered nothing instead of the symptoms of that. No further file continues the files read.
     pub(crate) fn add_silent_servers(&mut self, servers: &[SilentServer]) {
         for silent in servers {
             let symptoms = self.provisional.get(&silent.exchange.server_index).copied();

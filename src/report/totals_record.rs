@@ -113,7 +113,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Frames without a UDP datagram, by reason.
+/// The schema of the counts of frames without a UDP datagram, by reason.
 fn by_reason(_: &mut SchemaGenerator) -> Schema {
     let count = json!({ "type": "integer", "minimum": 1 });
     let reasons: Map<_, _> = DropReason::all().map(|why| (why.name().to_owned(), count.clone())).collect();

@@ -1,4 +1,4 @@
-//! Counts traffic that no protocol claims, and lists its busiest endpoints for a summary.
+//! Counts unclaimed traffic by endpoint for the summary.
 
 use super::secrets::harmless_part;
 use crate::escape::to_hex;
@@ -11,25 +11,25 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// Most endpoints remembered; datagrams of further endpoints are only counted.
+/// Maximum number of endpoints in the table; datagrams of further endpoints are only counted.
 pub(super) const MAX_ENDPOINTS: usize = 4_096;
-/// Most bytes kept of the first datagram of each endpoint.
+/// Maximum number of bytes kept of the first datagram of each endpoint.
 const MAX_FIRST: usize = 8;
-/// How many datagrams of an endpoint are checked for what they look like.
-const LOOKS: u64 = 8;
+/// Number of datagrams of an endpoint that are checked for what they look like.
+const MAX_LOOKS: u64 = 8;
 
-/// An endpoint, and the datagrams to and from it that no protocol claims.
+/// The counters of an endpoint's unclaimed datagrams.
 #[derive(Clone, Debug)]
 pub struct UnclaimedEndpoint {
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// Datagrams to and from it.
+    /// Number of unclaimed datagrams to and from the endpoint.
     pub datagrams: u64,
-    /// Length of their payloads on the wire.
+    /// Wire length of their payloads.
     pub bytes: u64,
-    /// The first bytes of its first datagram, up to a password.
+    /// The first bytes of the first datagram, ending before a password.
     pub first: ArrayVec<u8, MAX_FIRST>,
-    /// What the first of these datagrams look like.
+    /// The protocol that the first datagrams look like.
     pub looks_like: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ impl UnclaimedEndpoint {
     fn add(&mut self, d: &Datagram<'_>) {
         self.datagrams += 1;
         self.bytes += d.wire_len() as u64;
-        if self.looks_like.is_none() && self.datagrams <= LOOKS {
+        if self.looks_like.is_none() && self.datagrams <= MAX_LOOKS {
             self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
         }
     }
@@ -71,17 +71,17 @@ pub struct UnclaimedRecord {
     looks_like: Option<terms::LooksLike<&'static str>>,
 }
 
-/// Counts datagrams that no protocol claims, by endpoint.
+/// Counters of unclaimed datagrams by endpoint.
 #[derive(Debug, Default)]
 pub struct UnclaimedTraffic {
     endpoints: HashMap<Endpoint, UnclaimedEndpoint>,
-    /// Datagrams of endpoints that found no place in the table.
+    /// Number of datagrams of endpoints that did not fit into the table.
     pub untracked: u64,
 }
 
 impl UnclaimedTraffic {
-    /// Counts a datagram at one of its two endpoints: at an endpoint that is known already, or else at the endpoint with
-    /// the lower port, for clients have high ports.
+    /// Counts a datagram at one of its endpoints: at one that is already in the table, or else at the one with the
+    /// lower port, because clients have high ports.
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
         if let Some(endpoint) = self.endpoints.get_mut(&d.dst) {
             endpoint.add(d);
@@ -106,7 +106,7 @@ impl UnclaimedTraffic {
         self.endpoints.insert(endpoint, counted);
     }
 
-    /// The endpoints, those with the most datagrams first.
+    /// The endpoints, ordered by the number of datagrams.
     pub fn busiest(&self) -> Vec<&UnclaimedEndpoint> {
         let mut all: Vec<_> = self.endpoints.values().collect();
         all.sort_by_cached_key(|endpoint| {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn both_directions_count_at_one_end() {
+    fn counts_both_directions_at_one_endpoint() {
         let mut traffic = UnclaimedTraffic::default();
         (0..3).for_each(|n| add(&mut traffic, 40_000 + n, 9_000, b"hello there"));
         add(&mut traffic, 9_000, 40_001, &[7; 100]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn further_endpoints_are_only_counted() {
+    fn only_counts_datagrams_of_endpoints_beyond_the_limit() {
         let mut traffic = UnclaimedTraffic::default();
         (0..MAX_ENDPOINTS as u16 + 5).for_each(|n| add(&mut traffic, 60_000, 10_000 + n, b"x"));
         add(&mut traffic, 60_000, 10_000, b"x");

@@ -150,7 +150,7 @@ const COLUMNS: &str = "file,frame,rule,severity,protocol,server,client,fault,con
 /// When they cannot be written.
 pub fn csv(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let (layout, mut text) = (Layout::of(Style::Csv), String::new());
-    layout.head(&mut text, COLUMNS.split(','));
+    layout.push_header(&mut text, COLUMNS.split(','));
     for finding in verdict.finding_records() {
         let excused = if finding.baseline { Some("baseline") } else { finding.suppressed };
         let mut record = json!(finding);
