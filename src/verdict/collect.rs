@@ -1,6 +1,6 @@
-//! Gathers what the pipeline finds into a verdict.
+//! Collects the results of the pipeline into a verdict.
 
-use super::finding_store::{FindingStore, MAX_REMARKS, Waiting};
+use super::finding_store::{FindingStore, MAX_REMARKS, PendingFindings};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
 use crate::check::{Cause, Finding, Policy};
@@ -18,47 +18,47 @@ use std::io;
 /// The report behind `check`.
 pub struct Check<F> {
     policy: Policy,
-    /// What is known of it already: captures, their evidence, and counts; of findings, how many could not be kept.
+    /// The parts of the verdict known so far: captures, their evidence, counts, and the number of findings not kept.
     verdict: Verdict,
-    places: Files,
-    kept: FindingStore,
-    /// Remarks made once for each server, by server and address of the rule: index into `remarks`.
-    known: HashMap<(Endpoint, Id, usize), usize>,
+    files: Files,
+    findings: FindingStore,
+    /// Index into `remarks`, which are made once per server, by server and address of the rule.
+    remark_index: HashMap<(Endpoint, Id, usize), usize>,
     remarks: Vec<Entry>,
-    /// Findings that mean nothing where the capture holds only one side of a server; for which servers that is so is known
-    /// at the end.
-    doubtful: Waiting,
+    /// Findings that are meaningless if the capture has only one direction of a server's traffic, which is known at the
+    /// end.
+    past_dependent: PendingFindings,
     /// Findings that are [provisional](Finding::provisional).
-    provisional: Waiting,
-    /// Number of such findings beyond those that wait, where a server answered nothing.
-    hasty: u64,
-    /// File and protocol of the latest datagram and of the latest exchange, which are in the evidence.
+    provisional: PendingFindings,
+    /// Number of provisional findings that were reported early for want of room, although a server answered nothing.
+    reported_early: u64,
+    /// File and protocol of the latest datagram and of the latest exchange, which the evidence already includes.
     latest: [Option<(usize, Id)>; 2],
-    broken: HashMap<&'static str, u64>,
-    /// Rules that excused findings break.
-    excuses: HashSet<&'static str>,
+    broken_counts: HashMap<&'static str, u64>,
+    /// Rules broken by excused findings.
+    excused_rules: HashSet<&'static str>,
     fingerprints: Fingerprints,
-    /// Is called with every entry before it is kept, and may excuse it.
+    /// Called with every entry before it is stored; it may excuse the entry.
     judge: F,
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
-    /// An empty report. `judge` is called with every entry and the name of its capture as soon as the entry is complete; it
-    /// may excuse the entry, and may write it out.
+    /// An empty report. `judge` is called with every complete entry and the name of its capture. It may excuse the
+    /// entry, and may write it.
     pub fn new(policy: Policy, judge: F) -> Self {
         Check {
             policy,
             verdict: Verdict::default(),
-            places: Files::default(),
-            kept: FindingStore::default(),
-            known: HashMap::new(),
+            files: Files::default(),
+            findings: FindingStore::default(),
+            remark_index: HashMap::new(),
             remarks: vec![],
-            doubtful: Waiting::default(),
-            provisional: Waiting::default(),
-            hasty: 0,
+            past_dependent: PendingFindings::default(),
+            provisional: PendingFindings::default(),
+            reported_early: 0,
             latest: [None; 2],
-            broken: HashMap::new(),
-            excuses: HashSet::new(),
+            broken_counts: HashMap::new(),
+            excused_rules: HashSet::new(),
             fingerprints: Fingerprints::default(),
             judge,
         }
@@ -68,41 +68,42 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if entry.rule().per_server && entry.finding.counts() {
             return self.remark(entry);
         }
-        let past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
-        self.doubtful.hold(past, entry).map_or(Ok(()), |entry| self.keep(entry))
+        let depends_on_past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
+        self.past_dependent.hold(depends_on_past, entry).map_or(Ok(()), |entry| self.keep(entry))
     }
 
-    /// Keeps a remark, which is reported once for each server, after everything else, with its count; where there is no
-    /// more room, as any other finding.
+    /// Keeps a remark, which is reported with its count once per server, after everything else. Beyond the limit it is
+    /// handled like any other finding.
     fn remark(&mut self, entry: Entry) -> io::Result<()> {
         if self.remarks.len() >= MAX_REMARKS {
             return self.keep(entry);
         }
         let rule = entry.rule().address();
-        self.known.insert((entry.server, entry.protocol, rule), self.remarks.len());
+        self.remark_index.insert((entry.server, entry.protocol, rule), self.remarks.len());
         self.remarks.push(entry);
         Ok(())
     }
 
-    /// Counts a finding that is a remark made before about the same server. Returns whether it is one.
-    fn again(&mut self, finding: &Finding, server: Endpoint, id: Id) -> bool {
+    /// Counts a finding that repeats a remark about the same server. Returns whether it does.
+    fn repeats_remark(&mut self, finding: &Finding, server: Endpoint, id: Id) -> bool {
         if !(finding.rule.per_server && finding.counts()) {
             return false;
         }
-        let at = self.known.get(&(server, id, finding.rule.address()));
+        let at = self.remark_index.get(&(server, id, finding.rule.address()));
         let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) else { return false };
         first.count += 1;
         true
     }
 
-    /// Takes the findings of a datagram.
+    /// Adds the findings of a datagram.
     #[inline(never)]
-    fn found(&mut self, p: &Packet<'_>) -> io::Result<()> {
+    fn add_findings(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
         let [client, server] = p.direction.order([d.src, d.dst]);
         for finding in p.findings {
-            // A remark stands on the first packet that earns it; where a filter left that out, it left out the remark.
-            if self.again(finding, server, p.id) || finding.repeated {
+            // A remark belongs to the first packet that causes it. If a filter left out that packet, it left out the
+            // remark.
+            if self.repeats_remark(finding, server, p.id) || finding.repeated {
                 continue;
             }
             let span = finding.span.unwrap_or_default();
@@ -125,45 +126,46 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
-        // Symptoms come and go with their causes, so they must not take numbers from findings that count.
+        // Symptoms depend on their causes, so they must not use up the numbers of findings that count.
         if entry.finding.counts() {
             entry.fingerprint = self.fingerprints.of(&entry);
         }
         let name = self.verdict.files.get(entry.file).map_or("-", |(name, _)| name.as_str());
         (self.judge)(&mut entry, name)?;
         if entry.counts() {
-            *self.broken.entry(entry.rule().id).or_default() += entry.count;
+            *self.broken_counts.entry(entry.rule().id).or_default() += entry.count;
             self.verdict.counts.add(entry.finding.severity);
         } else if let Some(excuse) = entry.excused.as_ref().filter(|_| entry.finding.counts()) {
-            self.excuses.insert(entry.rule().id);
+            self.excused_rules.insert(entry.rule().id);
             match excuse {
                 Excuse::Baseline => self.verdict.known += 1,
                 Excuse::Suppressed(_) => self.verdict.suppressed += 1,
             }
         }
-        self.kept.add(entry);
+        self.findings.add(entry);
         Ok(())
     }
 
-    /// The verdict, once everything was read.
+    /// The verdict, after everything has been read.
     ///
     /// # Errors
     /// When a remark cannot be written.
     pub fn verdict(mut self, mut totals: Totals) -> io::Result<Verdict> {
         if !totals.one_sided.is_empty() {
-            totals.waiting_overflow += self.doubtful.more;
+            totals.waiting_overflow += self.past_dependent.more;
         }
-        totals.waiting_overflow += self.hasty;
+        totals.waiting_overflow += self.reported_early;
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
-        let somewhere = |id: &Id| self.verdict.evidence.iter().any(|seen| seen.protocols.contains(id));
-        let protocols: Vec<Id> = Id::ALL.iter().copied().filter(somewhere).collect();
+        let is_seen = |id: &Id| self.verdict.evidence.iter().any(|evidence| evidence.protocols.contains(id));
+        let protocols: Vec<Id> = Id::ALL.iter().copied().filter(is_seen).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
-        let (mut findings, unkept, servers) = self.kept.finish();
-        let silence = |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
-        for entry in findings.iter_mut().filter(silence) {
-            entry.dropped = self.verdict.evidence.get(entry.file).map_or(0, |seen| seen.dropped);
+        let (mut findings, unkept, servers) = self.findings.finish();
+        let is_about_silence =
+            |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
+        for entry in findings.iter_mut().filter(is_about_silence) {
+            entry.dropped = self.verdict.evidence.get(entry.file).map_or(0, |evidence| evidence.dropped);
         }
         let more_findings = self.verdict.more_findings + unkept;
         Ok(Verdict { findings, more_findings, servers, rules, protocols, totals, ..self.verdict })
@@ -171,48 +173,53 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
 
     fn result(&self, rule: &'static Rule) -> RuleResult {
         let severity = self.policy.severity(rule);
-        let count = self.broken.get(rule.id).copied().unwrap_or(0);
+        let count = self.broken_counts.get(rule.id).copied().unwrap_or(0);
         let protocol = Id::of_rule(rule);
-        let across = protocol.is_some_and(|id| id.info().exchange_rules.contains(&rule));
+        let is_exchange_rule = protocol.is_some_and(|id| id.info().exchange_rules.contains(&rule));
         // A shared rule applies to the traffic of every protocol.
-        let concerns =
-            |seen: &Evidence| protocol.map_or(!seen.protocols.is_empty(), |id| seen.protocols.contains(&id));
-        let exercised = |seen: &Evidence| match protocol {
-            None => concerns(seen),
-            Some(id) => seen.marks.contains(rule.id) || across && seen.exchanges.contains(&id),
+        let is_concerned = |evidence: &Evidence| {
+            protocol.map_or(!evidence.protocols.is_empty(), |id| evidence.protocols.contains(&id))
+        };
+        let is_exercised = |evidence: &Evidence| match protocol {
+            None => is_concerned(evidence),
+            Some(id) => {
+                evidence.marks.contains(rule.id) || is_exchange_rule && evidence.exchanges.contains(&id)
+            }
         };
         let outcome = match () {
-            () if severity.is_none() || !self.verdict.evidence.iter().any(concerns) => Outcome::NotApplicable,
+            () if severity.is_none() || !self.verdict.evidence.iter().any(is_concerned) => {
+                Outcome::NotApplicable
+            }
             () if count > 0 => Outcome::Fail,
-            () if self.excuses.contains(rule.id) => Outcome::Known,
-            () if self.verdict.evidence.iter().any(exercised) => Outcome::Pass,
+            () if self.excused_rules.contains(rule.id) => Outcome::Known,
+            () if self.verdict.evidence.iter().any(is_exercised) => Outcome::Pass,
             () => Outcome::NotExercised,
         };
         RuleResult { rule, severity, outcome, count }
     }
 
-    /// Index among the files kept; the last index stands for all files that are not kept.
-    fn kept(&self, file: usize) -> usize {
+    /// Index among the files kept. All other files share the last index.
+    fn kept_file(&self, file: usize) -> usize {
         file.min(self.verdict.files.len().saturating_sub(1))
     }
 
-    /// The place of a frame, and the file of the cause's frame where it is another file. Changes the cause's frame to its
-    /// number in its own file.
+    /// The place of a frame, and the file of the cause's frame if it is another file. Converts the cause's frame to its
+    /// number in its file.
     fn place(&self, frame: u64, finding: &mut Finding) -> (Place, Option<(usize, Box<str>)>) {
-        let (mut here, mut elsewhere) = (self.places.place(frame), None);
+        let (mut place, mut cause_file) = (self.files.place(frame), None);
         if let Some(cause) = &mut finding.caused_by {
-            let there = self.places.place(cause.frame);
-            cause.frame = there.frame;
-            if there.file != here.file {
-                let file = self.kept(there.file);
-                elsewhere = self.verdict.files.get(file).map(|(name, _)| (file, name.as_str().into()));
+            let cause_place = self.files.place(cause.frame);
+            cause.frame = cause_place.frame;
+            if cause_place.file != place.file {
+                let file = self.kept_file(cause_place.file);
+                cause_file = self.verdict.files.get(file).map(|(name, _)| (file, name.as_str().into()));
             }
         }
-        here.file = self.kept(here.file);
-        (here, elsewhere)
+        place.file = self.kept_file(place.file);
+        (place, cause_file)
     }
 
-    /// The entry for a finding about an exchange, at this frame.
+    /// The entry for a finding about an exchange, located at this frame.
     fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
         let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
         Entry {
@@ -228,22 +235,22 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// The evidence of a capture so far.
     #[inline]
     fn evidence(&mut self, file: usize) -> &mut Evidence {
-        let at = self.kept(file);
+        let at = self.kept_file(file);
         if self.verdict.evidence.len() <= at {
-            self.begin(at);
+            self.begin_evidence(at);
         }
         &mut self.verdict.evidence[at]
     }
 
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, at: usize) {
+    fn begin_evidence(&mut self, at: usize) {
         self.verdict.evidence.resize_with(at + 1, Evidence::default);
     }
 }
 
 #[inline]
-fn see(list: &mut Vec<Id>, id: Id) {
+fn add_once(list: &mut Vec<Id>, id: Id) {
     if !list.contains(&id) {
         list.push(id);
     }
@@ -259,13 +266,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        let file = self.places.place(p.datagram.frame).file;
+        let file = self.files.place(p.datagram.frame).file;
         if self.latest[0] != Some((file, p.id)) {
             self.latest[0] = Some((file, p.id));
-            see(&mut self.evidence(file).protocols, p.id);
+            add_once(&mut self.evidence(file).protocols, p.id);
         }
         self.verdict.more_findings += u64::from(p.more_findings);
-        if p.findings.is_empty() { Ok(()) } else { self.found(p) }
+        if p.findings.is_empty() { Ok(()) } else { self.add_findings(p) }
     }
 
     fn packet_left_out(&mut self, p: &Packet<'_>) {
@@ -273,20 +280,20 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        let file = self.places.place(e.request_frame).file;
+        let file = self.files.place(e.request_frame).file;
         if self.latest[1] != Some((file, e.protocol)) {
             self.latest[1] = Some((file, e.protocol));
-            let seen = self.evidence(file);
-            see(&mut seen.protocols, e.protocol);
-            see(&mut seen.exchanges, e.protocol);
+            let evidence = self.evidence(file);
+            add_once(&mut evidence.protocols, e.protocol);
+            add_once(&mut evidence.exchanges, e.protocol);
         }
         for finding in findings {
-            if self.again(finding, e.server, e.protocol) {
+            if self.repeats_remark(finding, e.server, e.protocol) {
                 continue;
             }
             let entry = self.of_exchange(e, e.request_frame, *finding);
-            let told = self.provisional.hold(finding.provisional, entry);
-            told.map_or(Ok(()), |entry| self.add(entry))?;
+            let immediate = self.provisional.hold(finding.provisional, entry);
+            immediate.map_or(Ok(()), |entry| self.add(entry))?;
         }
         Ok(())
     }
@@ -294,33 +301,36 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
         let silent: Vec<_> = silent.collect();
-        let Waiting { entries: mut waited, more } = std::mem::take(&mut self.provisional);
-        self.hasty += if silent.is_empty() { 0 } else { more };
+        let PendingFindings { entries: mut pending, more } = std::mem::take(&mut self.provisional);
+        self.reported_early += if silent.is_empty() { 0 } else { more };
         let causes: HashMap<_, _> =
             silent.iter().map(|e| ((e.server, e.protocol), (e.file, e.frame))).collect();
-        for entry in &mut waited {
-            // An error that explains why one request was not answered stays its cause.
-            let faulty = entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
-            if let Some(&(file, frame)) = causes.get(&(entry.server, entry.protocol)).filter(|_| !faulty) {
+        for entry in &mut pending {
+            // An error that explains a single missing answer remains its cause.
+            let has_error_cause =
+                entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
+            if let Some(&(file, frame)) =
+                causes.get(&(entry.server, entry.protocol)).filter(|_| !has_error_cause)
+            {
                 entry.finding.caused_by = Some(Cause { rule: &GEN_009, frame });
-                let elsewhere = self.verdict.files.get(file).filter(|_| file != entry.file);
-                entry.cause_file = elsewhere.map(|(name, _)| (file, name.as_str().into()));
+                let cause_file = self.verdict.files.get(file).filter(|_| file != entry.file);
+                entry.cause_file = cause_file.map(|(name, _)| (file, name.as_str().into()));
             }
         }
-        // No further file continues these: what it says of a server is said anew.
-        self.known.clear();
-        silent.into_iter().chain(waited).try_for_each(|entry| self.add(entry))
+        // No further file continues these files, so it repeats remarks about their servers.
+        self.remark_index.clear();
+        silent.into_iter().chain(pending).try_for_each(|entry| self.add(entry))
     }
 
     fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
-        // Captures beyond the list share a place.
-        let seen = self.evidence(self.places.len().saturating_sub(1));
-        seen.dropped = seen.dropped.saturating_add(facts.dropped().unwrap_or(0));
+        // Captures beyond the limit share an entry.
+        let evidence = self.evidence(self.files.len().saturating_sub(1));
+        evidence.dropped = evidence.dropped.saturating_add(facts.dropped().unwrap_or(0));
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         let one_sided: HashSet<_> = servers.iter().copied().collect();
-        for mut entry in std::mem::take(&mut self.doubtful.entries) {
+        for mut entry in std::mem::take(&mut self.past_dependent.entries) {
             if one_sided.contains(&(entry.server, entry.protocol)) {
                 entry.finding.severity = Severity::Note;
                 entry.finding.fault = Side::Capture;
@@ -332,13 +342,14 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 
     fn file_decoded(&mut self, listener: &mut AnyListener) {
         let AnyListener::Coverage(coverage) = listener else { return };
-        let last = self.places.len().saturating_sub(1);
+        let last = self.files.len().saturating_sub(1);
         self.evidence(last).marks.extend(coverage.take());
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
-        self.places.begin(before);
-        // A finding must not name a capture that does not hold it: captures that are not kept share a name of their own.
+        self.files.begin(before);
+        // A finding must not name a capture that does not contain it, so captures beyond the limit share a separate
+        // name.
         let name = match self.verdict.files.len() {
             ..MAX_FILES => name,
             MAX_FILES => "(further captures)",
@@ -362,7 +373,7 @@ pub(super) mod tests {
         Entry::new(Finding::of_exchange(rule), Id::Sqp, [server; 2])
     }
 
-    /// The verdict on that many findings of this rule, each of another server.
+    /// The verdict on `count` findings of this rule, each about a different server.
     fn verdict(rule: &'static Rule, count: usize, totals: Totals) -> Verdict {
         let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
         for n in 0..count {
@@ -385,19 +396,19 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn missing_answers_beyond_those_that_wait_are_told_at_once_and_counted() {
-        let [mut told, mut linked] = [0; 2];
+    fn missing_answers_beyond_the_limit_are_reported_at_once_and_counted() {
+        let [mut reported, mut linked] = [0; 2];
         let mut check = Check::new(Policy::default(), |e: &mut Entry, _: &str| {
-            told += 1;
+            reported += 1;
             linked += usize::from(e.finding.caused_by.is_some_and(|cause| cause.rule == &GEN_009));
             Ok(())
         });
         let Entry { server, finding, .. } = entry(1);
         let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
         let missing = Finding { provisional: true, ..finding };
-        let silence = Finding::of_exchange(&GEN_009);
-        let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence }];
-        // The second time, nobody was silent.
+        let silence_finding = Finding::of_exchange(&GEN_009);
+        let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence_finding }];
+        // The second time, no server was silent.
         for silent in [&silent[..], &[]] {
             for _ in 0..=MAX_REMARKS {
                 check.exchange(&exchange, &[missing]).expect("nothing is written");
@@ -406,11 +417,11 @@ pub(super) mod tests {
         }
         let verdict = check.verdict(Totals::default()).expect("nothing is written");
         assert_eq!(verdict.totals.waiting_overflow, 1);
-        assert_eq!((told, linked), (2 * (MAX_REMARKS + 1) + 1, MAX_REMARKS));
+        assert_eq!((reported, linked), (2 * (MAX_REMARKS + 1) + 1, MAX_REMARKS));
     }
 
     #[test]
-    fn findings_that_are_judged_without_the_other_side_are_counted_where_that_matters() {
+    fn findings_judged_early_are_counted_if_a_server_is_one_sided() {
         let past = |rule: &&Rule| rule.needs_past && !rule.per_server && rule.severity > Severity::Note;
         let rule = crate::protocols::rules().find(past).expect("there is one");
         let first = entry(0).server;

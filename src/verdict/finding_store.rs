@@ -1,9 +1,9 @@
-//! Keeps findings in bounded memory: the worst of them with all their details, and counts of them by server; and findings
-//! that wait for the end.
+//! Stores findings in bounded memory: the worst with all details, counts by server, and findings that are pending until
+//! the end.
 //!
-//! Fingerprints identify a finding when the same conversation is recorded again: rule, protocol, message, field, and the
-//! number of the finding among findings of its kind. They hold no frame, time, token, address or port, so that a new capture
-//! of the same fault keeps its alert, its baseline and its suppression.
+//! A fingerprint identifies a finding across recordings of the same conversation. It consists of rule, protocol,
+//! message, field, and the number of the finding among those of its kind, but no frame, time, token, address or port.
+//! So a new capture of the same fault keeps its alert, its baseline and its suppression.
 
 use super::{Entry, MAX_FINDINGS};
 use crate::check::Counts;
@@ -15,8 +15,8 @@ use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// Which findings give way to worse ones where there is no more room, the first of these first: `None` stands for symptoms
-/// and excused findings.
+/// The ranks of findings that worse findings replace when the store is full, in this order. `None` means symptoms and
+/// excused findings.
 const YIELDING: [Option<Severity>; 3] = [None, Some(Severity::Note), Some(Severity::Warning)];
 
 /// The findings of a server that count.
@@ -26,116 +26,120 @@ pub struct ServerCounts {
     pub server: Endpoint,
     /// Its protocol.
     pub protocol: Id,
-    /// How many there are, whether they are kept or not.
+    /// Number of findings, stored or not.
     pub counts: Counts,
 }
 
-/// Findings as they come.
+/// The stored findings.
 #[derive(Debug, Default)]
 pub(super) struct FindingStore {
-    /// With each its number in the order found.
+    /// Findings with their number in the order found.
     findings: Vec<(u64, Entry)>,
-    /// How many findings came.
-    found: u64,
-    /// Which of [`YIELDING`] give way now, and the index from which on none of them is kept.
+    /// Number of findings added, stored or not.
+    found_count: u64,
+    /// Index into [`YIELDING`] of the rank that is replaced next, and the index from which on no finding has this rank.
     yielding: usize,
-    until: Option<usize>,
+    yielding_end: Option<usize>,
     servers: Vec<ServerCounts>,
     /// Index into `servers`.
-    at: HashMap<(Endpoint, Id), usize>,
+    server_index: HashMap<(Endpoint, Id), usize>,
 }
 
 impl FindingStore {
-    /// Takes a finding; where there is no more room, a worse finding replaces another one.
+    /// Adds a finding. In a full store it replaces a less severe finding, if there is one.
     pub fn add(&mut self, entry: Entry) {
         if entry.counts() {
             self.count(&entry);
         }
-        self.found += 1;
-        let numbered = (self.found, entry);
+        self.found_count += 1;
+        let numbered = (self.found_count, entry);
         if self.findings.len() < MAX_FINDINGS {
             self.findings.push(numbered);
-        } else if let Some(at) = self.place_for(rank(&numbered.1)) {
-            self.findings[at] = numbered;
+        } else if let Some(slot) = self.slot_for(rank(&numbered.1)) {
+            self.findings[slot] = numbered;
         }
     }
 
     fn count(&mut self, entry: &Entry) {
         let (server, protocol) = (entry.server, entry.protocol);
         let next = self.servers.len();
-        let at = match self.at.get(&(server, protocol)) {
-            Some(at) => *at,
+        let index = match self.server_index.get(&(server, protocol)) {
+            Some(index) => *index,
             None if next >= MAX_FINDINGS => return,
             None => {
-                self.at.insert((server, protocol), next);
+                self.server_index.insert((server, protocol), next);
                 self.servers.push(ServerCounts { server, protocol, counts: Counts::default() });
                 next
             }
         };
-        self.servers[at].counts.add(entry.finding.severity);
+        self.servers[index].counts.add(entry.finding.severity);
     }
 
-    /// The place of a finding that gives way to one of that rank. While there is one that does, no finding like it is added,
-    /// so each call looks further towards the first finding.
+    /// The index of a finding to be replaced by one of this rank. While a rank is being replaced, no finding of that
+    /// rank is added, so each call continues the search towards the first finding.
     #[cold]
-    fn place_for(&mut self, rank: Option<Severity>) -> Option<usize> {
-        while let Some(yields) = YIELDING.get(self.yielding).filter(|yields| **yields < rank) {
-            let before = self.findings.get(..self.until.unwrap_or(self.findings.len()))?;
-            self.until = before.iter().rposition(|(_, e)| self::rank(e) == *yields);
-            if self.until.is_some() {
-                return self.until;
+    fn slot_for(&mut self, rank: Option<Severity>) -> Option<usize> {
+        while let Some(yielding_rank) =
+            YIELDING.get(self.yielding).filter(|yielding_rank| **yielding_rank < rank)
+        {
+            let before = self.findings.get(..self.yielding_end.unwrap_or(self.findings.len()))?;
+            self.yielding_end = before.iter().rposition(|(_, e)| self::rank(e) == *yielding_rank);
+            if self.yielding_end.is_some() {
+                return self.yielding_end;
             }
             self.yielding += 1;
         }
         None
     }
 
-    /// The findings in the order found, how many others came, and the counts of each server, in the order found.
+    /// The findings in the order found, the number of findings not stored, and the counts of each server in the order
+    /// found.
     pub fn finish(mut self) -> (Vec<Entry>, u64, Vec<ServerCounts>) {
         self.findings.sort_by_key(|(number, _)| *number);
-        let more = self.found - self.findings.len() as u64;
+        let more = self.found_count - self.findings.len() as u64;
         (self.findings.into_iter().map(|(_, entry)| entry).collect(), more, self.servers)
     }
 }
 
-/// What decides which of two findings is kept: the severity of a finding that counts.
+/// The rank of a finding, which decides whether it is kept: the severity if it counts.
 fn rank(entry: &Entry) -> Option<Severity> {
     entry.counts().then_some(entry.finding.severity)
 }
 
-/// Most remarks that are made once for each server; and most findings that wait for the end, when it is known which servers
-/// were captured with one side only, and which answer nothing. Further findings are judged at once, as if both sides had
-/// been captured, and as if there were answers.
+/// Maximum number of remarks made once per server, and of findings pending until the end, when it is known which
+/// servers were captured in one direction only and which answered nothing. Further findings are judged at once, as if
+/// both directions had been captured and the server had answered.
 pub(super) const MAX_REMARKS: usize = 50_000;
 
-/// Findings that wait for the end.
+/// Findings that are pending until the end.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
+pub(super) struct PendingFindings {
     /// At most [`MAX_REMARKS`].
     pub entries: Vec<Entry>,
     /// Number of further findings, which were reported at once.
     pub more: u64,
 }
 
-impl Waiting {
-    /// Holds a finding if it `waits`, or returns it, to be reported at once.
-    pub fn hold(&mut self, waits: bool, entry: Entry) -> Option<Entry> {
-        if waits && self.entries.len() < MAX_REMARKS {
+impl PendingFindings {
+    /// Holds a finding that `is_pending`, or returns it to be reported at once.
+    pub fn hold(&mut self, is_pending: bool, entry: Entry) -> Option<Entry> {
+        if is_pending && self.entries.len() < MAX_REMARKS {
             self.entries.push(entry);
             return None;
         }
-        self.more += u64::from(waits);
+        self.more += u64::from(is_pending);
         Some(entry)
     }
 }
 
-/// Most kinds of findings told apart; findings of further kinds all count as the first of their kind.
+/// Maximum number of kinds of findings that are numbered. Findings of further kinds all count as the first of their
+/// kind.
 const MAX_KINDS: usize = 16_384;
 
-/// The fingerprint of a finding: shown as sixteen hex digits, a colon, and its number among its kind.
+/// The fingerprint of a finding, shown as sixteen hex digits, a colon, and the number of the finding among its kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
-    /// Hash of what the findings of its kind have in common.
+    /// Hash of the properties shared by findings of this kind.
     kind: [u8; 8],
     /// Counted from 1.
     number: u32,
@@ -146,15 +150,15 @@ impl fmt::Display for Fingerprint {
         let mut hash = Sha256::new();
         hash.update(self.kind);
         hash.update(self.number.to_be_bytes());
-        let digits = u64::from_be_bytes(first8(&hash.finalize()));
+        let digits = u64::from_be_bytes(first_eight(&hash.finalize()));
         write!(f, "{digits:016x}:{}", self.number)
     }
 }
 
-/// The key of a kind: addresses of declarations, for keys are compared at every finding.
+/// The key of a kind. It consists of addresses of declarations, which are fast to compare for every finding.
 type Key = (*const Rule, u8, *const u8, Option<*const Field>);
 
-/// Counts kinds of findings, in the order found.
+/// Numbers the findings of each kind in the order found.
 #[derive(Debug, Default)]
 pub struct Fingerprints {
     seen: HashMap<Key, Fingerprint>,
@@ -178,7 +182,7 @@ impl Fingerprints {
     }
 }
 
-/// Hash of what the findings of a kind have in common; of a field, the path without indices.
+/// Hash of the properties shared by findings of a kind. A field is represented by its path without indices.
 fn kind(entry: &Entry) -> [u8; 8] {
     let field = entry.finding.field.map_or("", |f| f.name);
     let parts = [entry.rule().id, entry.protocol.info().name, entry.message.unwrap_or("exchange"), field];
@@ -187,10 +191,10 @@ fn kind(entry: &Entry) -> [u8; 8] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }
-    first8(&hash.finalize())
+    first_eight(&hash.finalize())
 }
 
-fn first8(hash: &[u8]) -> [u8; 8] {
+fn first_eight(hash: &[u8]) -> [u8; 8] {
     hash.first_chunk().copied().unwrap_or_default()
 }
 
@@ -201,8 +205,8 @@ mod tests {
     use crate::check::Cause;
     use crate::decode::FieldKind;
 
-    /// The n-th finding, about one of ten servers; without a severity it is a symptom.
-    fn found(n: usize, rank: Option<Severity>) -> Entry {
+    /// The n-th finding, about one of ten servers. Without a severity it is a symptom.
+    fn finding(n: usize, rank: Option<Severity>) -> Entry {
         let mut entry = entry(n as u32 % 10);
         entry.frame = n as u64;
         match rank {
@@ -213,10 +217,10 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_are_kept_in_the_order_found_and_all_are_counted() {
+    fn keeps_the_worst_findings_in_the_order_found_and_counts_all() {
         let (note, warning, error) = (Some(Severity::Note), Some(Severity::Warning), Some(Severity::Error));
         let third = MAX_FINDINGS / 3;
-        // The error comes first, then more than fits of everything below it, and errors last.
+        // An error comes first, then more findings of lower severity than fit, then more errors.
         let blocks = [
             (error, 1),
             (warning, third),
@@ -229,13 +233,13 @@ mod tests {
         let mut kept = FindingStore::default();
         let mut all = 0;
         for (n, rank) in ranks.enumerate() {
-            kept.add(found(n, rank));
+            kept.add(finding(n, rank));
             all += 1;
         }
         let (findings, more, servers) = kept.finish();
         assert_eq!((findings.len() as u64 + more, findings.len()), (all, MAX_FINDINGS));
-        let of = |severity| findings.iter().filter(|e| rank(e) == severity).count();
-        assert_eq!([None, note, error].map(of), [0, 0, third + 1]);
+        let count_of = |severity| findings.iter().filter(|e| rank(e) == severity).count();
+        assert_eq!([None, note, error].map(count_of), [0, 0, third + 1]);
         assert!(findings.iter().map(|e| e.frame).is_sorted());
         let sum = |severity| servers.iter().map(|s| s.counts.of(severity)).sum::<u64>();
         assert_eq!(servers.len(), 10);
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_beyond_as_many_as_findings_are_not_counted_apart() {
+    fn servers_beyond_the_limit_have_no_counts() {
         let mut kept = FindingStore::default();
         (0..=MAX_FINDINGS as u32).for_each(|n| kept.add(entry(n)));
         kept.add(entry(1));
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_beyond_the_limit_count_as_the_first_each_time() {
+    fn findings_of_kinds_beyond_the_limit_have_number_one() {
         let of = |prints: &mut Fingerprints, field: &'static Field| {
             let mut entry = entry(1);
             entry.finding.field = Some(field);

@@ -113,13 +113,14 @@ impl Verdict {
         record
     }
 
-    /// The records of the findings that are listed.
+    /// The records of the listed findings.
     pub fn finding_records(&self) -> impl Iterator<Item = FindingRecord<'_>> {
         self.listed().map(|e| FindingRecord::new(self.file(e), e))
     }
 }
 
-/// Writes the records that follow the findings, which were written as they came: rules and summary, one a line.
+/// Writes the records that follow the findings, one per line: rules and summary. The findings were written earlier,
+/// when they were found.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -128,7 +129,7 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}", harmless(&verdict.summary_record()))
 }
 
-/// Writes all records as one array, with `quiet` without the findings.
+/// Writes all records as an array; with `quiet`, without the findings.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -140,11 +141,11 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<(
     writeln!(out, "{}]", harmless(&verdict.summary_record()))
 }
 
-/// The columns of findings, named by the keys of the records where these have them.
+/// The columns of findings, named like the keys of the records if they have one.
 const COLUMNS: &str = "file,frame,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
                        exchange,message,count,caused_by,excused";
 
-/// Writes a row for each finding that is listed, with a row of names first.
+/// Writes a header row and a row for each listed finding.
 ///
 /// # Errors
 /// When they cannot be written.

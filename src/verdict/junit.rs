@@ -1,14 +1,14 @@
-//! The verdict as JUnit XML: a suite for each protocol, a test for each of its rules that was exercised.
+//! The verdict as JUnit XML: a suite for each protocol, and in it a test for each rule that was exercised.
 //!
 //! ```text
 //! testsuites ─┬─ qdissect.<protocol> ── SQP-STR-002 string-is-not-valid-utf-8
 //!             └─ qdissect.run        ── capture: everything was read
 //! ```
 //!
-//! A test has one name and one result over all captures, whatever the captures are called: readers compare runs by name,
-//! and keep the first of two tests of the same name.
+//! A test has one name and one result for all captures, regardless of their names, because readers compare runs by the
+//! name of the test, and keep only the first of two tests with the same name.
 
-use super::annotations::{address, told};
+use super::annotations::{description, file_address};
 use super::{Entry, Outcome, RuleResult, Verdict};
 use crate::escape::shown;
 use crate::protocols::Id;
@@ -19,23 +19,23 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
 use std::io::{self, Write};
 
-/// Most findings that a test lists.
-const LISTED: usize = 20;
-/// Tests here have no duration of their own.
+/// Maximum number of findings that a test lists.
+const MAX_LISTED: usize = 20;
+/// The duration of a test, which is not measured.
 const TIME: (&str, &str) = ("time", "0.000");
 
-/// The reader that the file is made for.
+/// The program that reads the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JunitStyle {
-    /// What most readers understand. GitLab links a test's `file`.
+    /// Most readers. GitLab links the `file` of a test.
     #[default]
     Common,
-    /// What the schema of Jenkins allows: no `file`, and fewer attributes of `testsuites`.
+    /// Jenkins. Its schema allows no `file` and fewer attributes of `testsuites`.
     Jenkins,
 }
 
-/// Writes one test for each rule of every protocol that was exercised in any capture. A rule fails where it has findings
-/// that count and are at least as bad as `limit`; with `None` no rule fails.
+/// Writes a test for each rule of every protocol that was exercised in any capture. A rule fails if it has findings
+/// that count and are at least as severe as `limit`. With `None`, no rule fails.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -46,7 +46,7 @@ pub fn junit(
     limit: Option<Severity>,
 ) -> io::Result<()> {
     let run = Run::new(verdict, limit);
-    let suites = verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.itself()]);
+    let suites = verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.run_suite()]);
     let suites: Vec<_> = suites.collect();
     let mut counts = tally(suites.iter().flat_map(|suite| &suite.cases));
     if style == JunitStyle::Jenkins {
@@ -74,7 +74,7 @@ fn pair((name, value): &Attribute) -> (&str, &str) {
     (name, value)
 }
 
-/// Number of tests, and how many ended in each way but passing.
+/// The number of tests, and of failed, erroneous and skipped ones.
 fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Attribute> {
     let [mut tests, mut failures, mut errors, mut skipped] = [0; 4];
     for case in cases {
@@ -90,11 +90,11 @@ fn tally<'a>(cases: impl Iterator<Item = &'a Case>) -> Vec<Attribute> {
     counts.map(|(name, n): (_, usize)| (name, n.to_string())).into()
 }
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Debug, PartialEq, Eq)]
 enum Ending {
     Passed,
-    Skipped { why: String },
+    Skipped { reason: String },
     Failed { message: String, kind: Severity, text: String },
     Error { message: String },
 }
@@ -105,8 +105,8 @@ struct Case {
     /// The capture of its first finding, or the only capture, if there is one.
     file: Option<String>,
     ending: Ending,
-    /// Further findings as text; may be empty.
-    heard: String,
+    /// Further findings as text for `system-out`; may be empty.
+    output: String,
 }
 
 /// The tests of one class.
@@ -115,25 +115,25 @@ struct Suite {
     cases: Vec<Case>,
 }
 
-/// The verdict by protocol and rule.
+/// The verdict, with results by rule, and findings by protocol and rule.
 struct Run<'a> {
     verdict: &'a Verdict,
     limit: Option<Severity>,
     results: HashMap<&'static str, &'a RuleResult>,
-    found: HashMap<(Id, &'static str), Vec<&'a Entry>>,
+    findings_by_rule: HashMap<(Id, &'static str), Vec<&'a Entry>>,
 }
 
 impl<'a> Run<'a> {
     fn new(verdict: &'a Verdict, limit: Option<Severity>) -> Run<'a> {
-        let mut found: HashMap<_, Vec<&Entry>> = HashMap::new();
+        let mut findings_by_rule: HashMap<_, Vec<&Entry>> = HashMap::new();
         for e in &verdict.findings {
-            found.entry((e.protocol, e.rule().id)).or_default().push(e);
+            findings_by_rule.entry((e.protocol, e.rule().id)).or_default().push(e);
         }
         let results = verdict.rules.iter().map(|r| (r.rule.id, r)).collect();
-        Run { verdict, limit, results, found }
+        Run { verdict, limit, results, findings_by_rule }
     }
 
-    /// The tests of a protocol: the shared rules, and its own.
+    /// The tests of a protocol: of the shared rules and its own rules.
     fn suite(&self, id: Id) -> Suite {
         let rules = crate::general::RULES.iter().copied().chain(id.rules());
         let results = rules.filter_map(|rule| self.results.get(rule.id));
@@ -145,9 +145,9 @@ impl<'a> Run<'a> {
 
     fn case(&self, id: Id, result: &RuleResult) -> Case {
         let rule = result.rule;
-        let found = self.found.get(&(id, rule.id)).map_or(&[][..], Vec::as_slice);
+        let findings = self.findings_by_rule.get(&(id, rule.id)).map_or(&[][..], Vec::as_slice);
         let fails = |e: &Entry| e.counts() && self.limit.is_some_and(|limit| e.finding.severity >= limit);
-        let (failing, others): (Vec<&Entry>, Vec<&Entry>) = found.iter().copied().partition(|e| fails(e));
+        let (failing, others): (Vec<&Entry>, Vec<&Entry>) = findings.iter().copied().partition(|e| fails(e));
         let ending = match failing.iter().map(|e| e.finding.severity).max() {
             Some(kind) => {
                 let message = format!("{}: {}", count(failing.len() as u64, "finding"), rule.title);
@@ -155,69 +155,77 @@ impl<'a> Run<'a> {
             }
             None if others.iter().any(|e| e.counts()) => Ending::Passed,
             None => match excused(&others) {
-                Some(why) => Ending::Skipped { why },
+                Some(reason) => Ending::Skipped { reason },
                 None if self.listed_of(rule) < result.count => {
-                    let why = "broken in this run, and not every finding is listed: perhaps here";
-                    Ending::Skipped { why: why.to_owned() }
+                    let reason = "broken in this run, and not every finding is listed: perhaps here";
+                    Ending::Skipped { reason: reason.to_owned() }
                 }
                 None => Ending::Passed,
             },
         };
-        let heard: Vec<_> = others.into_iter().filter(|e| e.finding.severity >= self.verdict.show).collect();
-        let file = match (failing.first().or(heard.first()), self.verdict.files.as_slice()) {
+        let output: Vec<_> = others.into_iter().filter(|e| e.finding.severity >= self.verdict.show).collect();
+        let file = match (failing.first().or(output.first()), self.verdict.files.as_slice()) {
             (Some(e), _) => Some(self.verdict.file(e)),
             (None, [(name, _)]) => Some(name.as_str()),
             _ => None,
         };
-        let file =
-            file.filter(|name| !name.is_empty() && *name != "-").map(|name| characters(&address(name)));
-        Case { name: format!("{} {}", rule.id, rule.slug()), file, ending, heard: self.listed(&heard) }
+        let file = file
+            .filter(|name| !name.is_empty() && *name != "-")
+            .map(|name| without_forbidden(&file_address(name)));
+        Case { name: format!("{} {}", rule.id, rule.slug()), file, ending, output: self.listed(&output) }
     }
 
-    /// How many findings of a rule are listed, in whatever protocol, that count.
+    /// Number of listed findings of a rule that count, in all protocols.
     fn listed_of(&self, rule: &Rule) -> u64 {
-        let found = Id::ALL.iter().filter_map(|id| self.found.get(&(*id, rule.id))).flatten();
-        found.filter(|e| e.counts()).map(|e| e.count).sum()
+        let findings = Id::ALL.iter().filter_map(|id| self.findings_by_rule.get(&(*id, rule.id))).flatten();
+        findings.filter(|e| e.counts()).map(|e| e.count).sum()
     }
 
-    /// A line for each of the first findings, with its capture where there are several captures, and the number of further
+    /// A line for each of the first findings, with its capture if there are several, and the number of further
     /// findings.
-    fn listed(&self, found: &[&Entry]) -> String {
+    fn listed(&self, findings: &[&Entry]) -> String {
         let mut text = String::new();
-        for e in found.iter().take(LISTED) {
-            let capture = match self.verdict.files.len() {
+        for e in findings.iter().take(MAX_LISTED) {
+            let capture_prefix = match self.verdict.files.len() {
                 ..2 => String::new(),
-                _ => format!("{}: ", legal(self.verdict.file(e))),
+                _ => format!("{}: ", escaped_text(self.verdict.file(e))),
             };
-            let excuse = e.excused.as_ref().map(|e| format!("; {}", e.text(legal))).unwrap_or_default();
-            text.push_str(&format!("{} {capture}{}{excuse}\n", e.finding.severity.name(), told(e)));
+            let excuse =
+                e.excused.as_ref().map(|e| format!("; {}", e.text(escaped_text))).unwrap_or_default();
+            text.push_str(&format!(
+                "{} {capture_prefix}{}{excuse}\n",
+                e.finding.severity.name(),
+                description(e)
+            ));
         }
-        if found.len() > LISTED {
-            text.push_str(&format!("and {} more\n", found.len() - LISTED));
+        if findings.len() > MAX_LISTED {
+            text.push_str(&format!("and {} more\n", findings.len() - MAX_LISTED));
         }
         text
     }
 
-    /// The tests of the run as a whole: whether everything was read, and whether everything is listed.
-    fn itself(&self) -> Suite {
+    /// The tests of the whole run: whether everything was read, and whether everything is listed.
+    fn run_suite(&self) -> Suite {
         let totals = &self.verdict.totals;
-        let mut heard = self.verdict.below_threshold().map(|below| below + "\n").unwrap_or_default();
+        let mut output =
+            self.verdict.below_threshold().map(|below_threshold| below_threshold + "\n").unwrap_or_default();
         let mut ending = Ending::Passed;
         if !totals.complete {
             let unread = totals.unread.iter();
-            let unread: String = unread.map(|u| format!(" {}: {}.", legal(&u.file), legal(&u.why))).collect();
+            let unread: String =
+                unread.map(|u| format!(" {}: {}.", escaped_text(&u.file), escaped_text(&u.why))).collect();
             let message = format!("Not everything could be read.{unread}");
             match totals.failed() {
                 true => ending = Ending::Error { message },
-                false => heard = format!("{message}\n{heard}"),
+                false => output = format!("{message}\n{output}"),
             }
         }
-        let mut cases = vec![Case { name: "capture".to_owned(), file: None, ending, heard }];
+        let mut cases = vec![Case { name: "capture".to_owned(), file: None, ending, output }];
         if let Some((kind, n)) = self.unlisted() {
             let message = format!("{} that were counted, but not listed", count(n, "finding"));
             let ending = Ending::Failed { message: message.clone(), kind, text: message };
             let name = "unlisted findings".to_owned();
-            cases.push(Case { name, file: None, ending, heard: String::new() });
+            cases.push(Case { name, file: None, ending, output: String::new() });
         }
         Suite { name: "qdissect.run".to_owned(), cases }
     }
@@ -226,48 +234,48 @@ impl<'a> Run<'a> {
     fn unlisted(&self) -> Option<(Severity, u64)> {
         let Verdict { findings, counts, .. } = self.verdict;
         let failing = Severity::ALL.iter().filter(|s| self.limit.is_some_and(|limit| **s >= limit));
-        let left = failing.map(|&severity| {
+        let unlisted = failing.map(|&severity| {
             let listed = findings.iter().filter(|e| e.counts() && e.finding.severity == severity).count();
             (severity, counts.of(severity).saturating_sub(listed as u64))
         });
-        left.filter(|(_, n)| *n > 0).reduce(|worst, other| (worst.0, worst.1 + other.1))
+        unlisted.filter(|(_, n)| *n > 0).reduce(|worst, other| (worst.0, worst.1 + other.1))
     }
 }
 
-/// Why no finding counts, where that is because they are excused.
-fn excused(found: &[&Entry]) -> Option<String> {
-    let mut whys: Vec<String> = vec![];
-    let mut more = false;
-    for excuse in found.iter().filter_map(|e| e.excused.as_ref()) {
-        let why = excuse.text(legal);
-        match whys.contains(&why) {
-            false if whys.len() < LISTED => whys.push(why),
-            known => more |= !known,
+/// The reasons of excused findings; `None` if there are none.
+fn excused(entries: &[&Entry]) -> Option<String> {
+    let mut reasons: Vec<String> = vec![];
+    let mut has_more = false;
+    for excuse in entries.iter().filter_map(|e| e.excused.as_ref()) {
+        let reason = excuse.text(escaped_text);
+        match reasons.contains(&reason) {
+            false if reasons.len() < MAX_LISTED => reasons.push(reason),
+            is_listed => has_more |= !is_listed,
         }
     }
-    whys.extend(more.then(|| "and others".to_owned()));
-    Some(whys.join("; ")).filter(|whys| !whys.is_empty())
+    reasons.extend(has_more.then(|| "and others".to_owned()));
+    Some(reasons.join("; ")).filter(|reasons| !reasons.is_empty())
 }
 
-/// The source of what the rule demands.
+/// The source of a rule.
 fn source(rule: &Rule) -> String {
     let cite = &rule.cite;
     format!("source: {}, {} {}", cite.doc, cite.section, cite.url).trim_end().to_owned()
 }
 
-/// Text from outside, without characters that XML 1.0 forbids or that turn or hide text, and without the mark by which
+/// Escapes text from outside: characters that XML 1.0 forbids or that reverse or hide text, and the marker with which
 /// GitLab and Jenkins attach a file.
-fn legal(text: &str) -> String {
-    characters(&shown(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
+fn escaped_text(text: &str) -> String {
+    without_forbidden(&shown(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
 }
 
-/// Escapes the characters that XML 1.0 forbids and that are not escaped already.
-fn characters(text: &str) -> String {
+/// Escapes the remaining characters that XML 1.0 forbids.
+fn without_forbidden(text: &str) -> String {
     text.replace('\u{fffe}', "\\u{fffe}").replace('\u{ffff}', "\\u{ffff}")
 }
 
 impl Suite {
-    /// Writes it; `start` is the lowest time stamp of the captures, to the second.
+    /// Writes the suite; `start` is the lowest time stamp of the captures, to the second.
     fn write<W: Write>(
         &self,
         xml: &mut Writer<W>,
@@ -287,7 +295,7 @@ impl Suite {
             .create_element("testcase")
             .with_attributes([("name", case.name.as_str()), ("classname", self.name.as_str()), TIME])
             .with_attributes(file);
-        if case.ending == Ending::Passed && case.heard.is_empty() {
+        if case.ending == Ending::Passed && case.output.is_empty() {
             element.write_empty()?;
         } else {
             element.write_inner_content(|xml| result(xml, case))?;
@@ -300,8 +308,8 @@ impl Suite {
 fn result<W: Write>(xml: &mut Writer<W>, case: &Case) -> io::Result<()> {
     match &case.ending {
         Ending::Passed => {}
-        Ending::Skipped { why } => {
-            xml.create_element("skipped").with_attribute(("message", why.as_str())).write_empty()?;
+        Ending::Skipped { reason } => {
+            xml.create_element("skipped").with_attribute(("message", reason.as_str())).write_empty()?;
         }
         Ending::Failed { message, kind, text } => {
             let element = xml.create_element("failure").with_attribute(("message", message.as_str()));
@@ -312,8 +320,8 @@ fn result<W: Write>(xml: &mut Writer<W>, case: &Case) -> io::Result<()> {
             element.with_attribute(("type", "incomplete")).write_text_content(BytesText::new(message))?;
         }
     }
-    if !case.heard.is_empty() {
-        xml.create_element("system-out").write_text_content(BytesText::new(&case.heard))?;
+    if !case.output.is_empty() {
+        xml.create_element("system-out").write_text_content(BytesText::new(&case.output))?;
     }
     Ok(())
 }

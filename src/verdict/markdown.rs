@@ -1,6 +1,6 @@
-//! The verdict as Markdown: for the summary of a CI job, or a comment on a merge request.
+//! The verdict as Markdown, for the summary of a CI job or a comment on a merge request.
 //!
-//! Text from outside stands in code spans, so that no mentions, links or HTML are made of it.
+//! Text from outside is written in code spans, so that it creates no mentions, links or HTML.
 
 use super::{Entry, Outcome, Verdict};
 use crate::docs::{page_of, with_backslashes};
@@ -27,7 +27,7 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     incomplete(out, verdict)
 }
 
-/// Writes the heading and the counts; an incomplete run is mentioned here, too, where no cut takes the remark away.
+/// Writes the heading, the counts, and a note about an incomplete run, which truncation cannot remove here.
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "# Game-server query conformance\n")?;
     let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
@@ -40,12 +40,13 @@ fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let listed = verdict.worst_first().into_iter().filter(|e| e.counts());
-    let head = ["severity", "rule", "what", "capture", "frame", "bytes", "field", "server", "fault", "times"];
+    let columns =
+        ["severity", "rule", "what", "capture", "frame", "bytes", "field", "server", "fault", "times"];
     let rows = listed.map(|e| {
         let f = &e.finding;
         vec![
             f.severity.name().to_owned(),
-            linked(e.rule()),
+            rule_link(e.rule()),
             plain(&e.text()),
             code(verdict.file(e)),
             e.frame.to_string(),
@@ -56,17 +57,17 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
             e.count.to_string(),
         ]
     });
-    table(out, "Findings", &head, rows)?;
+    table(out, "Findings", &columns, rows)?;
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "\n{unlisted}.")?;
     }
-    if let Some(below) = verdict.below_threshold() {
-        writeln!(out, "\n{}.", plain(&below))?;
+    if let Some(below_threshold) = verdict.below_threshold() {
+        writeln!(out, "\n{}.", plain(&below_threshold))?;
     }
     Ok(())
 }
 
-/// Writes a row for each server with findings that count and are listed, the worst first.
+/// Writes a row for each server with listed findings that count, the worst first.
 fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.worst_servers().into_iter().map(|s| {
         let mut row = vec![code(&s.server.to_string()), s.protocol.info().name.to_owned()];
@@ -78,19 +79,27 @@ fn servers(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 
 fn protocols(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let row = |id: &Id| {
-        let of = |outcome| verdict.results(*id, outcome).to_string();
+        let count_of = |outcome| verdict.results(*id, outcome).to_string();
         let share = verdict.coverage(*id).unwrap_or(0.0).floor();
-        let (kept, broken, known) = (of(Outcome::Pass), of(Outcome::Fail), of(Outcome::Known));
-        vec![id.info().name.into(), kept, broken, known, of(Outcome::NotExercised), format!("{share:.0} %")]
+        let (kept, broken, known) =
+            (count_of(Outcome::Pass), count_of(Outcome::Fail), count_of(Outcome::Known));
+        vec![
+            id.info().name.into(),
+            kept,
+            broken,
+            known,
+            count_of(Outcome::NotExercised),
+            format!("{share:.0} %"),
+        ]
     };
-    let head = ["protocol", "rules kept", "broken", "known", "not exercised", "checked"];
-    table(out, "Protocols", &head, verdict.protocols.iter().map(row))
+    let columns = ["protocol", "rules kept", "broken", "known", "not exercised", "checked"];
+    table(out, "Protocols", &columns, verdict.protocols.iter().map(row))
 }
 
 fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.listed().filter_map(|e| {
         let why = e.excused.as_ref()?.text(code);
-        Some(brief(verdict, e, why.strip_prefix("known: ").unwrap_or(&why)))
+        Some(short_row(verdict, e, why.strip_prefix("known: ").unwrap_or(&why)))
     });
     table(out, "Excused", &["severity", "rule", "what", "capture", "frame", "why"], rows)
 }
@@ -98,75 +107,82 @@ fn excused(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 fn symptoms(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let rows = verdict.listed().filter(|e| e.excused.is_none()).filter_map(|e| {
         let (rule, cause) = (e.finding.caused_by?.rule, e.cause()?);
-        Some(brief(verdict, e, &cause.replacen(rule.id, &linked(rule), 1)))
+        Some(short_row(verdict, e, &cause.replacen(rule.id, &rule_link(rule), 1)))
     });
-    let head = ["severity", "rule", "what", "capture", "frame", "caused by"];
-    table(out, "Caused by findings above, and not counted", &head, rows)
+    let columns = ["severity", "rule", "what", "capture", "frame", "caused by"];
+    table(out, "Caused by findings above, and not counted", &columns, rows)
 }
 
-/// Severity, rule, text, capture and frame, and a last cell.
-fn brief(verdict: &Verdict, e: &Entry, last: &str) -> Row {
+/// A row with severity, rule, text, capture, frame and a last cell.
+fn short_row(verdict: &Verdict, e: &Entry, last: &str) -> Row {
     let (severity, frame) = (e.finding.severity.name().to_owned(), e.frame.to_string());
-    vec![severity, linked(e.rule()), plain(&e.text()), code(verdict.file(e)), frame, last.to_owned()]
+    vec![severity, rule_link(e.rule()), plain(&e.text()), code(verdict.file(e)), frame, last.to_owned()]
 }
 
-/// Writes what could not be read, kept or listed.
+/// Writes remarks on data that could not be read, kept or listed.
 fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    let t = &verdict.totals;
-    let mut said = vec![];
-    if !t.complete {
-        said.push("Not everything could be read: the verdict is about the readable part.".to_owned());
+    let totals = &verdict.totals;
+    let mut remarks = vec![];
+    if !totals.complete {
+        remarks.push("Not everything could be read: the verdict is about the readable part.".to_owned());
     }
-    said.extend(t.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
-    said.extend(dropped_remark(t));
-    let counted = [
+    remarks.extend(totals.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
+    remarks.extend(dropped_remark(totals));
+    let counted_remarks = [
         (verdict.more_findings, "Findings that are not listed"),
-        (t.undecided, "Exchanges that were open when their capture ended"),
-        (t.evicted, "Open requests and conversations that were forgotten for want of room"),
+        (totals.undecided, "Exchanges that were open when their capture ended"),
+        (totals.evicted, "Open requests and conversations that were forgotten for want of room"),
         (
-            t.waiting_overflow,
+            totals.waiting_overflow,
             "Datagrams that were judged before their conversation had spoken, for want of room",
         ),
-        (t.servers_refused, "Conversations whose server found no place in the table"),
-        (t.memory_forgotten, "Entries that rules about several packets need, and that were forgotten"),
+        (totals.servers_refused, "Conversations whose server found no place in the table"),
+        (totals.memory_forgotten, "Entries that rules about several packets need, and that were forgotten"),
     ];
-    said.extend(counted.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}.")));
-    said.extend(t.crowded().then(|| MORE_MEMORY.to_owned()));
-    if said.is_empty() {
+    remarks.extend(
+        counted_remarks.into_iter().filter(|(n, _)| *n > 0).map(|(n, remark)| format!("{remark}: {n}.")),
+    );
+    remarks.extend(totals.crowded().then(|| MORE_MEMORY.to_owned()));
+    if remarks.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n## Incomplete\n")?;
-    said.iter().try_for_each(|what| writeln!(out, "- {what}"))
+    remarks.iter().try_for_each(|remark| writeln!(out, "- {remark}"))
 }
 
-/// Writes a heading and a table, or nothing where there is no row.
+/// Writes a heading and a table, or nothing if there are no rows.
 fn table(
     out: &mut dyn Write,
     heading: &str,
-    head: &[&str],
+    columns: &[&str],
     rows: impl Iterator<Item = Row>,
 ) -> io::Result<()> {
     for (i, row) in rows.enumerate() {
         if i == 0 {
-            writeln!(out, "\n## {heading}\n\n| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()))?;
+            writeln!(
+                out,
+                "\n## {heading}\n\n| {} |\n|{}",
+                columns.join(" | "),
+                "---|".repeat(columns.len())
+            )?;
         }
         writeln!(out, "| {} |", row.join(" | "))?;
     }
     Ok(())
 }
 
-/// The rule's id as a link to its page.
-fn linked(rule: &Rule) -> String {
+/// The identifier of a rule as a link to its page.
+fn rule_link(rule: &Rule) -> String {
     format!("[{}]({})", rule.id, page_of(rule))
 }
 
-/// Text from qdissect itself: punctuation that has a meaning in Markdown is escaped.
+/// Escapes the Markdown punctuation in qdissect's own text.
 fn plain(text: &str) -> String {
     with_backslashes(text, "\\`*_[]<>|~&$@#!")
 }
 
-/// Text from outside as a code span. Characters that could end the span or the cell, or that mention a user where code
-/// spans mean nothing, are shown as in `\x7c`.
+/// Text from outside as a code span. Characters that could end the span or the cell, or mention a user where code spans
+/// are not supported, are escaped as in `\x7c`.
 fn code(text: &str) -> String {
     if text.is_empty() {
         return "(empty)".to_owned();
@@ -191,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_leaves_a_code_span_or_its_cell() {
+    fn no_text_breaks_out_of_a_code_span_or_its_cell() {
         assert_eq!(code("a|b`c"), "`a\\x7cb\\x60c`");
         assert_eq!(code("<img>@all"), "`\\x3cimg\\x3e\\x40all`");
         assert_eq!(code("\x1b[2J\n"), "`\\x1b[2J\\n`");
@@ -201,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn our_own_punctuation_is_only_that() {
+    fn escapes_markdown_punctuation_in_own_text() {
         assert_eq!(plain("a_b is <1 | *"), "a\\_b is \\<1 \\| \\*");
     }
 
     #[test]
-    fn every_rule_leads_to_its_page_and_no_link_ends_early() {
+    fn every_rule_links_to_its_page_and_no_link_ends_early() {
         for rule in crate::protocols::rules() {
-            let link = linked(rule);
+            let link = rule_link(rule);
             let url =
                 link.strip_prefix(&format!("[{}](https://", rule.id)).and_then(|rest| rest.strip_suffix(')'));
             assert!(url.is_some_and(|url| !url.contains(['(', ')', '|', ' ', '<'])), "{link}");

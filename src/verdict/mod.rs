@@ -1,4 +1,4 @@
-//! The verdict of `check`: did the servers and clients of a capture keep their protocols?
+//! The verdict of `check`: whether the servers and clients of a capture conform to their protocols.
 //!
 //! ```text
 //! pipeline ──> Check (a report) ──> Verdict ──┬─> table, concise          for people
@@ -6,8 +6,8 @@
 //!                                             └─> sarif, junit, …         for CI systems
 //! ```
 //!
-//! [`Check`] gathers findings; every format is a function of the finished [`Verdict`], so that one pass over the captures
-//! serves any number of formats. Each format escapes text from the network for its own output.
+//! [`Check`] collects findings. Every format is a function of the finished [`Verdict`], so that one pass over the
+//! captures serves any number of formats. Each format escapes text from the network for its output.
 
 mod annotations;
 mod collect;
@@ -40,26 +40,26 @@ use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
 
-/// Most findings kept in full, the worst of them; further findings are only counted.
+/// Maximum number of findings kept in full, the worst ones; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
-/// Most bytes kept of the bytes that a finding marks.
+/// Maximum number of marked bytes kept of a finding.
 pub const MAX_MARKED: usize = 32;
-/// Most captures whose names and facts are kept; further captures share an entry after them, which is named so.
+/// Maximum number of captures whose names and facts are kept. Further captures share an additional entry.
 pub const MAX_FILES: usize = 4_096;
 
-/// Most rules named in the line about findings that are not listed.
-const NAMED: usize = 12;
+/// Maximum number of rules named in the line about findings that are not listed.
+const MAX_NAMED_RULES: usize = 12;
 
 /// A finding with its place in the capture and in the conversation.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What is broken, how, and by which side. Its span counts bytes of the UDP payload.
+    /// The broken rule, the details, and the side at fault. The span counts bytes of the UDP payload.
     pub finding: Finding,
     /// Index into [`Verdict::files`].
     pub file: usize,
-    /// Number of the frame, counted from 1 in its file; for a finding about an exchange, the frame of the request.
+    /// Number of the frame, counted from 1 in its file. For a finding about an exchange, the frame of the request.
     pub frame: u64,
-    /// The file of the cause's frame, where it is another file: index and name.
+    /// Index and name of the file of the cause's frame, if it is another file.
     pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
     pub protocol: Id,
@@ -69,39 +69,39 @@ pub struct Entry {
     pub server: Endpoint,
     /// The endpoint that asks.
     pub client: Endpoint,
-    /// How sure the recognition is.
+    /// Confidence of the recognition.
     pub level: Level,
-    /// Offset in the capture file of the first marked byte, after decompression.
+    /// Offset of the first marked byte in the decompressed capture file.
     pub file_offset: Option<u64>,
     /// Number of the exchange.
     pub exchange: Option<u64>,
-    /// The marked bytes, the first [`MAX_MARKED`] of them; none where a password is among them.
+    /// The first [`MAX_MARKED`] of the marked bytes; none if they include a password.
     pub marked: ArrayVec<u8, MAX_MARKED>,
-    /// For an exchange without an answer: number of packets that its capture lost, so that the answer may be among them.
-    /// Known once the capture has been read to its end; else 0.
+    /// For an exchange without an answer: the number of packets dropped by its capture, which may include the answer.
+    /// Known once the capture has been read to its end; 0 before.
     pub dropped: u64,
-    /// How often it was found: more than once only for remarks made once for each server.
+    /// Number of occurrences; more than one only for remarks made once per server.
     pub count: u64,
-    /// Stays the same when the conversation is recorded again; `to_string` makes its text.
+    /// The fingerprint, which stays the same when the conversation is recorded again; `to_string` formats it.
     pub fingerprint: Fingerprint,
-    /// Why it does not fail the check, where a baseline or a suppression of the user excuses it.
+    /// The reason why the finding does not fail the check, if a baseline or a suppression excuses it.
     pub excused: Option<Excuse>,
 }
 
 /// Capture, frame and rule of a finding.
 pub type Key = (usize, u64, &'static str);
 
-/// Why a finding does not fail the check.
+/// The reason why a finding does not fail the check.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Excuse {
-    /// It stands in the baseline.
+    /// The baseline contains it.
     Baseline,
     /// The user suppressed it, for this reason.
     Suppressed(String),
 }
 
 impl Excuse {
-    /// What reports say of it; `escape` makes the user's reason harmless there.
+    /// The text in reports; `escape` escapes the user's reason.
     fn text(&self, escape: impl Fn(&str) -> String) -> String {
         match self {
             Excuse::Baseline => "known: it stands in the baseline".to_owned(),
@@ -111,7 +111,7 @@ impl Excuse {
 }
 
 impl Entry {
-    /// An entry of the first frame, recognised for certain, with nothing else that is known of it.
+    /// An entry for the first frame with high confidence and no further facts.
     fn new(finding: Finding, protocol: Id, [client, server]: [Endpoint; 2]) -> Entry {
         Entry {
             finding,
@@ -133,7 +133,7 @@ impl Entry {
         }
     }
 
-    /// Whether it counts: it is no symptom, and not excused.
+    /// Whether the finding counts: it is neither a symptom nor excused.
     pub fn counts(&self) -> bool {
         self.finding.counts() && self.excused.is_none()
     }
@@ -143,24 +143,23 @@ impl Entry {
         self.finding.rule
     }
 
-    /// The rule and the place of its cause, if it is a symptom: `SQP-STR-002 in frame 3`.
+    /// Rule and place of the cause of a symptom: `SQP-STR-002 in frame 3`.
     pub fn cause(&self) -> Option<String> {
         let cause = self.finding.caused_by?;
-        let other = match &self.cause_file {
+        let which_capture = match &self.cause_file {
             Some((file, _)) if *file > self.file => " of a later capture",
             Some(_) => " of an earlier capture",
             None => "",
         };
-        Some(format!("{} in frame {}{other}", cause.rule.id, cause.frame))
+        Some(format!("{} in frame {}{which_capture}", cause.rule.id, cause.frame))
     }
 
-    /// Capture, frame and rule, by which symptoms name their cause.
+    /// Capture, frame and rule, the key with which symptoms refer to their cause.
     pub fn key(&self) -> Key {
         (self.file, self.frame, self.rule().id)
     }
 
-    /// The message of the finding: what is wrong, and with which numbers. The text is qdissect's own, without anything from
-    /// the network.
+    /// The message of the finding, with numbers. All of the text is qdissect's own; none comes from the network.
     pub fn text(&self) -> String {
         match self.dropped {
             0 => self.finding.to_string(),
@@ -168,7 +167,7 @@ impl Entry {
         }
     }
 
-    /// Its bytes and its field: `, payload bytes 19..24 (server_info.server_name)`.
+    /// The bytes and the field: `, payload bytes 19..24 (server_info.server_name)`.
     fn place(&self) -> String {
         let Some(span) = self.finding.span else { return ", exchange".to_owned() };
         let field = self.finding.path().map(|path| format!(" ({path})")).unwrap_or_default();
@@ -180,7 +179,7 @@ impl Entry {
         format!("{} server {}, client {}", self.protocol.info().name, self.server, self.client)
     }
 
-    /// Says how often it was found, if more than once.
+    /// A clause with the number of occurrences; empty if there is only one.
     fn times(&self) -> String {
         match self.count {
             ..2 => String::new(),
@@ -192,15 +191,15 @@ impl Entry {
 /// The result of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was checked, and never broken.
+    /// The rule was checked and never broken.
     Pass,
-    /// It was broken.
+    /// The rule was broken.
     Fail,
-    /// It was broken, but only by findings that baseline and suppressions excuse.
+    /// The rule was broken only by findings that the baseline or suppressions excuse.
     Known,
     /// Its protocol was not seen, or the rule is switched off.
     NotApplicable,
-    /// Its protocol was seen, but nothing that the rule is about.
+    /// Its protocol was seen, but no traffic to which the rule applies.
     NotExercised,
 }
 
@@ -226,50 +225,50 @@ impl Outcome {
 pub struct RuleResult {
     /// The rule.
     pub rule: &'static Rule,
-    /// Its severity under the user's policy; `None` where it is switched off.
+    /// Its severity under the user's policy; `None` if it is switched off.
     pub severity: Option<Severity>,
     /// Its result.
     pub outcome: Outcome,
-    /// How often it was broken, without symptoms and excused findings.
+    /// Number of violations, without symptoms and excused findings.
     pub count: u64,
 }
 
-/// The evidence that a capture gives about rules.
+/// Evidence from a capture about which rules were exercised.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// Protocols of its datagrams.
     pub protocols: Vec<Id>,
     /// Protocols of its exchanges.
     exchanges: Vec<Id>,
-    /// Packets that were lost on the way into it; 0 where it does not say.
+    /// Number of packets that the capture dropped; 0 if it does not report drops.
     dropped: u64,
-    /// Rules of datagrams that were checked.
+    /// Rules that were checked in datagrams.
     marks: HashSet<&'static str>,
 }
 
-/// Everything that `check` found out.
+/// All results of `check`.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Captures in the order read: name as given, and facts.
     pub files: Vec<(String, CaptureInfo)>,
-    /// The evidence of each capture; one where frames came from no file.
+    /// The evidence of each capture; one entry if frames came from no file.
     pub evidence: Vec<Evidence>,
-    /// Findings in the order found; remarks made once for each server come last.
+    /// Findings in the order found; remarks made once per server come last.
     pub findings: Vec<Entry>,
-    /// Number of findings that are not listed: those beyond [`MAX_FINDINGS`], which are counted otherwise, and those beyond
-    /// what is kept of one datagram, which are not.
+    /// Number of findings that are not listed: those beyond [`MAX_FINDINGS`], which are included in all other counts,
+    /// and those beyond the limit of a single datagram, which are not.
     pub more_findings: u64,
-    /// Servers with findings that count, in the order found; no more of them than [`MAX_FINDINGS`].
+    /// Servers with findings that count, in the order found, at most [`MAX_FINDINGS`].
     pub servers: Vec<ServerCounts>,
     /// Every rule in the order of declaration.
     pub rules: Vec<RuleResult>,
     /// Findings that count, by severity.
     pub counts: Counts,
-    /// Findings that stand in the baseline.
+    /// Number of findings in the baseline.
     pub known: u64,
-    /// Findings that the user suppressed.
+    /// Number of findings that the user suppressed.
     pub suppressed: u64,
-    /// The least severity that is listed; nothing else depends on it.
+    /// The lowest severity that is listed; nothing else depends on it.
     pub show: Severity,
     /// Protocols seen, in registry order.
     pub protocols: Vec<Id>,
@@ -278,30 +277,30 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether a finding that counts is at least as bad as `limit`.
+    /// Whether any finding that counts is at least as severe as `limit`.
     pub fn fails(&self, limit: Severity) -> bool {
         Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
-    /// Share of a protocol's rules that were checked, in percent; `None` where it was not seen. It is rounded down where it is
-    /// shown, so that a check may require what it shows.
+    /// Percentage of a protocol's rules that were checked; `None` if the protocol was not seen. It is rounded down for
+    /// display, so that a check can require the displayed value.
     pub fn coverage(&self, id: Id) -> Option<f64> {
         if !self.protocols.contains(&id) {
             return None;
         }
-        let of = |outcome| self.results(id, outcome);
-        let checked = of(Outcome::Pass) + of(Outcome::Fail) + of(Outcome::Known);
-        let all = checked + of(Outcome::NotExercised);
-        Some(checked as f64 * 100.0 / all.max(1) as f64)
+        let count_of = |outcome| self.results(id, outcome);
+        let checked = count_of(Outcome::Pass) + count_of(Outcome::Fail) + count_of(Outcome::Known);
+        let total = checked + count_of(Outcome::NotExercised);
+        Some(checked as f64 * 100.0 / total.max(1) as f64)
     }
 
-    /// How many of a protocol's rules have this result.
+    /// Number of a protocol's rules with this result.
     pub fn results(&self, id: Id, outcome: Outcome) -> usize {
-        let own = self.rules.iter().filter(|r| id.rules().any(|own| own == r.rule));
-        own.filter(|r| r.outcome == outcome).count()
+        let own_rules = self.rules.iter().filter(|r| id.rules().any(|rule| rule == r.rule));
+        own_rules.filter(|r| r.outcome == outcome).count()
     }
 
-    /// The symptoms that are listed, by their cause.
+    /// The listed symptoms, by cause.
     pub fn symptoms(&self) -> HashMap<Key, Vec<&Entry>> {
         let mut all = HashMap::<_, Vec<_>>::new();
         for e in self.listed() {
@@ -313,32 +312,32 @@ impl Verdict {
         all
     }
 
-    /// Name of the capture that an entry comes from.
+    /// Name of the capture of an entry.
     pub fn file(&self, entry: &Entry) -> &str {
         self.files.get(entry.file).map_or("-", |(name, _)| name)
     }
 
-    /// The findings that are listed, in the order found: those at or above [`Verdict::show`].
+    /// The listed findings, that is, those at or above [`Verdict::show`], in the order found.
     pub fn listed(&self) -> impl Iterator<Item = &Entry> {
         self.findings.iter().filter(|e| e.finding.severity >= self.show)
     }
 
-    /// The findings that are listed, excused findings after all others, and the worst first.
+    /// The listed findings, the worst first; excused findings after all others.
     pub fn worst_first(&self) -> Vec<&Entry> {
         let mut all: Vec<_> = self.listed().collect();
-        all.sort_by_key(|e| (e.excused.is_some(), Reverse(e.finding.severity))); // stable: as found within each
+        all.sort_by_key(|e| (e.excused.is_some(), Reverse(e.finding.severity))); // stable: keeps the order found
         all
     }
 
-    /// The same findings without symptoms, in blocks: findings that repeat a rule at a server are together with the first
-    /// of them, which stands first.
+    /// The same findings without symptoms, in blocks: the first finding of a rule at a server, followed by those that
+    /// repeat it.
     #[cfg(feature = "page")]
     fn blocks(&self) -> Vec<Vec<&Entry>> {
-        let mut at = HashMap::new();
+        let mut block_index = HashMap::new();
         let mut blocks: Vec<Vec<&Entry>> = vec![];
         for e in self.worst_first().into_iter().filter(|e| e.finding.counts()) {
             let key = (e.rule().id, e.finding.severity, e.server, e.protocol, e.excused.as_ref());
-            let block = *at.entry(key).or_insert_with(|| {
+            let block = *block_index.entry(key).or_insert_with(|| {
                 blocks.push(vec![]);
                 blocks.len() - 1
             });
@@ -347,40 +346,41 @@ impl Verdict {
         blocks
     }
 
-    /// The servers of the findings that are listed and count, the worst first, with the counts of all their findings.
+    /// The servers of listed findings that count, the worst first, with the counts of all their findings.
     fn worst_servers(&self) -> Vec<&ServerCounts> {
         let severities = Severity::ALL.iter().filter(|severity| **severity >= self.show);
         let listed = |s: &&ServerCounts| severities.clone().any(|severity| s.counts.of(*severity) > 0);
         let mut all: Vec<_> = self.servers.iter().filter(listed).collect();
-        all.sort_by_key(|s| Reverse((s.counts.error, s.counts.warning, s.counts.note))); // stable: as found
+        all.sort_by_key(|s| Reverse((s.counts.error, s.counts.warning, s.counts.note))); // stable: keeps the order found
         all
     }
 
-    /// How many findings that count are less severe than what is listed, by rule; `None` where there are none.
+    /// A line about the findings that count but are below the listed severity, by rule; `None` if there are none.
     fn below_threshold(&self) -> Option<String> {
         let mut rules: HashMap<&str, u64> = HashMap::new();
         for e in self.findings.iter().filter(|e| e.counts() && e.finding.severity < self.show) {
             *rules.entry(e.rule().id).or_default() += 1;
         }
         let mut rules: Vec<_> = rules.into_iter().collect();
-        let all: u64 = rules.iter().map(|(_, n)| n).sum();
+        let total: u64 = rules.iter().map(|(_, n)| n).sum();
         rules.sort_by_key(|&(id, n)| (Reverse(n), id));
-        let are = if all == 1 { "is" } else { "are" };
-        let (all_text, show) = (count(all, "finding"), self.show.name());
-        let mut named: Vec<_> = rules.iter().take(NAMED).map(|(id, n)| format!("{id} {n}")).collect();
-        if let more @ 1.. = rules.len().saturating_sub(NAMED) {
-            named.push(format!("and of {}", count(more as u64, "further rule")));
+        let verb = if total == 1 { "is" } else { "are" };
+        let (total_text, show) = (count(total, "finding"), self.show.name());
+        let mut named: Vec<_> =
+            rules.iter().take(MAX_NAMED_RULES).map(|(id, n)| format!("{id} {n}")).collect();
+        if let further @ 1.. = rules.len().saturating_sub(MAX_NAMED_RULES) {
+            named.push(format!("and of {}", count(further as u64, "further rule")));
         }
         let named = named.join(", ");
-        (all > 0)
-            .then(|| format!("{all_text} below {show} {are} not listed (--show note lists all): {named}"))
+        (total > 0)
+            .then(|| format!("{total_text} below {show} {verb} not listed (--show note lists all): {named}"))
     }
 
-    /// How many findings have no place in the list.
+    /// A line about the number of findings that are not listed; `None` if there are none.
     pub fn unlisted(&self) -> Option<String> {
-        let are = if self.more_findings == 1 { "is" } else { "are" };
+        let verb = if self.more_findings == 1 { "is" } else { "are" };
         (self.more_findings > 0)
-            .then(|| format!("{} {are} not listed", count(self.more_findings, "further finding")))
+            .then(|| format!("{} {verb} not listed", count(self.more_findings, "further finding")))
     }
 
     /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.

@@ -1,13 +1,13 @@
-//! Names of captures as CI systems look them up: from the root of the repository, with forward slashes.
+//! Names of captures for CI systems: relative to the root of the repository, with forward slashes.
 
 use std::path::{Component, Path, Prefix};
 
-/// A capture's name relative to `base`, where a job's repository is. A name outside of it stays absolute.
+/// A capture's name relative to `base`, the repository of a job. A name outside of it stays absolute.
 pub fn relative(name: &str, base: Option<&Path>) -> String {
     String::from_utf8_lossy(&bytes(Path::new(name), base)).into_owned()
 }
 
-/// Like [`relative`], but as bytes, for a name need not be text.
+/// Like [`relative`], but as bytes, because a name need not be text.
 pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
     let path = base.and_then(|base| path.strip_prefix(base).ok()).unwrap_or(path);
     let mut out = Vec::with_capacity(path.as_os_str().len());
@@ -26,7 +26,7 @@ pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
             }
             Component::ParentDir | Component::Normal(_) => {}
         }
-        // `C:a` is in the working directory of the drive, and not below its root.
+        // `C:a` is relative to the working directory of the drive, not to its root.
         if !(std::mem::take(&mut drive) || out.is_empty() || out.ends_with(b"/")) {
             out.push(b'/');
         }
@@ -35,7 +35,7 @@ pub fn bytes(path: &Path, base: Option<&Path>) -> Vec<u8> {
     if out.is_empty() { b".".to_vec() } else { out }
 }
 
-/// What stands before the root of a path of Windows: `C:`, `//server/share`.
+/// The prefix of a Windows path: `C:`, `//server/share`.
 fn root(prefix: Prefix<'_>) -> String {
     match prefix {
         Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => format!("{}:", letter as char),
@@ -46,9 +46,9 @@ fn root(prefix: Prefix<'_>) -> String {
     }
 }
 
-/// A path of [`bytes`] as a URI reference (RFC 3986): a relative one, or `file:` where it is absolute.
-/// All but letters, digits, `-._~` and slashes is percent-encoded, so that nothing is left that could be
-/// taken for a scheme, a query or a fragment, or turns text on a terminal.
+/// A path from [`bytes`] as a URI reference (RFC 3986): relative, or with the scheme `file:` if it is absolute.
+/// Everything but letters, digits, `-._~` and slashes is percent-encoded, so that nothing can be taken for a scheme, a
+/// query or a fragment, or reverses text on a terminal.
 pub fn uri(path: impl AsRef<[u8]>) -> String {
     let path = path.as_ref();
     let mut out = String::with_capacity(path.len());
@@ -64,7 +64,7 @@ pub fn uri(path: impl AsRef<[u8]>) -> String {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 out.push(*byte as char)
             }
-            b':' if at == 1 && root == "file:///" => out.push(':'), // that of a drive
+            b':' if at == 1 && root == "file:///" => out.push(':'), // the colon of a drive
             _ => out.push_str(&format!("%{byte:02X}")),
         }
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_counts_from_the_base() {
+    fn names_are_relative_to_the_base() {
         let base = Some(Path::new("/home/ci/repo"));
         for (name, expected) in [
             ("captures/a.pcap", "captures/a.pcap"),
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     #[cfg(windows)]
-    fn slashes_lean_forward() {
+    fn backslashes_become_forward_slashes() {
         let base = Some(Path::new("C:\\ci"));
         assert_eq!(relative("captures\\a.pcap", base), "captures/a.pcap");
         assert_eq!(relative("C:\\ci\\captures\\a.pcap", base), "captures/a.pcap");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_name_has_a_meaning_in_a_uri() {
+    fn uris_encode_all_special_characters_of_a_name() {
         assert_eq!(uri("captures/a-b_c.~1.pcap"), "captures/a-b_c.~1.pcap");
         assert_eq!(uri("http://x?y#z"), "http%3A//x%3Fy%23z");
         assert_eq!(uri("100%/ü.pcap"), "100%25/%C3%BC.pcap");

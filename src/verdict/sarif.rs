@@ -1,7 +1,7 @@
 //! The verdict as SARIF 2.1.0 (OASIS Standard with Errata 01), for code scanning.
 //!
-//! Two readers demand what excludes each other. The standard (3.30.1) says that a region of a binary file counts bytes and
-//! has no lines; GitHub reads nothing but lines. So there are two styles, and a file never has both.
+//! Two readers have incompatible requirements. In the standard (3.30.1), a region of a binary file counts bytes and has
+//! no lines; GitHub reads only lines. So there are two styles, and a file uses one of them.
 
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
@@ -18,49 +18,48 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Address of the schema that readers look up.
+/// Address of the schema.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// The page where people read about this program.
-const HOME: &str = "https://docs.rs/qdissect";
-/// The media type registered at IANA for captures of tcpdump and Wireshark.
+/// Home page of this program.
+const HOMEPAGE: &str = "https://docs.rs/qdissect";
+/// The media type registered with IANA for captures of tcpdump and Wireshark.
 const MIME: &str = "application/vnd.tcpdump.pcap";
-/// Most results that GitHub accepts in a run.
+/// Maximum number of results that GitHub accepts in a run.
 const MAX_RESULTS: usize = 25_000;
-/// Most symptoms listed with their cause; GitHub keeps as many.
+/// Maximum number of symptoms listed with their cause, the same as GitHub keeps.
 const MAX_RELATED: usize = 100;
-/// Most symptoms linked in the message of their cause.
+/// Maximum number of symptoms linked in the message of their cause.
 const MAX_LINKS: usize = 5;
-/// Most characters that GitHub takes for a description.
+/// Maximum number of characters that GitHub accepts in a description.
 const MAX_TEXT: usize = 1024;
 /// The name of standard input.
 const STDIN: &str = "-";
 
-/// The reading of SARIF that is followed.
+/// The interpretation of SARIF to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SarifStyle {
-    /// The standard's: a finding is a range of bytes of the capture.
+    /// The standard: a finding is a range of bytes in the capture.
     #[default]
     Spec,
-    /// GitHub's: a finding is on line 1 of the capture; its frame and bytes stand in the message.
+    /// GitHub: a finding is on line 1 of the capture, with frame and bytes in the message.
     Github,
 }
 
-/// Writes a log with one run. Symptoms are listed with their causes. Of more than 25,000 findings only the worst are
-/// written.
+/// Writes a log with one run. Symptoms are listed with their causes. Only the worst 25,000 findings are written.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::Result<()> {
-    let (results, left_out) = chosen(verdict);
+    let (results, unlisted) = selected_results(verdict);
     let mut run = Run::new(verdict, style, &results);
     let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor(rule)).collect();
     let tool = json!({ "driver": {
-        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOME,
+        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOMEPAGE,
         "rules": rules,
     } });
     write!(out, "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{}", harmless(&tool))?;
     let details = json!({ "id": concat!(env!("CARGO_PKG_NAME"), "/") });
-    write!(out, ",\n\"automationDetails\":{details},\n\"invocations\":[{}]", invocation(verdict, left_out))?;
+    write!(out, ",\n\"automationDetails\":{details},\n\"invocations\":[{}]", invocation(verdict, unlisted))?;
     write!(out, ",\n\"artifacts\":{},\n\"results\":[", harmless(&run.artifacts()))?;
     for (i, e) in results.into_iter().enumerate() {
         write!(out, "{}\n{}", if i == 0 { "" } else { "," }, harmless(&run.result(e)))?;
@@ -68,21 +67,22 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
     writeln!(out, "]}}]}}")
 }
 
-/// The findings that become results, in the order found, and the number of findings that do not.
-fn chosen(verdict: &Verdict) -> (Vec<&Entry>, u64) {
+/// The findings that become results, in the order found, and the number of the others.
+fn selected_results(verdict: &Verdict) -> (Vec<&Entry>, u64) {
     let mut all: Vec<(usize, &Entry)> = verdict.listed().filter(|e| e.finding.counts()).enumerate().collect();
-    let too_many = all.len().saturating_sub(MAX_RESULTS);
-    if too_many > 0 {
-        // Both sorts are stable: the worst first, excused findings after all others, then back in the order found.
+    let excess = all.len().saturating_sub(MAX_RESULTS);
+    if excess > 0 {
+        // Select the worst, with excused findings after all others, then restore the order found. Both sorts are
+        // stable.
         all.sort_by_key(|(_, e)| (e.excused.is_some(), std::cmp::Reverse(e.finding.severity)));
         all.truncate(MAX_RESULTS);
-        all.sort_by_key(|(found, _)| *found);
+        all.sort_by_key(|(order, _)| *order);
     }
-    (all.into_iter().map(|(_, e)| e).collect(), verdict.more_findings.saturating_add(too_many as u64))
+    (all.into_iter().map(|(_, e)| e).collect(), verdict.more_findings.saturating_add(excess as u64))
 }
 
-/// How the run went: it is successful if it read all that it had to read, whatever it found.
-fn invocation(verdict: &Verdict, left_out: u64) -> Value {
+/// The invocation. It is successful if everything required was read, regardless of findings.
+fn invocation(verdict: &Verdict, unlisted: u64) -> Value {
     let failed = verdict.totals.failed();
     let level = if failed { "error" } else { "warning" };
     let mut notes = vec![];
@@ -92,12 +92,12 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
         note(level, text.to_owned());
     }
     verdict.totals.unread.iter().for_each(|u| note(level, format!("{}: {}.", u.file, u.why)));
-    if left_out > 0 {
-        let more = count(left_out, "further finding");
-        note("warning", format!("{more} not among the results."));
+    if unlisted > 0 {
+        let further = count(unlisted, "further finding");
+        note("warning", format!("{further} not among the results."));
     }
-    if let Some(below) = verdict.below_threshold() {
-        note("note", format!("{below}."));
+    if let Some(below_threshold) = verdict.below_threshold() {
+        note("note", format!("{below_threshold}."));
     }
     let mut record = json!({ "executionSuccessful": !failed });
     if !notes.is_empty() {
@@ -106,71 +106,71 @@ fn invocation(verdict: &Verdict, left_out: u64) -> Value {
     record
 }
 
-/// A capture as results refer to it.
+/// A capture that results refer to.
 struct Capture {
     uri: String,
     /// Whether it is standard input.
-    stream: bool,
-    /// Whether a reader can open it and find a finding at its offset: not in a stream, in a compressed file, whose offsets are
-    /// those of its content, or in the place that further captures share.
-    addressed: bool,
+    is_stdin: bool,
+    /// Whether a reader can open it and locate a finding by offset. That excludes a stream, a compressed file, whose
+    /// offsets refer to its content, and the entry that further captures share.
+    is_addressable: bool,
 }
 
-/// What all results share.
+/// The data shared by all results.
 struct Run<'a> {
     style: SarifStyle,
-    /// Rules that were applied, or have a result.
+    /// Rules that were applied or have a result.
     rules: Vec<&'static Rule>,
     /// Index into `rules`, by id.
-    at: HashMap<&'static str, usize>,
+    rule_index: HashMap<&'static str, usize>,
     captures: Vec<Capture>,
     /// Symptoms by the place of their cause, in the order found.
     symptoms: HashMap<Key, Vec<&'a Entry>>,
-    /// Whether any finding stands in a baseline: then every result says whether it does.
-    baseline: bool,
-    /// Whether any finding is suppressed: then every result says whether it is.
-    suppressed: bool,
+    /// Whether any finding is in a baseline; then every result says whether it is.
+    has_baseline: bool,
+    /// Whether any finding is suppressed; then every result says whether it is.
+    has_suppressed: bool,
 }
 
 impl<'a> Run<'a> {
     fn new(verdict: &'a Verdict, style: SarifStyle, results: &[&'a Entry]) -> Self {
         let base = std::env::current_dir().ok();
         let applied = verdict.rules.iter().filter(|r| r.outcome != Outcome::NotApplicable).map(|r| r.rule);
-        let (mut rules, mut at) = (vec![], HashMap::new());
+        let (mut rules, mut rule_index) = (vec![], HashMap::new());
         for rule in applied.chain(results.iter().map(|e| e.rule())) {
-            at.entry(rule.id).or_insert_with(|| {
+            rule_index.entry(rule.id).or_insert_with(|| {
                 rules.push(rule);
                 rules.len() - 1
             });
         }
         let symptoms = verdict.symptoms();
-        let capture = |(at, (name, facts)): (usize, &(String, CaptureInfo))| {
+        let capture = |(index, (name, facts)): (usize, &(String, CaptureInfo))| {
             let path = facts.strange_name.as_deref().unwrap_or(Path::new(name));
-            let (uri, stream) = (path::uri(path::bytes(path, base.as_deref())), name == STDIN);
-            let addressed = !stream && facts.compression.is_none() && at < MAX_FILES;
-            Capture { uri, stream, addressed }
+            let (uri, is_stdin) = (path::uri(path::bytes(path, base.as_deref())), name == STDIN);
+            let is_addressable = !is_stdin && facts.compression.is_none() && index < MAX_FILES;
+            Capture { uri, is_stdin, is_addressable }
         };
         let captures = verdict.files.iter().enumerate().map(capture).collect();
-        let baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
-        let suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
-        Run { style, rules, at, captures, symptoms, baseline, suppressed }
+        let has_baseline = results.iter().any(|e| e.excused == Some(Excuse::Baseline));
+        let has_suppressed = results.iter().any(|e| matches!(e.excused, Some(Excuse::Suppressed(_))));
+        Run { style, rules, rule_index, captures, symptoms, has_baseline, has_suppressed }
     }
 
     /// Every capture of the run, with or without findings.
     fn artifacts(&self) -> Value {
         let artifact = |capture: &Capture| {
             let roles: &[&str] =
-                if capture.stream { &["analysisTarget", "standardStream"] } else { &["analysisTarget"] };
+                if capture.is_stdin { &["analysisTarget", "standardStream"] } else { &["analysisTarget"] };
             json!({ "location": { "uri": capture.uri }, "roles": roles, "mimeType": MIME })
         };
         self.captures.iter().map(artifact).collect()
     }
 
     fn result(&mut self, e: &Entry) -> Value {
-        // Of several findings with the same frame and rule, the first one gets the symptoms.
+        // The first of several findings with the same frame and rule gets the symptoms.
         let symptoms = self.symptoms.remove(&e.key()).unwrap_or_default();
         let mut record = json!({
-            "ruleId": e.rule().id, "ruleIndex": self.at.get(e.rule().id),
+            "ruleId": e.rule().id, "ruleIndex": self.rule_index.get(e.rule().id),
             "level": e.finding.severity.name(), "kind": "fail",
             "message": { "text": self.message(e, &symptoms) },
             "locations": [self.location(e)],
@@ -186,28 +186,28 @@ impl<'a> Run<'a> {
             });
             record["relatedLocations"] = related.collect();
         }
-        if self.suppressed {
+        if self.has_suppressed {
             record["suppressions"] = match &e.excused {
                 Some(Excuse::Suppressed(why)) => json!([{ "kind": "external", "justification": why }]),
                 _ => json!([]),
             };
         }
-        if self.baseline {
-            let known = e.excused == Some(Excuse::Baseline);
-            record["baselineState"] = if known { "unchanged" } else { "new" }.into();
+        if self.has_baseline {
+            let is_known = e.excused == Some(Excuse::Baseline);
+            record["baselineState"] = if is_known { "unchanged" } else { "new" }.into();
         }
         record
     }
 
-    /// The message of a result or of a symptom. Readers show the related locations that a message links by number.
+    /// The message of a result or a symptom. Readers show the related locations that a message links by number.
     fn message(&self, e: &Entry, symptoms: &[&Entry]) -> String {
         let mut text = match self.style {
             SarifStyle::Spec => sentence(e, None),
             SarifStyle::Github => sentence(e, bytes(e)),
         };
         for (i, s) in symptoms.iter().take(MAX_LINKS).enumerate() {
-            let before = if i == 0 { "; it caused" } else { "," };
-            let _ = write!(text, "{before} [{}]({})", s.rule().id, i + 1);
+            let separator = if i == 0 { "; it caused" } else { "," };
+            let _ = write!(text, "{separator} [{}]({})", s.rule().id, i + 1);
         }
         if symptoms.len() > MAX_LINKS {
             let _ = write!(text, " and {} more", symptoms.len() - MAX_LINKS);
@@ -225,17 +225,17 @@ impl<'a> Run<'a> {
             SarifStyle::Github => {
                 Some(json!({ "startLine": 1, "startColumn": 1, "endLine": 1, "endColumn": 1 }))
             }
-            SarifStyle::Spec if capture.is_none_or(|c| !c.addressed) => None,
+            SarifStyle::Spec if capture.is_none_or(|c| !c.is_addressable) => None,
             SarifStyle::Spec => region(e),
         };
         if let Some(region) = region {
             physical["region"] = region;
         }
-        json!({ "physicalLocation": physical, "logicalLocations": [logical(e)] })
+        json!({ "physicalLocation": physical, "logicalLocations": [logical_location(e)] })
     }
 }
 
-/// The bytes of the capture that a finding marks. A snippet holds the whole region, or there is none (3.30.13).
+/// The bytes of the capture that a finding marks. A snippet contains the whole region or is omitted (3.30.13).
 fn region(e: &Entry) -> Option<Value> {
     let (offset, span) = (e.file_offset?, e.finding.span?);
     let length = usize::from(span.end.saturating_sub(span.start));
@@ -246,8 +246,8 @@ fn region(e: &Entry) -> Option<Value> {
     Some(region)
 }
 
-/// Where a finding stands in the conversation: `frame 12/sqp/server_info.port`.
-fn logical(e: &Entry) -> Value {
+/// The location of a finding in the conversation: `frame 12/sqp/server_info.port`.
+fn logical_location(e: &Entry) -> Value {
     let (field, kind) = match (e.finding.path(), e.finding.span) {
         (Some(field), _) => (format!("/{field}"), "member"),
         (None, Some(_)) => (String::new(), "datagram"),
@@ -266,16 +266,16 @@ fn properties(e: &Entry) -> Value {
     })
 }
 
-/// A finding in one sentence without its full stop. The text is qdissect's own: nothing in it comes from outside.
+/// A finding in a sentence without a full stop. All of the text is qdissect's own; none comes from outside.
 pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
-    // A field that is too short is named in the text itself.
+    // The message itself names a field that is too short.
     let field = e.finding.path().filter(|_| e.finding.needs == 0).map(|field| format!(" ({field})"));
     let (field, bytes) = (field.unwrap_or_default(), bytes.unwrap_or_default());
     let (frame, what, fault) = (e.frame, e.text(), e.finding.fault.name());
     format!("frame {frame}: {what}{field}{bytes}; {}; at fault: {fault}{}", e.parties(), e.times())
 }
 
-/// The marked bytes as hex, with their place in the payload.
+/// The marked bytes as hex, with their offsets in the payload.
 fn bytes(e: &Entry) -> Option<String> {
     let span = e.finding.span?;
     let place = format!(", payload bytes {}..{}", span.start, span.end);
@@ -283,11 +283,11 @@ fn bytes(e: &Entry) -> Option<String> {
         return Some(place);
     }
     let digits: Vec<_> = e.marked.iter().map(|byte| format!("{byte:02x}")).collect();
-    let more = match usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len()) {
+    let rest = match usize::from(span.end.saturating_sub(span.start)).saturating_sub(e.marked.len()) {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    Some(format!("{place}: {}{more}", digits.join(" ")))
+    Some(format!("{place}: {}{rest}", digits.join(" ")))
 }
 
 /// The `reportingDescriptor` of a rule.
@@ -296,18 +296,18 @@ fn descriptor(rule: &Rule) -> Value {
     let why = paragraph(rule.why);
     let link = Some(cite.url).filter(|url| url.starts_with("https://"));
     let (doc, section) = (escaped(cite.doc), escaped(cite.section));
-    let mut plain = format!("{}, {}", cite.doc, cite.section);
-    let mut marked = format!("{doc}, {section}");
+    let mut plain_source = format!("{}, {}", cite.doc, cite.section);
+    let mut markdown_source = format!("{doc}, {section}");
     if let Some(url) = link {
-        plain = format!("{plain}: {url}");
-        marked = format!("[{doc}](<{url}>), {section}");
+        plain_source = format!("{plain_source}: {url}");
+        markdown_source = format!("[{doc}](<{url}>), {section}");
     }
     json!({
         "id": rule.id, "name": rule.slug(),
         "shortDescription": { "text": rule.title },
-        "fullDescription": { "text": cut(&why) },
+        "fullDescription": { "text": truncate(&why) },
         "help": {
-            "text": format!("{why}\n\nSource: {plain}"), "markdown": format!("{why}\n\nSource: {marked}"),
+            "text": format!("{why}\n\nSource: {plain_source}"), "markdown": format!("{why}\n\nSource: {markdown_source}"),
         },
         "helpUri": page_of(rule),
         "defaultConfiguration": { "level": rule.severity.name() },
@@ -315,7 +315,7 @@ fn descriptor(rule: &Rule) -> Value {
     })
 }
 
-/// The properties that GitHub reads. The precision is high because a finding is what the bytes say, not a guess.
+/// The properties that GitHub reads. The precision is high because findings are facts about the bytes, not guesses.
 fn rule_properties(rule: &Rule) -> Value {
     let mut tags = vec![Id::of_rule(rule).map_or("general", |id| id.info().name)];
     if rule.ratio || rule.id.contains("-SEC-") {
@@ -333,8 +333,8 @@ fn rule_properties(rule: &Rule) -> Value {
     record
 }
 
-/// The base score of CVSS 3.1 for an attack over the network that harms nothing but availability: with high impact; with
-/// low impact; with low impact and hard to bring about.
+/// The base score of CVSS 3.1 for a network attack that affects only availability: with high impact, with low impact,
+/// and with low impact and high complexity.
 const fn amplification(severity: Severity) -> &'static str {
     match severity {
         Severity::Error => "7.5",
@@ -343,8 +343,8 @@ const fn amplification(severity: Severity) -> &'static str {
     }
 }
 
-/// The beginning of a text, as long as a description may be, up to the end of a word.
-fn cut(text: &str) -> String {
+/// Truncates a text to the maximum length of a description, after a complete word.
+fn truncate(text: &str) -> String {
     if text.chars().count() <= MAX_TEXT {
         return text.to_owned();
     }
@@ -364,7 +364,7 @@ mod tests {
             for text in ["/shortDescription/text", "/fullDescription/text", "/help/text", "/help/markdown"] {
                 let text = d.pointer(text).and_then(Value::as_str).unwrap_or_default();
                 assert!(!text.is_empty(), "{}", rule.id);
-                // What SARIF takes for a placeholder or, in plain text, for a link.
+                // SARIF would read these as placeholders, or as links in plain text.
                 assert!(!text.contains(['{', '}']), "{}: {text}", rule.id);
             }
             let full = d["fullDescription"]["text"].as_str().unwrap_or_default();
@@ -378,19 +378,19 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_ends_behind_a_word_that_fits() {
+    fn truncates_a_long_text_after_a_complete_word() {
         let words = "é".repeat(9) + " ";
         let long = words.repeat(200);
-        let short = cut(long.trim_end());
+        let short = truncate(long.trim_end());
         assert!(short.chars().count() <= MAX_TEXT && short.chars().count() > MAX_TEXT - 20, "{short}");
         assert!(short.ends_with("é…") && !short.contains(" …"), "{short}");
-        assert_eq!(cut(&"a".repeat(MAX_TEXT)), "a".repeat(MAX_TEXT));
-        assert!(cut(&"a".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
-        assert!(cut(&"é".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
+        assert_eq!(truncate(&"a".repeat(MAX_TEXT)), "a".repeat(MAX_TEXT));
+        assert!(truncate(&"a".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
+        assert!(truncate(&"é".repeat(MAX_TEXT + 1)).chars().count() <= MAX_TEXT);
     }
 
     #[test]
-    fn amplification_is_a_number_between_nought_and_ten() {
+    fn amplification_scores_are_between_zero_and_ten() {
         for severity in [Severity::Note, Severity::Warning, Severity::Error] {
             let score: f64 = amplification(severity).parse().unwrap_or(-1.0);
             assert!((0.1..=10.0).contains(&score), "{severity:?}");

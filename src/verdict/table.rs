@@ -1,4 +1,4 @@
-//! The verdict for people: failures first, each finding in several lines as compilers print them, or in one line.
+//! The verdict for people: the worst findings first, each in several lines like compiler diagnostics, or in one line.
 
 use super::{Entry, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
@@ -10,29 +10,29 @@ use anstyle::Style;
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
-/// Columns of a line of bytes that hold no bytes: the text before them, and "… and 65535 more" after them.
-const BESIDE: usize = 22;
+/// Columns in a line of bytes for other text: the text before the bytes, and "… and 65535 more" after them.
+const COLUMNS_BESIDE_BYTES: usize = 22;
 
-/// Most symptoms listed with their cause; a server that answers nothing has as many symptoms as there were requests.
-const SYMPTOMS: usize = 8;
-/// Most frames named of findings that repeat the first one.
-const FRAMES: usize = 8;
-/// Most rows of the table of servers; the worst come first.
-const SERVERS: usize = 20;
+/// Maximum number of symptoms listed with their cause. A server that answers nothing has one for each request.
+const MAX_SYMPTOMS: usize = 8;
+/// Maximum number of frames listed for findings that repeat the first one.
+const MAX_FRAMES: usize = 8;
+/// Maximum number of rows in the table of servers; the worst come first.
+const MAX_SERVERS: usize = 20;
 
-/// What is written to, and the screen on which it will be read.
+/// The output and the properties of the screen.
 struct Page<'a> {
     out: &'a mut dyn Write,
     screen: Screen,
 }
 
 impl Page<'_> {
-    /// Columns of a line.
+    /// Width of the screen in columns.
     fn width(&self) -> usize {
         self.screen.width.into()
     }
 
-    /// Writes a text after a mark, broken between words; further lines are indented as far.
+    /// Writes a text after a mark, wrapped between words. Further lines are indented to the same column.
     fn marked(&mut self, mark: &str, text: &str) -> io::Result<()> {
         let indent = mark.len() + 1;
         let lines = wrapped(text, self.width().saturating_sub(indent), 0);
@@ -50,7 +50,7 @@ impl Page<'_> {
         self.marked("   =", text)
     }
 
-    /// Writes a text by itself, broken between words.
+    /// Writes a text without a mark, wrapped between words.
     fn text(&mut self, style: Style, text: &str) -> io::Result<()> {
         for line in wrapped(text, self.width(), 2) {
             writeln!(self.out, "{}", self.screen.paint(style, &line))?;
@@ -59,7 +59,7 @@ impl Page<'_> {
     }
 }
 
-/// Writes the whole report, or with `quiet` only its end, in lines that fit the screen.
+/// Writes the whole report, or with `quiet` only its end, wrapped to the screen.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -75,7 +75,7 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool
     foot(&mut page, verdict)
 }
 
-/// Writes the first finding of a block with all that is known of it, and where the findings are that repeat it.
+/// Writes the first finding of a block with all details, and the frames of the findings that repeat it.
 fn write_block(
     page: &mut Page<'_>,
     verdict: &Verdict,
@@ -106,51 +106,55 @@ fn write_block(
     if let Some(line) = repeats(verdict, e, others) {
         page.remark(&line)?;
     }
-    caused(page, block, symptoms)?;
+    write_symptoms(page, block, symptoms)?;
     if let Some(excuse) = &e.excused {
         page.remark(&excuse.text(|why| shown(why).into_owned()))?;
     }
     writeln!(page.out)
 }
 
-/// Says where the findings are that repeat a finding.
+/// A line with the frames of the findings that repeat a finding.
 fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
     let mut frames: Vec<_> = others
         .iter()
-        .take(FRAMES)
+        .take(MAX_FRAMES)
         .map(|other| match other.file == e.file {
             true => other.frame.to_string(),
             false => format!("{} of {}", other.frame, shown(verdict.file(other))),
         })
         .collect();
-    let s = if others.len() == 1 { "" } else { "s" };
-    if others.len() > FRAMES {
+    let plural = if others.len() == 1 { "" } else { "s" };
+    if others.len() > MAX_FRAMES {
         frames.push("…".to_owned());
     }
-    (!others.is_empty()).then(|| format!("and {} more, in frame{s} {}", others.len(), frames.join(", ")))
+    (!others.is_empty()).then(|| format!("and {} more, in frame{plural} {}", others.len(), frames.join(", ")))
 }
 
-/// Writes what the first finding of a block caused, and how many further findings the block caused.
-fn caused(page: &mut Page<'_>, block: &[&Entry], symptoms: &HashMap<Key, Vec<&Entry>>) -> io::Result<()> {
-    let of = |e: &Entry| symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
+/// Writes the symptoms of the first finding of a block, and the number of further symptoms of the block.
+fn write_symptoms(
+    page: &mut Page<'_>,
+    block: &[&Entry],
+    symptoms: &HashMap<Key, Vec<&Entry>>,
+) -> io::Result<()> {
+    let symptoms_of = |e: &Entry| symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
     let Some(first) = block.first() else { return Ok(()) };
-    for symptom in of(first).iter().take(SYMPTOMS) {
+    for symptom in symptoms_of(first).iter().take(MAX_SYMPTOMS) {
         let from = if symptom.frame == first.frame { "" } else { &format!(" (frame {})", symptom.frame) };
         page.remark(&format!("caused: {} {}{from}", symptom.rule().id, symptom.text()))?;
     }
     let mut keys: Vec<Key> = block.iter().map(|e| e.key()).collect();
-    keys.dedup(); // findings of one frame and rule share their symptoms
-    let all: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
-    match all.saturating_sub(of(first).len().min(SYMPTOMS)) {
+    keys.dedup(); // findings with the same frame and rule share their symptoms
+    let total: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
+    match total.saturating_sub(symptoms_of(first).len().min(MAX_SYMPTOMS)) {
         0 => Ok(()),
-        more => page.remark(&format!("and {} caused", count(more as u64, "further finding"))),
+        further => page.remark(&format!("and {} caused", count(further as u64, "further finding"))),
     }
 }
 
-/// The marked bytes, as many as fit on a line.
+/// The marked bytes in hex, as many as fit on a line.
 fn hex(e: &Entry, width: usize) -> Option<String> {
     let span = e.finding.span.filter(|_| !e.marked.is_empty())?;
-    let shown = e.marked.get(..width.saturating_sub(BESIDE) / 3).unwrap_or(&e.marked);
+    let shown = e.marked.get(..width.saturating_sub(COLUMNS_BESIDE_BYTES) / 3).unwrap_or(&e.marked);
     let mut words: Vec<_> = shown.iter().map(|byte| format!("{byte:02x}")).collect();
     if let more @ 1.. = usize::from(span.end.saturating_sub(span.start)).saturating_sub(shown.len()) {
         words.push(format!("… and {more} more"));
@@ -158,15 +162,15 @@ fn hex(e: &Entry, width: usize) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// Writes a line for each server with findings that count and are listed, the worst first.
+/// Writes a line for each server with listed findings that count, the worst first.
 fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     let all = verdict.worst_servers();
     if all.is_empty() {
         return Ok(());
     }
-    let more = all.len().saturating_sub(SERVERS);
+    let more = all.len().saturating_sub(MAX_SERVERS);
     let row = |s: &ServerCounts| (s.server.to_string(), s.protocol.info().name, s.counts);
-    let rows: Vec<_> = all.into_iter().take(SERVERS).map(row).collect();
+    let rows: Vec<_> = all.into_iter().take(MAX_SERVERS).map(row).collect();
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let head =
         format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");
@@ -180,20 +184,20 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     writeln!(page.out)
 }
 
-/// Writes how many rules were kept, what is not listed, and the totals.
+/// Writes the results by protocol, remarks, and the totals.
 fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     for id in &verdict.protocols {
-        let of = |outcome| verdict.results(*id, outcome);
-        let known = Some(of(Outcome::Known)).filter(|n| *n > 0).map(|n| format!(" {n} known,"));
+        let count_of = |outcome| verdict.results(*id, outcome);
+        let known_text = Some(count_of(Outcome::Known)).filter(|n| *n > 0).map(|n| format!(" {n} known,"));
         page.text(
             Style::new(),
             &format!(
                 "{}: {} kept, {} broken,{} {} not exercised ({:.0} % checked)",
                 id.info().name,
-                count(of(Outcome::Pass) as u64, "rule"),
-                of(Outcome::Fail),
-                known.unwrap_or_default(),
-                of(Outcome::NotExercised),
+                count(count_of(Outcome::Pass) as u64, "rule"),
+                count_of(Outcome::Fail),
+                known_text.unwrap_or_default(),
+                count_of(Outcome::NotExercised),
                 verdict.coverage(*id).unwrap_or(0.0).floor(),
             ),
         )?;
@@ -210,23 +214,24 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text()))
 }
 
-/// Remarks on what was not listed, not read, or is not certain.
+/// Remarks on findings that are not listed, inputs that were not read, and results that are uncertain.
 fn remarks(verdict: &Verdict) -> Vec<String> {
-    let mut said: Vec<_> = verdict.unlisted().map(|unlisted| unlisted + ".").into_iter().collect();
+    let mut remarks: Vec<_> = verdict.unlisted().map(|unlisted| unlisted + ".").into_iter().collect();
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
-        said.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
+        remarks.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
     }
-    said.extend(verdict.below_threshold());
-    said.extend(dropped_remark(&verdict.totals));
-    said.extend(verdict.totals.candidate_remarks());
-    said.extend(
+    remarks.extend(verdict.below_threshold());
+    remarks.extend(dropped_remark(&verdict.totals));
+    remarks.extend(verdict.totals.candidate_remarks());
+    remarks.extend(
         verdict.totals.unread.iter().map(|u| format!("not read: {}: {}", shown(&u.file), shown(&u.why))),
     );
-    said
+    remarks
 }
 
-/// Writes one finding a line, the worst first: capture, frame, severity, rule, what, where; or only the counts.
+/// Writes one finding per line, the worst first: capture, frame, severity, rule, message, position; with `quiet` only
+/// the counts.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -246,8 +251,8 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             e.server
         )?;
     }
-    let left_out = verdict.unlisted().into_iter().chain(verdict.below_threshold());
-    left_out.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
+    let unlisted = verdict.unlisted().into_iter().chain(verdict.below_threshold());
+    unlisted.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out, "{}", verdict.counts_text())
 }
 
@@ -256,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_between_words_and_no_word_is_lost() {
+    fn wraps_lines_between_words_without_losing_any() {
         assert_eq!(wrapped("one two  three", 100, 2), ["one two  three"]);
         assert_eq!(wrapped("one two three four", 9, 2), ["one two", "  three", "  four"]);
         assert_eq!(wrapped("a-very-long-word x", 5, 1), ["a-very-long-word", " x"]);
