@@ -86,7 +86,7 @@ impl DetailArgs {
                 Box::new(records.with_secrets(common.show_secrets).with_bytes(self.hex))
             }
             None => {
-                let lister = Lister::new(to, flush, common.quiet, many).timed(self.when.clone());
+                let lister = Lister::new(to, flush, common.quiet, many).with_time_format(self.when.clone());
                 Box::new(lister.fit(terminal::lines(self.color, common)))
             }
         }

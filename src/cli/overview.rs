@@ -58,7 +58,7 @@ pub fn write_summary(
         Format::Records(form) => summary::records(&mut Output::new(to, form, false), summary, totals),
         _ if totals.files == 0 => Ok(()), // nothing was read, and that has been reported
         Format::Rows(style) => {
-            server_rows(to, layout.unwrap_or(Layout::of(style)), summary.files.only(), summary.servers())
+            server_rows(to, layout.unwrap_or(Layout::of(style)), summary.captures.only(), summary.servers())
         }
         Format::Text | Format::Tree => {
             screen::write(&mut terminal::wrap(to, common), screen, summary, totals)

@@ -67,7 +67,7 @@ const fn several(
 }
 
 /// Addresses and ports, which datagrams and exchanges have.
-const ENDS: Needs = Needs::NOTHING;
+const ENDPOINTS: Needs = Needs::NOTHING;
 /// Properties of every datagram.
 const DATAGRAM: Needs = Needs::DATAGRAM;
 const FACTS: Needs = Needs::FACTS.and(DATAGRAM);
@@ -114,11 +114,11 @@ pub(super) static BUILTINS: &[Builtin] = &[
     several("vlan.id", UINT16, FACTS, |v, visit| {
         v.facts.is_some_and(|facts| facts.vlans.iter().any(|id| visit(Datum::Int(i128::from(*id)))))
     }),
-    one("ip", Kind::Presence, ENDS, |v| present(v4(v, 0).is_some())),
-    one("ip.src", Kind::V4, ENDS, |v| v4(v, 0)),
-    one("ip.dst", Kind::V4, ENDS, |v| v4(v, 1)),
-    several("ip.addr", Kind::V4, ENDS, |v, visit| src_and_dst(v, v4, visit)),
-    several("ip.host", Kind::Text, ENDS, |v, visit| {
+    one("ip", Kind::Presence, ENDPOINTS, |v| present(v4(v, 0).is_some())),
+    one("ip.src", Kind::V4, ENDPOINTS, |v| v4(v, 0)),
+    one("ip.dst", Kind::V4, ENDPOINTS, |v| v4(v, 1)),
+    several("ip.addr", Kind::V4, ENDPOINTS, |v, visit| src_and_dst(v, v4, visit)),
+    several("ip.host", Kind::Text, ENDPOINTS, |v, visit| {
         src_and_dst(v, |v, at| v4(v, at)?.string(&[]).map(owned), visit)
     }),
     one("ip.version", UINT8, DATAGRAM, |v| {
@@ -128,17 +128,17 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("ip.id", UINT16, FACTS, |v| int(header(v, 4).map(|ip| ip.id))),
     one("ip.ttl", UINT8, FACTS, |v| int(header(v, 4).map(|ip| ip.ttl))),
     one("ip.proto", UINT8, FACTS, |v| int(header(v, 4).map(|ip| ip.proto))),
-    one("ipv6", Kind::Presence, ENDS, |v| present(v6(v, 0).is_some())),
-    one("ipv6.src", Kind::V6, ENDS, |v| v6(v, 0)),
-    one("ipv6.dst", Kind::V6, ENDS, |v| v6(v, 1)),
-    several("ipv6.addr", Kind::V6, ENDS, |v, visit| src_and_dst(v, v6, visit)),
+    one("ipv6", Kind::Presence, ENDPOINTS, |v| present(v6(v, 0).is_some())),
+    one("ipv6.src", Kind::V6, ENDPOINTS, |v| v6(v, 0)),
+    one("ipv6.dst", Kind::V6, ENDPOINTS, |v| v6(v, 1)),
+    several("ipv6.addr", Kind::V6, ENDPOINTS, |v, visit| src_and_dst(v, v6, visit)),
     one("ipv6.plen", UINT16, FACTS, |v| int(header(v, 6).map(|ip| ip.len))),
     one("ipv6.nxt", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.proto))),
     one("ipv6.hlim", UINT8, FACTS, |v| int(header(v, 6).map(|ip| ip.ttl))),
     one("udp", Kind::Bytes, RAW, |v| Some(Datum::Bytes(Cow::Owned(v.datagram?.segment())))),
-    one("udp.srcport", UINT16, ENDS, |v| port(v, 0)),
-    one("udp.dstport", UINT16, ENDS, |v| port(v, 1)),
-    several("udp.port", UINT16, ENDS, |v, visit| src_and_dst(v, port, visit)),
+    one("udp.srcport", UINT16, ENDPOINTS, |v| port(v, 0)),
+    one("udp.dstport", UINT16, ENDPOINTS, |v| port(v, 1)),
+    several("udp.port", UINT16, ENDPOINTS, |v, visit| src_and_dst(v, port, visit)),
     one("udp.length", UINT16, DATAGRAM, |v| {
         Some(Datum::Int((v.datagram?.wire_len() as i128).saturating_add(8)))
     }),
@@ -150,8 +150,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         let payload = v.datagram?.payload;
         (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
     }),
-    one("server", Kind::End, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
-    one("client", Kind::End, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
+    one("server", Kind::Endpoint, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
+    one("client", Kind::Endpoint, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
     // Facts that a message states about its server, under names common to all protocols.
     one("server_name", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.server_name)),
     one("game", Kind::Text, MESSAGE, |v| server_text(v, |facts| facts.game)),

@@ -22,7 +22,7 @@ pub(super) enum Kind {
     /// A calendar time, as text that sorts chronologically.
     Stamp,
     /// Address and port, as text.
-    End,
+    Endpoint,
     /// An integer whose values have names.
     Named,
     /// Bytes.
@@ -154,7 +154,7 @@ impl Kind {
             Kind::Bool | Kind::Flag => ("true or false", "true"),
             Kind::Text => ("a text", "\"text\""),
             Kind::Stamp => ("a time", "\"2026-11-20 10:32:00.5\""),
-            Kind::End => ("an address with a port", "\"192.0.2.10:7777\" or \"[2001:db8::30]:9010\""),
+            Kind::Endpoint => ("an address with a port", "\"192.0.2.10:7777\" or \"[2001:db8::30]:9010\""),
             Kind::Named => ("a number with a name", "3 or \"name\""),
             Kind::Bytes => ("a sequence of bytes", "de:ad:be:ef or \"text\""),
             Kind::Mac => ("an Ethernet address", "02:00:5e:00:53:01"),
@@ -172,7 +172,9 @@ impl Kind {
         match self {
             Kind::Int(..) | Kind::Float | Kind::Bool | Kind::Flag => Class::Number,
             Kind::Seconds => Class::Time,
-            Kind::Text | Kind::Stamp | Kind::End | Kind::Named | Kind::Word(_) | Kind::Rule => Class::Text,
+            Kind::Text | Kind::Stamp | Kind::Endpoint | Kind::Named | Kind::Word(_) | Kind::Rule => {
+                Class::Text
+            }
             Kind::Bytes | Kind::Mac => Class::Bytes,
             Kind::V4 => Class::V4,
             Kind::V6 => Class::V6,
@@ -202,7 +204,7 @@ impl Kind {
             self,
             Kind::Text
                 | Kind::Stamp
-                | Kind::End
+                | Kind::Endpoint
                 | Kind::Bytes
                 | Kind::Mac
                 | Kind::V4

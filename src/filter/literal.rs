@@ -65,8 +65,8 @@ fn word_constant(word: &str, kind: Kind, is_part: bool) -> ReadResult {
         }
         Kind::Dynamic => boolean(word).map(Constant::Bool).map_or_else(|| number().map(Constant::Number), Ok),
         Kind::Text | Kind::Presence => Err(None),
-        Kind::Stamp | Kind::End if is_part => Err(None),
-        Kind::Stamp | Kind::End => canonical_constant(word, kind),
+        Kind::Stamp | Kind::Endpoint if is_part => Err(None),
+        Kind::Stamp | Kind::Endpoint => canonical_constant(word, kind),
         Kind::Bytes => bytes(word).map(Constant::Bytes).ok_or(None),
         Kind::Mac => match bytes(word) {
             Some(bytes) if is_part || bytes.len() == 6 => Ok(Constant::Bytes(bytes)),
@@ -81,8 +81,8 @@ fn word_constant(word: &str, kind: Kind, is_part: bool) -> ReadResult {
 fn text_constant(bytes: &[u8], kind: Kind, is_part: bool) -> ReadResult {
     match kind {
         Kind::Text | Kind::Named | Kind::Bytes | Kind::Dynamic => Ok(Constant::Bytes(bytes.to_vec())),
-        Kind::Mac | Kind::Stamp | Kind::End if is_part => Ok(Constant::Bytes(bytes.to_vec())),
-        Kind::Stamp | Kind::End => canonical_constant(&String::from_utf8_lossy(bytes), kind),
+        Kind::Mac | Kind::Stamp | Kind::Endpoint if is_part => Ok(Constant::Bytes(bytes.to_vec())),
+        Kind::Stamp | Kind::Endpoint => canonical_constant(&String::from_utf8_lossy(bytes), kind),
         Kind::Word(_) | Kind::Rank(_) | Kind::Rule | Kind::Finding => {
             choice_constant(&String::from_utf8_lossy(bytes), kind, is_part)
         }

@@ -45,8 +45,13 @@ impl Data {
         let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
         notes.extend(add_findings(&mut intervals, verdict, g));
         notes.extend(remarks(&g.summary, &verdict.totals));
-        let mut captures: Vec<_> =
-            g.summary.files.list.iter().map(|(name, facts)| json!(CaptureRecord::new(name, facts))).collect();
+        let mut captures: Vec<_> = g
+            .summary
+            .captures
+            .list
+            .iter()
+            .map(|(name, facts)| json!(CaptureRecord::new(name, facts)))
+            .collect();
         let mut servers = servers(g, verdict);
         let mut findings: Vec<_> = verdict.worst_first().iter().map(|e| finding(e, g, verdict)).collect();
         let mut unclaimed: Vec<_> =
@@ -186,10 +191,10 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
 
 /// The `exchange` records, as `exchanges` writes them.
 fn exchanges(g: &Gathered) -> Vec<Value> {
-    let files = &g.summary.files;
+    let captures = &g.summary.captures;
     records_of(false, |records| {
-        for (at, before) in files.places.before().enumerate() {
-            match files.list.get(at) {
+        for (at, before) in captures.files.before().enumerate() {
+            match captures.list.get(at) {
                 Some((name, facts)) => records.file(name, facts, before)?,
                 None => records.file("(further captures)", &CaptureInfo::default(), before)?,
             }

@@ -94,7 +94,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let g = &mut self.gathered;
         if !p.findings.is_empty() {
-            let place = g.summary.files.places.place(p.datagram.frame);
+            let place = g.summary.captures.files.place(p.datagram.frame);
             g.frames.packet(place, p, self.secrets);
         }
         g.summary.packet(p)?;
@@ -113,7 +113,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
             g.traces.entry(e.server_index).or_default().add(after, e);
         }
         if !findings.is_empty() {
-            g.frames.time(g.summary.files.places.place(e.request_frame), e.request_time);
+            g.frames.time(g.summary.captures.files.place(e.request_frame), e.request_time);
         }
         g.summary.exchange(e, findings)?;
         g.stats.exchange(e, findings)?;

@@ -91,7 +91,8 @@ impl<W: Write> Details<W> {
     /// Writes details to `out`, with `flush` each packet at once, otherwise in large pieces. `file_names` writes a line
     /// with the name of each file before its packets.
     pub fn new(out: W, flush: bool, file_names: bool, detail: Detail) -> Self {
-        let lister = Lister::new(out, flush, detail.quiet, file_names).timed(detail.time_format.clone());
+        let lister =
+            Lister::new(out, flush, detail.quiet, file_names).with_time_format(detail.time_format.clone());
         let explainer = detail.explain.clone().map(Explainer::new);
         Details {
             lister,

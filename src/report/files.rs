@@ -72,13 +72,13 @@ pub struct Captures {
     /// Names and facts, in the order read.
     pub list: Vec<(String, CaptureInfo)>,
     /// Maps frames to files.
-    pub places: Files,
+    pub files: Files,
 }
 
 impl Captures {
     /// Begins a file, after `before` frames in the files before it.
     pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64) {
-        self.places.begin(before);
+        self.files.begin(before);
         if self.list.len() < MAX_FACTS {
             self.list.push((name.to_owned(), facts.clone()));
         }
@@ -181,8 +181,8 @@ mod tests {
     fn files_beyond_the_limit_have_no_name_but_frame_numbers() {
         let mut captures = Captures::default();
         (0..=MAX_FACTS as u64).for_each(|n| captures.begin(&n.to_string(), &CaptureInfo::default(), 10 * n));
-        assert_eq!((captures.list.len(), captures.places.len()), (1_000, 1_001));
+        assert_eq!((captures.list.len(), captures.files.len()), (1_000, 1_001));
         assert_eq!([999, 1_000].map(|file| captures.name(file)), [Some("999"), None]);
-        assert_eq!(captures.places.place(10_003), Place { file: 1_000, frame: 3 });
+        assert_eq!(captures.files.place(10_003), Place { file: 1_000, frame: 3 });
     }
 }

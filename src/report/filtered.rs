@@ -18,7 +18,7 @@ use std::io;
 const MAX_PASSED: usize = 262_144;
 
 /// Maximum number of endpoints remembered as receivers of unclaimed datagrams; as many as can be candidates.
-const MAX_ASKED: usize = 4_096;
+const MAX_RECEIVERS: usize = 4_096;
 
 /// A report that forwards to another report what passes a filter: packets, unclaimed datagrams, and exchanges that pass
 /// themselves or have a packet that passed.
@@ -128,7 +128,8 @@ impl<'r> Filtered<'r> {
         if passes {
             self.count(d);
             self.totals.unclaimed += 1;
-            if self.unclaimed_by_receiver.len() < MAX_ASKED || self.unclaimed_by_receiver.contains_key(&d.dst)
+            if self.unclaimed_by_receiver.len() < MAX_RECEIVERS
+                || self.unclaimed_by_receiver.contains_key(&d.dst)
             {
                 *self.unclaimed_by_receiver.entry(d.dst).or_default() += 1;
             }
@@ -249,9 +250,9 @@ mod tests {
             let frame = OwnedFrame::udp(Time::UNKNOWN, server(9), server(port), b"x", 0);
             assert!(filtered.passes_unclaimed(&parse(&frame.frame(1)).expect("it is a datagram")));
         };
-        (0..MAX_ASKED as u16 + 1).for_each(|n| ask(10_000 + n));
+        (0..MAX_RECEIVERS as u16 + 1).for_each(|n| ask(10_000 + n));
         ask(10_000);
-        let last = 10_000 + MAX_ASKED as u16;
+        let last = 10_000 + MAX_RECEIVERS as u16;
         let candidate = |port, datagrams| {
             let (server, protocol) = (server(port), Id::Sqp);
             Candidate { server, protocol, datagrams, refused: 0, undecided: 0 }
@@ -260,7 +261,7 @@ mod tests {
         let all = Totals { candidates, packets: 10_000, ..Totals::default() };
         let narrow = filtered.narrow(&all);
         assert_eq!(narrow.candidates, [candidate(10_000, 2), candidate(last - 1, 1)]);
-        assert_eq!((narrow.packets, narrow.all().packets), (MAX_ASKED as u64 + 2, 10_000));
+        assert_eq!((narrow.packets, narrow.all().packets), (MAX_RECEIVERS as u64 + 2, 10_000));
         assert_eq!(narrow.part("packet", |t| t.packets), "4098 of 10000 packets");
     }
 

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 /// Maximum number of frames whose headers are remembered. It is much greater than the number of pending datagrams,
 /// because frames of other datagrams pass in the meantime.
-pub const MAX_HEADS: usize = 16_384;
+pub const MAX_FRAME_HEADERS: usize = 16_384;
 /// LINKTYPE_ETHERNET.
 const ETHERNET: u16 = 1;
 /// The indentation of a level of the tree.
@@ -63,7 +63,7 @@ impl FrameHeaders {
         if !DropReason::may_hold_datagram(parsed) {
             return;
         }
-        if self.by_frame.len() >= MAX_HEADS {
+        if self.by_frame.len() >= MAX_FRAME_HEADERS {
             self.by_frame.pop();
         }
         let interface = self.interface_names.get(frame.interface as usize).cloned().flatten();
@@ -247,10 +247,10 @@ mod tests {
         let fragment = Err(DropReason::Fragment);
         headers.remember(&packet(1, &HEADER), &Err(DropReason::Tcp));
         assert!(headers.find(1).is_none());
-        for number in 2..=MAX_HEADS as u64 + 2 {
+        for number in 2..=MAX_FRAME_HEADERS as u64 + 2 {
             headers.remember(&packet(number, &HEADER), &fragment);
         }
         assert!(headers.find(2).is_none());
-        assert!(headers.find(3).is_some() && headers.find(MAX_HEADS as u64 + 2).is_some());
+        assert!(headers.find(3).is_some() && headers.find(MAX_FRAME_HEADERS as u64 + 2).is_some());
     }
 }

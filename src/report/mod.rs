@@ -70,7 +70,7 @@ pub use {
     detail::{Detail, Details, Shown},
     explain::Explain,
     footer::limits,
-    layers::MAX_HEADS,
+    layers::MAX_FRAME_HEADERS,
     payload::{FieldStyle, Picked, fields, finding_line},
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{UnclaimedEndpoint, UnclaimedRecord, UnclaimedTraffic},

@@ -159,11 +159,11 @@ impl RecentFrames {
 }
 
 /// Maximum number of datagrams whose frames are remembered until they are reported. The oldest are forgotten first.
-const MAX_JOINED: usize = 4_096;
+const MAX_FRAGMENTED: usize = 4_096;
 
 /// The frames of the fragments of each reassembled datagram, by the frame with which it is reported.
 #[derive(Debug)]
-pub(super) struct FragmentFrames(Bounded<u64, Box<[u64]>, MAX_JOINED>);
+pub(super) struct FragmentFrames(Bounded<u64, Box<[u64]>, MAX_FRAGMENTED>);
 
 impl Default for FragmentFrames {
     fn default() -> Self {
@@ -240,14 +240,14 @@ mod tests {
     fn forgets_the_oldest_fragments_and_unfragmented_datagrams_have_none() {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let datagram = |frame, at| Datagram { frame, at, ..Datagram::between(end, end, &[]) };
-        let mut joined = FragmentFrames::default();
-        let last = 2 * MAX_JOINED as u64;
-        (1..=MAX_JOINED as u64).for_each(|n| joined.insert(2 * n, &[2 * n - 1, 2 * n]));
-        assert_eq!(joined.fragments_of(&datagram(2, Datagram::NOWHERE)), [1, 2]);
-        joined.insert(last + 2, &[last + 1, last + 2]);
-        assert!(joined.fragments_of(&datagram(2, Datagram::NOWHERE)).is_empty());
-        assert_eq!(joined.fragments_of(&datagram(4, Datagram::NOWHERE)), [3, 4]);
-        assert_eq!(joined.fragments_of(&datagram(last + 2, Datagram::NOWHERE)), [last + 1, last + 2]);
-        assert!(joined.fragments_of(&datagram(4, 100)).is_empty(), "it stands in the file as one piece");
+        let mut fragments = FragmentFrames::default();
+        let last = 2 * MAX_FRAGMENTED as u64;
+        (1..=MAX_FRAGMENTED as u64).for_each(|n| fragments.insert(2 * n, &[2 * n - 1, 2 * n]));
+        assert_eq!(fragments.fragments_of(&datagram(2, Datagram::NOWHERE)), [1, 2]);
+        fragments.insert(last + 2, &[last + 1, last + 2]);
+        assert!(fragments.fragments_of(&datagram(2, Datagram::NOWHERE)).is_empty());
+        assert_eq!(fragments.fragments_of(&datagram(4, Datagram::NOWHERE)), [3, 4]);
+        assert_eq!(fragments.fragments_of(&datagram(last + 2, Datagram::NOWHERE)), [last + 1, last + 2]);
+        assert!(fragments.fragments_of(&datagram(4, 100)).is_empty(), "it stands in the file as one piece");
     }
 }

@@ -47,7 +47,7 @@ const MAX_NAMES: usize = 8;
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    write_head(out, screen, &summary.files, totals)?;
+    write_head(out, screen, &summary.captures, totals)?;
     write_servers(out, screen, summary)?;
     unclaimed(out, screen, summary)?;
     write_rules(out, screen, summary)?;
@@ -67,7 +67,7 @@ pub(crate) fn write_head(
                 facts.compression.map_or(String::new(), |compression| format!(" in {compression}"));
             format!("{}: {}{in_compression}", shown(name), facts.format)
         }
-        _ => format!("{} captures", captures.places.len()),
+        _ => format!("{} captures", captures.files.len()),
     };
     let links: Vec<_> = totals.links.iter().map(|&l| link_name(l)).collect();
     let links = if links.is_empty() { "no interface".to_owned() } else { links.join(", ") };
@@ -298,7 +298,7 @@ fn write_rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Re
     let listed: Vec<_> = rows
         .iter()
         .take(screen.rows())
-        .map(|b| (b, short(&frame_name(b.first, &summary.files), max_place)))
+        .map(|b| (b, short(&frame_name(b.first, &summary.captures), max_place)))
         .collect();
     // Truncate the title if necessary, but never number and place: they are more informative than the end of the title.
     let place_width = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);

@@ -20,7 +20,7 @@ const BATCH: usize = 7;
 /// is shown.
 #[derive(Debug)]
 pub(super) struct HotCounters {
-    lines: Vec<Line>,
+    slots: Vec<Counters>,
     /// Servers that have counters.
     is_used: Bits,
     pending_times: Vec<PendingTimes>,
@@ -31,14 +31,14 @@ pub(super) struct HotCounters {
 impl Default for HotCounters {
     fn default() -> Self {
         let seed = DefaultHashBuilder::default().hash_one(());
-        HotCounters { lines: vec![], is_used: Bits::default(), pending_times: vec![], seed }
+        HotCounters { slots: vec![], is_used: Bits::default(), pending_times: vec![], seed }
     }
 }
 
 /// The counters of one server.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line {
+struct Counters {
     /// Shortest and longest response time.
     extremes: (i64, i64),
     /// Sum of the response times.
@@ -55,13 +55,13 @@ struct Line {
     pending_index: u16,
 }
 
-const _: () = assert!(size_of::<Line>() == 64);
+const _: () = assert!(size_of::<Counters>() == 64);
 
-impl Default for Line {
+impl Default for Counters {
     fn default() -> Self {
         let (time_count, requests, answered, time_sum, players, facts_hash, pending_index) =
             (0, 0, 0, 0, None, 0, 0);
-        Line {
+        Counters {
             extremes: (i64::MAX, i64::MIN),
             time_sum,
             time_count,
@@ -91,8 +91,8 @@ impl HotCounters {
 
     /// Adds counters for a server.
     pub fn begin(&mut self, at: usize) {
-        if at >= self.lines.len() {
-            self.lines.resize_with(at + 1, Line::default);
+        if at >= self.slots.len() {
+            self.slots.resize_with(at + 1, Counters::default);
             self.is_used.grow(at + 1);
         }
         self.is_used.set(at);
@@ -101,12 +101,12 @@ impl HotCounters {
     /// Updates the facts that a server states. Returns whether any of them but the players has changed.
     #[inline(always)]
     pub fn update_facts(&mut self, index: u32, facts: &Facts<'_>) -> bool {
-        let Some(line) = self.lines.get_mut(index as usize) else { return false };
+        let Some(counters) = self.slots.get_mut(index as usize) else { return false };
         if let Some(players) = facts.places() {
-            line.players = Some(players);
+            counters.players = Some(players);
         }
         let hash = hash(self.seed, facts);
-        std::mem::replace(&mut line.facts_hash, hash) != hash
+        std::mem::replace(&mut counters.facts_hash, hash) != hash
     }
 
     /// Counts an exchange. Returns `false` if its server has no counters. The server itself is accessed only to move a
@@ -114,23 +114,24 @@ impl HotCounters {
     #[inline(always)]
     pub fn count(&mut self, e: &Exchange, servers: &mut [Option<Server>]) -> bool {
         let at = e.server_index as usize;
-        let Some(line) = self.lines.get_mut(at).filter(|_| self.is_used.has(at)) else { return false };
-        let time_sum = line.time_sum.checked_add(e.response_time.unwrap_or(0));
-        let Some(time_sum) = time_sum.filter(|_| line.requests < u32::MAX) else {
+        let Some(counters) = self.slots.get_mut(at).filter(|_| self.is_used.has(at)) else { return false };
+        let time_sum = counters.time_sum.checked_add(e.response_time.unwrap_or(0));
+        let Some(time_sum) = time_sum.filter(|_| counters.requests < u32::MAX) else {
             self.flush(at, servers);
             return self.count(e, servers);
         };
-        line.time_sum = time_sum;
-        line.requests += 1;
-        line.answered += u32::from(e.outcome == Outcome::Answered);
+        counters.time_sum = time_sum;
+        counters.requests += 1;
+        counters.answered += u32::from(e.outcome == Outcome::Answered);
         let Some(time) = e.response_time else { return true };
-        line.time_count += 1;
-        line.extremes = (line.extremes.0.min(time), line.extremes.1.max(time));
-        if line.pending_index == 0 && self.pending_times.len() < MAX_TIMED {
+        counters.time_count += 1;
+        counters.extremes = (counters.extremes.0.min(time), counters.extremes.1.max(time));
+        if counters.pending_index == 0 && self.pending_times.len() < MAX_TIMED {
             self.pending_times.push(PendingTimes::default());
-            line.pending_index = self.pending_times.len() as u16;
+            counters.pending_index = self.pending_times.len() as u16;
         }
-        let Some(pending_times) = self.pending_times.get_mut(usize::from(line.pending_index).wrapping_sub(1))
+        let Some(pending_times) =
+            self.pending_times.get_mut(usize::from(counters.pending_index).wrapping_sub(1))
         else {
             return true;
         };
@@ -149,9 +150,9 @@ impl HotCounters {
     #[cold]
     #[inline(never)]
     pub fn flush(&mut self, at: usize, servers: &mut [Option<Server>]) {
-        let Some(line) = self.lines.get_mut(at) else { return };
-        let Line { facts_hash, pending_index, .. } = *line;
-        let counters = std::mem::replace(line, Line { facts_hash, pending_index, ..Line::default() });
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        let Counters { facts_hash, pending_index, .. } = *slot;
+        let counters = std::mem::replace(slot, Counters { facts_hash, pending_index, ..Counters::default() });
         let Some(Some(server)) = servers.get_mut(at) else { return };
         server.requests += u64::from(counters.requests);
         server.answered += u64::from(counters.answered);
@@ -240,7 +241,7 @@ mod tests {
             e.response_time = Some(time);
             assert!(counters.count(&e, &mut servers));
         }
-        counters.lines[0].requests = u32::MAX;
+        counters.slots[0].requests = u32::MAX;
         assert!(counters.count(&e, &mut servers));
         e.server_index = 1;
         assert!(!counters.count(&e, &mut servers), "it has no place");

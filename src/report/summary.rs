@@ -24,7 +24,7 @@ pub struct Summary {
     /// Broken rules, in the order in which they were first broken.
     pub broken: Vec<Broken>,
     /// Files in the order read.
-    pub files: Captures,
+    pub captures: Captures,
     /// Number of exchanges with servers that are not in the table.
     pub untracked: u64,
     /// Whether a capture contains requests to servers but no answers.
@@ -104,7 +104,7 @@ impl Summary {
     /// Counts findings for their server, if it is in the table, and by rule.
     #[inline(never)]
     fn count_findings(&mut self, server: u32, findings: &[Finding], frame: u64) {
-        let first = self.files.places.place(frame);
+        let first = self.captures.files.place(frame);
         let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
             let list = match &mut server {
@@ -172,7 +172,7 @@ impl Report for Summary {
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
-        self.files.begin(name, facts, before);
+        self.captures.begin(name, facts, before);
         Ok(())
     }
 }
@@ -182,11 +182,11 @@ impl Report for Summary {
 /// # Errors
 /// When they cannot be written.
 pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    summary.files.list.iter().try_for_each(|(name, facts)| out.value(&CaptureRecord::new(name, facts)))?;
+    summary.captures.list.iter().try_for_each(|(name, facts)| out.value(&CaptureRecord::new(name, facts)))?;
     summary.servers().try_for_each(|s| out.value(&ServerRecord::new(s)))?;
     let busiest = summary.unclaimed.busiest();
     busiest.iter().take(MAX_UNCLAIMED).try_for_each(|busy| out.value(&busy.record()))?;
-    summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.files)))?;
+    summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.captures)))?;
     out.value(&totals.record())?;
     out.finish()
 }

@@ -382,7 +382,7 @@ mod tests {
         };
         let facts =
             CaptureInfo { interfaces: (0..interfaces).map(interface).collect(), ..CaptureInfo::default() };
-        summary.files.begin("a", &facts, 0);
+        summary.captures.begin("a", &facts, 0);
         let facts = ServerFacts { server_name: Some(name.as_bytes().into()), ..ServerFacts::default() };
         summary.servers.push(Some(Server { facts, ..Server::new(endpoint, Id::Sqp) }));
         let mut out = vec![];

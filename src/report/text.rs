@@ -40,7 +40,7 @@ impl<W: Write> Lister<W> {
 
     /// Sets the format of times. For a format that [needs frames](TimeFormat::needs_frames), the caller must
     /// [provide](Self::note_frame) them; this report does not request them.
-    pub fn timed(mut self, format: TimeFormat) -> Self {
+    pub fn with_time_format(mut self, format: TimeFormat) -> Self {
         self.times = TimeColumn::new(format);
         self
     }

@@ -17,19 +17,19 @@ pub struct Times<const UNIT: i64> {
 }
 
 impl<const UNIT: i64> Times<UNIT> {
-    /// Adds a time in nanoseconds. `keep` allows memory for quantiles, about 10 KiB. Returns whether the memory was
-    /// allocated by this call.
+    /// Adds a time in nanoseconds. `with_quantiles` allows memory for quantiles, about 10 KiB. Returns whether the
+    /// memory was allocated by this call.
     #[inline]
-    pub fn add(&mut self, nanos: i64, count_units: bool) -> bool {
+    pub fn add(&mut self, nanos: i64, with_quantiles: bool) -> bool {
         self.count += 1;
         self.sum += i128::from(nanos);
         let (low, high) = self.extremes.unwrap_or((nanos, nanos));
         self.extremes = Some((low.min(nanos), high.max(nanos)));
-        let begin = count_units && self.buckets.is_empty();
-        if begin || !self.buckets.is_empty() {
+        let is_first = with_quantiles && self.buckets.is_empty();
+        if is_first || !self.buckets.is_empty() {
             self.count_units([Self::units(nanos)]);
         }
-        begin
+        is_first
     }
 
     /// Adds times that were summed elsewhere, without counting them in the quantiles.

@@ -174,7 +174,7 @@ impl Stats {
         row.extend([Cell::ratio(a.sent.bytes, a.requests.bytes), Cell::ratio(a.sent.wire, a.requests.wire)]);
         match &a.worst {
             Some(worst) => {
-                let place = self.captures.places.place(worst.frame);
+                let place = self.captures.files.place(worst.frame);
                 row.extend([
                     Cell::ratio(worst.response_bytes, worst.request_bytes),
                     Cell::Count(worst.request_bytes),

@@ -17,7 +17,7 @@ use std::fmt;
 
 /// The ranks of findings that worse findings replace when the store is full, in this order. `None` means symptoms and
 /// excused findings.
-const YIELDING: [Option<Severity>; 3] = [None, Some(Severity::Note), Some(Severity::Warning)];
+const REPLACEABLE_RANKS: [Option<Severity>; 3] = [None, Some(Severity::Note), Some(Severity::Warning)];
 
 /// The findings of a server that count.
 #[derive(Clone, Copy, Debug)]
@@ -37,9 +37,10 @@ pub(super) struct FindingStore {
     findings: Vec<(u64, Entry)>,
     /// Number of findings added, stored or not.
     found_count: u64,
-    /// Index into [`YIELDING`] of the rank that is replaced next, and the index from which on no finding has this rank.
-    yielding: usize,
-    yielding_end: Option<usize>,
+    /// Index into [`REPLACEABLE_RANKS`] of the rank that is replaced next, and the index from which on no finding has
+    /// this rank.
+    replaced_index: usize,
+    search_end: Option<usize>,
     servers: Vec<ServerCounts>,
     /// Index into `servers`.
     server_index: HashMap<(Endpoint, Id), usize>,
@@ -79,15 +80,15 @@ impl FindingStore {
     /// rank is added, so each call continues the search towards the first finding.
     #[cold]
     fn slot_for(&mut self, rank: Option<Severity>) -> Option<usize> {
-        while let Some(yielding_rank) =
-            YIELDING.get(self.yielding).filter(|yielding_rank| **yielding_rank < rank)
+        while let Some(replaced_rank) =
+            REPLACEABLE_RANKS.get(self.replaced_index).filter(|replaced_rank| **replaced_rank < rank)
         {
-            let before = self.findings.get(..self.yielding_end.unwrap_or(self.findings.len()))?;
-            self.yielding_end = before.iter().rposition(|(_, e)| self::rank(e) == *yielding_rank);
-            if self.yielding_end.is_some() {
-                return self.yielding_end;
+            let before = self.findings.get(..self.search_end.unwrap_or(self.findings.len()))?;
+            self.search_end = before.iter().rposition(|(_, e)| self::rank(e) == *replaced_rank);
+            if self.search_end.is_some() {
+                return self.search_end;
             }
-            self.yielding += 1;
+            self.replaced_index += 1;
         }
         None
     }

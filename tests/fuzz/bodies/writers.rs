@@ -189,7 +189,7 @@ fn summaries(given: &Given<'_>) {
     assert!(json(&out, "summary").is_array());
     for (style, separator) in [(Style::Csv, ','), (Style::Tsv, '\t')] {
         let mut out = vec![];
-        server_rows(&mut out, Layout::of(style), summary.files.only(), summary.servers())
+        server_rows(&mut out, Layout::of(style), summary.captures.only(), summary.servers())
             .expect("memory takes everything");
         rows(out, separator, "servers");
     }
