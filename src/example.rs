@@ -7,7 +7,7 @@ use crate::check::Finding;
 use crate::decode::{AnyListener, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
-use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::pipeline::{Options, Pipeline};
 use crate::protocols::{Direction, Id, Level};
 use crate::report::{Report, SilentServer, Wants};
 use crate::rule::{Example, Step, hex};
@@ -125,10 +125,7 @@ fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
 pub fn play(example: &Example, options: Options, report: &mut dyn Report) -> io::Result<()> {
     let mut pipeline = Pipeline::new(options, report);
     for (number, shot) in shots(example) {
-        pipeline.frame(&shot.frame(number)).map_err(|e| match e {
-            Stopped::Report(e) => e,
-            Stopped::Capture(e) => io::Error::other(e.to_string()),
-        })?;
+        pipeline.frame(&shot.frame(number))?;
     }
     pipeline.finish(true).map(drop)
 }

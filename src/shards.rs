@@ -21,7 +21,7 @@ use crate::bounded::Numbered;
 use crate::budget::Budget;
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
-use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::pipeline::{Options, Pipeline};
 use crate::protocols::Level;
 use crate::report::{Report, Totals, Wants};
 use hashbrown::{HashMap, HashSet};
@@ -227,13 +227,7 @@ impl<'r> Judge<'r> {
     ///
     /// # Errors
     /// When the report cannot be written; the same for the other methods.
-    pub fn begin(
-        &mut self,
-        name: &str,
-        facts: &CaptureInfo,
-        before: u64,
-        first: Time,
-    ) -> Result<(), Stopped> {
+    pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64, first: Time) -> io::Result<()> {
         self.0.skip_to(before);
         self.0.begin_file(name, facts, first)?;
         self.time(before + 1, first)
@@ -243,7 +237,7 @@ impl<'r> Judge<'r> {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn frame(&mut self, frame: &Frame<'_>, clock: Time) -> Result<(), Stopped> {
+    pub fn frame(&mut self, frame: &Frame<'_>, clock: Time) -> io::Result<()> {
         self.0.tick(clock)?;
         self.0.frame(frame)
     }
@@ -252,7 +246,7 @@ impl<'r> Judge<'r> {
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
-    pub fn end(&mut self, facts: &CaptureInfo, last: u64, clock: Time) -> Result<(), Stopped> {
+    pub fn end(&mut self, facts: &CaptureInfo, last: u64, clock: Time) -> io::Result<()> {
         self.time(last, clock)?;
         self.0.end_file(facts);
         Ok(())
@@ -267,7 +261,7 @@ impl<'r> Judge<'r> {
     }
 
     /// Passes on the time of a frame of another shard.
-    fn time(&mut self, number: u64, time: Time) -> Result<(), Stopped> {
+    fn time(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.0.frame(&OwnedFrame::empty(time).frame(number))
     }
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 use qdissect::capture::Source;
 use qdissect::filter::Filter;
-use qdissect::pipeline::{Options, Stopped};
+use qdissect::pipeline::Options;
 use qdissect::report::{Filtered, Report};
 use qdissect::shards::{Judge, Scan, Shards};
 use qdissect::tables::{Tables, Take, frames as rows};
@@ -149,10 +149,7 @@ impl Judging {
         let mut judge = Judge::new(self.options, report);
         for batch in self.frames.into_reader().map_err(|e| e.to_string())? {
             let batch = batch.map_err(|e| e.to_string())?;
-            rows::judge(&mut judge, &batch).map_err(|stopped| match stopped {
-                Stopped::Report(e) => e.to_string(),
-                Stopped::Capture(e) => e.to_string(),
-            })?;
+            rows::judge(&mut judge, &batch).map_err(|e| e.to_string())?;
         }
         judge.finish().map(drop).map_err(|e| e.to_string())
     }

@@ -36,7 +36,7 @@ use dedup::Dedup;
 pub use options::Options;
 use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
-use std::io;
+use std::{fmt, io};
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
@@ -48,6 +48,24 @@ pub enum Stopped {
     Capture(capture::Error),
     /// The report could not be written.
     Report(io::Error),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Capture(e) => e.fmt(f),
+            Stopped::Report(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Stopped::Capture(e) => e.source(),
+            Stopped::Report(e) => e.source(),
+        }
+    }
 }
 
 impl From<capture::Error> for Stopped {
@@ -145,7 +163,7 @@ impl<'r> Pipeline<'r> {
     ///
     /// # Errors
     /// When the report cannot be written.
-    pub fn frame(&mut self, frame: &Frame<'_>) -> Result<(), Stopped> {
+    pub fn frame(&mut self, frame: &Frame<'_>) -> io::Result<()> {
         self.begin_frame(frame.number, frame.time)?;
         let parsed = net::parse(frame);
         if self.wants.frames {
@@ -156,7 +174,7 @@ impl<'r> Pipeline<'r> {
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => self.decapsulate(*frame)?,
             Err(reason) => self.totals.not_datagrams.add(*reason),
         }
-        Ok(self.end_frame()?)
+        self.end_frame()
     }
 
     /// Processes a datagram whose frame the caller has parsed: for queues, proxies and sockets. Its frame counts as one

@@ -165,7 +165,7 @@ impl Pipeline<'_> {
         file: &str,
         facts: &capture::CaptureInfo,
         frames: impl IntoIterator<Item = Frame<'f>>,
-    ) -> Result<(), Stopped> {
+    ) -> io::Result<()> {
         let mut frames = frames.into_iter().peekable();
         let first = frames.peek().map_or(Time::UNKNOWN, |frame| frame.time);
         self.begin_file(file, facts, first)?;

@@ -20,10 +20,9 @@ use crate::classify;
 use crate::net::{self, Datagram, DropReason};
 use crate::protocols::{Id, Probe};
 use std::convert::Infallible;
-use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::thread;
+use std::{io, mem, thread};
 
 /// Most blocks that wait for the loop. Each holds one buffer: some 256 KiB of the capture, and results of about the
 /// same size.
@@ -231,7 +230,7 @@ impl Pipeline<'_> {
     }
 
     /// Processes the frames of a block, each like [`frame`](Self::frame).
-    fn process_block(&mut self, block: &Block) -> Result<(), Stopped> {
+    fn process_block(&mut self, block: &Block) -> io::Result<()> {
         let (mut datagrams, mut frames) = (block.datagrams.iter(), block.frames.iter());
         if block.heads.is_empty() {
             return frames.try_for_each(|unparsed| self.frame(&block.frame(unparsed)));

@@ -125,7 +125,7 @@ pub fn frames(
 ///
 /// # Errors
 /// When the report cannot be written, or a batch has other columns than [`schema`].
-pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> Result<(), Stopped> {
+pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> io::Result<()> {
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "These rows are not those of frames.");
     let column = |name| batch.column_by_name(name).ok_or_else(strange);
     let longs = |name| column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(strange);
@@ -162,7 +162,7 @@ pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> Result<(), Stopped> 
                 judge.frame(&frame, time(clocks))?;
             }
             END => judge.end(&CaptureInfo::default(), number, time(clocks))?,
-            _ => return Err(strange().into()),
+            _ => return Err(strange()),
         }
     }
     Ok(())

@@ -183,9 +183,8 @@ impl Engine {
         let why = match &self.frames {
             Some(frames) => {
                 let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
-                let played = pipeline.read_frames(&self.name, &pasted::facts(frames), numbered);
-                unread(played)?
-                    .or((!self.complaints.is_empty()).then(|| "not all of the text could be read".to_owned()))
+                pipeline.read_frames(&self.name, &pasted::facts(frames), numbered)?;
+                (!self.complaints.is_empty()).then(|| "not all of the text could be read".to_owned())
             }
             None => match self.open().await {
                 Ok((mut source, next)) => {

@@ -16,7 +16,7 @@ use qdissect::classify::Choice;
 use qdissect::escape::quoted;
 use qdissect::net::OwnedFrame;
 use qdissect::pasted::{self, AssumedEndpoints, EXPECTED, Pasted};
-use qdissect::pipeline::{Options, Pipeline, Stopped};
+use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Output, Records, Report, Totals};
 use std::fs::File;
@@ -187,10 +187,7 @@ pub fn play(
     let facts = pasted::facts(frames);
     let mut pipeline = Pipeline::new(options, report);
     let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
-    pipeline.read_frames(name, &facts, numbered).map_err(|e| match e {
-        Stopped::Report(e) => e,
-        Stopped::Capture(e) => io::Error::other(e.to_string()),
-    })?;
+    pipeline.read_frames(name, &facts, numbered)?;
     pipeline.finish(complete)
 }
 
