@@ -8,6 +8,8 @@
 //! ```
 //! draft-ietf-opsawg-pcapng, section 4.2.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 const NANOS: i64 = 1_000_000_000;
 
 /// Nanoseconds since 1970-01-01T00:00:00Z, or unknown: Simple Packet Blocks carry no time stamp.
@@ -53,6 +55,14 @@ impl Time {
             Some(t) => Time::from_nanos(t.saturating_add(nanos)),
             None => Time::UNKNOWN,
         }
+    }
+}
+
+/// A time before 1970 is taken for its beginning.
+impl From<SystemTime> for Time {
+    fn from(time: SystemTime) -> Time {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time::from_wide(i128::try_from(since.as_nanos()).unwrap_or(i128::MAX))
     }
 }
 

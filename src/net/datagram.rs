@@ -128,6 +128,12 @@ impl Endpoint {
     }
 }
 
+impl From<SocketAddr> for Endpoint {
+    fn from(address: SocketAddr) -> Endpoint {
+        Endpoint::of(address.ip(), address.port())
+    }
+}
+
 /// `192.0.2.1:7777`, `[2001:db8::1]:7777`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

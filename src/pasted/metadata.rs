@@ -215,8 +215,8 @@ fn endpoint(word: &str) -> Option<Endpoint> {
         let (ip, port) = word.rsplit_once('.')?;
         Some(SocketAddr::new(ip.parse().ok()?, port.parse().ok()?))
     };
-    let address = word.parse().ok().or_else(dotted)?;
-    Some(Endpoint::of(address.ip(), address.port()))
+    let address: SocketAddr = word.parse().ok().or_else(dotted)?;
+    Some(address.into())
 }
 
 /// A leading time stamp and the text after it. The date defaults to 1970-01-01, the zone to UTC.

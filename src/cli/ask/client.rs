@@ -56,7 +56,7 @@ pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result
     // A connected socket sends to and receives from that address only.
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
-    let ends = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
+    let ends = [socket.local_addr()?, server].map(Endpoint::from);
     let talk = Talk { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
     let mut client =
