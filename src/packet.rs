@@ -3,7 +3,7 @@
 use crate::check::Finding;
 use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
 use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::Id;
 
 /// A datagram of one of the protocols, with the results of all stages.
@@ -43,6 +43,12 @@ pub struct Packet<'a> {
 }
 
 impl Packet<'_> {
+    /// The client and the server, whichever of them sent it.
+    #[inline]
+    pub fn ends(&self) -> [Endpoint; 2] {
+        self.direction.order([self.datagram.src, self.datagram.dst])
+    }
+
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().message_name(self.message)

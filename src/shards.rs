@@ -91,10 +91,9 @@ impl Report for Scan {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        let d = p.datagram;
-        let [client, server] = p.direction.order([d.src, d.dst]).map(Endpoint::ip);
+        let [client, server] = p.ends().map(Endpoint::ip);
         self.pair(false, [server, client]);
-        let around = self.ends.get(d.frame).cloned().unwrap_or_default();
+        let around = self.ends.get(p.datagram.frame).cloned().unwrap_or_default();
         let around = around.into_iter().flatten().map(Endpoint::ip);
         around.filter(|end| ![client, server].contains(end)).for_each(|end| self.pair(true, [server, end]));
         Ok(())

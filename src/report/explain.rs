@@ -46,7 +46,7 @@ impl Explainer {
             && matches!(p.pairing, Pairing::Answered(_))
             && let Some(probed) = probe(p.id, p.datagram)
         {
-            let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
+            let [client, server] = p.ends();
             self.issued.insert((client, server, p.id), (probed.request_state.into(), p.datagram.frame));
         }
     }

@@ -127,7 +127,7 @@ impl Report for Stats {
         if p.raised.has(&GEN_008) {
             return Ok(()); // the datagram was on the wire once
         }
-        let [client, server] = p.direction.order([p.datagram.src, p.datagram.dst]);
+        let [client, server] = p.ends();
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
         served.hear(p);

@@ -322,7 +322,7 @@ impl Report for Tables<'_> {
         }
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             let exchange = self.exchange_key(p);
-            let [client, server] = p.direction.order([d.src, d.dst]);
+            let [client, server] = p.ends();
             let about = About { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
             p.findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
         }

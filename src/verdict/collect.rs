@@ -99,7 +99,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     #[inline(never)]
     fn add_findings(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let d = p.datagram;
-        let [client, server] = p.direction.order([d.src, d.dst]);
+        let [client, server] = p.ends();
         for finding in p.findings {
             // A remark belongs to the first packet that causes it. If a filter left out that packet, it left out the
             // remark.
