@@ -137,7 +137,7 @@ impl<'a> Facts<'a> {
             Fact::Game => self.game = Some(value),
             Fact::Mode => self.game = self.game.or(Some(value)),
             Fact::Map => self.map = Some(value),
-            Fact::Version => self.version = Some(Version::of(value)),
+            Fact::Version => self.version = Version::of(value),
             Fact::Players => self.players = number(value),
             Fact::MaxPlayers => self.max_players = number(value),
         }
@@ -145,10 +145,12 @@ impl<'a> Facts<'a> {
 }
 
 impl<'a> Version<'a> {
-    fn of(value: Value<'a>) -> Version<'a> {
+    fn of(value: Value<'a>) -> Option<Version<'a>> {
         match value {
-            Value::Uint(n) => Version::Number(n.into()),
-            text => Version::Text(text),
+            Value::Uint(n) => Some(Version::Number(n.into())),
+            Value::Uint64(n) => Some(Version::Number(n)),
+            Value::Int(n) => u64::try_from(n).ok().map(Version::Number),
+            text => Some(Version::Text(text)),
         }
     }
 }
@@ -166,6 +168,19 @@ fn number(value: Value<'_>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_may_be_any_number_but_a_negative_one() {
+        let version = |value| {
+            let mut facts = Facts::default();
+            facts.take(Fact::Version, value);
+            facts.version
+        };
+        let numbers = [Value::Uint(146), Value::Uint64(146), Value::Int(146)];
+        assert_eq!(numbers.map(version), [Some(Version::Number(146)); 3]);
+        assert_eq!(version(Value::Int(-1)), None);
+        assert_eq!(version(Value::Text(b"1.2")), Some(Version::Text(Value::Text(b"1.2"))));
+    }
 
     #[test]
     fn marks_of_colours_are_no_part_of_a_text() {
