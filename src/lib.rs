@@ -11,6 +11,51 @@
 //! [`pipeline`] is the only place where the stages meet; no stage knows the next one. Everything about one protocol is
 //! in its own file or folder under [`protocols`].
 //!
+//! A program asks for `qdissect` without its default features, which are those of the command line; `page` adds what people
+//! read (trees, tables, the report in HTML), and `tables` results in Arrow's form.
+//!
+//! | what | by |
+//! |---|---|
+//! | captures in: files, pipes, compressed ones | [`capture::Source`], [`Pipeline::read`](pipeline::Pipeline::read) |
+//! | frames or datagrams of another source in | [`Pipeline::frame`](pipeline::Pipeline::frame), [`datagram`](pipeline::Pipeline::datagram) |
+//! | packets, exchanges, findings and totals out | a [`Report`](report::Report) of one's own |
+//! | records of JSON out, as `docs/output.md` lists them | [`report::Records`] |
+//! | only what a display filter accepts | [`report::Filtered`] before any report |
+//! | one payload, without a conversation | [`Id::probe`](protocols::Id::probe), [`Id::dissect`](protocols::Id::dissect) |
+//!
+//! A report takes what it needs. This one follows how many play, server by server:
+//!
+//! ```
+//! use qdissect::capture::{Source, Time};
+//! use qdissect::filter::Filter;
+//! use qdissect::net::Endpoint;
+//! use qdissect::pipeline::{Options, Pipeline};
+//! use qdissect::report::{Filtered, Packet, Report};
+//! use std::{collections::BTreeMap, io, path::Path};
+//!
+//! #[derive(Default)]
+//! struct Players(BTreeMap<Endpoint, Vec<(Time, u32)>>);
+//!
+//! impl Report for Players {
+//!     fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
+//!         let [_client, server] = packet.ends();
+//!         if let Some(players) = packet.facts().and_then(|facts| facts.players) {
+//!             self.0.entry(server).or_default().push((packet.datagram.time, players));
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let mut players = Players::default();
+//! let mut filtered = Filtered::new(Filter::parse("sqp or skycoop")?, false, &mut players);
+//! let mut pipeline = Pipeline::new(Options::default(), &mut filtered);
+//! pipeline.read(&mut Source::open(Path::new("captures/demo.pcapng"))?, "demo")?;
+//! pipeline.finish(true)?;
+//! let now: Vec<_> = players.0.iter().map(|(server, seen)| (server.to_string(), seen.last().unwrap().1)).collect();
+//! assert_eq!(now[0], ("192.0.2.10:7777".to_owned(), 14));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Callers can also pass datagrams from another source:
 //!
 //! ```

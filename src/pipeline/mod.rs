@@ -178,7 +178,8 @@ impl<'r> Pipeline<'r> {
     }
 
     /// Processes a datagram whose frame the caller has parsed: for queues, proxies and sockets. Its frame counts as one
-    /// packet.
+    /// packet. Frames are numbered from 1 on, and [`Datagram::time`] decides which answers are late.
+    /// [`begin_file`](Self::begin_file) may be left out: records then name no file.
     ///
     /// # Errors
     /// When the report cannot be written.
