@@ -100,7 +100,7 @@ fn rule_ids_are_unique_well_formed_and_every_rule_is_documented() {
         assert!(r.cite.url.is_empty() || r.cite.url.starts_with("https://"), "{id}: {}", r.cite.url);
         assert!(!r.examples.is_empty(), "{id} has no example");
     }
-    assert!(short.is_empty(), "not explained: {short:?}");
+    assert!(short.is_empty(), "explained in no more than 40 letters: {short:?}");
 }
 
 #[test]
@@ -236,10 +236,18 @@ fn a_rule_is_declared_as_one_of_exchanges_if_a_message_alone_cannot_break_it() {
     }
     for id in Id::ALL {
         for rule in id.info().rules.iter().copied().flatten() {
-            assert!(broken.decoding.contains(rule.id), "{} is declared as one of a message", rule.id);
+            let id = rule.id;
+            assert!(
+                broken.decoding.contains(id),
+                "no message of an example breaks {id}: its decoder does not check it, or it is one of `exchange_rules`"
+            );
         }
         for rule in id.info().exchange_rules {
-            assert!(!broken.alone.contains(rule.id), "{} is declared as one of exchanges", rule.id);
+            let id = rule.id;
+            assert!(
+                !broken.alone.contains(id),
+                "a message alone breaks {id}, which is none of `exchange_rules`"
+            );
         }
     }
 }

@@ -31,7 +31,11 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
 pub fn hold_probe(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
     let Some(probe) = id.probe(bytes, wire_len, ports) else { return };
     let candidates = qdissect::classify::candidates(bytes, wire_len);
-    assert!(candidates >> id as u32 & 1 == 1, "neither a form nor Info::first says that it may begin so");
+    let name = id.info().name;
+    assert!(
+        candidates >> id as u32 & 1 == 1,
+        "neither a form of {name} nor its `Info::first` says that it may begin so: {bytes:02x?}"
+    );
     declared(id, &probe);
 }
 
