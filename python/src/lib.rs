@@ -11,6 +11,7 @@ use qdissect::capture::{CaptureInfo, Source, Time};
 use qdissect::classify::Choice;
 use qdissect::filter::Filter;
 use qdissect::net::{Datagram, Endpoint};
+use qdissect::pasted::MAX_PAYLOAD;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::{Id, Level};
 use qdissect::report::{Filtered, Form, Output, Records, Report, Unread};
@@ -149,14 +150,12 @@ fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
     text.map(Filter::parse).transpose().map_err(wrong)
 }
 
-/// read(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
-/// --
-///
 /// A table of what captures hold: "messages", "exchanges", "findings", "servers" or "captures".
 ///
 /// What comes back speaks Arrow's C stream interface: pyarrow.table(it), polars.DataFrame(it), and DuckDB's queries by
-/// its name take it as it is. A capture that cannot be read is a row of "captures" with its error; with mode="failfast" it
-/// raises OSError. The sensor stands in a column of "captures".
+/// its name take it as it is. A capture that is missing or cannot be read is a row of "captures" with its error, and of no other
+/// table; with mode="failfast" it raises OSError. fields=True adds all fields of each message as JSON, display_filter is one of
+/// `-Y`, protocols are the names of those to look for, and the sensor stands in a column of "captures".
 ///
 /// >>> import qdissect
 /// >>> exchanges = qdissect.read(["captures/demo.pcapng"], "exchanges")
@@ -182,9 +181,6 @@ fn read(
     PyTable::try_new(batches, schema)
 }
 
-/// stream(paths, table, *, fields=False, display_filter=None, protocols=None, mode="permissive", sensor=None)
-/// --
-///
 /// The same as read, batch by batch while the captures are read: for tables that do not fit into memory.
 ///
 /// >>> import pyarrow, qdissect
@@ -218,19 +214,13 @@ fn gathered(run: impl FnOnce(Box<Take<'_>>) -> Result<(), String>) -> Result<Vec
     Ok(batches)
 }
 
-/// schema(table)
-/// --
-///
 /// The schema of a table, with a comment and a unit in the metadata of each column.
 #[pyfunction]
 fn schema(table: &str) -> PyResult<PySchema> {
     Ok(PySchema::new(table_of(table)?.schema()))
 }
 
-/// dissect(payload, *, protocol=None, response=False)
-/// --
-///
-/// What one UDP payload says, as the record of a packet: a dictionary.
+/// What one UDP payload of at most 65,507 bytes says, as the record of a packet: a dictionary.
 ///
 /// It is taken for a request, or with response=True for an answer to one that is not there.
 ///
@@ -245,6 +235,12 @@ fn dissect<'py>(
     protocol: Option<&str>,
     response: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    if payload.len() > MAX_PAYLOAD {
+        return Err(wrong(format!(
+            "The payload has {} bytes; UDP carries {MAX_PAYLOAD} at most.",
+            payload.len()
+        )));
+    }
     let ids = protocol.map(protocol_of).transpose()?;
     let record = py.detach(|| one(&payload, ids, response)).map_err(PyOSError::new_err)?;
     py.import("json")?.call_method1("loads", (record,))
@@ -273,9 +269,6 @@ fn one(payload: &[u8], protocol: Option<Id>, response: bool) -> Result<String, S
     packet.map(str::to_owned).ok_or_else(|| "The datagram has no record.".to_owned())
 }
 
-/// key(uri)
-/// --
-///
 /// The number of a capture in the columns file_id, by its URI.
 #[pyfunction]
 fn key(uri: &str) -> i64 {

@@ -28,9 +28,6 @@ fn sorted<'p>(pairs: impl IntoIterator<Item = &'p [IpAddr; 2]>) -> Vec<(String, 
     pairs
 }
 
-/// scan(path, *, protocols=None)
-/// --
-///
 /// Who asks whom in one capture: a dictionary of frames, their number; asked, pairs of the hosts of a server and a client;
 /// around, pairs of the hosts of a server and of a tunnel's end. A capture that cannot be opened has none.
 ///
@@ -57,9 +54,6 @@ pub fn scan(py: Python<'_>, path: PathBuf, protocols: Option<Vec<String>>) -> Py
     Ok(found)
 }
 
-/// deal(asked, around, shards)
-/// --
-///
 /// The shard of each host of a server, of what all scans found: a dictionary.
 ///
 /// >>> import qdissect
@@ -71,9 +65,6 @@ pub fn deal(asked: Vec<Pair>, around: Vec<Pair>, shards: u32) -> BTreeMap<String
     shards.hosts().map(|(host, shard)| (host.to_string(), shard)).collect()
 }
 
-/// frames(path, hosts, shards, *, before=0)
-/// --
-///
 /// The frames of one capture with the shards that they are for, as a stream of batches; before it stand so many frames in other
 /// captures. What cannot be read ends it. Sorted by file, frame and kind, the rows of a shard are what judge takes.
 ///
@@ -95,18 +86,12 @@ pub fn frames(path: PathBuf, hosts: HashMap<IpAddr, u32>, shards: u32, before: u
     })
 }
 
-/// frames_schema()
-/// --
-///
 /// The schema of what frames gives.
 #[pyfunction]
 pub fn frames_schema() -> PySchema {
     PySchema::new(rows::schema())
 }
 
-/// judge(frames, table, *, fields=False, display_filter=None, protocols=None)
-/// --
-///
 /// A table of what the frames of one shard hold, as read makes one of captures: all but "captures", which no shard knows.
 #[pyfunction]
 #[pyo3(signature = (frames, table, *, fields = false, display_filter = None, protocols = None))]
