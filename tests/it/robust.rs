@@ -6,6 +6,7 @@ use crate::bodies;
 use crate::seeds;
 use bodies::BODIES;
 use qdissect::escape::is_hostile;
+use qdissect::protocols::Id;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,12 @@ fn every_target_has_a_body_and_every_kept_input_a_target() {
     let mut sorted = known.clone();
     sorted.sort();
     assert_eq!(targets, sorted);
+    for name in Id::ALL.iter().map(|id| id.info().name) {
+        assert!(
+            known.contains(&name),
+            "{name} has no target: section 8 of docs/adding-a-protocol.md tells of it"
+        );
+    }
     for kept in KEPT.iter().flat_map(|kept| files(&folder().join(kept))) {
         assert!(known.contains(&&*stem(&kept)), "{kept:?} is of no target");
     }
