@@ -83,7 +83,8 @@ impl Pipeline<'_> {
                 more_findings = 0;
             }
             if self.has_unreported(&claim, notes.heard()) {
-                let awaited = self.table.awaited(claim.slot, d, v, claim.pairing);
+                let awaited = claim.awaited.filter(|_| claim.pairing.exchange().is_none());
+                let awaited = awaited.or_else(|| self.table.awaited(claim.slot, d, v, claim.pairing));
                 let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.repeat_remarks);
                 self.attribution.judge(&mut self.findings, d, &claim, notes.heard(), rules, awaited);
                 self.count_findings(&claim);

@@ -339,11 +339,13 @@ impl<'r> Pipeline<'r> {
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
         let is_final = level >= Level::Medium && v.decided && !unsolicited && !unfinished;
         if is_final && !self.waits_its_turn(v, &raised) {
-            let (verdict, raised, piece) = (&*v, &raised, piece.as_deref());
-            return self.deliver(d, level, ClaimRef { verdict, pairing, raised, edge, slot, piece });
+            let (verdict, raised, piece, awaited) = (&*v, &raised, piece.as_deref(), None);
+            return self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece });
         }
+        // What it waits for may take longer than the exchange whose answer it came instead of stays open.
+        let awaited = self.table.awaited(slot, d, v, pairing);
         let claim = self.new_claim(*v, (slot, level), *pairing, raised);
-        self.hold_or_deliver(d, Claim { unfinished, edge, piece, ..claim })
+        self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
     }
 
     /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent

@@ -40,6 +40,8 @@ pub struct Claim {
     pub slot: Slot,
     /// How it belongs to an exchange.
     pub pairing: Pairing,
+    /// The exchange whose answer it came instead of; that exchange may have been closed since.
+    pub awaited: Option<u64>,
     /// Cross-packet rules it breaks.
     pub raised: Raised,
     /// It is a part of a message, and the next part has not come yet.
@@ -68,6 +70,8 @@ impl Claim {
 pub(super) struct ClaimRef<'a> {
     pub verdict: &'a Verdict,
     pub pairing: &'a Pairing,
+    /// The exchange whose answer it came instead of, if it had to wait since.
+    pub awaited: Option<u64>,
     pub raised: &'a Raised,
     /// Its request may be missing from the capture.
     pub edge: bool,

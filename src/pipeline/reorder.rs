@@ -92,9 +92,9 @@ impl Pipeline<'_> {
         pairing: Pairing,
         raised: Raised,
     ) -> Claim {
-        let (arrival, piece) = (self.table.clock(), None);
+        let (arrival, piece, awaited) = (self.table.clock(), None, None);
         let (unfinished, edge, is_final) = (false, false, false);
-        Claim { verdict, slot, pairing, raised, unfinished, edge, level, is_final, arrival, piece }
+        Claim { verdict, slot, pairing, awaited, raised, unfinished, edge, level, is_final, arrival, piece }
     }
 
     /// Holds back a datagram whose classification is not final yet, or that must not overtake others; delivers any
@@ -123,8 +123,9 @@ impl Pipeline<'_> {
         let conversation = self.table.conversations.get(claim.slot).filter(|_| !claim.is_final);
         let level = conversation.map_or(claim.level, |c| c.level);
         let Claim { verdict, pairing, raised, piece, .. } = claim;
-        let (edge, slot, piece) = (claim.edge, claim.slot, piece.as_deref());
-        self.deliver(d, level, ClaimRef { verdict, pairing, raised, edge, slot, piece })
+        let Claim { edge, slot, awaited, .. } = *claim;
+        let piece = piece.as_deref();
+        self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece })
     }
 
     /// Adds a datagram to the pending ones.

@@ -2,10 +2,11 @@
 //! what is not shown nothing is said.
 
 use crate::kit::play::{
-    Collected, H1, H2, ID, IDR, MS, OK, POLL, QI, S, STATE, Shot, c, everything, hear, lines, report, s,
-    surrounded,
+    CLIENTS, Collected, H1, H2, ID, IDR, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign,
+    hear, lines, report, s, shot, surrounded,
 };
 use qdissect::pipeline::Options;
+use qdissect::rule::hex;
 
 /// Sky Co-op: a query, and replies that are cut.
 const RQ: &str = "feffffff";
@@ -55,6 +56,20 @@ fn of_several_that_wait_or_came_instead_the_first_is_meant() {
     assert_eq!(silent, [(2, ("SKY-TXN-002", instead(3)))]);
     let silent = silences(&[c(0, RQ), c(20 * MS, RQ), s(30 * MS, BYTE)]);
     assert_eq!(silent, [(2, ("SKY-TXN-002", instead(4))), (3, ("SKY-TXN-002", None))]);
+}
+
+/// What is undecided keeps the datagrams behind it waiting, longer than their exchanges stay open.
+#[test]
+fn what_came_instead_did_so_whatever_else_waits_in_the_capture() {
+    let nothing = foreign(START - MS);
+    // The beginning of a GQP command may be answered within ten seconds, an SQP request within five.
+    let undecided = shot(START - MS, CLIENTS[1], ([192, 0, 2, 77], 9_000), &hex("6964656e74 23"));
+    let its = [c(0, H1), s(MS, "02 80902348"), c(20 * MS, QI), s(30 * MS, OK), foreign(START + 6 * S)];
+    for first in [nothing, undecided] {
+        let silent = silences(&[&[first][..], &its].concat());
+        let its: Vec<_> = silent.into_iter().filter(|(frame, _)| *frame > 2).collect();
+        assert_eq!(its, [(3, ("SQP-TXN-009", Some(("SQP-HDR-002", 4))))]);
+    }
 }
 
 #[test]
