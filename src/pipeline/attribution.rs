@@ -274,7 +274,8 @@ impl Attribution {
                 let causes = noted.filter(|noted| noted.relation != Relation::Asked).map(|noted| noted.cause);
                 let rule = step.rules.unanswered.filter(|_| !e.server.is_group())?;
                 // Take the earliest cause: pending datagrams are judged later, so causes are not noted in frame order.
-                (rule, causes.min_by_key(|cause| cause.frame))
+                // What is legal explains less than a fault of the same datagram.
+                (rule, causes.min_by_key(|cause| (cause.frame, cause.rule.severity == Severity::Note)))
             }
             Outcome::Refused => (&GEN_004, None),
             Outcome::Undecided => return None,

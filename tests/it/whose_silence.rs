@@ -73,6 +73,33 @@ fn what_came_instead_did_so_whatever_else_waits_in_the_capture() {
 }
 
 #[test]
+fn of_causes_in_several_datagrams_the_earliest_is_named() {
+    let (cut, unended) = ("d5f6 01 01 efcdab89 01", "d5f6 00 01 efcdab8967452301 00");
+    let silent = silences(&[c(0, POLL), s(MS, cut), c(S, unended)]);
+    assert_eq!(silent, [(2, ("SFQ-TXN-003", Some(("SFQ-RSP-001", 3))))]);
+    let silent = silences(&[c(0, unended), s(MS, cut), c(S, unended)]);
+    assert_eq!(silent, [(2, ("SFQ-TXN-003", Some(("SFQ-ENV-005", 2))))]);
+}
+
+#[test]
+fn a_fault_of_a_request_explains_more_than_what_is_legal_in_it() {
+    let asks = |text: &str| silences(&[c(0, H1), s(MS, H2), c(2 * MS, text)]);
+    // To ask for players is legal, though many servers answer no such query. The other token is nobody's.
+    assert_eq!(asks("01 80902348 0001 04"), [(4, ("SQP-TXN-009", Some(("SQP-REQ-010", 4))))]);
+    assert_eq!(asks("01 11111111 0001 04"), [(4, ("SQP-TXN-009", Some(("SQP-TXN-001", 4))))]);
+}
+
+#[test]
+fn of_the_faults_of_an_answer_the_first_has_symptoms() {
+    // A version that nobody speaks, and a surplus, which the client reads as a token.
+    let broken = format!("{} ee000000000000", OK.replacen("0001", "0003", 1));
+    let next = [c(S, H1), s(S + MS, &H2.replace("80", "70")), c(S + 2 * MS, "01 ee000000 0001 01")];
+    let heard = hear(&[&[c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &broken)], &next[..]].concat());
+    assert_eq!(heard.frame(5).rules(), ["SQP-RSP-004", "SQP-TXN-010", "SQP-RSP-008"]);
+    assert_eq!(findings(&heard, 8), [("SQP-TXN-001", Some(("SQP-RSP-004", 5)))]);
+}
+
+#[test]
 fn an_answer_with_a_wrong_token_excuses_no_challenge() {
     let wrong = OK.replace("80902348", "22222222");
     let answered = [c(300 * MS, H1), s(310 * MS, H2), c(320 * MS, QI), s(330 * MS, &wrong)];
