@@ -113,11 +113,12 @@ impl Attribution {
             self.link(id, findings, d, claim);
             self.remember(id, findings, d, claim, awaited);
         }
-        // Filter once-per-server findings last: a finding that is not reported must not count as reported, and one that
-        // was reported before can still be a cause of others.
+        // Filter once-per-server findings last: a finding that is not reported must not count as reported, nor must a
+        // symptom, which counts nowhere; and one that was reported before can still be a cause of others.
         if !every {
             findings.retain(|f| {
                 !f.rule.per_server
+                    || !f.counts()
                     || servers.mark_reported(claim.verdict.server_index, claim.verdict.id, f.rule)
             });
         }

@@ -6,7 +6,9 @@ use crate::kit::play::{
     hear, lines, report, s, shot, surrounded,
 };
 use qdissect::pipeline::Options;
+use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
+use std::io;
 
 /// Sky Co-op: a query, and replies that are cut.
 const RQ: &str = "feffffff";
@@ -97,6 +99,58 @@ fn of_the_faults_of_an_answer_the_first_has_symptoms() {
     let heard = hear(&[&[c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &broken)], &next[..]].concat());
     assert_eq!(heard.frame(5).rules(), ["SQP-RSP-004", "SQP-TXN-010", "SQP-RSP-008"]);
     assert_eq!(findings(&heard, 8), [("SQP-TXN-001", Some(("SQP-RSP-004", 5)))]);
+}
+
+/// Takes every remark, as `check` does: its frame, its rule, and whether it was made before.
+#[derive(Default)]
+struct Remarks(Vec<(u64, &'static str, bool)>);
+
+impl Report for Remarks {
+    fn wants(&self) -> Wants {
+        Wants { repeat_remarks: true, ..Wants::default() }
+    }
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        let remarks = p.findings.iter().filter(|f| f.rule.per_server && !f.rule.id.starts_with("GEN-"));
+        self.0.extend(remarks.map(|f| (p.datagram.frame, f.rule.id, f.repeated)));
+        Ok(())
+    }
+}
+
+#[test]
+fn a_remark_is_made_again_only_about_the_same_server() {
+    let elsewhere = ([192, 0, 2, 77], 9_000);
+    let there = |at, text: &str| shot(START + at, CLIENTS[0], elsewhere, &hex(text));
+    let back = |at, text: &str| shot(START + at, elsewhere, CLIENTS[0], &hex(text));
+    let players = "01 80902348 0001 04";
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, players), there(S, H1), back(S + MS, H2)];
+    let shots = [&first[..], &[there(S + 2 * MS, players), c(2 * S, players)]].concat();
+    let (Remarks(remarks), totals) = report(everything(), Remarks::default(), &surrounded(&shots));
+    let expected = [4, 7, 8].map(|frame| (frame, "SQP-REQ-010", frame == 8));
+    assert_eq!(remarks, expected);
+    assert_eq!(totals.findings.note, 2 + 1, "the last one repeats the first one");
+}
+
+/// A symptom counts nowhere, so what it says of a server has not been said yet.
+#[test]
+fn a_remark_is_made_although_a_symptom_said_the_same_before() {
+    // Two players without names, in two parts; the first one comes twice, and differs.
+    let parts = [
+        "feffffff 07000000 02 00 0f00 ffffffff 44 02 00 00 01000000 00007042",
+        "feffffff 07000000 02 00 0f00 ffffffff 44 02 00 00 01000000 00007043",
+        "feffffff 07000000 02 01 0f00 00 00 00000000 0000a040",
+    ];
+    let whole = "ffffffff 44 02 00 00 01000000 00007042 00 00 00000000 0000a040";
+    let [ask, challenge, proven] = ["ffffffff 55 ffffffff", "ffffffff 41 c3192a4b", "ffffffff 55 c3192a4b"];
+    let asked = |at| [c(at, ask), s(at + MS, challenge), c(at + 2 * MS, proven)];
+    let told = (3..).zip(parts).map(|(ms, part)| s(ms * MS, part)).collect::<Vec<_>>();
+    let shots = [&asked(0)[..], &told, &asked(5 * S), &[s(5 * S + 3 * MS, whole)]].concat();
+    let heard = hear(&shots);
+    assert_eq!(findings(&heard, 7), [("A2S-PLY-003", Some(("A2S-SPL-004", 6)))]);
+    assert_eq!(findings(&heard, 11), [("A2S-PLY-003", None)]);
+    let (Remarks(remarks), totals) = report(everything(), Remarks::default(), &surrounded(&shots));
+    assert_eq!(remarks, [7, 11].map(|frame| (frame, "A2S-PLY-003", false)));
+    let (_, ordered) = report(everything(), Collected::<true>::default(), &surrounded(&shots));
+    assert_eq!(format!("{:?}", totals.findings), format!("{:?}", ordered.findings));
 }
 
 #[test]
