@@ -710,6 +710,26 @@ fn a_pinned_port_says_what_is_spoken_there() {
     );
 }
 
+/// What looks like another protocol is not taken for it there, and anywhere else it is.
+#[test]
+fn a_pinned_port_is_of_no_other_protocol() {
+    let elsewhere = ([192, 0, 2, 77], PORT + 1);
+    let shots = [
+        c(0, POLL),
+        s(MS, STATE),
+        shot(START + S, CLIENTS[1], elsewhere, &hex(POLL)),
+        shot(START + S + MS, elsewhere, CLIENTS[1], &hex(STATE)),
+        c(2 * S, H1),
+        s(2 * S + MS, H2),
+        clock(60 * S),
+    ];
+    let pinned = Choice { pins: vec![(PORT, Id::Sqp)], ..Choice::default() };
+    let (heard, _) = report(Options { choice: pinned, ..everything() }, Collected::<true>::default(), &shots);
+    let of = |id| heard.packets.iter().filter(|p| p.id == id).map(|p| p.frame).collect::<Vec<_>>();
+    assert_eq!(of(Id::Satisfactory), [3, 4]);
+    assert!(of(Id::Sqp).ends_with(&[5, 6]), "{heard:#?}");
+}
+
 #[test]
 fn an_answered_request_stays_one_when_its_conversation_turns() {
     // The first byte seems to ask for a challenge and is answered; then who answered asks.
