@@ -101,6 +101,34 @@ fn of_the_faults_of_an_answer_the_first_has_symptoms() {
     assert_eq!(findings(&heard, 8), [("SQP-TXN-001", Some(("SQP-RSP-004", 5)))]);
 }
 
+#[test]
+fn of_two_causes_in_one_answer_the_first_is_named() {
+    // The packet is longer than the datagram, the chunk longer than the packet, and the numbers of players are cut.
+    let cut = "01 80902348 0001 00 00 0012 000000c8 0001";
+    let heard = hear(&[c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, cut)]);
+    let long = Some(("SQP-RSP-007", 5));
+    assert_eq!(findings(&heard, 5), [("SQP-RSP-007", None), ("SQP-CHK-002", long), ("SQP-INF-001", long)]);
+}
+
+#[test]
+fn a_broken_answer_has_symptoms_until_the_client_has_come_through() {
+    let first = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, &format!("{OK} ee"))];
+    let wrong = |at, token: &str| {
+        let issued = H2.replace("8090", token);
+        [c(at, H1), s(at + MS, &issued), c(at + 2 * MS, "01 ee000000 0001 01")]
+    };
+    let heard = hear(&[&first[..], &wrong(6 * S, "7071"), &wrong(12 * S, "7072")].concat());
+    for frame in [8, 11] {
+        assert_eq!(findings(&heard, frame)[0], ("SQP-TXN-001", Some(("SQP-RSP-008", 5))), "{frame}");
+    }
+}
+
+#[test]
+fn what_a_reply_has_to_repeat_excuses_no_silence() {
+    let silent = silences(&[c(0, ID), s(MS, IDR), c(S, "636166e9 04")]);
+    assert_eq!(silent, [(4, ("GQP-TXN-008", None))]);
+}
+
 /// Takes every remark, as `check` does: its frame, its rule, and whether it was made before.
 #[derive(Default)]
 struct Remarks(Vec<(u64, &'static str, bool)>);
