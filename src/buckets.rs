@@ -1,28 +1,28 @@
-//! An index of places in a list by hash: each hash belongs to a bucket of ten places, which is one cache line.
+//! A hash index of positions in a list: each hash belongs to a bucket of ten positions, which is one cache line.
 //!
 //! ```text
-//!  hash ──low bits──> [ 10 tags of 16 bits │ - │ how many lie further on │ 10 places of 32 bits ]
+//!  hash ──low bits──> [ 10 tags of 16 bits │ - │ overflow count │ 10 positions of 32 bits ]
 //! ```
 
 use prefetch_index::prefetch_index;
 
-/// Places in a bucket.
+/// Positions in a bucket.
 const WIDTH: usize = 10;
-/// Average number of filled places per bucket above which more buckets are needed.
+/// Average number of positions per bucket above which more buckets are needed.
 const FULL: usize = 5;
 /// The least number of buckets.
-const LEAST: usize = 16;
+const MIN_BUCKETS: usize = 16;
 
 /// One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
-    /// Four tags in each word; the last tag of all counts the places that belong here and found no room.
+    /// Four tags in each word; the very last tag counts the positions that belong here but are in a later bucket.
     tags: [u64; 3],
-    places: [u32; WIDTH],
+    positions: [u32; WIDTH],
 }
 
-const EMPTY: Bucket = Bucket { tags: [0; 3], places: [0; WIDTH] };
+const EMPTY: Bucket = Bucket { tags: [0; 3], positions: [0; WIDTH] };
 const ONES: u64 = 0x0001_0001_0001_0001;
 const HIGHS: u64 = 0x8000_8000_8000_8000;
 
@@ -38,19 +38,20 @@ impl Bucket {
         *word = *word & !(0xffff << shift) | u64::from(tag) << shift;
     }
     #[inline(always)]
-    fn beyond(&self) -> u16 {
+    fn overflow(&self) -> u16 {
         (self.tags[2] >> 48) as u16
     }
-    /// Calls `is_it` for each place with that tag; places of other hashes may have the same tag.
+    /// The index of the first position with that tag for which `matches` holds; positions of other hashes may have the
+    /// same tag.
     #[inline(always)]
-    fn find(&self, tag: u16, mut is_it: impl FnMut(u32) -> bool) -> Option<usize> {
-        let all = u64::from(tag).wrapping_mul(ONES);
+    fn find(&self, tag: u16, mut matches: impl FnMut(u32) -> bool) -> Option<usize> {
+        let repeated = u64::from(tag).wrapping_mul(ONES);
         for (word, tags) in self.tags.iter().enumerate() {
-            let x = tags ^ all;
+            let x = tags ^ repeated;
             let mut hits = x.wrapping_sub(ONES) & !x & HIGHS;
             while hits != 0 {
                 let i = word * 4 + hits.trailing_zeros() as usize / 16;
-                if i < WIDTH && self.tag(i) == tag && is_it(self.places[i]) {
+                if i < WIDTH && self.tag(i) == tag && matches(self.positions[i]) {
                     return Some(i);
                 }
                 hits &= hits - 1;
@@ -69,7 +70,7 @@ pub(crate) struct Buckets {
 
 impl Default for Buckets {
     fn default() -> Self {
-        Buckets { buckets: vec![EMPTY; LEAST], len: 0 }
+        Buckets { buckets: vec![EMPTY; MIN_BUCKETS], len: 0 }
     }
 }
 
@@ -84,85 +85,85 @@ impl Buckets {
         hash as usize & (self.buckets.len() - 1)
     }
 
-    /// Asks for the memory of the bucket of a hash.
+    /// Prefetches the bucket of a hash.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch_index(&self.buckets, self.home(hash));
     }
 
-    /// The place with this hash for which `is_it` holds.
+    /// The position with this hash for which `matches` holds.
     #[inline(always)]
-    pub fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub fn find(&self, hash: u64, mut matches: impl FnMut(u32) -> bool) -> Option<u32> {
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
             let bucket = &self.buckets[at];
-            if let Some(i) = bucket.find(tag, &mut is_it) {
-                return Some(bucket.places[i]);
+            if let Some(i) = bucket.find(tag, &mut matches) {
+                return Some(bucket.positions[i]);
             }
-            if bucket.beyond() == 0 {
+            if bucket.overflow() == 0 {
                 return None;
             }
             at = (at + 1) & (self.buckets.len() - 1);
         }
     }
 
-    /// Whether more buckets are needed before a place is added.
+    /// Whether more buckets are needed before a position is added.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.len >= self.buckets.len() * FULL
     }
 
-    /// Starts again with twice as many buckets and all places.
+    /// Rebuilds the index with twice as many buckets from all positions.
     #[cold]
     #[inline(never)]
     pub fn grow(&mut self, all: impl Iterator<Item = (u64, u32)>) {
-        let more = self.buckets.len() * 2;
-        self.buckets = vec![]; // its memory is not needed beside the new one
-        self.buckets.resize(more, EMPTY);
+        let doubled = self.buckets.len() * 2;
+        self.buckets = vec![]; // freed before the new one is allocated
+        self.buckets.resize(doubled, EMPTY);
         self.len = 0;
-        all.for_each(|(hash, place)| self.add(hash, place));
+        all.for_each(|(hash, position)| self.add(hash, position));
     }
 
-    /// Adds a place that is not in the index.
+    /// Adds a position that is not in the index.
     #[inline(always)]
-    pub fn add(&mut self, hash: u64, place: u32) {
+    pub fn add(&mut self, hash: u64, position: u32) {
         self.len += 1;
         let (mut at, tag) = (self.home(hash), tag_of(hash));
         loop {
-            let most = self.buckets.len() - 1;
+            let mask = self.buckets.len() - 1;
             let bucket = &mut self.buckets[at];
             let free = bucket.find(0, |_| true);
             if let Some(i) = free {
                 bucket.set(i, tag);
-                bucket.places[i] = place;
+                bucket.positions[i] = position;
                 return;
             }
             bucket.tags[2] = bucket.tags[2].wrapping_add(1 << 48);
-            at = (at + 1) & most;
+            at = (at + 1) & mask;
         }
     }
 
-    /// Removes a place.
+    /// Removes a position.
     #[inline(always)]
-    pub fn remove(&mut self, hash: u64, place: u32) {
-        let (home, tag, most) = (self.home(hash), tag_of(hash), self.buckets.len() - 1);
+    pub fn remove(&mut self, hash: u64, position: u32) {
+        let (home, tag, mask) = (self.home(hash), tag_of(hash), self.buckets.len() - 1);
         let mut at = home;
         loop {
             let bucket = &mut self.buckets[at];
-            if let Some(i) = bucket.find(tag, |other| other == place) {
+            if let Some(i) = bucket.find(tag, |other| other == position) {
                 bucket.set(i, 0);
                 self.len -= 1;
                 break;
             }
-            if bucket.beyond() == 0 {
+            if bucket.overflow() == 0 {
                 return;
             }
-            at = (at + 1) & most;
+            at = (at + 1) & mask;
         }
-        let mut back = home;
-        while back != at {
-            self.buckets[back].tags[2] = self.buckets[back].tags[2].wrapping_sub(1 << 48);
-            back = (back + 1) & most;
+        let mut passed = home;
+        while passed != at {
+            self.buckets[passed].tags[2] = self.buckets[passed].tags[2].wrapping_sub(1 << 48);
+            passed = (passed + 1) & mask;
         }
     }
 }
@@ -173,30 +174,30 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Few hashes, so that buckets overflow and tags are equal; each place is there once.
+        /// Few hashes, so that buckets overflow and tags are equal; each position is there once.
         #[test]
-        fn what_was_added_and_not_removed_is_found(
+        fn added_places_are_found_until_removed(
             steps in prop::collection::vec((any::<bool>(), 0_u32..400, 0_u64..4, 0_u64..3), 1..1_500),
         ) {
             let (mut buckets, mut model) = (Buckets::default(), std::collections::BTreeMap::new());
-            for (adds, place, low, high) in steps {
+            for (adds, position, low, high) in steps {
                 let hash = low | high << 48;
-                match model.remove(&place) {
-                    Some(hash) => buckets.remove(hash, place),
+                match model.remove(&position) {
+                    Some(hash) => buckets.remove(hash, position),
                     None if adds => {
                         if buckets.is_full() {
-                            buckets.grow(model.iter().map(|(&place, &hash)| (hash, place)));
+                            buckets.grow(model.iter().map(|(&position, &hash)| (hash, position)));
                         }
-                        buckets.add(hash, place);
-                        model.insert(place, hash);
+                        buckets.add(hash, position);
+                        model.insert(position, hash);
                     }
                     None => {}
                 }
-                prop_assert_eq!(buckets.find(hash, |other| other == place), model.get(&place).map(|_| place));
+                prop_assert_eq!(buckets.find(hash, |other| other == position), model.get(&position).map(|_| position));
             }
-            for (&place, &hash) in &model {
-                prop_assert_eq!(buckets.find(hash, |other| other == place), Some(place));
-                prop_assert_eq!(buckets.find(hash ^ 1 << 60, |other| other == place), None);
+            for (&position, &hash) in &model {
+                prop_assert_eq!(buckets.find(hash, |other| other == position), Some(position));
+                prop_assert_eq!(buckets.find(hash ^ 1 << 60, |other| other == position), None);
             }
         }
     }

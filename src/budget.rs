@@ -29,13 +29,13 @@ impl Default for Budget {
     }
 }
 
-/// What is bounded by a budget, and counts what it forgets.
+/// State that is bounded by a budget and counts the entries that it forgets.
 pub trait Forgets: From<Budget> {
     /// Number of entries forgotten so far for lack of room.
     fn forgotten(&self) -> u64;
 }
 
-/// For protocols that remember nothing.
+/// For protocols without state.
 impl From<Budget> for () {
     fn from(_: Budget) {}
 }
@@ -46,7 +46,7 @@ impl Forgets for () {
     }
 }
 
-/// For protocols that remember two things.
+/// For protocols with two kinds of state.
 impl<A: Forgets, B: Forgets> Forgets for (A, B) {
     fn forgotten(&self) -> u64 {
         self.0.forgotten().saturating_add(self.1.forgotten())
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_grow_and_shrink_with_the_memory_and_are_never_nothing() {
+    fn bounds_scale_with_the_memory_and_are_at_least_one() {
         let shares = |mib| [1, 64, 8_192].map(|most| Budget::mib(mib).of(most));
         assert_eq!(shares(64), [1, 64, 8_192]);
         assert_eq!(shares(1), [1, 1, 128]);

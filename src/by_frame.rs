@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Values of the latest frames, by frame number, in rising order. The owner has to bound it.
+/// Values of the latest frames, in rising order of frame number. The owner bounds the size.
 #[derive(Debug)]
 pub struct ByFrame<T>(VecDeque<(u64, T)>);
 
@@ -30,7 +30,7 @@ impl<T> ByFrame<T> {
 
     /// The value of a frame; `None` where it has none, or is forgotten.
     pub fn get(&self, frame: u64) -> Option<&T> {
-        // Nearly always it is the last frame; other frames hold datagrams that were pending.
+        // Nearly always the last frame is asked for; other frames hold datagrams that were pending.
         let at = match self.0.back() {
             Some((last, _)) if *last == frame => self.0.len().checked_sub(1)?,
             _ => self.0.binary_search_by_key(&frame, |(number, _)| *number).ok()?,
@@ -40,8 +40,8 @@ impl<T> ByFrame<T> {
 
     /// The value of the last frame up to that one; `None` where there is none, or it is forgotten.
     pub fn up_to(&self, frame: u64) -> Option<&T> {
-        let behind = self.0.partition_point(|(number, _)| *number <= frame);
-        self.0.get(behind.checked_sub(1)?).map(|(_, value)| value)
+        let count = self.0.partition_point(|(number, _)| *number <= frame);
+        self.0.get(count.checked_sub(1)?).map(|(_, value)| value)
     }
 }
 
@@ -51,16 +51,19 @@ mod tests {
 
     #[test]
     fn frames_are_found_by_number_until_they_are_forgotten() {
-        let mut known = ByFrame::default();
-        [(3, 'a'), (7, 'b'), (9, 'c')].into_iter().for_each(|(frame, value)| known.push(frame, value));
+        let mut values = ByFrame::default();
+        [(3, 'a'), (7, 'b'), (9, 'c')].into_iter().for_each(|(frame, value)| values.push(frame, value));
         assert_eq!(
-            [3, 4, 7, 9, 10].map(|frame| known.get(frame).copied()),
+            [3, 4, 7, 9, 10].map(|frame| values.get(frame).copied()),
             [Some('a'), None, Some('b'), Some('c'), None]
         );
         assert_eq!(
-            [2, 3, 6, 7, 10].map(|frame| known.up_to(frame).copied()),
+            [2, 3, 6, 7, 10].map(|frame| values.up_to(frame).copied()),
             [None, Some('a'), Some('a'), Some('b'), Some('c')]
         );
-        assert_eq!((known.pop(), known.len(), known.get(3), known.get(7)), (Some('a'), 2, None, Some(&'b')));
+        assert_eq!(
+            (values.pop(), values.len(), values.get(3), values.get(7)),
+            (Some('a'), 2, None, Some(&'b'))
+        );
     }
 }

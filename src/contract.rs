@@ -23,12 +23,12 @@ pub use split::{
 
 // --- Recognising
 
-/// How sure a recognition is; also the three values of `--min-confidence`.
+/// Confidence of a recognition; also the three values of `--min-confidence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Not enough to claim the datagram, but worth remembering until its conversation shows more.
+    /// Not enough to claim the datagram, but enough to remember it until its conversation shows more.
     Hint,
-    /// The bytes could be it, and could be something else.
+    /// The bytes may be of the protocol, or of something else.
     Low,
     /// Several independent fields agree.
     Medium,
@@ -91,15 +91,15 @@ pub enum Role {
     RequestPart,
     /// A part of an answer; further parts follow.
     ResponsePart,
-    /// Looks like a request, but could be an answer: the conversation decides.
+    /// A request by its bytes, which could also be those of an answer: the conversation decides.
     MaybeRequest,
-    /// Looks like an answer, but could be a request: the conversation decides.
+    /// An answer by its bytes, which could also be those of a request: the conversation decides.
     MaybeResponse,
     /// Neither a request nor an answer: it is too damaged, or travels the wrong way.
     Stray,
 }
 
-/// What a probe finds out about a payload by examining a few bytes, without decoding it.
+/// The result of probing a payload: what a few of its bytes show, without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Index into [`Info::messages`].
@@ -110,17 +110,16 @@ pub struct Probe {
     pub step: u8,
     /// The key that an answer shares with its request; `None` where they are matched by addresses and order only.
     pub key: Option<u64>,
-    /// In a request: what the decoder of the answer has to know of it (SQP: which chunks were asked for). In an
-    /// answer of a step that [issues](StepInfo::issues) a value: that value.
+    /// In a request: the state that the decoder of the answer needs (SQP: the requested chunks). In an answer of a step
+    /// that [issues](StepInfo::issues) a value: that value.
     pub request_state: u32,
-    /// Confidence by the bytes alone.
+    /// Confidence from the bytes alone.
     pub level: Level,
     /// Confidence once it is paired with a request.
     pub paired: Level,
-    /// It begins a message, as far as its bytes show; where messages span datagrams, a datagram may continue one
-    /// instead.
+    /// It begins a message, as far as its bytes show; where messages span datagrams, it may continue one instead.
     pub begins: bool,
-    /// Which part of an answer it is, where the parts are numbered.
+    /// Its part of an answer, where parts are numbered.
     pub part: Option<Part>,
 }
 
@@ -128,14 +127,14 @@ impl Probe {
     /// Flag in the request_state of a request: its answer comes in one datagram, although that has a part number.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
 
-    /// A whole message of the first step without a key, with that confidence; a stray one is no surer when it is paired.
+    /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
     pub const fn of(message: u8, role: Role, level: Level) -> Probe {
         let paired = if matches!(role, Role::Stray) { level } else { Level::High };
         Probe { message, role, step: 0, key: None, request_state: 0, level, paired, begins: true, part: None }
     }
 
     /// The same as a stray message: it neither asks nor answers, and pairing does not raise its confidence.
-    pub const fn astray(self) -> Probe {
+    pub const fn as_stray(self) -> Probe {
         Probe { role: Role::Stray, key: None, paired: self.level, ..self }
     }
 }
@@ -151,7 +150,7 @@ pub struct Part {
     pub makes: Option<u8>,
 }
 
-/// What is known of a conversation when a datagram is read again with that knowledge.
+/// Knowledge of a conversation, with which a datagram is probed again.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'k> {
     /// Which way the datagram travels.
@@ -162,18 +161,18 @@ pub struct Known<'k> {
     pub conversation: bool,
     /// A request of the conversation is open, or further parts of its answer may come.
     pub open: bool,
-    /// The datagram of the receiver that waits for an answer may instead have issued this value to the sender.
+    /// The receiver's datagram that waits for an answer may itself be an answer that issued this value to the sender.
     pub issued: Option<u32>,
-    /// Steps with an open request, one bit each, where the bytes of the datagram do not tell what it is.
+    /// Steps with an open request, one bit each, for datagrams whose bytes do not identify them.
     pub awaited: u32,
-    /// Keys of the latest requests, where the bytes of the datagram do not tell what it is.
+    /// Keys of the latest requests, for datagrams whose bytes do not identify them.
     pub keys: &'k [Option<u64>],
-    /// The user says that the port speaks the protocol, or asks how the datagram reads in that protocol.
+    /// The user has assigned the port to the protocol, or wants the datagram read in that protocol.
     pub pinned: bool,
 }
 
 impl Known<'_> {
-    /// Only that the two ends have exchanged datagrams before, with that confidence.
+    /// Knowledge only that the two ends have exchanged datagrams before, with that confidence.
     pub const fn of(direction: Direction, level: Level) -> Known<'static> {
         Known {
             direction,
@@ -199,7 +198,7 @@ pub enum Pairing {
     Asked {
         /// Number of the exchange.
         exchange: u64,
-        /// Frame of its answer, where that comes before it in the file.
+        /// Frame of its answer, if that precedes it in the file.
         answered_by: Option<u64>,
         /// No other request of the step was open when it was sent.
         alone: bool,
@@ -207,8 +206,8 @@ pub enum Pairing {
         repeated: bool,
         /// A request with its key was answered before.
         reused: bool,
-        /// Just before it, the client asked the server to issue a value, which it has not done as far as is known.
-        unheard: bool,
+        /// Just before it, the client asked the server to issue a value, and no answer to that is known.
+        issue_pending: bool,
     },
     /// It repeats an open request, or is a further part of one.
     Retransmission {
@@ -229,7 +228,7 @@ pub enum Pairing {
         request_frame: u64,
         /// Frame of that answer.
         of: u64,
-        /// What the request asked, see [`Probe::request_state`].
+        /// State of the request, see [`Probe::request_state`].
         asked: u32,
         /// Its step: index into the protocol's steps.
         step: u8,
@@ -238,19 +237,19 @@ pub enum Pairing {
     DuplicateFrame {
         /// The frame of the original.
         of: u64,
-        /// What the request asked that it seems to answer, see [`Probe::request_state`].
+        /// State of the request that it seems to answer, see [`Probe::request_state`].
         asked: Option<u32>,
     },
     /// An unsolicited answer.
     Unsolicited {
         /// Other requests of the step are open.
         open: bool,
-        /// What the only open request asked, to which it does not belong: see [`Context::asked`].
+        /// State of the only open request, to which it does not belong: see [`Context::asked`].
         asked: Option<u32>,
         /// A request of another step is open.
         other_step: bool,
-        /// The client waits for an answer of another port of the same host, and order does not prove that this is
-        /// that answer.
+        /// The client waits for an answer from another port of the same host, and order does not prove that this is that
+        /// answer.
         elsewhere: bool,
     },
 }
@@ -262,7 +261,7 @@ pub struct Answer {
     pub exchange: u64,
     /// Frame of the request.
     pub request_frame: u64,
-    /// What the request asked, see [`Probe::request_state`].
+    /// State of the request, see [`Probe::request_state`].
     pub asked: u32,
     /// The step of the request: index into the protocol's steps.
     pub step: u8,
@@ -276,17 +275,17 @@ pub struct Answer {
     /// A further, different answer to the request.
     pub second: bool,
     /// The answer before it was the same kind of message, and the request was not sent again.
-    pub alike: bool,
+    pub repeats_message: bool,
     /// It has no key, although the request has one.
     pub keyless: bool,
-    /// It is a part with the number of another one, with another total, or beyond the last.
+    /// It is a part with the number of another part, with another total, or beyond the last part.
     pub contradicts: bool,
-    /// It carries the value issued last to the client, not the one the request carries.
+    /// It carries the value last issued to the client, not the one that the request carries.
     pub foreign_key: bool,
     /// A further part of an answer that has begun.
     pub part: bool,
     /// A part with a higher number came before it.
-    pub shuffled: bool,
+    pub out_of_order: bool,
     /// Payload of the parts before it in bytes, on the wire.
     pub before: u32,
     /// It comes from another endpoint than the request was sent to.
@@ -305,10 +304,10 @@ impl Answer {
     }
 }
 
-/// Whether two datagrams that are alike but for an address may be one, which a capture shows on both sides of an address
-/// translation: that takes a millisecond at most.
+/// Whether two datagrams that differ only in an address may be one datagram, captured on both sides of an address
+/// translation: at most a millisecond lies between them.
 pub fn at_translation(now: Time, before: Time) -> bool {
-    now.since(before).is_some_and(|apart| apart.unsigned_abs() <= 1_000_000)
+    now.since(before).is_some_and(|interval| interval.unsigned_abs() <= 1_000_000)
 }
 
 impl Pairing {
@@ -347,7 +346,7 @@ impl Pairing {
             _ => false,
         }
     }
-    /// What the request asked that it answers or seems to answer; see [`Context::asked`].
+    /// State of the request that it answers or seems to answer; see [`Context::asked`].
     #[inline]
     pub fn asked(&self) -> Option<u32> {
         match *self {
@@ -368,14 +367,14 @@ pub struct Issued {
     pub used: bool,
 }
 
-/// A datagram with everything that cross-packet rules may examine.
+/// A datagram with all that cross-packet rules may examine.
 #[derive(Debug)]
 pub struct Observation<'a> {
     /// The datagram itself.
     pub datagram: &'a Datagram<'a>,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,
-    /// What its bytes show.
+    /// The result of probing its bytes.
     pub probe: &'a Probe,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
@@ -388,7 +387,7 @@ pub struct Observation<'a> {
     /// The last value that the server issued to this client before this datagram.
     pub issued: Option<Issued>,
     /// The conversation may be older than the capture.
-    pub edge: bool,
+    pub may_predate_capture: bool,
 }
 
 impl Observation<'_> {
@@ -398,7 +397,7 @@ impl Observation<'_> {
     }
 }
 
-/// Most rules that one datagram breaks in view of earlier ones; no protocol raises more.
+/// Most rules that one datagram can break in view of earlier ones; no protocol raises more.
 const MAX_RAISED: usize = 8;
 
 /// Rules that a datagram breaks in view of earlier ones, each once, without the heap.
@@ -419,13 +418,13 @@ impl Raised {
     #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
         if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // there is room for eight, and never a ninth
+            let _ = self.0.try_push((rule, at)); // no protocol raises more than fit
         }
     }
-    /// Forgets the protocol's own rules, because the pairing of the datagram has changed. Rules about what the
-    /// capture or the path did to it stay.
+    /// Removes the rules of the protocol, because the pairing of the datagram has changed. Rules about effects of the
+    /// capture or the path stay.
     #[cold]
-    pub fn reconsider(&mut self) {
+    pub fn retain_shared(&mut self) {
         self.0.retain(|(rule, _)| rule.is_shared());
     }
     /// Whether a rule is among them.
@@ -450,14 +449,14 @@ impl Raised {
 
 // --- Decoding
 
-/// What pairing knows when a datagram is decoded.
+/// The knowledge from pairing with which a datagram is decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Index into [`Info::messages`].
     pub message: u8,
     /// Which way the datagram travels.
     pub direction: Direction,
-    /// The request_state of the paired request; `None` when the request was not seen. With [`Context::NOT_ITS_OWN`]
+    /// The request_state of the paired request; `None` when the request was not seen. With [`Context::UNPAIRED`]
     /// set, the request_state of the only open request, to which the datagram does not belong.
     pub asked: Option<u32>,
     /// Payload bytes that the capture left out.
@@ -472,9 +471,9 @@ pub struct Context {
 
 impl Context {
     /// See [`Context::asked`]; a bit that is not used in any request_state that a decoder reads.
-    pub const NOT_ITS_OWN: u32 = 1 << 31;
+    pub const UNPAIRED: u32 = 1 << 31;
 
-    /// The context of a whole message of which nothing else is known.
+    /// The context of a whole message without further knowledge.
     pub const fn of(message: u8, direction: Direction) -> Context {
         Context {
             message,
@@ -488,17 +487,17 @@ impl Context {
     }
 }
 
-/// What decoding a message has found out.
+/// The result of decoding a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decoded<'a> {
-    /// What the message says about its server, valid only where decoding did not stop.
+    /// Facts that the message states about its server, valid only if decoding did not stop.
     pub(crate) facts: Facts<'a>,
     /// Where decoding stopped.
     pub fault: Option<Fault>,
 }
 
 impl<'a> Decoded<'a> {
-    /// What the message says about its server; `None` where decoding stopped.
+    /// Facts that the message states about its server; `None` where decoding stopped.
     #[inline]
     pub fn facts(&self) -> Option<&Facts<'a>> {
         if self.fault.is_none() { Some(&self.facts) } else { None }

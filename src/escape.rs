@@ -7,7 +7,7 @@ use std::fmt;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether a character may affect a terminal or mislead the reader: control characters, marks that change the direction of
-/// text, and characters that have no width of their own.
+/// text, and characters without width.
 pub fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -20,15 +20,16 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a text is a command of GitHub's runners where it begins a line, blanks aside; an IPv6 address is none.
+/// Whether GitHub's runners would take a text for a command if it began a line, leading blanks aside; an IPv6 address is
+/// no command.
 fn begins_command(text: &str) -> bool {
     let text = text.trim_start();
     text.starts_with("::") && !text.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.' | '/'))
 }
 
-/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled. It is no command of
-/// GitHub's runners, wherever it is written.
-pub fn shown(text: &str) -> Cow<'_, str> {
+/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled. GitHub's runners
+/// never take it for a command, wherever it is written.
+pub fn escaped(text: &str) -> Cow<'_, str> {
     let mut command = begins_command(text);
     if !command && !text.chars().any(|c| is_hostile(c) || c == '\\' || c == '#') {
         return Cow::Borrowed(text);
@@ -52,7 +53,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 
 /// The escaped text in double quotes; quotes within it are escaped, too.
 pub fn quoted(text: &str) -> String {
-    format!("\"{}\"", shown(text).replace('"', "\\\""))
+    format!("\"{}\"", escaped(text).replace('"', "\\\""))
 }
 
 /// The bytes of pairs of hex digits; other characters are left out.
@@ -75,21 +76,21 @@ pub fn to_hex_head(bytes: &[u8], most: usize) -> String {
     }
 }
 
-/// The bytes of a text that is not UTF-8, as hex digits: they stand in records beside the text, in which U+FFFD replaces
-/// them.
+/// The bytes of a text that is not UTF-8, as hex digits; `None` if it is UTF-8. Records have them beside the text, in
+/// which U+FFFD replaces invalid bytes.
 pub fn damaged_hex(text: &[u8]) -> Option<String> {
     std::str::from_utf8(text).is_err().then(|| to_hex(text))
 }
 
 /// JSON text in which characters that turn or hide text on a terminal are written as `\u` escapes; serde_json leaves
 /// characters beyond ASCII alone.
-pub fn harmless(record: &impl Serialize) -> String {
-    // Only keys that are no texts cannot be written, and no record has such keys.
-    harmless_text(&serde_json::to_string(record).unwrap_or_default())
+pub fn terminal_safe_json(record: &impl Serialize) -> String {
+    // Writing fails only for keys that are not strings, and no record has such keys.
+    terminal_safe(&serde_json::to_string(record).unwrap_or_default())
 }
 
-/// The same for JSON that is text already.
-pub fn harmless_text(json: &str) -> String {
+/// As [`terminal_safe_json`], for JSON that is already text.
+pub fn terminal_safe(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if !is_hostile(c) {
@@ -104,18 +105,18 @@ pub fn harmless_text(json: &str) -> String {
 /// Text as a field of CSV (RFC 4180): quoted where needed, escaped as on screens, and with an apostrophe in front
 /// where a spreadsheet would take it for a formula.
 #[derive(Clone, Copy, Debug)]
-pub struct Safe<'a>(pub &'a str);
+pub struct CsvText<'a>(pub &'a str);
 
-impl fmt::Display for Safe<'_> {
+impl fmt::Display for CsvText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&quoted_cell(&guarded(self.0), ','))
+        f.write_str(&quoted_cell(&formula_safe(self.0), ','))
     }
 }
 
-/// Text escaped as on screens, with an apostrophe in front where a spreadsheet would take it for a formula.
-pub fn guarded(text: &str) -> Cow<'_, str> {
+/// Text escaped as on screens, with an apostrophe in front if a spreadsheet would take it for a formula.
+pub fn formula_safe(text: &str) -> Cow<'_, str> {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = shown(text);
+    let text = escaped(text);
     if formula { Cow::Owned(format!("'{text}")) } else { text }
 }
 
@@ -128,20 +129,20 @@ pub fn quoted_cell(text: &str, separator: char) -> Cow<'_, str> {
     }
 }
 
-/// Characters allowed for each column: a longer text is cut even if it fits, for marks have no width of their own.
-const MOST_MARKS: usize = 4;
+/// Characters allowed per column: a longer text is cut even if it fits, because combining marks have no width.
+const CHARS_PER_COLUMN: usize = 4;
 
 /// The text cut to at most `most` columns of a terminal, with an ellipsis where something was left out. A wide character
 /// takes two columns, and a mark stays with its letter.
-pub fn short(text: &str, most: usize) -> String {
-    let longest = most.saturating_mul(MOST_MARKS);
-    // No character takes more columns than bytes.
-    if text.len() <= most || text.len() <= longest && text.width() <= most {
+pub fn truncated(text: &str, most: usize) -> String {
+    let max_chars = most.saturating_mul(CHARS_PER_COLUMN);
+    // No character has more columns than bytes.
+    if text.len() <= most || text.len() <= max_chars && text.width() <= most {
         return text.to_owned();
     }
     let room = most.saturating_sub(1);
     let mut columns = 0;
-    let fits = text.chars().take(longest).take_while(|c| {
+    let fits = text.chars().take(max_chars).take_while(|c| {
         columns += c.width().unwrap_or(0);
         columns <= room
     });
@@ -159,15 +160,15 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_moves_a_cursor_or_turns_text_is_left() {
-        assert_eq!(shown("\x1b[2J\u{9b}31m"), "\\x1b[2J\\x9b31m");
-        assert_eq!(shown("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
-        assert_eq!(shown("a\nb\\c"), "a\\nb\\\\c");
-        assert_eq!(shown("Zoé ☃ サーバー"), "Zoé ☃ サーバー");
+    fn hostile_characters_are_escaped() {
+        assert_eq!(escaped("\x1b[2J\u{9b}31m"), "\\x1b[2J\\x9b31m");
+        assert_eq!(escaped("a\u{202e}b\u{200f}"), "a\\u{202e}b\\u{200f}");
+        assert_eq!(escaped("a\nb\\c"), "a\\nb\\\\c");
+        assert_eq!(escaped("Zoé ☃ サーバー"), "Zoé ☃ サーバー");
     }
 
     #[test]
-    fn a_runner_sees_no_command() {
+    fn commands_of_ci_runners_are_escaped() {
         for (text, safe) in [
             ("::error::x", "\\x3a:error::x"),
             (" \u{3000}::x", " \u{3000}\\x3a:x"),
@@ -178,12 +179,12 @@ mod tests {
             ("###[x]", "###\\x5bx]"),
             ("# [x]", "# [x]"),
         ] {
-            assert_eq!(shown(text), safe);
+            assert_eq!(escaped(text), safe);
         }
     }
 
     #[test]
-    fn a_spreadsheet_sees_no_formula_and_a_terminal_no_command() {
+    fn csv_cells_hold_no_formula_and_no_escape_sequence() {
         for (text, safe) in [
             ("plain", "plain"),
             ("=1+1", "'=1+1"),
@@ -196,12 +197,12 @@ mod tests {
             ("a\r\nb", "a\\r\\nb"),
             ("\x1b[2J", "\\x1b[2J"),
         ] {
-            assert_eq!(Safe(text).to_string(), safe);
+            assert_eq!(CsvText(text).to_string(), safe);
         }
     }
 
     #[test]
-    fn what_fits_stays_and_what_does_not_is_cut_by_columns() {
+    fn longer_text_is_cut_by_columns() {
         for (text, most, expected) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "ab…"),
@@ -213,13 +214,13 @@ mod tests {
             ("", 0, ""),
             ("a", 0, "…"),
         ] {
-            assert_eq!(short(text, most), expected, "{text} {most}");
+            assert_eq!(truncated(text, most), expected, "{text} {most}");
         }
     }
 
     #[test]
-    fn marks_without_end_are_cut_too() {
-        let cut = short(&format!("a{}", "\u{301}".repeat(100_000)), 10);
+    fn endless_combining_marks_are_cut() {
+        let cut = truncated(&format!("a{}", "\u{301}".repeat(100_000)), 10);
         assert_eq!((cut.chars().count(), cut.width()), (41, 2));
     }
 }

@@ -4,18 +4,18 @@ use std::io;
 use std::ops::{Deref, DerefMut, Range};
 
 /// A buffer to which bytes are appended piece by piece. Unlike with a `Vec<u8>`, the code that appends is inlined
-/// everywhere: to copy a short piece takes less time than a call. Memory that was allocated once is kept.
+/// everywhere, because copying a short piece takes less time than a call. Allocated memory is kept.
 #[derive(Debug, Default)]
 pub struct Line {
     /// The appended bytes, and free room after them.
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     len: usize,
 }
 
 impl Line {
-    /// An empty buffer with room for so many bytes.
+    /// An empty buffer with room for that many bytes.
     pub fn with_capacity(bytes: usize) -> Line {
-        Line { room: vec![0; bytes], len: 0 }
+        Line { buffer: vec![0; bytes], len: 0 }
     }
 
     /// The text that `write` appends to an empty buffer; U+FFFD stands for bytes that are not UTF-8.
@@ -40,31 +40,34 @@ impl Line {
     /// Appends bytes.
     #[inline(always)]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
-        match self.room.get_mut(self.len..self.len.wrapping_add(bytes.len())) {
-            Some(place) => {
-                place.copy_from_slice(bytes);
+        match self.buffer.get_mut(self.len..self.len.wrapping_add(bytes.len())) {
+            Some(target) => {
+                target.copy_from_slice(bytes);
                 self.len = self.len.wrapping_add(bytes.len());
             }
-            None => self.extend_into_new_room(bytes),
+            None => self.grow_and_extend(bytes),
         }
     }
 
-    /// Appends the first `len` bytes of `text`. All of `text` is copied: a copy takes a few instructions where the length
-    /// is fixed, and a call where it is not.
+    /// Appends the first `len` bytes of `text`. All of `text` is copied, because a copy of fixed length takes a few
+    /// instructions, and one of variable length a call.
     #[inline(always)]
     pub fn push_first<const N: usize>(&mut self, text: &[u8; N], len: usize) {
-        // One range with two ends takes fewer comparisons than what begins at the first.
-        match self.room.get_mut(self.len..self.len.wrapping_add(N)).and_then(|place| place.first_chunk_mut())
+        // A range with both ends takes fewer comparisons than an open range.
+        match self
+            .buffer
+            .get_mut(self.len..self.len.wrapping_add(N))
+            .and_then(|target| target.first_chunk_mut())
         {
-            Some(place) => {
-                *place = *text;
+            Some(target) => {
+                *target = *text;
                 self.len = self.len.wrapping_add(len);
             }
-            None => self.extend_into_new_room(text.get(..len).unwrap_or(text)),
+            None => self.grow_and_extend(text.get(..len).unwrap_or(text)),
         }
     }
 
-    /// Appends bytes of which there are nearly always few: these are copied without a call.
+    /// Appends bytes; the copy takes no call if there are few, as nearly always.
     #[inline(always)]
     pub fn add_few(&mut self, bytes: &[u8]) {
         match bytes.len() {
@@ -75,7 +78,7 @@ impl Line {
         }
     }
 
-    /// Appends from `N` to twice as many bytes: the first `N`, and the last `N` where these belong.
+    /// Appends from `N` to `2 * N` bytes: the first `N`, then the last `N`, which may overlap them.
     #[inline(always)]
     fn add_ends<const N: usize>(&mut self, bytes: &[u8]) {
         if let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) {
@@ -84,26 +87,26 @@ impl Line {
         }
     }
 
-    /// Appends once more the bytes that stand there in the buffer, `N` at most.
-    pub fn add_again<const N: usize>(&mut self, there: Range<usize>) {
+    /// Appends a copy of the bytes in that range of the buffer, `N` at most.
+    pub fn add_again<const N: usize>(&mut self, range: Range<usize>) {
         let mut bytes = [0; N];
-        if let (Some(place), Some(there)) = (bytes.get_mut(..there.len()), self.get(there)) {
-            place.copy_from_slice(there);
-            let len = there.len();
+        if let (Some(copy), Some(source)) = (bytes.get_mut(..range.len()), self.get(range)) {
+            copy.copy_from_slice(source);
+            let len = source.len();
             self.push_first(&bytes, len);
         }
     }
 
-    /// A function of its own, so that callers need not save anything where there is room.
+    /// Not inlined, so that callers need not save registers while there is room.
     #[cold]
     #[inline(never)]
-    fn extend_into_new_room(&mut self, bytes: &[u8]) {
-        self.room.truncate(self.len);
-        self.room.extend_from_slice(bytes);
-        self.len = self.room.len();
-        // The room grows to at least twice the length, and to all that the allocator gives, so that it is seldom asked.
-        self.room.reserve(self.len.max(64));
-        self.room.resize(self.room.capacity(), 0);
+    fn grow_and_extend(&mut self, bytes: &[u8]) {
+        self.buffer.truncate(self.len);
+        self.buffer.extend_from_slice(bytes);
+        self.len = self.buffer.len();
+        // Grows to at least twice the length, and to all that the allocator gives, so that allocations are rare.
+        self.buffer.reserve(self.len.max(64));
+        self.buffer.resize(self.buffer.capacity(), 0);
     }
 
     /// Removes the last byte.
@@ -123,14 +126,14 @@ impl Deref for Line {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.room.get(..self.len).unwrap_or_default()
+        self.buffer.get(..self.len).unwrap_or_default()
     }
 }
 
 impl DerefMut for Line {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.room.get_mut(..self.len).unwrap_or_default()
+        self.buffer.get_mut(..self.len).unwrap_or_default()
     }
 }
 
@@ -153,10 +156,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_vector_would(steps in prop::collection::vec((0u8..8, any::<[u8; 40]>(), 0usize..41), 0..200)) {
+        fn holds_the_same_bytes_as_a_vector(steps in prop::collection::vec((0u8..8, any::<[u8; 40]>(), 0usize..41), 0..200)) {
             let (mut ours, mut theirs) = (Line::default(), vec![]);
             for (step, bytes, len) in steps {
-                let again = theirs.len().saturating_sub(len)..theirs.len();
+                let tail = theirs.len().saturating_sub(len)..theirs.len();
                 match step {
                     0 => { ours.push(bytes[0]); theirs.push(bytes[0]); }
                     1 => { ours.extend_from_slice(&bytes[..len]); theirs.extend_from_slice(&bytes[..len]); }
@@ -164,7 +167,7 @@ mod tests {
                     3 => { ours.pop(); theirs.pop(); }
                     4 => { ours.add(&bytes); theirs.extend_from_slice(&bytes); }
                     5 => { ours.add_few(&bytes[..len]); theirs.extend_from_slice(&bytes[..len]); }
-                    6 => { ours.add_again::<40>(again.clone()); theirs.extend_from_within(again); }
+                    6 => { ours.add_again::<40>(tail.clone()); theirs.extend_from_within(tail); }
                     _ if len == 0 => { ours.clear(); theirs.clear(); }
                     _ => {}
                 }
@@ -174,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn room_is_used_again() {
+    fn memory_is_reused() {
         let mut line = Line::with_capacity(100);
-        let room = line.room.as_ptr();
+        let address = line.buffer.as_ptr();
         for _ in 0..3 {
             line.extend_from_slice(&[b'a'; 100]);
-            assert_eq!((line.len(), line.room.as_ptr()), (100, room));
+            assert_eq!((line.len(), line.buffer.as_ptr()), (100, address));
             line.clear();
         }
     }

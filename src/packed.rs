@@ -25,29 +25,29 @@ impl Count {
 
 /// Eight flags, one bit each.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marks(u8);
+pub(crate) struct Flags(u8);
 
-impl Marks {
+impl Flags {
     #[inline(always)]
-    pub fn of<const N: usize>(marks: [(u8, bool); N]) -> Marks {
-        let mut all = Marks(0);
-        for (mark, yes) in marks {
-            all.set(mark, yes);
+    pub fn of<const N: usize>(flags: [(u8, bool); N]) -> Flags {
+        let mut all = Flags(0);
+        for (flag, is_set) in flags {
+            all.set(flag, is_set);
         }
         all
     }
     #[inline(always)]
-    pub const fn has(self, mark: u8) -> bool {
-        self.0 & mark != 0
+    pub const fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
     }
-    /// Whether exactly the flags `there` are set among the flags `marks`.
+    /// Whether exactly the flags `expected` are set among the flags `mask`.
     #[inline(always)]
-    pub const fn of_these_only(self, marks: u8, there: u8) -> bool {
-        self.0 & marks == there
+    pub const fn equals_under(self, mask: u8, expected: u8) -> bool {
+        self.0 & mask == expected
     }
     #[inline(always)]
-    pub const fn set(&mut self, mark: u8, yes: bool) {
-        self.0 = self.0 & !mark | if yes { mark } else { 0 };
+    pub const fn set(&mut self, flag: u8, is_set: bool) {
+        self.0 = self.0 & !flag | if is_set { flag } else { 0 };
     }
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_in_the_set_up_to_the_highest_that_is_kept() {
+    fn numbers_above_the_highest_kept_are_removed() {
         let mut set = Numbers::default();
         assert!([0, 5, 127, 128, 255].into_iter().all(|number| set.insert(number)));
         assert!(!set.insert(128) && set.has(255) && !set.has(254) && set.len() == 5);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_remembered_where_there_is_room() {
+    fn numbers_within_the_capacity_are_remembered() {
         let mut bits = Bits::default();
         bits.set(3);
         assert!(!bits.has(3) && bits.last().is_none());
@@ -163,14 +163,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn values_read_back_unchanged() {
         let numbers = [0, 1, 0xff, 0x0102_0304_0506, Count::MAX - 1, Count::MAX];
         assert_eq!(numbers.map(|n| Count::new(n).get()), numbers);
         assert_eq!(Count::new(u64::MAX).get(), Count::MAX);
-        let mut marks = Marks::of([(1, true), (2, false), (4, true)]);
-        marks.set(4, false);
-        marks.set(8, true);
-        assert_eq!([1, 2, 4, 8].map(|mark| marks.has(mark)), [true, false, false, true]);
-        assert_eq!([1, 3, 9].map(|there| marks.of_these_only(1 | 2 | 8, there)), [false, false, true]);
+        let mut flags = Flags::of([(1, true), (2, false), (4, true)]);
+        flags.set(4, false);
+        flags.set(8, true);
+        assert_eq!([1, 2, 4, 8].map(|flag| flags.has(flag)), [true, false, false, true]);
+        assert_eq!([1, 3, 9].map(|expected| flags.equals_under(1 | 2 | 8, expected)), [false, false, true]);
     }
 }

@@ -92,7 +92,7 @@ impl Packet<'_> {
     pub(crate) fn decode_again(&self, secrets: bool, tree: &mut Tree) {
         tree.begin();
         if let Some(piece) = self.piece {
-            piece.tell(self.id.info(), tree);
+            piece.report_joining(self.id.info(), tree);
         }
         // A fault that stops decoding is a finding of the packet already; the fields before it count.
         let _ = self.id.dissect(self.bytes, &self.context(secrets), tree);

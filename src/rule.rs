@@ -1,19 +1,19 @@
 //! Conformance rules: each one contains its explanation, its source and the examples that test it.
 
-/// How bad a broken rule is.
+/// The severity of a broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Legal or harmless, worth knowing.
     #[default]
     Note,
-    /// Breaks the text, or works only with some peers.
+    /// Breaks the specification, or works only with some peers.
     Warning,
     /// A peer rejects or misreads it, or a security property is broken.
     Error,
 }
 
 impl Severity {
-    /// Every severity, the worst first.
+    /// Every severity, the highest first.
     pub const ALL: &[Severity] = &[Severity::Error, Severity::Warning, Severity::Note];
 
     /// `note`, `warning` or `error`, as in records and on the command line.
@@ -37,16 +37,16 @@ pub struct Rule {
     pub title: &'static str,
     /// What the rule checks and why it matters; Markdown, taken from the rule's doc comment.
     pub why: &'static str,
-    /// Where the specification, or a deployed implementation, says so.
+    /// The source: a place in the specification or in a deployed implementation.
     pub cite: Cite,
-    /// Every exchange with a given server raises it: reported on the first datagram only.
+    /// Every exchange with a given server breaks it, so it is reported on the first datagram only.
     pub per_server: bool,
-    /// It reports something as missing that may have come before the capture: then its finding is a note.
+    /// It reports as missing what may have come before the capture: in that case its finding is a note.
     pub needs_past: bool,
     /// It compares the sizes of request and answer, and its findings state them.
     pub ratio: bool,
-    /// An answer that breaks it went to a client that has not proven its address, although the protocol has a way
-    /// to do that.
+    /// An answer that breaks it went to a client that has not proven its address, although the protocol can prove
+    /// addresses.
     pub unproven: bool,
     /// Who is at fault.
     pub side: Side,
@@ -107,7 +107,7 @@ pub struct Cite {
 }
 
 impl Rule {
-    /// A rule without options, to be given what each rule must have.
+    /// A rule without options; the fields that every rule must have are still empty.
     pub(crate) const PLAIN: Rule = Rule {
         id: "",
         severity: Severity::Note,
@@ -123,12 +123,12 @@ impl Rule {
         lenient: None,
         examples: &[],
     };
-    /// Its address, which no other rule has: a key that is hashed and compared at once, where its id is a text.
+    /// Its address, which is unique: as a key it is faster to hash and compare than the id, which is text.
     #[inline(always)]
     pub(crate) fn address(&'static self) -> usize {
         std::ptr::from_ref(self) as usize
     }
-    /// Whether it belongs to no protocol.
+    /// Whether it is shared by all protocols.
     pub fn is_shared(&self) -> bool {
         self.id.starts_with("GEN-")
     }
@@ -150,7 +150,7 @@ impl Rule {
 pub struct Example {
     /// The server's UDP port where it matters.
     pub server_port: Option<u16>,
-    /// The capture begins with it: earlier datagrams may be missing.
+    /// The capture begins with the example: earlier datagrams may be missing.
     pub at_start: bool,
     /// What happens, in order.
     pub steps: &'static [Step],
@@ -223,8 +223,8 @@ fn unspaced(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Declares rules and, from the same text, the list of them, so that no rule is missing from it: `RULES`, or the
-/// name that `list NAME;` gives where a file has several lists. The doc comment is the explanation users read.
+/// Declares rules and, from the same text, their list, so that no rule is missing from it: `RULES`, or the name that
+/// `list NAME;` gives where a file has several lists. The doc comment is the explanation that users read.
 macro_rules! rules {
     (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
         cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?

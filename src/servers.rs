@@ -1,8 +1,8 @@
 //! The table of servers: endpoints whose protocol has been confirmed.
 
 use crate::contract::Budget;
-use crate::fold::hash_one;
 use crate::general::RULES;
+use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use crate::packed::Bits;
 use crate::protocols::Id;

@@ -20,7 +20,7 @@ use super::packet::Packet;
 use crate::bounded::Numbered;
 use crate::budget::Budget;
 use crate::capture::{CaptureInfo, Frame, Source, Time};
-use crate::net::{self, Datagram, DropReason, Endpoint, Ends, OwnedFrame};
+use crate::net::{self, Datagram, DropReason, Endpoint, OwnedFrame, PacketHosts};
 use crate::pipeline::{Options, Pipeline};
 use crate::protocols::Level;
 use crate::report::{Report, Totals, Wants};
@@ -45,7 +45,7 @@ pub struct Scan {
     /// Number of frames in the file.
     pub frames: u64,
     /// Endpoints of recent frames whose packet holds another packet, or a part of one.
-    ends: Numbered<Ends, MAX_AROUND>,
+    ends: Numbered<PacketHosts, MAX_AROUND>,
 }
 
 impl Scan {
@@ -86,7 +86,7 @@ impl Report for Scan {
 
     fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         if let Err(DropReason::Tunnel | DropReason::Fragment) = parsed {
-            self.ends.insert(frame.number, net::ends(frame));
+            self.ends.insert(frame.number, net::packet_hosts(frame));
         }
     }
 
@@ -147,7 +147,7 @@ impl Shards {
         match net::parse(frame) {
             Ok(d) => [d.src, d.dst].into_iter().filter_map(shard).min(),
             Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp) => {
-                net::ends(frame).into_iter().flatten().filter_map(shard).min()
+                net::packet_hosts(frame).into_iter().flatten().filter_map(shard).min()
             }
             Err(_) => None,
         }
@@ -241,7 +241,7 @@ impl<'r> Judge<'r> {
         self.0.frame(frame)
     }
 
-    /// Ends the file with the frame of number `last`; `clock` is its highest time stamp.
+    /// PacketHosts the file with the frame of number `last`; `clock` is its highest time stamp.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -251,7 +251,7 @@ impl<'r> Judge<'r> {
         Ok(())
     }
 
-    /// Ends the run, after all files have been judged.
+    /// PacketHosts the run, after all files have been judged.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).

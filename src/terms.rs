@@ -1,4 +1,4 @@
-//! Terms that records of several types share, as types around their values: the type gives the schema.
+//! Terms that records of several types share, as wrapper types around their values: the type gives the schema.
 
 use crate::capture::compressions;
 use crate::decode::SECRET;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 /// Largest length and offset of bytes in a UDP payload.
 pub const LONGEST: i64 = u16::MAX as i64;
 
-/// Declares terms: their description, the type around a value, their name in `$defs` behind `term.`, and their schema.
+/// Declares terms: their description, the type around a value, their name in `$defs` after `term.`, and their schema.
 macro_rules! terms {
     ($($(#[doc = $about:literal])+ $Term:ident = $name:literal: $schema:expr;)*) => {
         $(
@@ -51,58 +51,58 @@ terms! {
     /// A duration in seconds.
     Seconds = "seconds": json!({ "type": "number" });
     /// Bytes of a UDP payload, or an offset among them.
-    Length = "length": whole(0, LONGEST);
+    Length = "length": integer(0, LONGEST);
     /// RFC 3339 in UTC with nine decimals.
-    Time = "time": form(TIME);
+    Time = "time": pattern(TIME);
     /// Address and UDP port; IPv6 in brackets.
-    Endpoint = "endpoint": form(&format!("({V4}|\\[{V6}\\]):[0-9]{{1,5}}"));
+    Endpoint = "endpoint": pattern(&format!("({V4}|\\[{V6}\\]):[0-9]{{1,5}}"));
     /// An address without port.
-    Address = "address": form(&format!("{V4}|{V6}"));
+    Address = "address": pattern(&format!("{V4}|{V6}"));
     /// Bytes as hex digits.
-    Hex = "hex": form(HEX);
+    Hex = "hex": pattern(HEX);
     /// Bytes as hex digits; each that belongs to a password is two asterisks.
-    Payload = "payload": form("([0-9a-f]{2}|[*]{2})*");
+    Payload = "payload": pattern("([0-9a-f]{2}|[*]{2})*");
     /// Name of a link type, or linktype_ and its number.
-    Link = "link": form("[a-z0-9_]+");
+    Link = "link": pattern("[a-z0-9_]+");
     /// How a file is compressed.
-    Compression = "compression": words(compressions());
+    Compression = "compression": one_of(compressions());
     /// A tunnel that a datagram came through.
-    Tunnel = "tunnel": form(TUNNEL);
+    Tunnel = "tunnel": pattern(TUNNEL);
     /// Path of a field, with indices.
-    Field = "field": form(PATH);
+    Field = "field": pattern(PATH);
     /// A protocol.
-    Protocol = "protocol": words(Id::ALL.iter().map(|id| id.info().name));
+    Protocol = "protocol": one_of(Id::ALL.iter().map(|id| id.info().name));
     /// What a datagram that no protocol claims looks like.
-    LooksLike = "looks_like": words(looks_like::names());
+    LooksLike = "looks_like": one_of(looks_like::names());
     /// Id of a rule.
-    RuleId = "rule_id": words(protocols::rules().map(|rule| rule.id));
+    RuleId = "rule_id": one_of(protocols::rules().map(|rule| rule.id));
     /// How bad a finding is.
-    Severity = "severity": words(rule::Severity::ALL.iter().map(|severity| severity.name()));
+    Severity = "severity": one_of(rule::Severity::ALL.iter().map(|severity| severity.name()));
     /// How sure the recognition is.
-    Confidence = "confidence": words(Level::ALL.iter().map(|level| level.name()));
+    Confidence = "confidence": one_of(Level::ALL.iter().map(|level| level.name()));
     /// From client to server, or back.
-    Direction = "direction": words(protocols::Direction::ALL.iter().map(|direction| direction.name()));
+    Direction = "direction": one_of(protocols::Direction::ALL.iter().map(|direction| direction.name()));
     /// How an exchange ended.
-    Outcome = "outcome": words(exchange::Outcome::ALL.iter().map(|outcome| outcome.name()));
+    Outcome = "outcome": one_of(exchange::Outcome::ALL.iter().map(|outcome| outcome.name()));
     /// Who is at fault.
-    Fault = "fault": words(Side::ALL.iter().filter(|side| **side != Side::Sender).map(|side| side.name()));
+    Fault = "fault": one_of(Side::ALL.iter().filter(|side| **side != Side::Sender).map(|side| side.name()));
     /// Unsigned integer of at most 32 bits.
-    Uint = "uint": whole(0, u32::MAX.into());
+    Uint = "uint": integer(0, u32::MAX.into());
     /// Signed integer of at most 32 bits.
-    Int = "int": whole(i32::MIN.into(), i32::MAX.into());
+    Int = "int": integer(i32::MIN.into(), i32::MAX.into());
     /// Unsigned integer of 64 bits in decimal.
-    Uint64 = "uint64": form("0|[1-9][0-9]{0,19}");
+    Uint64 = "uint64": pattern("0|[1-9][0-9]{0,19}");
     /// A float, or the name of one that is not finite.
     Float32 = "float32": json!({ "anyOf": [{ "type": "number" }, { "enum": NOT_FINITE }] });
     /// A name; the number where it has none.
-    Named = "named": json!({ "anyOf": [text(), whole(0, u32::MAX.into())] });
+    Named = "named": json!({ "anyOf": [text(), integer(0, u32::MAX.into())] });
     /// Bytes as hex digits; passwords are masked.
-    Bytes = "bytes": form(&format!("{HEX}|[*]{{{}}}", SECRET.len()));
+    Bytes = "bytes": pattern(&format!("{HEX}|[*]{{{}}}", SECRET.len()));
     /// A value of the type that the message announces.
     Dynamic = "dynamic": json!({ "type": ["boolean", "number", "string"] });
 }
 
-/// The floats that the records write as names, for JSON has no numbers that are not finite.
+/// Floats that records write as names, because JSON has only finite numbers.
 const NOT_FINITE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 /// An even number of digits.
 const HEX: &str = "([0-9a-f]{2})*";
@@ -122,12 +122,12 @@ fn described(about: &str, schema: Value) -> Schema {
 }
 
 /// A word of a closed set.
-pub fn words(words: impl IntoIterator<Item = &'static str>) -> Value {
-    json!({ "enum": words.into_iter().collect::<Vec<_>>() })
+pub fn one_of(names: impl IntoIterator<Item = &'static str>) -> Value {
+    json!({ "enum": names.into_iter().collect::<Vec<_>>() })
 }
 
-/// A text of which all matches a regular expression.
-pub fn form(expression: &str) -> Value {
+/// Text that matches a regular expression as a whole.
+pub fn pattern(expression: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^(?:{expression})$") })
 }
 
@@ -137,6 +137,6 @@ pub fn text() -> Value {
 }
 
 /// A whole number from `least` to `most`.
-pub fn whole(least: i64, most: i64) -> Value {
+pub fn integer(least: i64, most: i64) -> Value {
     json!({ "type": "integer", "minimum": least, "maximum": most })
 }

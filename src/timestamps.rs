@@ -21,7 +21,7 @@ impl Stamps {
         let Some(nanos) = time.nanos() else { return out.add(b"null") };
         let (second, fraction) = (nanos.div_euclid(SECOND), nanos.rem_euclid(SECOND));
         if self.second != Some(second) {
-            self.begin(second);
+            self.set_second(second);
         }
         if let Some(nanos) = self.text[21..].first_chunk_mut() {
             *nanos = nine(fraction as u32).0;
@@ -31,9 +31,9 @@ impl Stamps {
 
     #[cold]
     #[inline(never)]
-    fn begin(&mut self, second: i64) {
+    fn set_second(&mut self, second: i64) {
         self.second = Some(second);
-        // Any i64 of nanoseconds is within what the calendar covers, and its year has four digits.
+        // The calendar covers every i64 of nanoseconds, with years of four digits.
         let stamp = jiff::Timestamp::from_second(second).unwrap_or_default();
         let text = format!("\"{}.000000000Z\"", stamp.strftime("%Y-%m-%dT%H:%M:%S"));
         self.text = text.as_bytes().first_chunk().copied().unwrap_or_default();
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_have_nine_decimals_also_before_1970_and_at_the_ends() {
+    fn time_stamps_have_nine_decimals_in_the_whole_range() {
         assert_eq!(stamp(Time::from_nanos(1_795_171_122_380_967_000)), "2026-11-20T10:38:42.380967000Z");
         assert_eq!(stamp(Time::from_nanos(-1)), "1969-12-31T23:59:59.999999999Z");
         assert_eq!(stamp(Time::from_nanos(i64::MAX)), "2262-04-11T23:47:16.854775807Z");

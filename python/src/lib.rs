@@ -108,7 +108,7 @@ impl Reading {
 fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> io::Result<Option<String>> {
     let read = Source::open(path).map_err(Stopped::Capture).and_then(|mut source: Source| {
         pipeline.read(&mut source, file)?;
-        Ok(pipeline.why_unreadable(source.facts()))
+        Ok(pipeline.why_unreadable(source.info()))
     });
     match read {
         Ok(strange) => Ok(strange),

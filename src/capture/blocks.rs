@@ -64,9 +64,9 @@ pub(super) struct Interface {
 pub(super) struct Block {
     pub(super) at: u64,
     pub(super) kind: u32,
-    /// As announced.
+    /// Total length as announced, in bytes.
     pub(super) announced: u32,
-    /// Rounded up to a multiple of four: some writers do not count the padding.
+    /// Total length rounded up to a multiple of four: some writers do not count the padding.
     pub(super) total: u64,
 }
 
@@ -77,8 +77,8 @@ pub(super) struct Section {
     pub(super) interfaces: Vec<Interface>,
     /// Interfaces described in this section and those before it.
     pub(super) described: u32,
-    /// A block larger than the buffer whose frame has been handed out but whose end has not been read yet, and the
-    /// number of its bytes that are left.
+    /// A block larger than the buffer whose frame has been handed out but whose end has not been read yet, and how
+    /// many of its bytes are left.
     pub(super) tail: Option<(Block, u64)>,
 }
 
@@ -99,8 +99,8 @@ impl Block {
         }
     }
 
-    pub(super) fn damaged(&self, wrong: impl std::fmt::Display) -> Error {
-        Error::damaged(self.name(), self.at, wrong)
+    pub(super) fn damaged(&self, problem: impl std::fmt::Display) -> Error {
+        Error::damaged(self.name(), self.at, problem)
     }
 
     /// Reads until `count` bytes are in the buffer; they belong to this block.
@@ -115,14 +115,14 @@ impl Block {
     }
 
     /// Checks the total length after the body, `trailer`, against the one before it.
-    pub(super) fn ends_with(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
-        let again = word_in(big, trailer, 0);
-        if again == self.announced || u64::from(again) == self.total {
+    pub(super) fn check_trailer(&self, big: bool, trailer: &[u8]) -> Result<(), Error> {
+        let trailing = word_in(big, trailer, 0);
+        if trailing == self.announced || u64::from(trailing) == self.total {
             return Ok(());
         }
         let announced = self.announced;
         Err(self.damaged(format_args!(
-            "has a total length of {announced} bytes at its start and {again} at its end"
+            "has a total length of {announced} bytes at its start and {trailing} at its end"
         )))
     }
 }
@@ -133,22 +133,22 @@ impl Section {
     pub(super) fn next_packet(
         &mut self,
         buffer: &mut Buffer,
-        facts: &mut CaptureInfo,
+        info: &mut CaptureInfo,
         frames: &mut u64,
     ) -> Result<Option<Block>, Error> {
         if let Some((block, left)) = self.tail.take() {
-            self.pass(buffer, block, left)?;
+            self.skip_rest(buffer, block, left)?;
         }
         loop {
-            let Some(block) = self.block(buffer)? else { return Ok(None) };
+            let Some(block) = self.read_head(buffer)? else { return Ok(None) };
             match block.kind {
                 ENHANCED | PACKET | SIMPLE => return Ok(Some(block)),
-                SECTION => self.begin(buffer, block, facts)?,
-                INTERFACE => self.describe(buffer, block, facts)?,
-                STATISTICS if block.total >= STATISTICS_LEAST => self.statistics(buffer, block, facts)?,
+                SECTION => self.begin_section(buffer, block, info)?,
+                INTERFACE => self.read_interface(buffer, block, info)?,
+                STATISTICS if block.total >= STATISTICS_LEAST => self.read_statistics(buffer, block, info)?,
                 kind => {
                     *frames = frames.wrapping_add(NUMBERED.contains(&kind).into());
-                    self.pass(buffer, block, block.total)?;
+                    self.skip_rest(buffer, block, block.total)?;
                 }
             }
         }
@@ -156,7 +156,7 @@ impl Section {
 
     /// Reads the head of the block at the front of the buffer, and takes over the byte order if it is a section
     /// header; `None` at the end of the input.
-    fn block(&mut self, buffer: &mut Buffer) -> Result<Option<Block>, Error> {
+    fn read_head(&mut self, buffer: &mut Buffer) -> Result<Option<Block>, Error> {
         let at = buffer.offset();
         if !buffer.fill(HEAD)? {
             return match buffer.rest().len() {
@@ -171,8 +171,8 @@ impl Section {
             }
             self.big = is_big(buffer.rest()).ok_or_else(|| {
                 let order = word::<false>(buffer.rest(), 8);
-                let wrong = format!("has {order:#010x} in place of its byte order, {BYTE_ORDER:#010x}");
-                Error::damaged("section header block", at, wrong)
+                let problem = format!("has {order:#010x} in place of its byte order, {BYTE_ORDER:#010x}");
+                Error::damaged("section header block", at, problem)
             })?;
         }
         let announced = word_in(self.big, buffer.rest(), 4);
@@ -190,36 +190,46 @@ impl Section {
     }
 
     /// Reads a section header and forgets the interfaces of the previous section.
-    fn begin(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
+    fn begin_section(
+        &mut self,
+        buffer: &mut Buffer,
+        block: Block,
+        info: &mut CaptureInfo,
+    ) -> Result<(), Error> {
         block.fill(buffer, 24)?;
         let version = (half_in(self.big, buffer.rest(), 12), half_in(self.big, buffer.rest(), 14));
         if version.0 != 1 {
-            let wrong = format!("is of version {}.{}, and only 1.0 is known", version.0, version.1);
-            return Err(block.damaged(wrong));
+            let problem = format!("is of version {}.{}, and only 1.0 is known", version.0, version.1);
+            return Err(block.damaged(problem));
         }
         self.interfaces.clear();
-        self.options(buffer, block, 24, |code, value| facts.note_section(code, value))
+        self.read_options(buffer, block, 24, |code, value| info.note_section(code, value))
     }
 
     /// Reads an interface description.
-    fn describe(&mut self, buffer: &mut Buffer, block: Block, facts: &mut CaptureInfo) -> Result<(), Error> {
+    fn read_interface(
+        &mut self,
+        buffer: &mut Buffer,
+        block: Block,
+        info: &mut CaptureInfo,
+    ) -> Result<(), Error> {
         block.fill(buffer, 16)?;
         let link = half_in(self.big, buffer.rest(), 8);
         let snaplen = word_in(self.big, buffer.rest(), 12);
         let (mut resolution, mut offset) = (None, None);
-        let mut told = info::Interface::new(link, snaplen);
+        let mut description = info::Interface::new(link, snaplen);
         let big = self.big;
-        self.options(buffer, block, 16, |code, value| match (code, value) {
+        self.read_options(buffer, block, 16, |code, value| match (code, value) {
             (9, [value]) => _ = resolution.get_or_insert(*value),
             (14, value) => {
                 if let Some(value) = long(big, value) {
                     offset.get_or_insert(value.cast_signed());
                 }
             }
-            _ => told.note(code, value),
+            _ => description.note(code, value),
         })?;
-        told.counts_by(resolution.unwrap_or(6));
-        facts.note_interface(told);
+        description.set_resolution(resolution.unwrap_or(6));
+        info.note_interface(description);
         if self.interfaces.len() < MAX_INTERFACES {
             let clock = Clock::new(resolution.unwrap_or(6), offset.unwrap_or(0));
             self.interfaces.push(Interface { link, number: self.described, snaplen, clock });
@@ -229,31 +239,31 @@ impl Section {
     }
 
     /// Reads the statistics of an interface; those of an interface that is not described are ignored.
-    fn statistics(
+    fn read_statistics(
         &mut self,
         buffer: &mut Buffer,
         block: Block,
-        facts: &mut CaptureInfo,
+        info: &mut CaptureInfo,
     ) -> Result<(), Error> {
         block.fill(buffer, 20)?;
         let interface = self.interfaces.get(word_in(self.big, buffer.rest(), 8) as usize).copied();
         let (big, mut counts) = (self.big, [None; 3]);
-        self.options(buffer, block, 20, |code, value| {
+        self.read_options(buffer, block, 20, |code, value| {
             // isb_ifrecv, isb_ifdrop, isb_osdrop
-            let place = [4, 5, 7].into_iter().zip(&mut counts).find(|(known, _)| *known == code);
-            if let (Some((_, place)), Some(value)) = (place, long(big, value)) {
-                place.get_or_insert(value);
+            let slot = [4, 5, 7].into_iter().zip(&mut counts).find(|(known, _)| *known == code);
+            if let (Some((_, slot)), Some(value)) = (slot, long(big, value)) {
+                slot.get_or_insert(value);
             }
         })?;
         if let Some(interface) = interface {
-            facts.note_statistics(interface.number, counts);
+            info.note_statistics(interface.number, counts);
         }
         Ok(())
     }
 
     /// Skips the `head` bytes before the options of a block, passes each option to `each`, and skips the rest of the
     /// block.
-    fn options(
+    fn read_options(
         &self,
         buffer: &mut Buffer,
         block: Block,
@@ -279,16 +289,16 @@ impl Section {
             buffer.advance(size);
             left = left.saturating_sub(size as u64);
         }
-        self.pass(buffer, block, left.saturating_add(TRAILER as u64))
+        self.skip_rest(buffer, block, left.saturating_add(TRAILER as u64))
     }
 
     /// Skips the last `left` bytes of a block and checks its trailer.
-    fn pass(&self, buffer: &mut Buffer, block: Block, left: u64) -> Result<(), Error> {
+    fn skip_rest(&self, buffer: &mut Buffer, block: Block, left: u64) -> Result<(), Error> {
         if !buffer.skip(left.saturating_sub(TRAILER as u64))? {
             return Err(block.cut(buffer));
         }
         block.fill(buffer, TRAILER)?;
-        block.ends_with(self.big, buffer.rest())?;
+        block.check_trailer(self.big, buffer.rest())?;
         buffer.advance(TRAILER);
         Ok(())
     }

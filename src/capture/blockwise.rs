@@ -29,6 +29,7 @@ pub(super) struct Zstd {
     pub(super) input: Input,
     /// The window is larger than the limit.
     large: bool,
+    /// Bytes handed out so far.
     given: u64,
     /// Why there are no further blocks; reported once everything decoded has been handed out.
     fault: Option<Fault>,
@@ -40,14 +41,14 @@ impl Zstd {
         let head = input.peek(HEAD)?;
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
-        let mut begun = decoder.init(head);
-        let large = matches!(begun, Err(FrameDecoderError::WindowSizeTooBig { .. }));
+        let mut opened = decoder.init(head);
+        let large = matches!(opened, Err(FrameDecoderError::WindowSizeTooBig { .. }));
         if large {
-            // The decoder keeps no more of the window than it has decoded; larger numbers it would cut off.
+            // The decoder keeps no more of the window than it has decoded. It would truncate a number beyond `usize`.
             decoder.set_max_window_size(usize::MAX as u64);
-            begun = decoder.init(head);
+            opened = decoder.init(head);
         }
-        let used = match begun {
+        let used = match opened {
             Ok(()) => decoder.bytes_read_from_source() as usize,
             Err(FrameDecoderError::DictNotProvided { dict_id }) => {
                 return Err(Fault::Refused(format!(
@@ -67,7 +68,7 @@ impl Zstd {
 
     pub(super) fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() && self.fault.is_none() {
-            self.fault = self.blocks().err();
+            self.fault = self.decode_next().err();
             if self.fault.is_some() {
                 // It cannot fail, and a failure could not be handled.
                 let _ = self.decoder.decode_blocks(CLOSE, BlockDecodingStrategy::UptoBlocks(1));
@@ -81,15 +82,14 @@ impl Zstd {
         self.fault.take().map_or_else(|| self.end(), Err)
     }
 
-    /// Decodes the next block; of a frame whose window is too large, the whole frame, if that stays within the
-    /// limit.
-    fn blocks(&mut self) -> Result<(), Fault> {
-        let some = if self.large {
+    /// Decodes the next block. Where the window is too large, decodes the whole frame if that stays within the limit.
+    fn decode_next(&mut self) -> Result<(), Fault> {
+        let strategy = if self.large {
             BlockDecodingStrategy::UptoBytes(MAX_WINDOW as usize)
         } else {
             BlockDecodingStrategy::UptoBlocks(1)
         };
-        match self.decoder.decode_blocks(&mut self.input, some) {
+        match self.decoder.decode_blocks(&mut self.input, strategy) {
             Ok(over) if self.large && !over => Err(Fault::window()),
             Ok(_) => Ok(()),
             Err(error) => Err(Fault::Damaged(format!("cannot be decoded ({error})"))),
@@ -151,8 +151,8 @@ impl Legacy {
     /// Decodes the next block; `false` when there is none.
     fn block(&mut self) -> Result<bool, Fault> {
         let head = self.input.peek(4)?;
-        let other = head.starts_with(FRAME) || head.starts_with(Legacy::MAGIC) || is_skippable(head);
-        if head.is_empty() || other {
+        let next_frame = head.starts_with(FRAME) || head.starts_with(Legacy::MAGIC) || is_skippable(head);
+        if head.is_empty() || next_frame {
             return Ok(false);
         }
         let size = u32::from_le_bytes(self.input.array()?) as usize;

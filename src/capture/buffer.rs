@@ -42,8 +42,8 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// `len` bytes from offset `at` of the input on, counted as in [`Frame::at`](super::Frame::at); empty where they
-    /// are not all here.
+    /// `len` bytes at offset `at` of the input, counted as in [`Frame::at`](super::Frame::at); empty where some of
+    /// them are elsewhere.
     #[inline]
     pub fn get(&self, at: u64, len: usize) -> &[u8] {
         let from = usize::try_from(at.wrapping_sub(self.base)).unwrap_or(usize::MAX);
@@ -62,15 +62,15 @@ pub(super) struct Buffer {
     /// Lent memory. When room is needed, the rest moves there, so that frames handed out earlier stay where they
     /// are.
     spare: Option<Bytes>,
-    /// The memory that was left in that move, with the frames handed out from it.
-    shown: Option<Bytes>,
+    /// The memory in use before that move, with the frames handed out from it.
+    filled: Option<Bytes>,
 }
 
 impl Default for Buffer {
     /// A buffer without input and without memory.
     fn default() -> Buffer {
         let (reader, data) = (Box::new(io::empty()), Box::default());
-        Buffer { reader, data, pos: 0, end: 0, base: 0, ended: true, spare: None, shown: None }
+        Buffer { reader, data, pos: 0, end: 0, base: 0, ended: true, spare: None, filled: None }
     }
 }
 
@@ -119,7 +119,7 @@ impl Buffer {
     /// Reads until [`rest`](Self::rest) has `count` bytes, at most [`CAPACITY`]; `false` when the
     /// input ends before.
     ///
-    /// Does not wait for more than that: as soon as a pipe has given `count` bytes, it returns.
+    /// Does not wait for more: it returns as soon as a pipe has given `count` bytes.
     #[cold]
     pub(super) fn fill(&mut self, count: usize) -> Result<bool, Error> {
         self.read_until(count).map_err(|error| Error::io(self.end_offset(), error))
@@ -158,7 +158,7 @@ impl Buffer {
             to.copy_from_slice(from);
         }
         mem::swap(&mut self.data, &mut data);
-        self.shown = Some(Bytes { data, base });
+        self.filled = Some(Bytes { data, base });
     }
 
     /// Lends memory for the next [`make_room`](Self::make_room).
@@ -169,9 +169,9 @@ impl Buffer {
         self.spare = Some(bytes);
     }
 
-    /// The memory in use before the buffer moved to lent memory, with the frames handed out from it.
-    pub(super) fn shown(&mut self) -> Option<Bytes> {
-        self.shown.take()
+    /// Takes the memory in use before the buffer moved to lent memory, with the frames handed out from it.
+    pub(super) fn take_filled(&mut self) -> Option<Bytes> {
+        self.filled.take()
     }
 
     /// Reads once, and does not repeat an interrupted read.

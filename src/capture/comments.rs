@@ -1,23 +1,23 @@
 //! Comments on packets (`opt_comment` of packet blocks; draft-ietf-opsawg-pcapng, section 3.5.1).
 //!
-//! Few packets have comments, and reading frames without comments costs nothing extra: the walk stores comments
-//! where it must look closer anyway, and a report asks for the comments of a frame when it shows the frame's
-//! datagram.
+//! Few packets have comments, and reading frames without comments costs nothing extra: the source stores comments on
+//! the slow path, which it takes for such packets anyway, and a report asks for the comments of a frame when it shows
+//! the frame's datagram.
 
 use crate::by_frame::ByFrame;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Comments kept per packet; further ones are ignored.
-pub const MAX_OF_PACKET: usize = 64;
+pub const MAX_PACKET_COMMENTS: usize = 64;
 /// Frames whose comments are remembered, and bytes of these comments; the oldest are dropped first.
 const MAX_FRAMES: usize = 65_536;
 const MAX_BYTES: usize = 8 << 20;
-/// The store holds this many times those limits, because a thread that reads ahead may have met the comments of four
+/// The store holds this many times those limits, because a thread that reads ahead may have read the comments of four
 /// buffers and one more packet: at most 52,437 frames of 40 bytes each, where each comment of 8 bytes takes 60.
-const TIMES: usize = 3;
-/// Memory that a text takes besides its bytes.
-const EACH: usize = 48;
+const STORE_FACTOR: usize = 3;
+/// Memory of a text besides its bytes, in bytes.
+const TEXT_OVERHEAD: usize = 48;
 
 /// The comments on a packet as text, in their order: at most 64 of 4,096 bytes each.
 pub type PacketComments = Arc<[Box<str>]>;
@@ -25,14 +25,15 @@ pub type PacketComments = Arc<[Box<str>]>;
 /// The comments on recent frames; a clone shares the same store.
 #[derive(Clone, Debug, Default)]
 pub struct Comments {
+    /// Whether any frame had comments.
     any: Arc<AtomicBool>,
     /// The frame that the loop has reached; reports of earlier frames may have waited for it.
     reached: Arc<AtomicU64>,
-    kept: Arc<Mutex<Kept>>,
+    store: Arc<Mutex<Store>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Store {
     frames: ByFrame<Entry>,
     bytes: usize,
 }
@@ -40,9 +41,9 @@ struct Kept {
 /// The comments on a frame, and the totals up to it: frames with comments, and the bytes of their comments.
 #[derive(Debug)]
 struct Entry {
-    said: PacketComments,
-    seen: u64,
-    seen_bytes: u64,
+    comments: PacketComments,
+    total: u64,
+    total_bytes: u64,
 }
 
 impl Comments {
@@ -54,14 +55,14 @@ impl Comments {
         if !self.any.load(Ordering::Relaxed) {
             return None;
         }
-        let kept = self.kept();
-        let own = kept.frames.get(frame)?;
-        let last = kept.frames.up_to(frame.max(self.reached.load(Ordering::Relaxed)))?;
-        let (later, bytes) =
-            (last.seen.saturating_sub(own.seen), last.seen_bytes.saturating_sub(own.seen_bytes));
-        let here =
-            later < MAX_FRAMES as u64 && bytes.saturating_add(size(&own.said) as u64) <= MAX_BYTES as u64;
-        here.then(|| own.said.clone())
+        let store = self.store();
+        let entry = store.frames.get(frame)?;
+        let last = store.frames.up_to(frame.max(self.reached.load(Ordering::Relaxed)))?;
+        let later_frames = last.total.saturating_sub(entry.total);
+        let later_bytes = last.total_bytes.saturating_sub(entry.total_bytes);
+        let bytes = later_bytes.saturating_add(size(&entry.comments) as u64);
+        let is_kept = later_frames < MAX_FRAMES as u64 && bytes <= MAX_BYTES as u64;
+        is_kept.then(|| entry.comments.clone())
     }
 
     /// The loop has reached this frame: reports from now on may be about earlier frames that waited for it.
@@ -71,32 +72,33 @@ impl Comments {
     }
 
     /// Adds the comments on a frame, which must come after the last one added.
-    pub(super) fn add(&self, frame: u64, said: Vec<Box<str>>) {
-        if said.is_empty() {
+    pub(super) fn add(&self, frame: u64, comments: Vec<Box<str>>) {
+        if comments.is_empty() {
             return;
         }
-        let mut kept = self.kept();
-        let bytes = size(&said);
-        kept.bytes = kept.bytes.saturating_add(bytes);
-        let (seen, seen_bytes) =
-            kept.frames.up_to(u64::MAX).map_or((0, 0), |last| (last.seen, last.seen_bytes));
-        let (seen, seen_bytes) = (seen.saturating_add(1), seen_bytes.saturating_add(bytes as u64));
-        kept.frames.push(frame, Entry { said: said.into(), seen, seen_bytes });
-        while kept.frames.len() > TIMES * MAX_FRAMES || kept.bytes > TIMES * MAX_BYTES {
-            let Some(oldest) = kept.frames.pop() else { break };
-            kept.bytes = kept.bytes.saturating_sub(size(&oldest.said));
+        let mut store = self.store();
+        let bytes = size(&comments);
+        store.bytes = store.bytes.saturating_add(bytes);
+        let last = store.frames.up_to(u64::MAX);
+        let (total, total_bytes) = last.map_or((0, 0), |last| (last.total, last.total_bytes));
+        let (total, total_bytes) = (total.saturating_add(1), total_bytes.saturating_add(bytes as u64));
+        store.frames.push(frame, Entry { comments: comments.into(), total, total_bytes });
+        while store.frames.len() > STORE_FACTOR * MAX_FRAMES || store.bytes > STORE_FACTOR * MAX_BYTES {
+            let Some(oldest) = store.frames.pop() else { break };
+            store.bytes = store.bytes.saturating_sub(size(&oldest.comments));
         }
         self.any.store(true, Ordering::Relaxed);
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Bytes of the texts, and for each its place in the list and the overhead of its allocation: texts may be short.
-fn size(said: &[Box<str>]) -> usize {
-    said.iter().map(|text| text.len().saturating_add(EACH)).sum()
+/// Memory of the comments in bytes. Each text counts with its place in the list and the overhead of its allocation,
+/// because texts may be short.
+fn size(comments: &[Box<str>]) -> usize {
+    comments.iter().map(|text| text.len().saturating_add(TEXT_OVERHEAD)).sum()
 }
 
 #[cfg(test)]
@@ -105,15 +107,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_comments_are_forgotten_by_number_and_by_size() {
+    fn oldest_comments_are_forgotten_by_number_and_by_size() {
         let comments = Comments::default();
         assert!(comments.of(1).is_none());
-        let same = comments.clone();
-        (1..=MAX_FRAMES as u64 + 1).for_each(|frame| same.add(frame, vec!["x".into()]));
+        let clone = comments.clone();
+        (1..=MAX_FRAMES as u64 + 1).for_each(|frame| clone.add(frame, vec!["x".into()]));
         comments.reached(MAX_FRAMES as u64 + 1);
         assert!(comments.of(1).is_none());
         assert_eq!(comments.of(2).as_deref(), Some(&["x".into()][..]));
-        let long: Box<str> = "y".repeat(MAX_BYTES / 2 - EACH).into();
+        let long: Box<str> = "y".repeat(MAX_BYTES / 2 - TEXT_OVERHEAD).into();
         (100_000..100_003).for_each(|frame| comments.add(frame, vec![long.clone()]));
         comments.reached(100_002);
         assert!(comments.of(2).is_none() && comments.of(100_000).is_none());
@@ -123,9 +125,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_ahead_drives_nothing_out() {
+    fn reading_ahead_evicts_no_comments() {
         let comments = Comments::default();
-        let last = (TIMES * MAX_FRAMES) as u64;
+        let last = (STORE_FACTOR * MAX_FRAMES) as u64;
         (1..=last).for_each(|frame| comments.add(frame, vec!["x".into()]));
         for (reached, oldest) in [(0, 1), (MAX_FRAMES as u64, 1), (MAX_FRAMES as u64 + 7, 8)] {
             comments.reached(reached);
@@ -133,15 +135,15 @@ mod tests {
         }
         comments.add(last + 1, vec!["x".into()]);
         comments.reached(0);
-        assert!(comments.of(1).is_none() && comments.of(2).is_some(), "there is an end to it");
+        assert!(comments.of(1).is_none() && comments.of(2).is_some(), "the store is bounded, too");
     }
 
     #[test]
-    fn of_short_comments_what_leads_to_them_counts() {
+    fn the_overhead_of_short_comments_counts() {
         let comments = Comments::default();
-        (1..=10_000).for_each(|frame| comments.add(frame, vec!["".into(); MAX_OF_PACKET]));
+        (1..=10_000).for_each(|frame| comments.add(frame, vec!["".into(); MAX_PACKET_COMMENTS]));
         comments.reached(10_000);
-        let most = (MAX_BYTES / (MAX_OF_PACKET * EACH)) as u64;
+        let most = (MAX_BYTES / (MAX_PACKET_COMMENTS * TEXT_OVERHEAD)) as u64;
         assert!(
             most < 10_000 && comments.of(10_000 - most).is_none() && comments.of(10_001 - most).is_some()
         );

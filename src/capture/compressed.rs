@@ -5,7 +5,7 @@
 //!                              256 KiB          the readers of the crates
 //! ```
 //!
-//! Several members, frames or streams may follow each other in one file. Each gets a reader of its own, and
+//! Several members, frames or streams may follow each other in one file. Each gets its own reader, and
 //! [`Input`] goes from one to the next. It also tells a cut from damage, because not all readers do: at a cut, a
 //! reader asks for more bytes than there are. The bytes that a reader decodes in a call that fails are lost, so each
 //! call asks for few.
@@ -151,8 +151,8 @@ impl Stream {
     }
 }
 
-/// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format, which the first
-/// frame tells that is not skippable.
+/// Makes `buffer` decompress the bytes it has read and all that follow; returns the compression format, which is that
+/// of the first frame that is not skippable.
 ///
 /// # Errors
 /// As [`Source::from_reader`](super::Source::from_reader).
@@ -160,8 +160,8 @@ pub(super) fn unpack(buffer: &mut Buffer) -> Result<&'static Packing, Error> {
     let stream = Stream::None(Input::new(mem::take(buffer)));
     let mut unpacked = Unpacked { stream, packing: None, given: 0, over: false };
     let next = unpacked.next_stream().map_err(|fault| Error::io(0, unpacked.error(fault)))?;
-    let nothing = || Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4");
-    let packing = next.ok_or_else(nothing)?;
+    let only_skippable = || Error::not_a_capture("it holds nothing but skippable frames of zstd or lz4");
+    let packing = next.ok_or_else(only_skippable)?;
     *buffer = Buffer::new(Box::new(unpacked));
     Ok(packing)
 }
@@ -169,8 +169,9 @@ pub(super) fn unpack(buffer: &mut Buffer) -> Result<&'static Packing, Error> {
 /// The decompressed input. Its errors are [`Error`]s inside [`io::Error`], except for errors of the input itself.
 struct Unpacked {
     stream: Stream,
-    /// `None` as long as only skippable frames have come.
+    /// `None` as long as only skippable frames have been read.
     packing: Option<&'static Packing>,
+    /// Bytes handed out so far.
     given: u64,
     over: bool,
 }
@@ -194,12 +195,18 @@ impl Unpacked {
                 break head;
             }
         };
-        let own = || PACKINGS.iter().filter(|it| self.packing.is_none_or(|packing| packing.name == it.name));
-        let next =
-            if self.packing.is_none() { packing(head) } else { own().find(|it| head.starts_with(it.magic)) };
+        let same_format =
+            || PACKINGS.iter().filter(|it| self.packing.is_none_or(|packing| packing.name == it.name));
+        let next = match self.packing {
+            None => packing(head),
+            Some(_) => same_format().find(|it| head.starts_with(it.magic)),
+        };
         let Some(next) = next else {
-            let frame = matches!(head, [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d]);
-            if between == Between::Frames && frame || own().any(|it| it.magic.starts_with(head)) {
+            let cut_skippable =
+                matches!(head, [0x50..=0x5f] | [0x50..=0x5f, 0x2a] | [0x50..=0x5f, 0x2a, 0x4d]);
+            if between == Between::Frames && cut_skippable
+                || same_format().any(|it| it.magic.starts_with(head))
+            {
                 input.consume(6);
                 return Err(Fault::Cut);
             }

@@ -30,7 +30,7 @@ enum Form {
     Pcap {
         big: bool,
         /// Bytes of a record header.
-        head: u8,
+        header_len: u8,
     },
     Pcapng {
         big: bool,
@@ -46,7 +46,7 @@ pub struct Cutter {
 impl Cutter {
     /// A cutter for the records after a pcap file header.
     pub(super) fn pcap(layout: &Layout) -> Cutter {
-        Cutter { form: Form::Pcap { big: layout.big, head: layout.head } }
+        Cutter { form: Form::Pcap { big: layout.big, header_len: layout.header_len } }
     }
 
     /// A cutter for the blocks inside a pcapng section.
@@ -59,7 +59,7 @@ impl Cutter {
     pub fn next(&mut self, bytes: &[u8]) -> Cut {
         match self.form {
             Form::Unknown => self.start(bytes),
-            Form::Pcap { big, head } => record(big, head, bytes),
+            Form::Pcap { big, header_len } => record(big, header_len, bytes),
             Form::Pcapng { big } => self.block(big, bytes),
         }
     }
@@ -70,8 +70,8 @@ impl Cutter {
         }
         match pcap::magic(bytes) {
             Some(_) if bytes.len() < FILE_HEAD => Cut::Part,
-            Some((big, _, head)) => {
-                self.form = Form::Pcap { big, head };
+            Some((big, _, header_len)) => {
+                self.form = Form::Pcap { big, header_len };
                 Cut::Other(FILE_HEAD)
             }
             None if word::<false>(bytes, 0) == SECTION => self.block(false, bytes),
@@ -105,12 +105,12 @@ impl Cutter {
 }
 
 /// A pcap record.
-fn record(big: bool, head: u8, bytes: &[u8]) -> Cut {
-    if bytes.len() < usize::from(head) {
+fn record(big: bool, header_len: u8, bytes: &[u8]) -> Cut {
+    if bytes.len() < usize::from(header_len) {
         return Cut::Part;
     }
     let captured = word_in(big, bytes, 8);
-    let total = usize::from(head).saturating_add(captured as usize);
+    let total = usize::from(header_len).saturating_add(captured as usize);
     match captured {
         captured if captured > MAX_FRAME => Cut::Damaged,
         _ if bytes.len() < total => Cut::Part,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn every_packet_of_every_form_is_found() {
+    fn finds_every_packet_of_every_format() {
         let forms = ["be", "nano_be", "modified", "base", "ng_be", "ng_two_sections", "ng_spb", "ng_options"];
         for name in forms {
             let ending = if name.starts_with("ng_") { "pcapng" } else { "pcap" };
@@ -159,14 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn half_a_record_is_a_part_wherever_it_ends() {
+    fn an_incomplete_record_is_a_part_wherever_it_ends() {
         for name in ["base.pcap", "ng_plain.pcapng"] {
             let bytes = fs::read(format!("captures/containers/{name}")).unwrap();
-            let (all, whole, _) = pieces(&bytes);
-            for len in 0..whole.min(2_000) {
-                let (some, at, end) = pieces(&bytes[..len]);
-                assert!(at <= len && end == Cut::Part && all.starts_with(&some), "{name} {len}");
-                assert_ne!((some.len(), at), (all.len(), whole), "{name} {len}");
+            let (all_pieces, whole_len, _) = pieces(&bytes);
+            for len in 0..whole_len.min(2_000) {
+                let (found, at, end) = pieces(&bytes[..len]);
+                assert!(at <= len && end == Cut::Part && all_pieces.starts_with(&found), "{name} {len}");
+                assert_ne!((found.len(), at), (all_pieces.len(), whole_len), "{name} {len}");
             }
         }
     }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_damage() {
+    fn bytes_that_are_no_record_are_damage() {
         assert_eq!(pieces(b"no capture").2, Cut::Damaged);
         let mut bytes = fs::read("captures/containers/base.pcap").unwrap();
         bytes[FILE_HEAD + 11] = 0xff;

@@ -60,7 +60,7 @@ impl Error {
         Error::new(ErrorKind::Io, None, format!("the capture cannot be opened: {cause}"), Some(cause))
     }
 
-    /// If `cause` wraps an [`Error`], that one is returned.
+    /// The reading error `cause` at byte `at`; if it wraps an [`Error`], that one.
     #[cold]
     pub(super) fn io(at: u64, cause: io::Error) -> Error {
         let cause = match cause.downcast() {
@@ -123,7 +123,7 @@ impl Error {
     }
 
     /// Sets the name of the capture.
-    pub(super) fn of(mut self, path: &Path) -> Error {
+    pub(super) fn with_path(mut self, path: &Path) -> Error {
         self.0.path = path.to_owned();
         self
     }

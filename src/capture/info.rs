@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// Interfaces listed in [`CaptureInfo`]; facts about further ones are ignored.
-pub const MAX_TOLD: usize = 256;
+pub const MAX_LISTED_INTERFACES: usize = 256;
 
 /// Distinct link types listed in [`CaptureInfo`].
 const MAX_LINKS: usize = 256;
@@ -47,14 +47,14 @@ pub struct CaptureInfo {
 impl CaptureInfo {
     /// Stores an option of a section header; the first section that has the option counts.
     pub(super) fn note_section(&mut self, code: u16, value: &[u8]) {
-        let place = match code {
+        let slot = match code {
             1 => &mut self.comment,
             2 => &mut self.hardware,
             3 => &mut self.os,
             4 => &mut self.application,
             _ => return,
         };
-        *place = place.take().or_else(|| text(value, MAX_TEXT));
+        *slot = slot.take().or_else(|| text(value, MAX_TEXT));
     }
 
     pub(super) fn note_interface(&mut self, interface: Interface) {
@@ -64,35 +64,35 @@ impl CaptureInfo {
         if self.links.len() < MAX_LINKS && !self.links.contains(&interface.link) {
             self.links.push(interface.link);
         }
-        if self.interfaces.len() < MAX_TOLD {
+        if self.interfaces.len() < MAX_LISTED_INTERFACES {
             self.interfaces.push(interface);
         }
     }
 
-    /// Stores how many packets an interface received, lost, and lost in the operating system; what the capture says
-    /// replaces what it said before. `number` counts over all sections.
+    /// Stores how many packets an interface received, lost, and lost in the operating system; later counts replace
+    /// earlier ones. `number` counts over all sections.
     pub(super) fn note_statistics(&mut self, number: u32, [received, lost, by_system]: [Option<u64>; 3]) {
         let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
         let sum = lost.unwrap_or(0).saturating_add(by_system.unwrap_or(0));
         interface.received = received.or(interface.received);
-        interface.counted = lost.or(by_system).map(|_| sum).or(interface.counted);
+        interface.lost_by_statistics = lost.or(by_system).map(|_| sum).or(interface.lost_by_statistics);
     }
 
     /// Adds `packets` that were lost before a packet of the interface.
     pub(super) fn note_lost(&mut self, number: u32, packets: u64) {
         let Some(interface) = self.interfaces.get_mut(number as usize) else { return };
-        interface.between = Some(interface.between.unwrap_or(0).saturating_add(packets));
+        interface.lost_by_packets = Some(interface.lost_by_packets.unwrap_or(0).saturating_add(packets));
     }
 
     /// Packets that the capture lost, as far as it has been read; `None` where no interface says. In most files the
     /// statistics are at the end.
     pub fn dropped(&self) -> Option<u64> {
-        let told = self.interfaces.iter().filter_map(Interface::dropped);
-        told.reduce(u64::saturating_add)
+        let counts = self.interfaces.iter().filter_map(Interface::dropped);
+        counts.reduce(u64::saturating_add)
     }
 }
 
-/// At most `most` bytes of the text of an option, up to its first zero byte, because some writers count a
+/// The text of an option, at most `most` bytes of it and up to its first zero byte, because some writers count a
 /// terminating zero; `None` where it is empty.
 pub(super) fn text(value: &[u8], most: usize) -> Option<String> {
     let value = value.split(|&byte| byte == 0).next().unwrap_or_default();
@@ -123,9 +123,9 @@ pub struct Interface {
     pub received: Option<u64>,
     /// Packets lost by the interface and the operating system (`isb_ifdrop`, `isb_osdrop`), by its latest
     /// statistics.
-    counted: Option<u64>,
+    lost_by_statistics: Option<u64>,
     /// Packets lost between captured packets (`epb_dropcount`, and the field of obsolete blocks), added up.
-    between: Option<u64>,
+    lost_by_packets: Option<u64>,
 }
 
 impl Interface {
@@ -136,7 +136,7 @@ impl Interface {
     }
 
     /// Sets the unit of its time stamps, given as in `if_tsresol`.
-    pub(super) fn counts_by(&mut self, resolution: u8) {
+    pub(super) fn set_resolution(&mut self, resolution: u8) {
         let exponent = resolution & 0x7f;
         // 2^10 is nearly a thousand: ten binary digits count as three decimals.
         let digits = if resolution & 0x80 == 0 {
@@ -154,19 +154,19 @@ impl Interface {
 
     /// Stores an option of its description.
     pub(super) fn note(&mut self, code: u16, value: &[u8]) {
-        let place = match code {
+        let slot = match code {
             1 => &mut self.comment,
             2 => &mut self.name,
             3 => &mut self.description,
             _ => return,
         };
-        *place = place.take().or_else(|| text(value, MAX_NAME));
+        *slot = slot.take().or_else(|| text(value, MAX_NAME));
     }
 
     /// Packets that the capture lost, as far as it has been read; `None` where it does not say. Both ways of
     /// counting describe the same packets, so the higher count is used.
     pub fn dropped(&self) -> Option<u64> {
-        self.counted.max(self.between)
+        self.lost_by_statistics.max(self.lost_by_packets)
     }
 }
 
@@ -261,8 +261,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names() {
-        assert!(NAMES.is_sorted_by(|a, b| a.0 < b.0), "searched by halving");
+    fn link_types_are_named() {
+        assert!(NAMES.is_sorted_by(|a, b| a.0 < b.0), "for the binary search");
         for (link, name) in [(0, "null"), (1, "ethernet"), (9, "ppp"), (101, "raw"), (108, "loop")] {
             assert_eq!(link_name(link), name);
         }

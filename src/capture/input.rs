@@ -4,8 +4,8 @@ use super::buffer::Buffer;
 use lz4_flex::frame::Error as Lz4Error;
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// The largest window or dictionary that is kept: 32 MiB, which is enough for `xz -8` and `zstd --ultra -20`. Of a
-/// stream that announces a larger one, the first 32 MiB are decoded.
+/// The largest window or dictionary that is kept: 32 MiB, which is enough for `xz -8` and `zstd --ultra -20`. If a
+/// stream announces a larger one, its first 32 MiB are decoded.
 pub(super) const MAX_WINDOW: u64 = 32 << 20;
 
 /// Limit of the decoded bytes that damage can lose, as messages state it.
@@ -50,7 +50,7 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// The compressed bytes, behind the traits that the decompressing readers require.
+/// The compressed bytes, with the traits that the decompressing readers require.
 #[derive(Default)]
 pub(super) struct Input {
     buffer: Buffer,
@@ -77,8 +77,8 @@ impl Input {
             self.failed = Some(error);
             return Err(kind.into());
         }
-        let there = self.buffer.rest();
-        Ok(there.get(..count).unwrap_or(there))
+        let available = self.buffer.rest();
+        Ok(available.get(..count).unwrap_or(available))
     }
 
     /// Skips `count` bytes.
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_read_before_what_there_is_has_been_decoded() {
+    fn available_bytes_are_decoded_before_more_are_read() {
         let given = Arc::new(AtomicUsize::new(0));
         let mut input = Input::new(Buffer::new(Box::new(Endless(given.clone()))));
         for taken in [1, 1_000, READ - 1_001] {

@@ -26,14 +26,14 @@ pub(super) enum Format {
 pub(super) fn format(buffer: &mut Buffer) -> Result<(Format, Option<&'static str>), Error> {
     buffer.fill(4)?;
     if packing(buffer.rest()).is_none() && !is_skippable(buffer.rest()) {
-        return bare(buffer).map(|format| (format, None));
+        return uncompressed(buffer).map(|format| (format, None));
     }
     let outer = unpack(buffer)?;
     buffer.fill(4)?;
     if let Some(inner) = packing(buffer.rest()) {
         return Err(nested(outer, inner));
     }
-    bare(buffer).map(|format| (format, Some(outer.name)))
+    uncompressed(buffer).map(|format| (format, Some(outer.name)))
 }
 
 fn nested(outer: &Packing, inner: &Packing) -> Error {
@@ -45,7 +45,7 @@ fn nested(outer: &Packing, inner: &Packing) -> Error {
 }
 
 /// The format of an input that is not compressed, or has been decompressed.
-fn bare(buffer: &mut Buffer) -> Result<Format, Error> {
+fn uncompressed(buffer: &mut Buffer) -> Result<Format, Error> {
     buffer.fill(4)?;
     if pcap::magic(buffer.rest()).is_some() {
         buffer.fill(pcap::FILE_HEAD)?;
@@ -72,7 +72,7 @@ const TAR: &[u8] = b"ustar";
 const TAR_AT: usize = 257;
 const TAR_END: usize = 262;
 
-/// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` where no capture does.
+/// The format of a capture, `pcap` or `pcapng`, that begins with these bytes; `None` if they begin no capture.
 pub fn capture_format(bytes: &[u8]) -> Option<&'static str> {
     if bytes.len() >= pcap::FILE_HEAD && pcap::magic(bytes).is_some() {
         return Some("pcap");
@@ -103,17 +103,17 @@ const OTHERS: [(&[u8], &str, Option<&str>); 11] = [
     (b"XCP\0", "a capture of Sniffer", None),
 ];
 
-/// Error that says what the input is instead, and what to do.
+/// The error for an input that is not a capture: it says what the input is, and what to do.
 fn not_a_capture(head: &[u8]) -> Error {
     if head.is_empty() {
         return Error::not_a_capture("it is empty: a capture has at least a file header");
     }
     if let Some((_, what, unpack)) = OTHERS.iter().find(|(magic, ..)| head.starts_with(magic)) {
-        let todo = match unpack {
+        let remedy = match unpack {
             Some(unpack) => format!("decompress it on the way, with `{unpack} FILE | qdissect -`"),
             None => "`editcap -F pcapng FILE NEW` converts it".to_owned(),
         };
-        return Error::not_a_capture(format!("it is {what}, which is not read: {todo}"));
+        return Error::not_a_capture(format!("it is {what}, which is not read: {remedy}"));
     }
     if head.len() < 12 && word::<false>(head, 0) == SECTION {
         return too_short(head);

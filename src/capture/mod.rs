@@ -6,7 +6,7 @@
 //!                   ^                 ^                                    number, time, link,
 //!                   |                 |                                    place, lengths, bytes
 //!      compressed.rs, when needed:    pcap.rs    records of a classic file
-//!      another `Read` between the     pcapng.rs  packet blocks, the hot ones
+//!      another `Read` between the     pcapng.rs  packet blocks, the fast path
 //!      file and the buffer            blocks.rs  sections, interfaces, everything else
 //! ```
 //!
@@ -65,18 +65,18 @@ mod tests_pcapng;
 mod tests_writer;
 
 pub use buffer::{Bytes, Refill};
-pub use comments::{Comments, MAX_OF_PACKET, PacketComments};
+pub use comments::{Comments, MAX_PACKET_COMMENTS, PacketComments};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter};
 pub use error::{Error, ErrorKind};
-pub use info::{CaptureInfo, Interface, MAX_TOLD, link_name};
+pub use info::{CaptureInfo, Interface, MAX_LISTED_INTERFACES, link_name};
 pub use magic::capture_format;
 pub use source::Source;
 pub use time::Time;
 pub use writer::Writer;
 
-/// The most bytes a frame may have, as in libpcap and Wireshark. A record that announces more counts as damaged: to
-/// read on would mean to take packet data for record headers.
+/// The most bytes a frame may have, as in libpcap and Wireshark. A record that announces more counts as damaged:
+/// reading on would take packet data for record headers.
 pub const MAX_FRAME: u32 = 262_144;
 
 /// One captured frame, borrowed from the reader's buffer until the next one is read.

@@ -11,7 +11,7 @@
 //!  a1b2c3d4  microseconds      a1b23c4d  nanoseconds
 //!  a1b2cd34  microseconds, record header of 24 bytes: index 4, protocol 2, type 1, pad 1
 //! ```
-//! The byte order is told by the magic number. The last two fields of the file header are one 32-bit integer, in
+//! The magic number gives the byte order. The last two fields of the file header are one 32-bit integer, in
 //! which the link type is the low half. draft-ietf-opsawg-pcap, sections 4 and 5.
 
 use super::buffer::{Buffer, half_in, word, word_in};
@@ -36,12 +36,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// The same, with the captured bytes and what follows the record, which is at the start of `rest`.
+    /// The frame, its captured bytes, and the bytes after its record, which is at the start of `rest`.
     #[inline(always)]
     pub(super) fn split(self, rest: &[u8]) -> (Found, &[u8], &[u8]) {
-        let (record, behind) = rest.split_at_checked(self.total as usize).unwrap_or((rest, &[]));
+        let (record, after) = rest.split_at_checked(self.total as usize).unwrap_or((rest, &[]));
         let bytes = record.get(self.skip as usize..).and_then(|rest| rest.get(..self.len as usize));
-        (self, bytes.unwrap_or_default(), behind)
+        (self, bytes.unwrap_or_default(), after)
     }
 
     /// The frame with that number. Its record begins at offset `at` of the file.
@@ -59,7 +59,7 @@ pub(super) struct Layout {
     pub(super) link: u16,
     pub(super) snaplen: u32,
     /// Bytes of a record header.
-    pub(super) head: u8,
+    pub(super) header_len: u8,
     /// Nanoseconds in the unit of the fraction.
     pub(super) unit: u16,
 }
@@ -81,7 +81,7 @@ pub(super) fn magic(head: &[u8]) -> Option<(bool, u16, u8)> {
 impl Layout {
     /// Reads the file header, `head`, which starts with a [`magic`] of pcap.
     pub(super) fn read(head: &[u8]) -> Result<Layout, Error> {
-        let Some((big, unit, record)) = magic(head).filter(|_| head.len() >= FILE_HEAD) else {
+        let Some((big, unit, header_len)) = magic(head).filter(|_| head.len() >= FILE_HEAD) else {
             return Err(Error::not_a_capture(format!(
                 "it starts like a pcap file and ends within its file header: there are {} of {FILE_HEAD} bytes",
                 head.len()
@@ -94,52 +94,52 @@ impl Layout {
             )));
         }
         let link = (word_in(big, head, 20) & 0xffff) as u16;
-        Ok(Layout { big, link, snaplen: word_in(big, head, 16), head: record, unit })
+        Ok(Layout { big, link, snaplen: word_in(big, head, 16), header_len, unit })
     }
 
     /// The record at the start of `rest`; `None` where it is incomplete or damaged.
     #[inline(always)]
-    pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
+    pub(super) fn parse_record<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<16>()?;
         let captured = word::<BIG>(head, 8);
-        let total = captured.wrapping_add(self.head.into());
+        let total = captured.wrapping_add(self.header_len.into());
         if captured > MAX_FRAME || rest.len() < total as usize {
             return None;
         }
         // 2^32 seconds and 2^32 microseconds are well below 2^63 nanoseconds.
         let seconds = i64::from(word::<BIG>(head, 0)).wrapping_mul(1_000_000_000);
-        let part = i64::from(word::<BIG>(head, 4)).wrapping_mul(self.unit.into());
+        let fraction = i64::from(word::<BIG>(head, 4)).wrapping_mul(self.unit.into());
         Some(Found {
-            time: Time::from_nanos(seconds.wrapping_add(part)),
+            time: Time::from_nanos(seconds.wrapping_add(fraction)),
             link: self.link,
             interface: 0,
             wire_len: word::<BIG>(head, 12).max(captured),
-            skip: self.head.into(),
+            skip: self.header_len.into(),
             len: captured,
             total,
         })
     }
 
-    /// The next record where [`look`](Self::look) found none: reads on, or says what is wrong.
+    /// The next record where [`parse_record`](Self::parse_record) found none: reads more input, or returns the error.
     #[cold]
-    pub(super) fn read_on<const BIG: bool>(&self, buffer: &mut Buffer) -> Result<Option<Found>, Error> {
+    pub(super) fn read_record<const BIG: bool>(&self, buffer: &mut Buffer) -> Result<Option<Found>, Error> {
         let at = buffer.offset();
-        if !buffer.fill(self.head.into())? {
+        if !buffer.fill(self.header_len.into())? {
             return match buffer.rest().len() {
                 0 => Ok(None),
-                present => Err(Error::cut_head("record", at, present as u64, self.head.into())),
+                present => Err(Error::cut_head("record", at, present as u64, self.header_len.into())),
             };
         }
         let captured = word::<BIG>(buffer.rest(), 8);
         if captured > MAX_FRAME {
-            let wrong = format!("announces {captured} bytes, and a frame has at most {MAX_FRAME}");
-            return Err(Error::damaged("record", at, wrong));
+            let problem = format!("announces {captured} bytes, and a frame has at most {MAX_FRAME}");
+            return Err(Error::damaged("record", at, problem));
         }
-        let total = usize::from(self.head).saturating_add(captured as usize);
+        let total = usize::from(self.header_len).saturating_add(captured as usize);
         if !buffer.fill(total)? {
             let missing = total.saturating_sub(buffer.rest().len());
             return Err(Error::cut("record", at, captured.into(), missing as u64));
         }
-        Ok(self.look::<BIG>(buffer.rest()))
+        Ok(self.parse_record::<BIG>(buffer.rest()))
     }
 }

@@ -15,7 +15,7 @@
 
 use super::blocks::{Block, ENHANCED, HEAD, Interface, PACKET, SIMPLE, Section, TRAILER};
 use super::buffer::{Buffer, CAPACITY, half_in, word, word_in};
-use super::comments::MAX_OF_PACKET;
+use super::comments::MAX_PACKET_COMMENTS;
 use super::info::{MAX_TEXT, text};
 use super::pcap::Found;
 use super::{Error, MAX_FRAME, Time};
@@ -28,17 +28,16 @@ impl Section {
     /// The Enhanced Packet Block at the start of `rest`; `None` where it is incomplete or damaged, or where another
     /// block is there.
     #[inline(always)]
-    pub(super) fn look<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
+    pub(super) fn parse_enhanced<const BIG: bool>(&self, rest: &[u8]) -> Option<Found> {
         let head = rest.first_chunk::<28>()?;
         let total = word::<BIG>(head, 4);
         let captured = word::<BIG>(head, 20);
-        // Padding alone is less than four bytes; where a block is shorter than its packet, the subtraction wraps
-        // around.
-        let behind = total.wrapping_sub(captured).wrapping_sub(32);
+        // Padding alone is less than four bytes. Where a block is shorter than its packet, the subtraction wraps around.
+        let extra = total.wrapping_sub(captured).wrapping_sub(32);
         if word::<BIG>(head, 0) != ENHANCED
             || !total.is_multiple_of(4)
             || captured > MAX_FRAME
-            || behind > 3 && needs_care(BIG, rest, total, captured)
+            || extra > 3 && needs_slow_path(BIG, rest, total, captured)
         {
             return None;
         }
@@ -59,30 +58,30 @@ impl Section {
         })
     }
 
-    /// Reads a packet block of any kind, complete or not: reads on, or says what is wrong.
-    pub(super) fn packet(&mut self, buffer: &mut Buffer, block: Block) -> Result<Found, Error> {
+    /// Reads a packet block of any kind, complete or not: reads more input, or returns the error.
+    pub(super) fn read_packet(&mut self, buffer: &mut Buffer, block: Block) -> Result<Found, Error> {
         let head: u32 = if block.kind == SIMPLE { 12 } else { 28 };
         let least = head.saturating_add(TRAILER as u32);
         if block.total < u64::from(least) {
-            let wrong = format!("has a total length of {} bytes and needs {least}", block.announced);
-            return Err(block.damaged(wrong));
+            let problem = format!("has a total length of {} bytes and needs {least}", block.announced);
+            return Err(block.damaged(problem));
         }
         block.fill(buffer, head as usize)?;
-        let (interface, time, len, wire_len) = self.fields(buffer.rest(), block)?;
+        let (interface, time, len, wire_len) = self.read_fields(buffer.rest(), block)?;
         if len > MAX_FRAME {
-            let wrong = format!("announces {len} bytes, and a frame has at most {MAX_FRAME}");
-            return Err(block.damaged(wrong));
+            let problem = format!("announces {len} bytes, and a frame has at most {MAX_FRAME}");
+            return Err(block.damaged(problem));
         }
         let room = block.total.saturating_sub(least.into());
         if u64::from(len) > room {
-            let wrong = format!("announces {len} captured bytes and has room for {room}");
-            return Err(block.damaged(wrong));
+            let problem = format!("announces {len} captured bytes and has room for {room}");
+            return Err(block.damaged(problem));
         }
         let total = match u32::try_from(block.total) {
             Ok(total) if total as usize <= CAPACITY => {
                 block.fill(buffer, total as usize)?;
                 let trailer = buffer.rest().get(..total as usize).and_then(<[u8]>::last_chunk::<4>);
-                block.ends_with(self.big, trailer.map_or(&[], |end| end.as_slice()))?;
+                block.check_trailer(self.big, trailer.map_or(&[], |end| end.as_slice()))?;
                 total
             }
             _ => {
@@ -110,17 +109,17 @@ impl Section {
             return Ok(Time::UNKNOWN);
         }
         let block = Block { at: buffer.offset(), kind, announced: 0, total: 0 };
-        Ok(self.fields(buffer.rest(), block).map_or(Time::UNKNOWN, |(_, time, ..)| time))
+        Ok(self.read_fields(buffer.rest(), block).map_or(Time::UNKNOWN, |(_, time, ..)| time))
     }
 
-    /// How many packets were lost before the packet `found`, as its block says; the packet has just been found at
-    /// the front of the buffer. Not known for a block larger than the buffer.
+    /// How many packets were lost before the packet `found`, according to its block, which is at the front of the
+    /// buffer. Not known for a block larger than the buffer.
     pub(super) fn lost_before(&self, buffer: &Buffer, block: Block, found: Found) -> Option<u64> {
         let rest = buffer.rest();
         match block.kind {
             PACKET => Some(half_in(self.big, rest, 10)).filter(|&drops| drops != 0xffff).map(u64::from),
             ENHANCED if self.tail.is_none() => {
-                let mut list = options(self.big, behind(rest, found.total, found.len));
+                let mut list = options(self.big, option_bytes(rest, found.total, found.len));
                 super::blocks::long(self.big, list.find(|(code, _)| *code == DROPPED)?.1)
             }
             _ => None,
@@ -132,15 +131,15 @@ impl Section {
         if block.kind == SIMPLE || self.tail.is_some() {
             return vec![];
         }
-        options(self.big, behind(buffer.rest(), found.total, found.len))
+        options(self.big, option_bytes(buffer.rest(), found.total, found.len))
             .filter(|(code, _)| *code == COMMENT)
             .filter_map(|(_, value)| text(value, MAX_TEXT).map(String::into_boxed_str))
-            .take(MAX_OF_PACKET)
+            .take(MAX_PACKET_COMMENTS)
             .collect()
     }
 
     /// Interface, time, captured length and length on the wire of the block that starts `rest`.
-    fn fields(&self, rest: &[u8], block: Block) -> Result<(Interface, Time, u32, u32), Error> {
+    fn read_fields(&self, rest: &[u8], block: Block) -> Result<(Interface, Time, u32, u32), Error> {
         let get = |at| word_in(self.big, rest, at);
         let number = match block.kind {
             ENHANCED => get(8),
@@ -149,10 +148,10 @@ impl Section {
         };
         let Some(&interface) = self.interfaces.get(number as usize) else {
             let described = self.interfaces.len();
-            let wrong = format!(
+            let problem = format!(
                 "refers to interface {number}, counted from 0; interfaces described before it in its section: {described}"
             );
-            return Err(block.damaged(wrong));
+            return Err(block.damaged(problem));
         };
         if block.kind == SIMPLE {
             let wire_len = get(8);
@@ -165,16 +164,16 @@ impl Section {
 }
 
 /// Whether an Enhanced Packet Block with more than padding after its packet needs the slow path: it is too short for
-/// its packet, or has comments, or says how many packets were lost before it.
+/// its packet, has comments, or counts packets lost before it.
 #[cold]
 #[inline(never)]
-fn needs_care(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
-    let telling = |(code, _): (u16, _)| matches!(code, COMMENT | DROPPED);
-    total < captured.wrapping_add(32) || options(big, behind(rest, total, captured)).any(telling)
+fn needs_slow_path(big: bool, rest: &[u8], total: u32, captured: u32) -> bool {
+    let is_needed = |(code, _): (u16, _)| matches!(code, COMMENT | DROPPED);
+    total < captured.wrapping_add(32) || options(big, option_bytes(rest, total, captured)).any(is_needed)
 }
 
 /// The options of an Enhanced Packet Block: the bytes between its packet and its trailer.
-fn behind(rest: &[u8], total: u32, captured: u32) -> &[u8] {
+fn option_bytes(rest: &[u8], total: u32, captured: u32) -> &[u8] {
     let from = captured.next_multiple_of(4).saturating_add(28) as usize;
     rest.get(from..(total as usize).saturating_sub(TRAILER)).unwrap_or_default()
 }

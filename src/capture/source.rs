@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the capture's records are walked: format and byte order in one, so that there is one branch per frame, and
+/// How the capture's records are parsed: format and byte order in one, so that there is one branch per frame, and
 /// always the same one.
 #[derive(Clone, Copy, Debug)]
 enum Walk {
@@ -23,20 +23,20 @@ enum Walk {
     NgBig,
     /// pcapng where the next block needs the slow path: the first block, or one after a block larger than the
     /// buffer.
-    NgCare,
-    /// The end has been reached, or an error.
+    NgSlow,
+    /// The end or an error has been reached.
     Over,
 }
 
 /// The record at the start of `rest`, if it is complete and of the usual kind.
 #[inline(always)]
-fn look(walk: Walk, layout: &Layout, section: &Section, rest: &[u8]) -> Option<Found> {
+fn parse_record(walk: Walk, layout: &Layout, section: &Section, rest: &[u8]) -> Option<Found> {
     match walk {
-        Walk::PcapLittle => layout.look::<false>(rest),
-        Walk::PcapBig => layout.look::<true>(rest),
-        Walk::NgLittle => section.look::<false>(rest),
-        Walk::NgBig => section.look::<true>(rest),
-        Walk::NgCare | Walk::Over => None,
+        Walk::PcapLittle => layout.parse_record::<false>(rest),
+        Walk::PcapBig => layout.parse_record::<true>(rest),
+        Walk::NgLittle => section.parse_enhanced::<false>(rest),
+        Walk::NgBig => section.parse_enhanced::<true>(rest),
+        Walk::NgSlow | Walk::Over => None,
     }
 }
 
@@ -47,12 +47,12 @@ pub struct Source {
     frames: u64,
     layout: Layout,
     section: Section,
-    facts: CaptureInfo,
+    info: CaptureInfo,
     /// An error met while looking ahead, to be reported once the frames before it have been handed out.
-    failed: Option<Error>,
+    deferred_error: Option<Error>,
     /// Where other threads can see how far reading has come.
     progress: Option<Arc<AtomicU64>>,
-    /// Where comments on packets go.
+    /// Where comments on packets are stored.
     comments: Option<Comments>,
     path: PathBuf,
 }
@@ -86,14 +86,14 @@ impl Source {
     ) -> Result<Source, Error> {
         let directory = || {
             let text = "it is a directory and not a capture: name the captures in it";
-            Err(Error::not_a_capture(text).of(path))
+            Err(Error::not_a_capture(text).with_path(path))
         };
         match File::open(path) {
             Ok(file) if file.metadata().is_ok_and(|it| it.is_dir()) => directory(),
             Ok(file) => Source::from_reader(path, through(file)),
             // Some systems do not open directories at all.
             Err(_) if path.is_dir() => directory(),
-            Err(error) => Err(Error::unopened(error).of(path)),
+            Err(error) => Err(Error::unopened(error).with_path(path)),
         }
     }
 
@@ -110,16 +110,16 @@ impl Source {
     pub fn from_reader(name: impl Into<PathBuf>, reader: Box<dyn Read + Send>) -> Result<Source, Error> {
         let path = name.into();
         let mut buffer = Buffer::new(reader);
-        let (format, compression) = magic::format(&mut buffer).map_err(|error| error.of(&path))?;
+        let (format, compression) = magic::format(&mut buffer).map_err(|error| error.with_path(&path))?;
         let strange_name = path.to_str().is_none().then(|| path.clone());
         let mut source = Source {
             buffer,
-            walk: Walk::NgCare,
+            walk: Walk::NgSlow,
             frames: 0,
             layout: Layout::default(),
             section: Section::default(),
-            facts: CaptureInfo { compression, strange_name, ..CaptureInfo::default() },
-            failed: None,
+            info: CaptureInfo { compression, strange_name, ..CaptureInfo::default() },
+            deferred_error: None,
             progress: None,
             comments: None,
             path,
@@ -137,18 +137,18 @@ impl Source {
     /// Once, after the frames before it: [`CutShort`](super::ErrorKind::CutShort),
     /// [`Damaged`](super::ErrorKind::Damaged) or [`Io`](super::ErrorKind::Io). From then on, and after
     /// `None`, every call gives `None`.
-    // Not an `Iterator`: the frame is lent.
+    // Not an `Iterator`: the frame borrows the buffer.
     #[allow(clippy::should_implement_trait)]
     #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, Error> {
-        let found = self.seek()?;
+        let found = self.find_next()?;
         Ok(found.map(|found| self.hand_out(found)))
     }
 
-    /// The record at the front of the buffer, when it is complete there and of the usual kind.
+    /// The record at the front of the buffer, if it is complete and of the usual kind.
     #[inline(always)]
-    fn look(&self) -> Option<Found> {
-        look(self.walk, &self.layout, &self.section, self.buffer.window()?)
+    fn parse_next(&self) -> Option<Found> {
+        parse_record(self.walk, &self.layout, &self.section, self.buffer.window()?)
     }
 
     /// Hands out frames until `take` wants no more or the capture ends. Does the same as [`next`](Self::next) in a
@@ -161,8 +161,8 @@ impl Source {
         &mut self,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<(), E> {
-        while let Some(found) = self.seek()?
-            && self.go_on(found, &mut take)?
+        while let Some(found) = self.find_next()?
+            && self.hand_out_from(found, &mut take)?
         {}
         Ok(())
     }
@@ -172,51 +172,55 @@ impl Source {
     /// # Errors
     /// The errors of [`next`](Self::next).
     #[inline(always)]
-    pub(crate) fn seek(&mut self) -> Result<Option<Found>, Error> {
-        match self.look() {
+    pub(crate) fn find_next(&mut self) -> Result<Option<Found>, Error> {
+        match self.parse_next() {
             Some(found) => Ok(Some(found)),
-            None => self.read_on(),
+            None => self.find_next_slow(),
         }
     }
 
-    /// Hands out the frame that [`seek`](Self::seek) has found, and the frames after it in the buffer. Returns
+    /// Hands out the frame that [`find_next`](Self::find_next) has found, and the frames after it in the buffer. Returns
     /// whether there may be more and `take` wants them.
     ///
     /// # Errors
     /// The errors of `take`; the frame for which it fails counts as handed out.
     #[inline(always)]
-    pub(crate) fn go_on<E>(
+    pub(crate) fn hand_out_from<E>(
         &mut self,
         found: Found,
         take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<bool, E> {
-        // A loop for each, so that it is compiled for one kind of record.
+        // One loop per kind of record, so that each is compiled for its kind.
         match self.walk {
-            Walk::PcapLittle => self.walk_on(found, |source, rest| source.layout.look::<false>(rest), take),
-            Walk::PcapBig => self.walk_on(found, |source, rest| source.layout.look::<true>(rest), take),
-            Walk::NgLittle => self.walk_on(found, |source, rest| source.section.look::<false>(rest), take),
-            Walk::NgBig => self.walk_on(found, |source, rest| source.section.look::<true>(rest), take),
-            Walk::NgCare | Walk::Over => self.walk_on(found, |_, _| None, take),
+            Walk::PcapLittle => {
+                self.hand_out_all(found, |s, rest| s.layout.parse_record::<false>(rest), take)
+            }
+            Walk::PcapBig => self.hand_out_all(found, |s, rest| s.layout.parse_record::<true>(rest), take),
+            Walk::NgLittle => {
+                self.hand_out_all(found, |s, rest| s.section.parse_enhanced::<false>(rest), take)
+            }
+            Walk::NgBig => self.hand_out_all(found, |s, rest| s.section.parse_enhanced::<true>(rest), take),
+            Walk::NgSlow | Walk::Over => self.hand_out_all(found, |_, _| None, take),
         }
     }
 
     #[inline(always)]
-    fn walk_on<E>(
+    fn hand_out_all<E>(
         &mut self,
         found: Found,
-        look: impl Fn(&Source, &[u8]) -> Option<Found>,
+        parse: impl Fn(&Source, &[u8]) -> Option<Found>,
         mut take: impl FnMut(&Frame<'_>) -> Result<bool, E>,
     ) -> Result<bool, E> {
         let (window, mut at, mut number) = (self.buffer.rest(), self.buffer.offset(), self.frames);
         let (mut rest, mut done, mut next) = (window, Ok(true), Some(found.split(window)));
-        while let Some((found, bytes, behind)) = next {
+        while let Some((found, bytes, after)) = next {
             number = number.wrapping_add(1);
             let frame = found.frame(number, at, bytes);
-            (rest, at) = (behind, at.wrapping_add(found.total.into()));
+            (rest, at) = (after, at.wrapping_add(found.total.into()));
             match take(&frame) {
                 // The record is split where it has just been found to be complete.
-                Ok(true) => next = look(self, rest).map(|found| found.split(rest)),
-                // Apart, because together they cost six instructions a frame.
+                Ok(true) => next = parse(self, rest).map(|found| found.split(rest)),
+                // Two arms, because a common one costs six instructions per frame.
                 Ok(false) => {
                     done = Ok(false);
                     break;
@@ -238,15 +242,15 @@ impl Source {
         self.buffer.lend(bytes);
     }
 
-    /// The bytes of all frames handed out since memory was lent, once the buffer has moved to the lent memory; with
-    /// `all`, it moves at once.
-    pub fn shown(&mut self, all: bool) -> Option<Bytes> {
-        let shown = self.buffer.shown();
-        if shown.is_none() && all {
+    /// Takes the bytes of all frames handed out since memory was lent, once the buffer has moved to the lent memory;
+    /// with `now`, it moves at once.
+    pub fn take_filled(&mut self, now: bool) -> Option<Bytes> {
+        let filled = self.buffer.take_filled();
+        if filled.is_none() && now {
             self.buffer.make_room();
-            return self.buffer.shown();
+            return self.buffer.take_filled();
         }
-        shown
+        filled
     }
 
     #[inline(always)]
@@ -282,24 +286,25 @@ impl Source {
     /// Time stamp of the next frame, which is not consumed; unknown where there is none. On a pipe this waits for
     /// the head of its record.
     pub fn next_time(&mut self) -> Time {
-        let of = |found: Option<Found>| found.map_or(Time::UNKNOWN, |found| found.time);
+        let time_of = |found: Option<Found>| found.map_or(Time::UNKNOWN, |found| found.time);
         let time = match self.walk {
-            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer).map(of),
-            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer).map(of),
-            Walk::NgLittle | Walk::NgBig | Walk::NgCare => self.section.next_time(&mut self.buffer),
+            Walk::PcapLittle => self.layout.read_record::<false>(&mut self.buffer).map(time_of),
+            Walk::PcapBig => self.layout.read_record::<true>(&mut self.buffer).map(time_of),
+            Walk::NgLittle | Walk::NgBig | Walk::NgSlow => self.section.next_time(&mut self.buffer),
             Walk::Over => return Time::UNKNOWN,
         };
         time.unwrap_or_else(|error| {
             // Reported when the frame is asked for: some readers fail once, and then seem to have ended.
-            (self.failed, self.walk) = (Some(error), Walk::Over);
+            (self.deferred_error, self.walk) = (Some(error), Walk::Over);
             Time::UNKNOWN
         })
     }
 
-    /// Whether [`next`](Self::next) has an answer without more input: a packet is there, or the end.
+    /// Whether [`next`](Self::next) can return without more input: with a complete packet, or because the capture has
+    /// ended.
     pub fn is_ready(&self) -> bool {
         let mut cutter = match self.walk {
-            Walk::Over | Walk::NgCare => return true,
+            Walk::Over | Walk::NgSlow => return true,
             Walk::PcapLittle | Walk::PcapBig => Cutter::pcap(&self.layout),
             Walk::NgLittle | Walk::NgBig => Cutter::pcapng(self.section.big),
         };
@@ -313,18 +318,18 @@ impl Source {
         }
     }
 
-    /// Reads once from the input, for callers that must not wait for a whole record: with a reader that gives up
-    /// after a while, by [`Interrupted`](std::io::ErrorKind::Interrupted), the caller can do other work in between.
+    /// Reads once from the input, for callers that must not wait for a whole record. If the reader times out with
+    /// [`Interrupted`](std::io::ErrorKind::Interrupted), the caller can do other work in between.
     ///
     /// # Errors
     /// [`Io`](super::ErrorKind::Io) when the input cannot be read.
     pub fn refill(&mut self) -> Result<Refill, Error> {
-        self.buffer.refill().map_err(|error| error.of(&self.path))
+        self.buffer.refill().map_err(|error| error.with_path(&self.path))
     }
 
     /// Facts that the capture states about itself, as far as it has been read.
-    pub fn facts(&self) -> &CaptureInfo {
-        &self.facts
+    pub fn info(&self) -> &CaptureInfo {
+        &self.info
     }
 
     /// Bytes of the capture that have been consumed.
@@ -337,40 +342,40 @@ impl Source {
         &self.path
     }
 
-    /// Finds the next frame where [`look`](Self::look) found none.
+    /// Finds the next frame where [`parse_next`](Self::parse_next) found none.
     #[cold]
-    fn read_on(&mut self) -> Result<Option<Found>, Error> {
+    fn find_next_slow(&mut self) -> Result<Option<Found>, Error> {
         if let Some(progress) = &self.progress {
             progress.store(self.frames, Ordering::Relaxed);
         }
         let found = match self.walk {
-            Walk::PcapLittle => self.layout.read_on::<false>(&mut self.buffer),
-            Walk::PcapBig => self.layout.read_on::<true>(&mut self.buffer),
-            Walk::NgLittle | Walk::NgBig | Walk::NgCare => self.read_blocks(),
-            Walk::Over => self.failed.take().map_or(Ok(None), Err),
+            Walk::PcapLittle => self.layout.read_record::<false>(&mut self.buffer),
+            Walk::PcapBig => self.layout.read_record::<true>(&mut self.buffer),
+            Walk::NgLittle | Walk::NgBig | Walk::NgSlow => self.read_blocks(),
+            Walk::Over => self.deferred_error.take().map_or(Ok(None), Err),
         };
         if !matches!(found, Ok(Some(_))) {
             self.walk = Walk::Over;
         }
-        found.map_err(|error| error.of(&self.path))
+        found.map_err(|error| error.with_path(&self.path))
     }
 
     /// Finds the next packet block, and reads all blocks before it.
     fn read_blocks(&mut self) -> Result<Option<Found>, Error> {
-        let Some(block) = self.section.next_packet(&mut self.buffer, &mut self.facts, &mut self.frames)?
+        let Some(block) = self.section.next_packet(&mut self.buffer, &mut self.info, &mut self.frames)?
         else {
             return Ok(None);
         };
-        let found = self.section.packet(&mut self.buffer, block)?;
+        let found = self.section.read_packet(&mut self.buffer, block)?;
         if let Some(packets) = self.section.lost_before(&self.buffer, block, found) {
-            self.facts.note_lost(found.interface, packets);
+            self.info.note_lost(found.interface, packets);
         }
         if let Some(comments) = &self.comments {
-            let said = self.section.comments(&self.buffer, block, found);
-            comments.add(self.frames.wrapping_add(1), said);
+            let texts = self.section.comments(&self.buffer, block, found);
+            comments.add(self.frames.wrapping_add(1), texts);
         }
         self.walk = match (&self.section.tail, self.section.big) {
-            (Some(_), _) => Walk::NgCare,
+            (Some(_), _) => Walk::NgSlow,
             (None, false) => Walk::NgLittle,
             (None, true) => Walk::NgBig,
         };
@@ -380,10 +385,10 @@ impl Source {
     /// Starts a pcap file, whose header is at the front of the buffer.
     fn start_pcap(&mut self, layout: Layout) {
         self.buffer.advance(pcap::FILE_HEAD);
-        self.facts.format = "pcap";
+        self.info.format = "pcap";
         let mut interface = Interface::new(layout.link, layout.snaplen);
-        interface.counts_by(if layout.unit == 1 { 9 } else { 6 });
-        self.facts.note_interface(interface);
+        interface.set_resolution(if layout.unit == 1 { 9 } else { 6 });
+        self.info.note_interface(interface);
         self.walk = if layout.big { Walk::PcapBig } else { Walk::PcapLittle };
         self.layout = layout;
     }
@@ -391,9 +396,9 @@ impl Source {
     /// Starts a pcapng file, whose first section header is at the front of the buffer: looks ahead to the first
     /// packet, so that the facts before it are known.
     fn start_pcapng(&mut self) {
-        self.facts.format = "pcapng";
-        let ahead = self.section.next_packet(&mut self.buffer, &mut self.facts, &mut self.frames);
-        self.walk = if matches!(ahead, Ok(Some(_))) { Walk::NgCare } else { Walk::Over };
-        self.failed = ahead.err();
+        self.info.format = "pcapng";
+        let first_packet = self.section.next_packet(&mut self.buffer, &mut self.info, &mut self.frames);
+        self.walk = if matches!(first_packet, Ok(Some(_))) { Walk::NgSlow } else { Walk::Over };
+        self.deferred_error = first_packet.err();
     }
 }

@@ -49,26 +49,26 @@ fn kind(error: &Error) -> ErrorKind {
     error.kind()
 }
 
-/// The start of a gzip stream with `data`, followed by `behind` in place of its rest.
-fn begun(data: &[u8], behind: &[u8]) -> Vec<u8> {
+/// The start of a gzip stream with `data`, followed by `tail` in place of its rest.
+fn begun(data: &[u8], tail: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(vec![], Compression::fast());
     encoder.write_all(data).unwrap();
     encoder.flush().unwrap();
-    [encoder.get_ref(), behind].concat()
+    [encoder.get_ref(), tail].concat()
 }
 
 #[test]
-fn who_asks_for_the_first_time_hears_of_what_is_wrong_all_the_same() {
+fn asking_for_the_first_time_stamp_hides_no_error() {
     for capture in [base(), file("ng_plain.pcapng")] {
         let at = read_sound(&capture)[0].at as usize;
-        for (cut, behind) in (0..at + 2).flat_map(|cut| [(cut, &b""[..]), (cut, &[7, 0xff, 0xff])]) {
-            let stream = begun(&capture[..cut], behind);
+        for (cut, tail) in (0..at + 2).flat_map(|cut| [(cut, &b""[..]), (cut, &[7, 0xff, 0xff])]) {
+            let stream = begun(&capture[..cut], tail);
             let (Ok(mut asked), Ok(mut source)) = (open(&stream), open(&stream)) else { continue };
             asked.next_time();
-            let (theirs, wrong) = (drain(&mut asked), drain(&mut source));
-            let said = |error: &Option<Error>| error.as_ref().map(Error::to_string);
-            assert!(theirs.0 == wrong.0 && wrong.1.is_some(), "cut at {cut}");
-            assert_eq!(said(&theirs.1), said(&wrong.1), "cut at {cut}");
+            let (theirs, expected) = (drain(&mut asked), drain(&mut source));
+            let text = |error: &Option<Error>| error.as_ref().map(Error::to_string);
+            assert!(theirs.0 == expected.0 && expected.1.is_some(), "cut at {cut}");
+            assert_eq!(text(&theirs.1), text(&expected.1), "cut at {cut}");
         }
     }
 }
@@ -78,12 +78,12 @@ fn frames_are_those_of_the_plain_capture() {
     let plain = read_sound(&base());
     for (name, file) in files() {
         let mut source = open(&file).unwrap();
-        assert_eq!((source.facts().format, source.facts().compression), ("pcap", Some(name)));
+        assert_eq!((source.info().format, source.info().compression), ("pcap", Some(name)));
         let (frames, error) = drain(&mut source);
         assert!(error.is_none() && frames == plain, "{name}: {error:?}");
         assert_eq!(source.offset(), 1648, "offsets count decompressed bytes");
     }
-    assert_eq!(open(&base()).unwrap().facts().compression, None);
+    assert_eq!(open(&base()).unwrap().info().compression, None);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn blocks(capture: &[u8]) -> [(&'static str, Vec<u8>, usize, usize); 5] {
 }
 
 #[test]
-fn what_is_there_of_a_cut_stream_is_handed_out() {
+fn frames_before_the_cut_of_a_stream_are_handed_out() {
     let (capture, plain) = many(6_000);
     for (name, file, ..) in blocks(&capture) {
         let (frames, error) = read(&file[..file.len() / 2]);
@@ -159,9 +159,9 @@ fn what_is_there_of_a_cut_stream_is_handed_out() {
     }
 }
 
-/// The packers above store; these chunks are compressed, of which a reader could want the whole.
+/// The files above are stored; these chunks are compressed, and a reader might need them whole.
 #[test]
-fn of_a_chunk_of_xz_that_is_cut_everything_is_handed_out() {
+fn frames_in_a_cut_xz_chunk_are_handed_out() {
     let (plain, file) = (read_sound(&base()), file("base.pcap.xz"));
     let (frames, error) = read(&file[..file.len() * 2 / 3]);
     assert!(plain.starts_with(&frames) && frames.len() > plain.len() / 2, "{} frames", frames.len());
@@ -199,7 +199,7 @@ fn flipped_bits() {
 }
 
 #[test]
-fn what_stands_behind_the_end() {
+fn other_bytes_after_the_end_are_damage() {
     let plain = read_sound(&base());
     for (name, file) in files() {
         for more in ["garbage", "\0\0\0\0garbage", "g", if name == "bzip2" { "P" } else { "B" }] {
@@ -234,7 +234,7 @@ fn checksums_at_the_end() {
 }
 
 #[test]
-fn what_was_decoded_before_damage_is_handed_out_but_for_64_kib() {
+fn damage_loses_at_most_64_kib_of_decoded_bytes() {
     let (capture, plain) = many(6_000);
     for (name, mut file, at, before) in blocks(&capture) {
         file[at] ^= 0x7f;
@@ -249,8 +249,8 @@ fn what_was_decoded_before_damage_is_handed_out_but_for_64_kib() {
         let lost = if matches!(name, "zstd" | "lz4") { 0 } else { 64 << 10 };
         assert!(given + lost >= before as u64, "{name}: {error}");
         assert_eq!(frames.len() as u64, (given - 24) / 76, "{name}: {error}");
-        let said = error.to_string().contains("up to 64 KiB of what was decoded are lost");
-        assert!(said || lost == 0, "{name}: {error}");
+        let says_lost = error.to_string().contains("up to 64 KiB of what was decoded are lost");
+        assert!(says_lost || lost == 0, "{name}: {error}");
     }
 }
 
@@ -313,7 +313,7 @@ fn compressed_twice_is_refused() {
 }
 
 #[test]
-fn nothing_compressed() {
+fn empty_streams_are_empty_inputs() {
     let empty_xz =
         b"\xfd7zXZ\0\0\x01\x69\x22\xde\x36\0\0\0\0\x1c\xdf\x44\x21\x90\x42\x99\x0d\x01\0\0\0\0\x01YZ";
     let none = [
@@ -337,7 +337,7 @@ fn nothing_compressed() {
 }
 
 #[test]
-fn what_is_announced_does_not_matter() {
+fn announced_sizes_do_not_matter() {
     let (capture, plain) = many(10);
     // Windows of 32 MiB, of 36, of 2 GiB and of 2 TiB; dictionaries of 1 MiB, of 32, of 48 MiB and of 4 GiB.
     let windows = [15 << 3, 15 << 3 | 1, 21 << 3, 31 << 3]
@@ -375,7 +375,7 @@ fn dictionaries_and_filters_are_refused() {
 }
 
 #[test]
-fn lz4_says_what_does_not_fit() {
+fn errors_of_lz4_name_the_mismatch() {
     let (capture, plain) = many(10);
     let block = lz4_block(&capture);
     let sum = |frame: Vec<u8>, content: &[u8]| [&frame, &xxh32(content).to_le_bytes()[..]].concat();

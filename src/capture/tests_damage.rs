@@ -175,10 +175,10 @@ fn no_captures() {
         (&[0; 100], "`editcap -F pcapng FILE NEW` converts others"),
         (b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x01\x02\x03\x04\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", "not a capture"),
     ];
-    for (input, said) in cases {
+    for (input, text) in cases {
         let error = open(input).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::NotACapture, None), "{input:x?}");
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
         assert_eq!(error.path(), Path::new("memory"));
     }
 }

@@ -12,7 +12,7 @@ fn facts(capture: &[u8]) -> CaptureInfo {
     let mut source = open(capture).unwrap();
     let (_, error) = drain(&mut source);
     assert!(error.is_none(), "{}", error.unwrap());
-    source.facts().clone()
+    source.info().clone()
 }
 
 fn statistics(order: Order, interface: u32, counts: &[(u16, u64)]) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn statistics(order: Order, interface: u32, counts: &[(u16, u64)]) -> Vec<u8> {
 }
 
 #[test]
-fn sections_say_who_made_them_and_interfaces_what_they_are() {
+fn descriptions_of_sections_and_interfaces_are_read() {
     for order in [LITTLE, BIG] {
         let section =
             [order.option(2, b"a machine"), order.option(3, b"a system"), order.option(3, b"other")];
@@ -105,7 +105,7 @@ fn the_latest_statistics_of_an_interface_count() {
 }
 
 #[test]
-fn statistics_that_lie_are_passed_over() {
+fn invalid_statistics_are_ignored() {
     let wrong = [LITTLE.option(5, &[1; 4]), LITTLE.option(5, &[]), [5, 0, 255, 0].to_vec()].concat();
     let capture = [
         LITTLE.section(&[]),
@@ -123,7 +123,7 @@ fn statistics_that_lie_are_passed_over() {
 }
 
 #[test]
-fn packets_say_how_many_were_lost_before_them() {
+fn losses_before_packets_are_counted() {
     for order in [LITTLE, BIG] {
         let lost = |n: i64| [order.option(2, &[0; 4]), order.option(4, &order.long(n))].concat();
         let obsolete = |drops: u16| {
@@ -150,7 +150,7 @@ fn packets_say_how_many_were_lost_before_them() {
 }
 
 #[test]
-fn options_of_packets_that_lie_cost_nothing() {
+fn invalid_options_of_packets_are_ignored() {
     let lies: [&[u8]; 5] =
         [&[4, 0, 255, 255], &[4, 0, 4, 0, 1, 2, 3, 4], &[0, 0, 0, 0, 4, 0, 0, 0], &[4, 0], &[9; 16]];
     for lie in lies {
@@ -175,11 +175,11 @@ fn interfaces_count_on_over_sections() {
             numbers.push(frame.interface);
         }
     }
-    assert_eq!((numbers.as_slice(), source.facts().interfaces.len()), (&[0, 1][..], 2));
+    assert_eq!((numbers.as_slice(), source.info().interfaces.len()), (&[0, 1][..], 2));
 }
 
 /// The comments on the first frames of a capture.
-fn said(capture: &[u8], frames: u64) -> Vec<Vec<String>> {
+fn comments_of(capture: &[u8], frames: u64) -> Vec<Vec<String>> {
     let (mut source, comments) = (open(capture).unwrap(), Comments::default());
     source.comment_into(&comments);
     let (_, error) = drain(&mut source);
@@ -204,12 +204,12 @@ fn comments_on_packets_are_kept_by_frame() {
         let words = [0, 1, 4, 4].map(|word| order.word(word)).concat();
         capture.extend(order.block(2, &[&head, &words, &data(4), &order.option(1, b"old")]));
         let expected: [&[&str]; 6] = [&["first"], &[], &["one", "zw\u{f6}lf"], &["kept"], &[], &["old"]];
-        assert_eq!(said(&capture, 6), expected);
+        assert_eq!(comments_of(&capture, 6), expected);
     }
 }
 
 #[test]
-fn packets_with_comments_share_the_memory_that_was_lent_until_the_buffer_has_run_out() {
+fn packets_with_comments_share_lent_memory_until_the_buffer_runs_out() {
     let mut capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
     for n in 0..2_000 {
         capture.extend(LITTLE.enhanced_with(0, n, 300, &data(300), &LITTLE.option(1, b"x")));
@@ -217,29 +217,29 @@ fn packets_with_comments_share_the_memory_that_was_lent_until_the_buffer_has_run
     assert!(capture.len() > CAPACITY && capture.len() < 2 * CAPACITY);
     let mut source = open(&capture).unwrap();
     source.lend(Bytes::default());
-    let (mut places, mut parts) = (vec![], vec![]);
-    while let Some(found) = source.seek().unwrap() {
-        if let Some(bytes) = source.shown(false) {
-            parts.push((std::mem::take(&mut places), bytes));
+    let (mut frames, mut parts) = (vec![], vec![]);
+    while let Some(found) = source.find_next().unwrap() {
+        if let Some(bytes) = source.take_filled(false) {
+            parts.push((std::mem::take(&mut frames), bytes));
             source.lend(Bytes::default());
         }
-        let handed_out: Result<_, Infallible> = source.go_on(found, |frame| {
-            places.push((frame.at, frame.bytes.to_vec()));
+        let handed_out: Result<_, Infallible> = source.hand_out_from(found, |frame| {
+            frames.push((frame.at, frame.bytes.to_vec()));
             Ok(true)
         });
         assert_eq!(handed_out, Ok(true));
     }
-    parts.push((places, source.shown(true).unwrap()));
-    let counts: Vec<_> = parts.iter().map(|(places, _)| places.len()).collect();
+    parts.push((frames, source.take_filled(true).unwrap()));
+    let counts: Vec<_> = parts.iter().map(|(frames, _)| frames.len()).collect();
     assert_eq!(counts.iter().sum::<usize>(), 2_000);
     assert!(counts.len() <= 4, "not a part for each packet: {counts:?}");
-    for (places, bytes) in &parts {
-        assert!(places.iter().all(|(at, frame)| bytes.get(*at, frame.len()) == frame));
+    for (frames, bytes) in &parts {
+        assert!(frames.iter().all(|(at, frame)| bytes.get(*at, frame.len()) == frame));
     }
 }
 
 #[test]
-fn comments_are_bounded_and_of_blocks_beyond_the_buffer_unknown() {
+fn comments_are_bounded_and_skipped_in_blocks_beyond_the_buffer() {
     let many = LITTLE.option(1, b"x").repeat(100);
     let long = LITTLE.option(1, &[b'y'; 60_000]);
     let huge = [LITTLE.option(1, b"z"), LITTLE.option(2, &[0; 65_532]).repeat(CAPACITY / 65_532)].concat();
@@ -247,14 +247,14 @@ fn comments_are_bounded_and_of_blocks_beyond_the_buffer_unknown() {
     for options in [many, long, huge, LITTLE.option(1, b"last")] {
         capture.extend(LITTLE.enhanced_with(0, 1, 70, &data(70), &options));
     }
-    let said = said(&capture, 4);
-    assert_eq!((said[0].len(), said[1][0].len()), (64, 4096));
-    assert!(said[2].is_empty());
-    assert_eq!(said[3], ["last"]);
+    let comments = comments_of(&capture, 4);
+    assert_eq!((comments[0].len(), comments[1][0].len()), (64, 4096));
+    assert!(comments[2].is_empty());
+    assert_eq!(comments[3], ["last"]);
 }
 
 #[test]
-fn interfaces_say_how_finely_they_count() {
+fn interfaces_give_the_decimals_of_their_time_stamps() {
     for (resolution, decimals) in [
         (0, 0),
         (2, 2),

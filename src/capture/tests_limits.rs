@@ -99,7 +99,7 @@ fn blocks_of_legacy_lz4_have_a_limit() {
 }
 
 #[test]
-fn blocks_of_lz4_reach_back_as_far_as_an_offset_can_say() {
+fn blocks_of_lz4_refer_back_up_to_the_largest_offset() {
     let first = LITTLE.record((1, 0), 60, &[], &data(60));
     let filler = LITTLE.record((2, 0), 65_443, &[], &data(65_535 - first.len() - 16));
     let capture = [LITTLE.pcap(0xa1b2_c3d4, 0, 1), first.clone(), filler].concat();
@@ -114,7 +114,7 @@ fn blocks_of_lz4_reach_back_as_far_as_an_offset_can_say() {
 }
 
 #[test]
-fn of_larger_windows_so_much_is_read_as_is_kept() {
+fn larger_windows_are_read_up_to_the_limit() {
     let most = MAX_WINDOW as usize;
     let (capture, count) = sized(most + (1 << 20));
     let zstd = |window| zstd(&[0, window], &capture);

@@ -129,8 +129,8 @@ fn damaged_pcapng(capture: &[u8]) -> (Vec<Plain>, bool) {
 type Damage = Vec<(prop::sample::Index, u8)>;
 
 fn damage() -> impl Strategy<Value = Damage> {
-    let telling = proptest::sample::select(&[0u8, 1, 2, 3, 4, 6, 8, 28, 32, 60, 0x7f, 0x80, 0xff][..]);
-    proptest::collection::vec((any::<prop::sample::Index>(), prop_oneof![telling, any::<u8>()]), 1..4)
+    let notable = proptest::sample::select(&[0u8, 1, 2, 3, 4, 6, 8, 28, 32, 60, 0x7f, 0x80, 0xff][..]);
+    proptest::collection::vec((any::<prop::sample::Index>(), prop_oneof![notable, any::<u8>()]), 1..4)
 }
 
 /// Both readers agree on the frames of a damaged capture that both read; the one that reads fewer reports an error.

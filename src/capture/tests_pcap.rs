@@ -65,8 +65,8 @@ fn link_type_is_the_low_half() {
         // Four bytes of frame check sequence, and reserved bits.
         let capture = [order.pcap(MICRO, 0, 0x2401_0071), order.record((0, 0), 1, &[], &[0])].concat();
         let mut source = open(&capture).unwrap();
-        assert_eq!(source.facts().links, [113]);
-        assert_eq!(source.facts().snaplen, None, "0 is no limit");
+        assert_eq!(source.info().links, [113]);
+        assert_eq!(source.info().snaplen, None, "0 is no limit");
         assert_eq!(drain(&mut source).0[0].link, 113);
     }
 }
@@ -113,7 +113,7 @@ fn a_length_that_cannot_be() {
 fn a_header_and_nothing_else() {
     let capture = LITTLE.pcap(MICRO, 65535, 101);
     let mut source = open(&capture).unwrap();
-    let facts = source.facts().clone();
+    let facts = source.info().clone();
     assert_eq!((facts.format, &facts.links[..], facts.snaplen), ("pcap", &[101][..], Some(65535)));
     assert_eq!((facts.application, facts.comment), (None, None));
     assert_eq!(source.offset(), 24);

@@ -120,10 +120,10 @@ fn two_interfaces() {
     ]
     .concat();
     let mut source = open(&capture).unwrap();
-    assert_eq!(source.facts().links, [1, 101], "known before the first packet");
+    assert_eq!(source.info().links, [1, 101], "known before the first packet");
     let shown: Vec<_> = drain(&mut source).0.iter().map(|frame| (frame.link, frame.time.unwrap())).collect();
     assert_eq!(shown, [(101, 7), (1, 7000), (228, 7 * SECOND)]);
-    assert_eq!(source.facts().links, [1, 101, 228]);
+    assert_eq!(source.info().links, [1, 101, 228]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn facts_of_sections() {
         BIG.interface(1, 5, &[]),
     ];
     let source = open(&capture.concat()).unwrap();
-    let facts = source.facts();
+    let facts = source.info();
     assert_eq!((facts.format, facts.snaplen, &facts.links[..]), ("pcapng", Some(262_144), &[1][..]));
     assert_eq!(facts.application.as_deref(), Some("Dumpcap (Wireshark) 4.2"));
     assert_eq!(facts.comment.as_deref(), Some("zwölf Server"));
@@ -187,9 +187,9 @@ fn facts_are_bounded() {
         capture.extend(LITTLE.interface(link, 1, &[]));
     }
     let source = open(&capture).unwrap();
-    let comment = source.facts().comment.clone().unwrap();
+    let comment = source.info().comment.clone().unwrap();
     assert!(comment.starts_with("\u{fffd}é") && comment.ends_with('é') && comment.len() <= 4096 + 3);
-    assert_eq!(source.facts().links.len(), 256);
+    assert_eq!(source.info().links.len(), 256);
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn interfaces_with_options_of_any_size() {
 }
 
 #[test]
-fn options_that_lie() {
+fn invalid_options_are_ignored() {
     for order in [LITTLE, BIG] {
         let good = order.option(9, &[9]);
         let overrun = [order.half(1), order.half(500)].concat();

@@ -20,14 +20,14 @@ fn written(captures: &[Vec<u8>]) -> (Vec<u8>, Vec<Taken>) {
         while let Some(frame) = source.next().unwrap() {
             let bytes = frame.bytes.to_vec();
             let frame = Frame { bytes: &bytes, ..frame };
-            writer.frame(input, source.facts(), &frame, &[""; 0]).unwrap();
+            writer.frame(input, source.info(), &frame, &[""; 0]).unwrap();
             taken.push((
                 input,
                 frame.interface,
                 (frame.time.nanos(), frame.link, frame.wire_len, bytes.clone()),
             ));
         }
-        writer.statistics(input, source.facts()).unwrap();
+        writer.statistics(input, source.info()).unwrap();
     }
     (writer.finish().unwrap(), taken)
 }
@@ -48,8 +48,8 @@ fn comments(capture: &[u8]) -> Vec<Vec<String>> {
     let mut all = Vec::new();
     let wrong = blocks(Box::new(PcapNGReader::new(1 << 20, capture).unwrap()), |block| {
         if let PcapBlockOwned::NG(Block::EnhancedPacket(packet)) = block {
-            let own = packet.options.iter().filter(|o| o.code == OptionCode::Comment);
-            all.push(own.map(|o| o.as_str().unwrap().to_owned()).collect());
+            let texts = packet.options.iter().filter(|o| o.code == OptionCode::Comment);
+            all.push(texts.map(|o| o.as_str().unwrap().to_owned()).collect());
         }
     });
     assert!(!wrong);
@@ -136,10 +136,10 @@ proptest! {
     /// Every time reads back unchanged, also from before 1970.
     #[test]
     fn times_come_back(times in proptest::collection::vec(any::<i64>(), 1..20)) {
-        let facts = CaptureInfo::default();
+        let info = CaptureInfo::default();
         let mut writer = Writer::new(Vec::new(), "").unwrap();
         for &nanos in &times {
-            writer.frame(0, &facts, &frame(Time::from_nanos(nanos), &data(4)), &[""; 0]).unwrap();
+            writer.frame(0, &info, &frame(Time::from_nanos(nanos), &data(4)), &[""; 0]).unwrap();
         }
         let expected: Vec<_> = times.iter().map(|&nanos| Time::from_nanos(nanos).nanos()).collect();
         let back: Vec<_> = read_sound(&writer.finish().unwrap()).iter().map(|got| got.time).collect();
@@ -152,7 +152,7 @@ fn frame(time: Time, bytes: &[u8]) -> Frame<'_> {
 }
 
 #[test]
-fn what_is_known_of_interfaces_and_losses_comes_along() {
+fn descriptions_of_interfaces_and_losses_are_written() {
     let options = [LITTLE.option(2, b"eth0"), LITTLE.option(3, "der Mitschnitt für ☃".as_bytes())].concat();
     let capture = [
         LITTLE.section(&[]),
@@ -173,22 +173,22 @@ fn what_is_known_of_interfaces_and_losses_comes_along() {
     let (file, _) = written(&[capture]);
     let mut source = open(&file).unwrap();
     assert!(drain(&mut source).1.is_none());
-    let facts = source.facts();
-    let [interface] = facts.interfaces.as_slice() else { panic!("{facts:?}") };
+    let info = source.info();
+    let [interface] = info.interfaces.as_slice() else { panic!("{info:?}") };
     let Interface { link, snaplen, name, description, received, .. } = interface;
     assert_eq!((*link, *snaplen, name.as_deref(), *received), (1, Some(96), Some("eth0"), Some(70)));
     assert_eq!(description.as_deref(), Some("der Mitschnitt für ☃"));
-    assert_eq!((facts.dropped(), facts.application.as_deref()), (Some(9), Some("test 1.0")));
+    assert_eq!((info.dropped(), info.application.as_deref()), (Some(9), Some("test 1.0")));
 }
 
 #[test]
 fn frames_without_a_time_stamp() {
-    let facts = CaptureInfo::default();
+    let info = CaptureInfo::default();
     let mut writer = Writer::new(Vec::new(), "").unwrap();
-    writer.frame(0, &facts, &frame(Time::UNKNOWN, &data(5)), &[""; 0]).unwrap();
-    writer.frame(0, &facts, &frame(Time::UNKNOWN, &data(5)), &["said"]).unwrap();
-    writer.frame(0, &facts, &Frame { wire_len: 9, ..frame(Time::UNKNOWN, &data(5)) }, &[""; 0]).unwrap();
-    writer.frame(1, &facts, &frame(Time::UNKNOWN, &data(5)), &[""; 0]).unwrap();
+    writer.frame(0, &info, &frame(Time::UNKNOWN, &data(5)), &[""; 0]).unwrap();
+    writer.frame(0, &info, &frame(Time::UNKNOWN, &data(5)), &["said"]).unwrap();
+    writer.frame(0, &info, &Frame { wire_len: 9, ..frame(Time::UNKNOWN, &data(5)) }, &[""; 0]).unwrap();
+    writer.frame(1, &info, &frame(Time::UNKNOWN, &data(5)), &[""; 0]).unwrap();
     let file = writer.finish().unwrap();
     let times: Vec<_> =
         read_sound(&file).iter().map(|got| (got.time, got.wire_len, got.bytes.len())).collect();
@@ -201,15 +201,15 @@ fn frames_without_a_time_stamp() {
 fn comments_come_back_and_long_ones_are_cut() {
     let long = "é".repeat(40_000);
     let mut writer = Writer::new(Vec::new(), "").unwrap();
-    let said = ["one", "", "a \u{202e} third\nof two lines", &long];
-    for count in 0..=said.len() {
+    let texts = ["one", "", "a \u{202e} third\nof two lines", &long];
+    for count in 0..=texts.len() {
         writer
-            .frame(0, &CaptureInfo::default(), &frame(Time::from_nanos(5), &data(6)), &said[..count])
+            .frame(0, &CaptureInfo::default(), &frame(Time::from_nanos(5), &data(6)), &texts[..count])
             .unwrap();
     }
     let file = writer.finish().unwrap();
     let read = comments(&file);
-    assert_eq!((&read[0], &read[3]), (&vec![], &said[..3].iter().map(|s| (*s).to_owned()).collect()));
+    assert_eq!((&read[0], &read[3]), (&vec![], &texts[..3].iter().map(|s| (*s).to_owned()).collect()));
     let cut = &read[4][3];
     let (kept, more) = cut.split_once(" … and ").unwrap();
     assert!(long.starts_with(kept) && cut.len() <= 65_535);
@@ -219,7 +219,7 @@ fn comments_come_back_and_long_ones_are_cut() {
 
 /// Readers remember 65,536 interfaces in a section, so a new section begins after them.
 #[test]
-fn interfaces_beyond_what_a_section_holds() {
+fn interfaces_beyond_the_limit_of_a_section() {
     let mut writer = Writer::new(Vec::new(), "").unwrap();
     for input in 0..65_537 {
         let frame = Frame { wire_len: input, ..frame(Time::from_nanos(5), &[]) };
@@ -231,8 +231,8 @@ fn interfaces_beyond_what_a_section_holds() {
 }
 
 #[test]
-fn nothing_written_is_a_capture_all_the_same() {
+fn a_capture_without_frames_is_valid() {
     let file = Writer::new(Vec::new(), "nobody").unwrap().finish().unwrap();
     let source = Source::from_reader("empty", Box::new(std::io::Cursor::new(file))).unwrap();
-    assert_eq!(source.facts().application.as_deref(), Some("nobody"));
+    assert_eq!(source.info().application.as_deref(), Some("nobody"));
 }

@@ -101,13 +101,13 @@ impl Clock {
         if count < self.below {
             Time::from_nanos((count as i64).wrapping_mul(self.scale).wrapping_add(self.shift))
         } else {
-            self.wide(count)
+            self.time_in_128_bits(count)
         }
     }
 
-    /// Any unit and offset: a count times 10^9 needs 94 bits.
+    /// The time for any unit and offset: a count times 10^9 needs 94 bits.
     #[cold]
-    fn wide(&self, count: u64) -> Time {
+    fn time_in_128_bits(&self, count: u64) -> Time {
         let scaled = i128::from(count).saturating_mul(NANOS.into());
         let exponent = u32::from(self.resolution & 0x7f);
         let nanos = if self.resolution & 0x80 != 0 {
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// As [`Clock::time`], but computed in two steps: floor(count / units), and floor of the rest.
-    fn slowly(resolution: u8, offset: i64, count: u64) -> Time {
+    fn reference_time(resolution: u8, offset: i64, count: u64) -> Time {
         let (whole, part) = if resolution & 0x80 != 0 {
             let power = u32::from(resolution & 0x7f);
             let whole = (count as u128) >> power;
@@ -157,14 +157,14 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_fractions(resolution: u8, offset in prop_oneof![-10_000i64..10_000, any::<i64>()], count: u64) {
-            prop_assert_eq!(Clock::new(resolution, offset).time(count), slowly(resolution, offset, count));
+            prop_assert_eq!(Clock::new(resolution, offset).time(count), reference_time(resolution, offset, count));
         }
 
         #[test]
         fn agrees_with_fractions_in_our_age(resolution in 0u8..10, offset in -100_000i64..100_000, seconds in 0u64..4_000_000_000, part: u64) {
             let units = 10u64.pow(resolution.into());
             let count = seconds * units + part % units;
-            prop_assert_eq!(Clock::new(resolution, offset).time(count), slowly(resolution, offset, count));
+            prop_assert_eq!(Clock::new(resolution, offset).time(count), reference_time(resolution, offset, count));
         }
     }
 }

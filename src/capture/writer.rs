@@ -8,8 +8,8 @@
 //!  Simple Packet           a frame without a time stamp, where the block says the same
 //!  Interface Statistics    what an interface received and lost
 //! ```
-//! The blocks are drawn in `pcapng.rs` and `blocks.rs`. Time stamps are unsigned counts, so frames from before 1970
-//! get an interface of their own, with an `if_tsoffset` earlier than all of them.
+//! The blocks are shown in `pcapng.rs` and `blocks.rs`. Time stamps are unsigned counts, so frames from before 1970
+//! get a separate interface, with an `if_tsoffset` earlier than all of them.
 //!
 //! A frame without a time stamp becomes a Simple Packet Block. Such a block names no interface, holds as many bytes
 //! as the snap length of the first interface allows, and has no comments. Where this does not fit, the frame becomes
@@ -27,7 +27,7 @@ pub const MAX_TEXT: usize = 65_535;
 const NANOSECONDS: u8 = 9;
 const NANOS: i64 = 1_000_000_000;
 /// `if_tsoffset` for frames from before 1970, in seconds: earlier than any [`Time`](super::Time).
-const BEFORE: i64 = i64::MIN / NANOS - 1;
+const BEFORE_1970: i64 = i64::MIN / NANOS - 1;
 /// Comment on a frame without a time stamp in a block that must have one.
 const NO_TIME: &str = "qdissect: this packet had no time stamp";
 
@@ -41,8 +41,8 @@ pub struct Writer<W: Write> {
     out: W,
     application: String,
     block: Vec<u8>,
-    /// Interfaces described in this section, and their numbers.
-    known: HashMap<Key, u32>,
+    /// Numbers of the interfaces described in this section.
+    numbers: HashMap<Key, u32>,
     /// Snap length of the first interface, 0 for none.
     snaplen: u32,
     /// The highest time stamp so far, in nanoseconds since 1970.
@@ -55,14 +55,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn new(out: W, application: &str) -> io::Result<Writer<W>> {
-        let (application, block, known) = (application.to_owned(), vec![], HashMap::new());
-        let mut writer = Writer { out, application, block, known, snaplen: 0, latest: 0 };
-        writer.section()?;
+        let (application, block, numbers) = (application.to_owned(), vec![], HashMap::new());
+        let mut writer = Writer { out, application, block, numbers, snaplen: 0, latest: 0 };
+        writer.begin_section()?;
         Ok(writer)
     }
 
     /// Writes a frame as it was captured, with comments. `input` is a number for its capture, so that the interfaces
-    /// of several captures are kept apart; `facts` are the facts of that capture. Comments longer than 65,535 bytes
+    /// of several captures are kept apart; `info` is the information about it. Comments longer than 65,535 bytes
     /// are cut and end with a note that says so.
     ///
     /// # Errors
@@ -70,23 +70,23 @@ impl<W: Write> Writer<W> {
     pub fn frame<T: AsRef<str>>(
         &mut self,
         input: usize,
-        facts: &CaptureInfo,
+        info: &CaptureInfo,
         frame: &Frame<'_>,
         comments: &[T],
     ) -> io::Result<()> {
         let nanos = frame.time.nanos();
-        let before = nanos.is_some_and(|nanos| nanos < 0);
-        let interface = self.interface((input, frame.interface, before), facts, frame.link)?;
+        let before_1970 = nanos.is_some_and(|nanos| nanos < 0);
+        let interface = self.interface_number((input, frame.interface, before_1970), info, frame.link)?;
         if nanos.is_none() && comments.is_empty() && interface == 0 && self.is_simple(frame) {
-            self.begin(SIMPLE);
+            self.begin_block(SIMPLE);
             self.word(frame.wire_len);
             self.bytes(frame.bytes);
-            return self.end();
+            return self.end_block();
         }
         self.latest = self.latest.max(nanos.unwrap_or(0));
-        self.begin(ENHANCED);
+        self.begin_block(ENHANCED);
         self.word(interface);
-        self.time(nanos.unwrap_or(0), before);
+        self.time(nanos.unwrap_or(0), before_1970);
         self.word(u32::try_from(frame.bytes.len()).unwrap_or(u32::MAX));
         self.word(frame.wire_len);
         self.bytes(frame.bytes);
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         if untimed.is_some() || !comments.is_empty() {
             self.option(0, &[]);
         }
-        self.end()
+        self.end_block()
     }
 
     /// Writes how many packets the interfaces of an input received and lost, as far as the input says and frames of
@@ -106,22 +106,22 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn statistics(&mut self, input: usize, facts: &CaptureInfo) -> io::Result<()> {
-        for (number, told) in (0u32..).zip(&facts.interfaces) {
-            let Some(&interface) = self.known.get(&(input, number, false)) else { continue };
-            if told.received.is_none() && told.dropped().is_none() {
+    pub fn statistics(&mut self, input: usize, info: &CaptureInfo) -> io::Result<()> {
+        for (number, original) in (0u32..).zip(&info.interfaces) {
+            let Some(&interface) = self.numbers.get(&(input, number, false)) else { continue };
+            if original.received.is_none() && original.dropped().is_none() {
                 continue;
             }
-            self.begin(STATISTICS);
+            self.begin_block(STATISTICS);
             self.word(interface);
             self.time(self.latest, false);
-            for (code, count) in [(4, told.received), (5, told.dropped())] {
+            for (code, count) in [(4, original.received), (5, original.dropped())] {
                 if let Some(count) = count {
                     self.option(code, &count.to_le_bytes());
                 }
             }
             self.option(0, &[]);
-            self.end()?;
+            self.end_block()?;
         }
         Ok(())
     }
@@ -136,9 +136,9 @@ impl<W: Write> Writer<W> {
     }
 
     /// Begins a section; its interfaces are counted from 0.
-    fn section(&mut self) -> io::Result<()> {
-        self.known.clear();
-        self.begin(SECTION);
+    fn begin_section(&mut self) -> io::Result<()> {
+        self.numbers.clear();
+        self.begin_block(SECTION);
         self.word(BYTE_ORDER);
         self.bytes(&[1, 0, 0, 0]); // version 1.0
         self.bytes(&(-1i64).to_le_bytes()); // its length is not known
@@ -146,26 +146,26 @@ impl<W: Write> Writer<W> {
         self.text(4, &application);
         self.application = application;
         self.option(0, &[]);
-        self.end()
+        self.end_block()
     }
 
     /// The number of an interface in this section; a new interface is described first.
-    fn interface(&mut self, key: Key, facts: &CaptureInfo, link: u16) -> io::Result<u32> {
-        if let Some(&known) = self.known.get(&key) {
-            return Ok(known);
+    fn interface_number(&mut self, key: Key, info: &CaptureInfo, link: u16) -> io::Result<u32> {
+        if let Some(&number) = self.numbers.get(&key) {
+            return Ok(number);
         }
-        if self.known.len() >= MAX_INTERFACES {
-            self.section()?;
+        if self.numbers.len() >= MAX_INTERFACES {
+            self.begin_section()?;
         }
-        let number = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
-        let (_, source, before) = key;
-        let told = facts.interfaces.get(source as usize).filter(|told| told.link == link);
-        let snaplen = told.and_then(|told| told.snaplen).unwrap_or(0);
-        self.begin(INTERFACE);
+        let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
+        let (_, source, before_1970) = key;
+        let original = info.interfaces.get(source as usize).filter(|original| original.link == link);
+        let snaplen = original.and_then(|original| original.snaplen).unwrap_or(0);
+        self.begin_block(INTERFACE);
         self.bytes(&link.to_le_bytes());
         self.bytes(&[0, 0]);
         self.word(snaplen);
-        if let Some(Interface { name, description, comment, .. }) = told {
+        if let Some(Interface { name, description, comment, .. }) = original {
             for (code, text) in [(1, comment), (2, name), (3, description)] {
                 if let Some(text) = text {
                     self.text(code, text);
@@ -173,15 +173,15 @@ impl<W: Write> Writer<W> {
             }
         }
         self.option(9, &[NANOSECONDS]);
-        if before {
-            self.option(14, &BEFORE.to_le_bytes());
+        if before_1970 {
+            self.option(14, &BEFORE_1970.to_le_bytes());
         }
         self.option(0, &[]);
-        self.end()?;
+        self.end_block()?;
         if number == 0 {
             self.snaplen = snaplen;
         }
-        self.known.insert(key, number);
+        self.numbers.insert(key, number);
         Ok(number)
     }
 
@@ -192,21 +192,21 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a time stamp, given in nanoseconds since 1970.
-    fn time(&mut self, nanos: i64, before: bool) {
-        let offset = if before { i128::from(BEFORE).saturating_mul(NANOS.into()) } else { 0 };
+    fn time(&mut self, nanos: i64, before_1970: bool) {
+        let offset = if before_1970 { i128::from(BEFORE_1970).saturating_mul(NANOS.into()) } else { 0 };
         let count = u64::try_from(i128::from(nanos).saturating_sub(offset)).unwrap_or(0);
         self.word((count >> 32) as u32);
         self.word(count as u32);
     }
 
-    fn begin(&mut self, kind: u32) {
+    fn begin_block(&mut self, kind: u32) {
         self.block.clear();
         self.word(kind);
         self.word(0);
     }
 
     /// Writes the block out, with its length at both ends.
-    fn end(&mut self) -> io::Result<()> {
+    fn end_block(&mut self) -> io::Result<()> {
         self.pad();
         let total = self.block.len().saturating_add(4);
         let total = u32::try_from(total).map_err(|_| io::Error::other("a block of 4 GiB or more"))?;

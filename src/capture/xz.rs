@@ -1,5 +1,6 @@
-//! Streams of xz, through the decoder of lzma-rust2 that is handed the bytes: its readers want whole chunks, of up to
-//! 2 MiB decoded, and lose them where the stream is cut. The decoder loses what the last 20 bytes before a cut hold.
+//! Streams of xz, through the decoder of lzma-rust2 that is given the bytes: the readers of that crate need whole
+//! chunks, of up to 2 MiB decoded, and lose them where the stream is cut. The decoder loses only what the last 20 bytes
+//! before a cut hold.
 //!
 //! ```text
 //! stream  magic 6 │ 0 │ check │ CRC 4 │ blocks │ 0, index, footer
@@ -39,20 +40,20 @@ impl Xz {
     pub(super) fn read(&mut self, space: &mut [u8]) -> Result<usize, Fault> {
         let most = usize::try_from(self.left).map_or(space.len(), |left| left.min(space.len()));
         let space = space.get_mut(..most).filter(|space| !space.is_empty()).ok_or_else(Fault::window)?;
-        // First without further bytes: what is decoded is handed out before more is read.
-        let mut more = false;
+        // The first round gets no bytes: everything decoded is handed out before more is read.
+        let mut read_more = false;
         while self.fault.is_none() {
-            let bytes = if more { self.input.fill_buf()? } else { &[] };
-            let action = if more && bytes.is_empty() { Action::Finish } else { Action::Run };
+            let bytes = if read_more { self.input.fill_buf()? } else { &[] };
+            let action = if read_more && bytes.is_empty() { Action::Finish } else { Action::Run };
             let (used, given) = (self.decoder.total_in(), self.decoder.total_out());
-            let done = self.decoder.process(bytes, space, action);
+            let result = self.decoder.process(bytes, space, action);
             let used = self.decoder.total_in().saturating_sub(used) as usize;
             let got = self.decoder.total_out().saturating_sub(given);
-            self.blocks.pass(bytes.get(..used).unwrap_or_default());
+            self.blocks.scan(bytes.get(..used).unwrap_or_default());
             self.input.consume(used);
             self.left = self.left.saturating_sub(got);
-            let over = done.as_ref().is_ok_and(|done| done.status == Status::StreamEnd);
-            match done {
+            let ended = result.as_ref().is_ok_and(|status| status.status == Status::StreamEnd);
+            match result {
                 // The decoder keeps no more of a dictionary than it has decoded.
                 Err(error) if error.kind() == ErrorKind::OutOfMemory && self.decoder.mem_limit() == LIMIT => {
                     self.decoder.set_mem_limit(u32::MAX);
@@ -64,22 +65,23 @@ impl Xz {
                 }
                 Ok(_) => {}
             }
-            if got > 0 || over {
+            if got > 0 || ended {
                 return Ok(got as usize);
             }
-            more = true;
+            read_more = true;
         }
         self.fault.take().map_or(Ok(0), Err)
     }
 }
 
-/// Counts the blocks of a stream while its bytes pass; the decoder does not tell.
+/// Counts the blocks of a stream from its bytes; the decoder does not report them.
 struct Blocks {
-    /// The next byte that matters, and how many pass before it.
+    /// The next byte that matters, and how many bytes precede it.
     next: Next,
     skip: u64,
+    /// Bytes of the stream so far.
     passed: u64,
-    /// Length of the check behind each block.
+    /// Length of the check after each block.
     check: u64,
     count: u32,
 }
@@ -89,9 +91,9 @@ enum Next {
     Check,
     Block,
     Chunk,
-    /// The length of a chunk, and the number of bytes between it and the data.
+    /// The first byte of the length of a chunk, and the number of bytes between the length and the data.
     Length(u64),
-    /// Its second byte, and the first.
+    /// The second byte of that length, the number of bytes between, and the first byte.
     Lower(u64, u8),
     Index,
 }
@@ -99,7 +101,7 @@ enum Next {
 impl Blocks {
     const BEGIN: Blocks = Blocks { next: Next::Check, skip: 7, passed: 0, check: 0, count: 0 };
 
-    fn pass(&mut self, mut bytes: &[u8]) {
+    fn scan(&mut self, mut bytes: &[u8]) {
         loop {
             let skipped = self.skip.min(bytes.len() as u64);
             bytes = bytes.get(skipped as usize..).unwrap_or_default();
@@ -159,7 +161,7 @@ mod tests {
             assert_eq!(number, 4);
             for piece in [1, 3, 1_000, stream.len()] {
                 let mut blocks = Blocks::BEGIN;
-                stream.chunks(piece).for_each(|bytes| blocks.pass(bytes));
+                stream.chunks(piece).for_each(|bytes| blocks.scan(bytes));
                 assert!(matches!(blocks.next, Next::Index), "{check:?}");
                 assert_eq!(blocks.count, u32::from(number), "{check:?} in pieces of {piece}");
             }

@@ -4,7 +4,7 @@
 //! sorted, so that a diff shows which findings were added and removed.
 
 use super::text::Text;
-use qdissect::escape::{harmless_text, shown};
+use qdissect::escape::{escaped, terminal_safe};
 use qdissect::verdict::{Entry, Excuse};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ impl Baseline {
             let (at, what) = (text.offset(e.line(), e.column()), e.to_string());
             let place = format!(" at line {} column {}", e.line(), e.column());
             let what = what.strip_suffix(&place).unwrap_or(&what);
-            text.at(at, &format!("This is no baseline: {}.", shown(what)))
+            text.at(at, &format!("This is no baseline: {}.", escaped(what)))
         })?;
         let mut known: BTreeMap<String, KnownFinding> = BTreeMap::new();
         for finding in file.findings {
@@ -138,7 +138,7 @@ impl Baseline {
         }
         let findings: Vec<_> = sorted.into_values().collect();
         let text = format!("{:#}", json!({ "version": VERSION, "findings": findings }));
-        text.lines().map(|line| harmless_text(line) + "\n").collect()
+        text.lines().map(|line| terminal_safe(line) + "\n").collect()
     }
 }
 

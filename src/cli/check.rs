@@ -12,7 +12,7 @@ use super::value_parsers::{self, protocol, report};
 use super::{interrupt, system, terminal};
 use clap::Args;
 use hashbrown::HashSet;
-use qdissect::escape::harmless;
+use qdissect::escape::terminal_safe_json;
 use qdissect::page::{self, Gathered, Page};
 use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
@@ -110,7 +110,7 @@ pub fn check(
         let judge = |entry: &mut Entry, file: &str| {
             accepted.excuse(entry);
             if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
-                let line = harmless(&FindingRecord::new(file, entry)) + "\n";
+                let line = terminal_safe_json(&FindingRecord::new(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
                 if args.common.line_buffered {
                     out.flush()?;
@@ -352,7 +352,9 @@ fn write_report(
         CheckFormat::Json => verdict::json(out, verdict, quiet),
         CheckFormat::Ndjson => {
             if further {
-                verdict.finding_records().try_for_each(|finding| writeln!(out, "{}", harmless(&finding)))?;
+                verdict
+                    .finding_records()
+                    .try_for_each(|finding| writeln!(out, "{}", terminal_safe_json(&finding)))?;
             }
             verdict::ndjson(out, verdict)
         }

@@ -5,7 +5,7 @@ use super::common_args::Common;
 use super::text::{Text, absent};
 use super::value_parsers::{self, no_rule};
 use qdissect::check::{Profile, rules_named, within};
-use qdissect::escape::{quoted, shown};
+use qdissect::escape::{escaped, quoted};
 use qdissect::protocols::{Id, Level};
 use qdissect::rule::Severity;
 use std::path::{Path, PathBuf};
@@ -124,7 +124,7 @@ fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
 }
 
 fn timeout(value: &Value<'_>) -> Result<i64, Wrong> {
-    value_parsers::timeout(string(value, "2s")?).map_err(|e| wrong(value, shown(&e).into_owned()))
+    value_parsers::timeout(string(value, "2s")?).map_err(|e| wrong(value, escaped(&e).into_owned()))
 }
 
 fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {

@@ -9,7 +9,7 @@ use super::value_parsers::expression;
 use super::wildcards;
 use hashbrown::HashSet;
 use qdissect::capture::{Error, Source, Time};
-use qdissect::escape::{quoted, shown};
+use qdissect::escape::{escaped, quoted};
 use qdissect::filter::Filter;
 use qdissect::report::{MAX_UNREAD, Unread};
 use std::ffi::OsStr;
@@ -122,7 +122,7 @@ impl Inputs {
 
     /// Reports what is wrong with an input, and remembers it.
     fn complain(&mut self, file: String, why: String) {
-        error(&format_args!("{}: {why}.", shown(&file)));
+        error(&format_args!("{}: {why}.", escaped(&file)));
         if self.unread.len() < MAX_UNREAD {
             self.unread.push(Unread { file, why });
         }

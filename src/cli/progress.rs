@@ -9,7 +9,7 @@
 use super::common_args::Common;
 use super::system::{self, Node, name};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use qdissect::escape::short;
+use qdissect::escape::truncated;
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
@@ -90,7 +90,7 @@ impl Meter {
                 (file, system::metadata(path).ok().filter(Metadata::is_file).map(|data| data.len()))
             }
         };
-        Meter { name: short(&file, MAX_NAME), total, frames: Arc::default() }
+        Meter { name: truncated(&file, MAX_NAME), total, frames: Arc::default() }
     }
 
     /// The counter for the number of the last frame read.

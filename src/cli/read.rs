@@ -148,7 +148,7 @@ fn read_one(
         }
         Err(Stopped::Capture(e)) => return Ok(complain(path, e.to_string())),
     }
-    Ok(pipeline.why_unreadable(source.facts()).map_or(Ok(()), |why| complain(path, why)))
+    Ok(pipeline.why_unreadable(source.info()).map_or(Ok(()), |why| complain(path, why)))
 }
 
 /// The number of threads to use.
@@ -159,7 +159,7 @@ fn threads(common: &Common) -> usize {
 
 /// Whether a file is large enough for a thread of its own.
 fn is_large(path: &Path, source: &Source) -> bool {
-    let large = if source.facts().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
+    let large = if source.info().compression.is_some() { LARGE_COMPRESSED } else { LARGE };
     system::metadata(path).is_ok_and(|data| data.is_file() && data.len() >= large)
 }
 

@@ -1,6 +1,6 @@
 //! What the systems do each in their own way: names and identity of files, and standard streams.
 
-use qdissect::escape::shown;
+use qdissect::escape::escaped;
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -14,7 +14,7 @@ pub fn text(path: &Path) -> Cow<'_, str> {
 
 /// A file name as text that is harmless for terminals.
 pub fn name(path: &Path) -> String {
-    shown(&text(path)).into_owned()
+    escaped(&text(path)).into_owned()
 }
 
 /// The metadata of the file at a path. Windows is not asked about what it keeps names for: to ask about a pipe is to open it,

@@ -19,32 +19,32 @@ pub struct StepInfo {
     /// An answer without a key is paired by order, preferably with a request without a key; an answer with a key is
     /// never paired by order.
     pub keyless: bool,
-    /// Clients send the same key again and again: as without a key, a request is given up when another one follows
-    /// 250 ms later or more, and of the open requests with the key one that was not given up is preferred.
+    /// Clients send the same key repeatedly: as without a key, a request is given up when another one follows 250 ms
+    /// later or more, and among the open requests with the key, one that was not given up is preferred.
     pub reuses_keys: bool,
-    /// A step whose keys its answers may repeat: an answer may carry the key of an earlier request of that step
-    /// instead of its own request's, if only one request of its own step is open.
+    /// A step whose keys the answers of this one may repeat: an answer may carry the key of an earlier request of that
+    /// step instead of the key of its request, if only one request of this step is open.
     pub key_of: Option<u8>,
     /// Its answers carry a value made for this client, which later requests must repeat.
     pub issues: bool,
     /// A request with the key of an open one is a retransmission.
     pub retransmits: bool,
-    /// The request_state of an answer has the bits of requests that it cannot belong to, whatever its key.
+    /// The request_state of an answer has the bits of those requests that it cannot belong to, whatever its key.
     pub excludes: bool,
     /// Any second answer to a key counts as a copy, even a different one.
     pub once: bool,
     /// The answer comes in lines, each in a datagram of its own and some of them equal; the first one closes the
     /// exchange, and no line is known to be the last.
     pub lines: bool,
-    /// Servers may leave the request unanswered: the finding about that is a note.
+    /// Servers may leave the request unanswered: then the finding about a missing answer is a note.
     pub may_be_silent: bool,
-    /// Its answers have no end: each further datagram belongs to the same request, unless another request is open
+    /// Its answers have no known end: each further datagram belongs to the same request, unless another request is open
     /// or the late window is over.
     pub open_ended: bool,
     /// Its requests prove that the client receives what is sent to its address.
     pub validated: bool,
-    /// Bits in the request_state of a request that say that the request carries a value which an answer issued: the
-    /// client has proven its address.
+    /// Bits in the request_state of a request that mean that the request carries a value which an answer issued, so that
+    /// the client has proven its address.
     pub carries: u32,
     /// A field of the request that its answer repeats, so that their request states are equal. Only such a pair has
     /// the confidence [`Probe::paired`]; others have medium at most. An error in this field of the request is
@@ -61,7 +61,7 @@ pub struct StepRules {
     /// No answer has come in time, or none at all; a rule about the exchange.
     pub unanswered: Option<&'static Rule>,
     /// An unsolicited answer.
-    pub unasked: Option<&'static Rule>,
+    pub unsolicited: Option<&'static Rule>,
     /// An answer whose key is that of no open request, although requests are open.
     pub other_key: Option<&'static Rule>,
     /// The same where exactly one request is open.
@@ -86,8 +86,8 @@ pub struct StepRules {
     pub incomplete: Option<&'static Rule>,
     /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
     pub second: Option<&'static Rule>,
-    /// An answer of which no part is known to be missing, but no part says that it is the last; a rule about the
-    /// exchange. Without this rule, such an answer breaks `incomplete`.
+    /// An answer of which no part is known to be missing, but no part is marked as the last; a rule about the exchange.
+    /// Without this rule, such an answer breaks `incomplete`.
     pub unended: Option<&'static Rule>,
     /// An answer after the answer window.
     pub late: Option<&'static Rule>,
@@ -95,7 +95,7 @@ pub struct StepRules {
     pub copy: Option<&'static Rule>,
     /// A part after one with a higher number, or a copy of a part; otherwise only the copy breaks a rule,
     /// [`copy`](Self::copy).
-    pub shuffled: Option<&'static Rule>,
+    pub out_of_order: Option<&'static Rule>,
     /// An answer more than that many times as large as its request, if the request [carries](StepInfo::carries) no
     /// issued value.
     pub larger: Option<(usize, &'static Rule)>,
@@ -107,7 +107,7 @@ impl StepRules {
     /// No rules.
     pub const NONE: StepRules = StepRules {
         unanswered: None,
-        unasked: None,
+        unsolicited: None,
         other_key: None,
         other_than_only: None,
         overlapping: None,
@@ -123,7 +123,7 @@ impl StepRules {
         unended: None,
         late: None,
         copy: None,
-        shuffled: None,
+        out_of_order: None,
         larger: None,
         key_at: None,
     };
@@ -174,12 +174,12 @@ impl StepInfo {
         self.excludes && answer_state & request_state != 0
     }
 
-    /// Confidence of a pair, by the confidence `paired` of its datagrams and their request states; a state of 0
-    /// says nothing.
-    pub fn worth(&self, paired: Level, states: [u32; 2]) -> Level {
+    /// Confidence of a pair, from the confidence `paired` of its datagrams and their request states; a state of 0 is no
+    /// evidence.
+    pub fn pair_level(&self, paired: Level, states: [u32; 2]) -> Level {
         let agree = states[0] == states[1] && states[0] != 0;
         match agree {
-            // A client that gets back what it sent is talking to an echo service.
+            // An answer that repeats the bytes of its request comes from an echo service.
             true if self.issues => paired.min(Level::Low),
             false if self.repeats.is_some() => paired.min(Level::Medium),
             _ => paired,
@@ -218,8 +218,8 @@ pub struct Info {
     pub ports: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
-    /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed; the forms of
-    /// the messages are not repeated here.
+    /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed, besides the
+    /// forms of the messages.
     pub first: &'static [Form],
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
@@ -247,8 +247,8 @@ pub struct Info {
 }
 
 impl Info {
-    /// A protocol with that name, that title for people, that specification and those rules for the ends of a datagram. Nothing else
-    /// is declared; an answer is in time within two seconds.
+    /// A protocol with that name, that title for people, that specification and those rules for the ends of a datagram.
+    /// Nothing else is declared; an answer is in time within two seconds.
     pub const fn of(
         name: &'static str,
         title: &'static str,
@@ -278,35 +278,37 @@ impl Info {
     /// Whether breaking `cause` causes `symptom`, which then is not counted.
     pub fn causes(&self, cause: &Rule, symptom: &Rule, relation: Relation) -> bool {
         let itself = [Relation::Asked, Relation::Earlier].contains(&relation) && cause == symptom;
-        let declared = |(its, causes, symptoms): &Causation| {
-            *its == relation && causes.contains(&cause) && (itself || symptoms.contains(&symptom))
+        let declared = |(declared_relation, causes, symptoms): &Causation| {
+            *declared_relation == relation
+                && causes.contains(&cause)
+                && (itself || symptoms.contains(&symptom))
         };
-        relation == Relation::Request && cause.severity == Severity::Error && self.is_silence(symptom)
+        relation == Relation::Request && cause.severity == Severity::Error && self.is_missing_answer(symptom)
             || self.causes.iter().any(declared)
     }
 
-    /// Whether a rule says that no answer has come.
-    pub fn is_silence(&self, rule: &Rule) -> bool {
+    /// Whether a rule is about a missing answer.
+    pub fn is_missing_answer(&self, rule: &Rule) -> bool {
         self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
     }
 
-    /// The first step with the name of `step`: some kinds of request share a name, and differ in what is demanded of the
-    /// answer.
-    pub fn named_alike(&self, step: u8) -> u8 {
+    /// The first step with the name of `step`: some kinds of request share a name, and differ in the rules for their
+    /// answers.
+    pub fn first_step_of_name(&self, step: u8) -> u8 {
         let name = |at: u8| self.steps.get(usize::from(at)).map(|step| step.name);
         (0..step).find(|&at| name(at) == name(step)).unwrap_or(step)
     }
 
     /// One step of each name.
     pub fn named_steps(&self) -> impl Iterator<Item = &'static StepInfo> {
-        (0..).zip(self.steps).filter(|(at, _)| self.named_alike(*at) == *at).map(|(_, step)| step)
+        (0..).zip(self.steps).filter(|(at, _)| self.first_step_of_name(*at) == *at).map(|(_, step)| step)
     }
 
-    /// Whether several messages may answer the requests of a step, so that it is worth reporting which one did.
+    /// Whether several messages may answer the requests of a step, so that reports name the one that did.
     pub fn has_several_answers(&self, step: u8) -> bool {
         let answers = |message: &&Message| {
-            let its = message.step == step || message.answers.also.contains(&step);
-            its && message.role == Role::Response && message.part.is_none()
+            let of_step = message.step == step || message.answers.also.contains(&step);
+            of_step && message.role == Role::Response && message.part.is_none()
         };
         self.messages.iter().filter(answers).count() > 1
     }
@@ -322,14 +324,14 @@ impl Info {
     }
 }
 
-/// How far a client has come that queries a server.
+/// The progress of a client that queries a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// Number of requests that have been answered.
     pub answered: usize,
-    /// How often the next one was sent already, without an answer.
+    /// How often the next request was already sent without an answer.
     pub silences: usize,
-    /// Ask for everything, not only for what every client wants.
+    /// Ask for everything, not only for what every client needs.
     pub all: bool,
     /// Random bits, for cookies.
     pub random: u64,
@@ -347,13 +349,13 @@ pub trait Protocol {
     type Memory: Forgets;
     /// Everything static.
     const INFO: Info;
-    /// Marks of colours in what its messages say about their server.
+    /// Colour marks in the texts that its messages state about their server.
     const COLOURS: Option<Colours> = None;
-    /// The messages that may be recognised by their bytes alone, and those where something is known; derived, not to be
-    /// written by hand.
+    /// The messages that may be recognised by their bytes alone, and those that need a known conversation or server;
+    /// derived, not to be written by hand.
     const BEGINS: &'static [Begins; 2] = &[Self::INFO.begins(false), Self::INFO.begins(true)];
 
-    /// Recognises a datagram by its own bytes. Pure; runs on any thread. `wire_len` is the payload's
+    /// Recognises a datagram by its bytes alone. Pure; runs on any thread. `wire_len` is the payload's
     /// length on the wire, `ports` those of source and destination (a tie-breaker, no evidence).
     /// By default by the forms of its messages.
     #[inline]
@@ -361,13 +363,13 @@ pub trait Protocol {
         recognise::<Self>(payload, wire_len)
     }
 
-    /// Reads a datagram again when its conversation or server is known; `None` if it does not belong to the
+    /// Probes a datagram again when its conversation or server is known; `None` if it does not belong to the
     /// protocol. By default by the forms of its messages.
     fn probe_known(payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(payload, wire_len, known)
     }
 
-    /// Decodes a datagram into a sink, and writes what it says about its server into [`Cursor::facts`].
+    /// Decodes a datagram into a sink, and stores the facts about its server in [`Cursor::facts`].
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.
@@ -375,10 +377,10 @@ pub trait Protocol {
         None
     }
 
-    /// Checks what one datagram alone cannot show. Runs in frame order.
-    fn observe(_memory: &mut Self::Memory, _seen: &Observation<'_>, _raised: &mut Raised) {}
+    /// Checks the rules that need more than one datagram. Runs in frame order.
+    fn observe(_memory: &mut Self::Memory, _observation: &Observation<'_>, _raised: &mut Raised) {}
 
-    /// Asks for the part of the memory that [`observe`](Self::observe) will need for a datagram of that server: it is
-    /// called some steps earlier, and the memory may be larger than the caches.
+    /// Prefetches the part of the memory that [`observe`](Self::observe) will need for a datagram of that server. It is
+    /// called some steps earlier, because the memory may be larger than the caches.
     fn prefetch(_memory: &Self::Memory, _server: Endpoint, _probe: &Probe) {}
 }

@@ -1,4 +1,4 @@
-//! Messages as data: how their bytes begin, and what is derived from that.
+//! Messages as data: their first bytes, and what is derived from them.
 //!
 //! A protocol lists its messages in [`Info::messages`]. Where their fixed bytes distinguish them from everything
 //! else, the defaults of [`Protocol`] derive all that is needed: the table of first bytes, the confidence from the
@@ -22,11 +22,11 @@ pub struct Message {
     pub role: Role,
     /// Index into [`Info::steps`].
     pub step: u8,
-    /// How it begins, the surest form first; empty where the protocol recognises it by hand.
+    /// Forms of its first bytes, that with the highest confidence first; empty where the protocol recognises it by hand.
     pub forms: &'static [Form],
     /// Finds the key that an answer shares with its request.
     pub key: Option<KeyOf>,
-    /// Finds what the decoder of the answer has to know, see [`Probe::request_state`].
+    /// Finds the state that the decoder of the answer needs, see [`Probe::request_state`].
     pub request_state: Option<fn(&[u8]) -> u32>,
     /// Finds its part number, where it may be a part of an answer.
     pub part: Option<PartOf>,
@@ -44,7 +44,7 @@ pub struct Answers {
     pub also: &'static [u8],
     /// The requests of all these steps are equivalent: the oldest is preferred, and a request that
     /// [carries](super::StepInfo::carries) nothing is preferred to one that does.
-    pub alike: bool,
+    pub equivalent: bool,
     /// Messages that, as a first answer, it may follow as a further answer to the same request, where no request is
     /// open.
     pub follows: &'static [u8],
@@ -52,7 +52,7 @@ pub struct Answers {
 
 impl Answers {
     /// Only the requests of its own step, once each.
-    pub const OWN: Answers = Answers { also: &[], alike: false, follows: &[] };
+    pub const OWN_STEP: Answers = Answers { also: &[], equivalent: false, follows: &[] };
 }
 
 impl Message {
@@ -68,7 +68,7 @@ impl Message {
             request_state: None,
             part: None,
             paired: Level::High,
-            answers: Answers::OWN,
+            answers: Answers::OWN_STEP,
         }
     }
     /// The same, recognised by these forms.
@@ -83,7 +83,7 @@ impl Message {
     pub const fn response(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
         Message { direction: Some(Direction::S2c), role: Role::Response, step, forms, ..Message::named(name) }
     }
-    /// A message that is shown and neither asks nor answers.
+    /// A message that is shown, but is neither a request nor an answer.
     pub const fn label(name: &'static str, direction: Direction, forms: &'static [Form]) -> Message {
         Message { direction: Some(direction), forms, ..Message::named(name) }
     }
@@ -91,7 +91,7 @@ impl Message {
     pub const fn keyed(self, key: KeyOf) -> Message {
         Message { key: Some(key), ..self }
     }
-    /// The same, with what the decoder of its answer has to know.
+    /// The same, with the state that the decoder of its answer needs.
     pub const fn remembers(self, request_state: fn(&[u8]) -> u32) -> Message {
         Message { request_state: Some(request_state), ..self }
     }
@@ -110,7 +110,7 @@ impl Message {
     }
     /// The same, which answers requests of these steps where none of its own is open.
     pub const fn also(self, also: &'static [u8]) -> Message {
-        self.answering(Answers { also, ..Answers::OWN })
+        self.answering(Answers { also, ..Answers::OWN_STEP })
     }
 
     fn key_in(&self, payload: &[u8]) -> Option<u64> {
@@ -168,7 +168,7 @@ pub struct Form {
     when: Option<fn(&[u8]) -> bool>,
     /// Its confidence, where that does not follow from the number of fixed bits.
     level: Option<Level>,
-    /// What else must be known, because its bytes alone prove nothing.
+    /// Knowledge that it needs, because its bytes alone prove nothing.
     needs: Needs,
 }
 
@@ -180,7 +180,7 @@ enum Needs {
     Known,
     /// The conversation, with a request that is open or whose answer has not come in all its parts.
     Awaited,
-    /// The same, and the latest request has its key.
+    /// The same, and one of the latest requests has its key.
     Asked,
     /// The conversation, with an open request of its step.
     Due,
@@ -202,7 +202,7 @@ impl Form {
         }
     }
     /// The same after any of these bytes.
-    pub const fn behind(self, heads: &'static [&'static [u8]]) -> Form {
+    pub const fn after(self, heads: &'static [&'static [u8]]) -> Form {
         Form { heads, ..self }
     }
     /// The same with further bytes at an offset from the start of the payload.
@@ -218,7 +218,7 @@ impl Form {
         Form { caseless: true, ..self }
     }
     /// The same with a length on the wire, in bytes, from `least` to `most`.
-    pub const fn long(self, least: usize, most: usize) -> Form {
+    pub const fn length(self, least: usize, most: usize) -> Form {
         Form { length: (least, most), ..self }
     }
     /// The same with a further condition.
@@ -244,17 +244,17 @@ impl Form {
         Form { needs: Needs::Due, ..self }
     }
 
-    /// The same as awaited, but only if one of the latest requests has its key.
+    /// The same as [`awaited`](Self::awaited), but only if one of the latest requests has its key.
     pub const fn asked(self) -> Form {
         Form { needs: Needs::Asked, ..self }
     }
 
-    /// Whether its bytes are evidence without further knowledge.
+    /// Whether its bytes are evidence on their own.
     const fn is_alone(&self) -> bool {
         matches!(self.needs, Needs::Nothing)
     }
 
-    /// Marks the bytes that it may have at that offset with a bit, unless it ends before.
+    /// Sets a bit for each byte value that it may have at that offset, unless it ends before.
     const fn mark(&self, at: usize, bit: u32, table: &mut Bytes) {
         if at >= self.length.1 {
             return;
@@ -262,24 +262,24 @@ impl Form {
         let mut i = 0;
         while i < self.heads.len() {
             let (head, (then_at, then)) = (self.heads[i], self.then);
-            let behind = at.saturating_sub(head.len());
+            let body_at = at.saturating_sub(head.len());
             if then_at <= at && at < then_at.saturating_add(then.len()) {
                 mark(table, then[at.saturating_sub(then_at)], bit);
             } else if at < head.len() {
                 mark(table, head[at], bit);
-            } else if behind >= self.begins.len() {
+            } else if body_at >= self.begins.len() {
                 mark_all(table, bit);
             } else if self.caseless {
-                mark(table, self.begins[behind].to_ascii_lowercase(), bit);
-                mark(table, self.begins[behind].to_ascii_uppercase(), bit);
+                mark(table, self.begins[body_at].to_ascii_lowercase(), bit);
+                mark(table, self.begins[body_at].to_ascii_uppercase(), bit);
             } else {
-                mark(table, self.begins[behind], bit);
+                mark(table, self.begins[body_at], bit);
             }
             i += 1;
         }
     }
 
-    /// Marks the lengths that it may have with a bit, unless it needs further knowledge.
+    /// Sets a bit for each length that it may have, unless it needs further knowledge.
     const fn mark_lengths(&self, bit: u32, table: &mut Lengths) {
         let ((least, most), (at, then)) = (self.length, self.then);
         let fixed = if then.is_empty() { 0 } else { at.saturating_add(then.len()) };
@@ -301,7 +301,7 @@ impl Form {
         }
     }
 
-    /// The confidence that the payload has this form of that message; `None` where it has not.
+    /// The confidence that the payload has this form of that message; `None` where it does not.
     #[inline(always)]
     fn fits(&self, p: &[u8], wire_len: usize, known: Option<Known<'_>>, message: &Message) -> Option<Level> {
         let (least, most) = self.length;
@@ -321,8 +321,8 @@ impl Form {
         if !then.is_empty() && !p.get(at..).is_some_and(|rest| rest.starts_with(then)) {
             return None;
         }
-        let fitting = |head: &&&[u8]| p.strip_prefix(**head).is_some_and(|rest| self.follows(rest));
-        let head = self.heads.iter().find(fitting)?;
+        let fits_head = |head: &&&[u8]| p.strip_prefix(**head).is_some_and(|rest| self.follows(rest));
+        let head = self.heads.iter().find(fits_head)?;
         if self.when.is_some_and(|holds| !holds(p)) {
             return None;
         }
@@ -333,9 +333,9 @@ impl Form {
             3..=5 => Level::Medium,
             _ => Level::High,
         });
-        // What proves nothing alone is no surer than the knowledge that it needs.
+        // A form that proves nothing alone has at most the confidence of the knowledge that it needs.
         let level = if self.is_alone() { level } else { level.min(known?.level) };
-        // Where the capture cut it off, the word may go on: statusResponse begins like status.
+        // Where the capture cut it off, the word may continue: statusResponse begins like status.
         let whole = p.len() >= wire_len || p.len() > head.len().saturating_add(self.begins.len());
         let level = if self.ends.is_empty() || whole { level } else { level.min(Level::Low) };
         let exact = p.get(head.len()..).is_some_and(|rest| rest.starts_with(self.begins));
@@ -344,14 +344,14 @@ impl Form {
 
     /// Whether the bytes after the head have this form.
     fn follows(&self, rest: &[u8]) -> bool {
-        let Some((word, behind)) = rest.split_at_checked(self.begins.len()) else { return false };
+        let Some((word, after)) = rest.split_at_checked(self.begins.len()) else { return false };
         let same = if self.caseless { word.eq_ignore_ascii_case(self.begins) } else { word == self.begins };
-        same && (self.ends.is_empty() || behind.first().is_none_or(|next| self.ends.contains(next)))
+        same && (self.ends.is_empty() || after.first().is_none_or(|next| self.ends.contains(next)))
     }
 }
 
-/// Marks the bytes that any of the forms may have at that offset with a bit; forms that need further knowledge count
-/// only where something is `known`.
+/// Sets a bit for each byte value that any of the forms may have at that offset; forms that need further knowledge
+/// count only where something is `known`.
 const fn mark_forms(forms: &[Form], at: usize, bit: u32, table: &mut Bytes, known: bool) {
     let mut i = 0;
     while i < forms.len() {
@@ -375,7 +375,7 @@ const fn mark_all(table: &mut [u32], bit: u32) {
 }
 
 impl Info {
-    /// Marks the byte values that payloads which a probe may recognise can have at that offset.
+    /// Sets a bit for each byte value that payloads which a probe may recognise can have at that offset.
     pub const fn mark(&self, at: usize, bit: u32, table: &mut Bytes) {
         let mut i = 0;
         while let Some(forms) = self.forms(i) {
@@ -384,7 +384,7 @@ impl Info {
         }
     }
 
-    /// Marks the lengths on the wire that payloads which a probe may recognise can have.
+    /// Sets a bit for each length on the wire that payloads which a probe may recognise can have.
     pub const fn mark_lengths(&self, bit: u32, table: &mut Lengths) {
         let mut i = 0;
         while let Some(forms) = self.forms(i) {
@@ -432,34 +432,34 @@ impl Info {
         if known.level < Level::Medium {
             return None;
         }
-        Some(self.messages.get(usize::from(message))?.probe(message, payload, Level::Medium).astray())
+        Some(self.messages.get(usize::from(message))?.probe(message, payload, Level::Medium).as_stray())
     }
 
-    /// Gives a part the step of the message that the part says it belongs to.
+    /// Gives a part the step of the message that it names as its whole.
     fn with_step_of_whole(&self, probe: Probe) -> Probe {
         let whole = probe.part.and_then(|part| self.messages.get(usize::from(part.makes?)));
         Probe { step: whole.map_or(probe.step, |whole| whole.step), ..probe }
     }
 
-    /// The surest of these messages (one bit each), in a tie the first. Where something is known, only messages of
-    /// that direction count.
-    fn surest(&self, p: &[u8], wire_len: usize, known: Option<Known<'_>>, bits: u32) -> Option<Probe> {
-        let (mut best, mut left): (Option<(usize, Level)>, _) = (None, bits);
-        'messages: while let at = left.trailing_zeros() as usize
+    /// The message with the highest confidence among these (one bit each), in a tie the first. Where something is known,
+    /// only messages of that direction count.
+    fn best_match(&self, p: &[u8], wire_len: usize, known: Option<Known<'_>>, bits: u32) -> Option<Probe> {
+        let (mut best, mut remaining): (Option<(usize, Level)>, _) = (None, bits);
+        'messages: while let at = remaining.trailing_zeros() as usize
             && let Some(message) = self.messages.get(at)
         {
-            left &= left.wrapping_sub(1);
-            let way = known.map(|known| known.direction);
-            if way.is_some() && message.direction.is_some() && message.direction != way {
+            remaining &= remaining.wrapping_sub(1);
+            let direction = known.map(|known| known.direction);
+            if direction.is_some() && message.direction.is_some() && message.direction != direction {
                 continue;
             }
             for form in message.forms {
-                let sure = best.map(|(_, sure)| sure);
-                if form.level.is_some_and(|level| Some(level) <= sure) {
+                let best_level = best.map(|(_, level)| level);
+                if form.level.is_some_and(|level| Some(level) <= best_level) {
                     continue;
                 }
                 let level = form.fits(p, wire_len, known, message);
-                if level > sure {
+                if level > best_level {
                     best = level.map(|level| (at, level));
                 }
                 if level == Some(Level::High) {
@@ -473,29 +473,30 @@ impl Info {
     }
 }
 
-/// For every value of a byte at some offset, what may have it there, one bit each.
+/// For every value of a byte at some offset, the messages or protocols that may have it there, one bit each.
 pub type Bytes = [u32; 256];
-/// The messages of a protocol by their first byte and by their fifth, which tells apart those behind four equal bytes.
+/// The messages of a protocol by their first byte and by their fifth, which distinguishes those after four equal bytes.
 pub type Begins = [Bytes; 2];
 
 /// Entries for lengths on the wire in bytes; the last one stands for all longer payloads.
 pub const LONG: usize = 64;
-/// For the upper two bits of the first byte and every length on the wire, what may begin so, one bit each. Short
-/// payloads of one protocol and long ones of another differ in these bits.
+/// For the upper two bits of the first byte and every length on the wire, the protocols that may begin so, one bit each.
+/// Short payloads of one protocol and long ones of another differ in these bits.
 pub type Lengths = [[u32; LONG]; 4];
 
 /// The messages that a payload may be, one bit each; all of them if it is empty.
 #[inline(always)]
 fn possible([first, fifth]: &Begins, payload: &[u8]) -> u32 {
-    let of = |table: &Bytes, at: usize| payload.get(at).map_or(u32::MAX, |byte| table[usize::from(*byte)]);
-    of(first, 0) & of(fifth, 4)
+    let bits_at =
+        |table: &Bytes, at: usize| payload.get(at).map_or(u32::MAX, |byte| table[usize::from(*byte)]);
+    bits_at(first, 0) & bits_at(fifth, 4)
 }
 
-/// Recognises a payload by its own bytes alone: the surest message, in a tie the first.
+/// Recognises a payload by its bytes alone: the message with the highest confidence, in a tie the first.
 #[inline]
 pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Probe> {
     let bits = possible(&P::BEGINS[0], payload);
-    if bits == 0 { None } else { const { &P::INFO }.surest(payload, wire_len, None, bits) }
+    if bits == 0 { None } else { const { &P::INFO }.best_match(payload, wire_len, None, bits) }
 }
 
 /// Recognises a payload in a known conversation or with a known server: a message of that direction, or a stray
@@ -506,10 +507,10 @@ pub fn recognise_known<P: Protocol + ?Sized>(
     known: Known<'_>,
 ) -> Option<Probe> {
     let info = const { &P::INFO };
-    if let Some(g) = info.surest(payload, wire_len, Some(known), possible(&P::BEGINS[1], payload)) {
-        return Some(Probe { level: g.level.max(known.level.min(Level::Medium)), ..g });
+    if let Some(probe) = info.best_match(payload, wire_len, Some(known), possible(&P::BEGINS[1], payload)) {
+        return Some(Probe { level: probe.level.max(known.level.min(Level::Medium)), ..probe });
     }
-    recognise::<P>(payload, wire_len).map(Probe::astray)
+    recognise::<P>(payload, wire_len).map(Probe::as_stray)
 }
 
 /// A key that is a big-endian number of `BYTES` bytes at an offset.
@@ -538,16 +539,16 @@ mod tests {
     }
 
     #[test]
-    fn the_more_bits_are_fixed_the_surer() {
+    fn more_fixed_bits_give_higher_confidence() {
         let by_length = [1, 2, 3, 5, 6].map(|n| level(Form::of(&b"abcdef"[..n]), b"abcdefg").unwrap());
         assert_eq!(by_length, [Level::Hint, Level::Low, Level::Medium, Level::Medium, Level::High]);
-        let apart = Form::of(b"a").and(3, b"defgh");
-        assert_eq!(level(apart, b"a..defgh"), Some(Level::High));
-        assert_eq!([&b"a..defg"[..], b"b..defgh", b"a"].map(|p| level(apart, p)), [None; 3]);
+        let split = Form::of(b"a").and(3, b"defgh");
+        assert_eq!(level(split, b"a..defgh"), Some(Level::High));
+        assert_eq!([&b"a..defg"[..], b"b..defgh", b"a"].map(|p| level(split, p)), [None; 3]);
     }
 
     #[test]
-    fn a_word_ends_where_it_ends() {
+    fn a_word_must_end_or_be_followed_by_an_end_byte() {
         let word = Form::of(b"getinfo").word(b" \n");
         let levels =
             [&b"getinfo"[..], b"getinfo x", b"getinfos", b"getinf", b"GetInfo"].map(|p| level(word, p));
@@ -558,28 +559,28 @@ mod tests {
     }
 
     #[test]
-    fn any_of_the_heads_may_stand_in_front() {
-        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+    fn any_of_the_heads_may_precede() {
+        let form = Form::of(b"n").after(&[b"\xff\xff", b"\xff\xff\xff"]);
         assert_eq!(level(form, b"\xff\xff\xffn"), Some(Level::Medium));
         assert_eq!([&b"\xffn"[..], b"n", b"\xff\xff"].map(|p| level(form, p)), [None; 3]);
     }
 
     #[test]
-    fn bytes_are_marked_that_a_form_may_have() {
+    fn possible_bytes_of_a_form_are_marked() {
         let bytes = |form: Form, at| {
             let mut table = [0; 256];
             form.mark(at, 1, &mut table);
             (0..=u8::MAX).filter(|byte| table[usize::from(*byte)] != 0).collect::<Vec<_>>()
         };
-        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+        let form = Form::of(b"n").after(&[b"\xff\xff", b"\xff\xff\xff"]);
         assert_eq!([0, 1, 2].map(|at| bytes(form, at)), [vec![0xff], vec![0xff], vec![b'n', 0xff]]);
         assert_eq!([bytes(form, 4).len(), bytes(form.and(4, b"x"), 4).len()], [256, 1]);
         assert_eq!(bytes(Form::of(b"n").caseless(), 0), b"Nn");
-        assert_eq!(bytes(Form::of(b"n").long(1, 1), 1), b"", "it ends before");
+        assert_eq!(bytes(Form::of(b"n").length(1, 1), 1), b"", "it ends before");
     }
 
     #[test]
-    fn lengths_are_marked_that_a_form_may_have() {
+    fn possible_lengths_of_a_form_are_marked() {
         let lengths = |form: Form| {
             let mut table = [[0; LONG]; 4];
             form.mark_lengths(1, &mut table);
@@ -588,19 +589,19 @@ mod tests {
                 Some((marked().next()?, marked().next_back()?, marked().count()))
             })
         };
-        let form = Form::of(b"n").behind(&[b"\xff\xff", b"\xff\xff\xff"]);
+        let form = Form::of(b"n").after(&[b"\xff\xff", b"\xff\xff\xff"]);
         assert_eq!(lengths(form.and(4, b"x")), [None, None, None, Some((5, 63, 59))]);
         let short = Form::of(b"ab");
         assert_eq!(
-            [short, short.caseless(), short.long(4, 5), short.long(90, 200)].map(|form| lengths(form)[1]),
+            [short, short.caseless(), short.length(4, 5), short.length(90, 200)].map(|form| lengths(form)[1]),
             [Some((2, 63, 62)), Some((2, 63, 62)), Some((4, 5, 2)), Some((63, 63, 1))]
         );
-        assert_eq!(lengths(Form::of(b"").long(2, 2)), [Some((2, 2, 1)); 4], "it may begin with any byte");
+        assert_eq!(lengths(Form::of(b"").length(2, 2)), [Some((2, 2, 1)); 4], "it may begin with any byte");
         assert_eq!(lengths(short.known()), [None; 4]);
     }
 
     #[test]
-    fn tables_leave_the_messages_that_have_the_bytes() {
+    fn tables_keep_every_message_that_has_the_bytes() {
         for info in Id::ALL.iter().map(|id| id.info()) {
             let tables = [false, true].map(|known| info.begins(known));
             for (at, form) in
@@ -610,20 +611,20 @@ mod tests {
                     let (mut p, (then_at, then)) = ([*head, form.begins].concat(), form.then);
                     p.resize(p.len().max(form.length.0).max(then_at + then.len()), b'x');
                     p[then_at..then_at + then.len()].copy_from_slice(then);
-                    let left = [0, 1].map(|known| possible(&tables[known], &p) >> at & 1 == 1);
-                    assert!(left[1] && (left[0] || !form.is_alone()), "{} {at} {form:?}", info.name);
+                    let kept = [0, 1].map(|known| possible(&tables[known], &p) >> at & 1 == 1);
+                    assert!(kept[1] && (kept[0] || !form.is_alone()), "{} {at} {form:?}", info.name);
                 }
             }
         }
         let a2s = Id::A2s.info().begins(false);
-        let left = [&b"\xff\xff\xff\xffTSource"[..], b"\xff\xff\xff\xff\0", b"\xff\xff", b""];
-        assert_eq!(left.map(|p| possible(&a2s, p).count_ones().min(2)), [1, 0, 2, 2]);
+        let payloads = [&b"\xff\xff\xff\xffTSource"[..], b"\xff\xff\xff\xff\0", b"\xff\xff", b""];
+        assert_eq!(payloads.map(|p| possible(&a2s, p).count_ones().min(2)), [1, 0, 2, 2]);
     }
 
     #[test]
-    fn what_proves_nothing_alone_is_taken_where_enough_is_known() {
+    fn weak_forms_count_only_with_enough_knowledge() {
         let known = |open| Known { open, ..Known::of(Direction::C2s, Level::High) };
-        let form = Form::of(b"x").known().long(1, 2);
+        let form = Form::of(b"x").known().length(1, 2);
         let among = |form: Form, bytes: &[u8]| {
             [None, Some(known(false)), Some(known(true))]
                 .map(|known| form.fits(bytes, bytes.len(), known, &M))

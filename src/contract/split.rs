@@ -56,14 +56,14 @@ pub struct Split {
     pub body: u16,
 }
 
-/// What is known of the layout of a part.
+/// Knowledge of the layout of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Nothing.
     Unknown,
     /// The layout that the server used before.
     Used(u8),
-    /// The layout of the first part of the message that has come.
+    /// The layout of the part of the message that arrived first.
     Certain(u8),
 }
 
@@ -76,13 +76,13 @@ pub struct Joining {
     pub read: fn(&[u8], usize, Layout) -> Option<Split>,
     /// The messages that may be split: indices into [`Info::messages`](super::Info::messages).
     pub makes: &'static [u8],
-    /// The rule broken where the joined bytes are none of these messages.
+    /// The rule that is broken if the joined bytes are none of these messages.
     pub foreign: &'static Rule,
-    /// The rule broken where the joined bytes cannot be decompressed, or not to the announced size and checksum.
+    /// The rule that is broken if the joined bytes cannot be decompressed to the announced size and checksum.
     pub damaged: &'static Rule,
 }
 
-/// A message whose parts have all come.
+/// A message of which all parts have arrived.
 #[derive(Clone, Debug)]
 pub struct Whole {
     /// Index into [`Info::messages`](super::Info::messages).
@@ -121,9 +121,9 @@ impl Piece {
         self.whole.as_ref().map_or(d.payload, |whole| &whole.bytes)
     }
 
-    /// Tells the sink how a joined message was made up. None of this is in the message itself.
+    /// Reports to the sink how a joined message was assembled. None of this is in the message itself.
     #[cold]
-    pub fn tell<S: FieldSink>(&self, info: &Info, sink: &mut S) {
+    pub fn report_joining<S: FieldSink>(&self, info: &Info, sink: &mut S) {
         let (Split { id, layout, total, number, size, packed, .. }, at) = (self.split, Span::default());
         let Some(whole) = &self.whole else { return };
         let name = info.joining.and_then(|joining| joining.layouts.get(usize::from(layout)));

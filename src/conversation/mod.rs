@@ -7,7 +7,7 @@ pub use table::{Conversations, MAX_CONVERSATIONS};
 
 use crate::contract::{Issued, StepInfo};
 use crate::net::Endpoint;
-use crate::packed::{Count, Marks};
+use crate::packed::{Count, Flags};
 use crate::protocols::{Direction, Id, Level};
 
 /// No slot, no server.
@@ -34,7 +34,7 @@ pub struct Conversation {
     pub level: Level,
     /// Requests since the last answer, 255 at most.
     pub unanswered: u8,
-    marks: Marks,
+    marks: Flags,
     /// See [`Conversation::note_unrecognised`]; 255 at most.
     unrecognised: u8,
     /// Only its server, or the order of its datagrams, suggests that it is of the protocol.
@@ -77,7 +77,7 @@ impl Conversation {
             id,
             level: Level::Hint,
             unanswered: 0,
-            marks: Marks::default(),
+            marks: Flags::default(),
             unrecognised: 0,
             unproven: false,
         }
@@ -142,7 +142,7 @@ impl Conversation {
     /// Whether the client is certain and the conversation is not idle.
     #[inline(always)]
     pub fn steady(&self) -> bool {
-        self.marks.of_these_only(DECIDED | IDLE, DECIDED)
+        self.marks.equals_under(DECIDED | IDLE, DECIDED)
     }
     /// Sets whether the client is certain, and whether its datagrams are doubtful.
     pub fn decide(&mut self, decided: bool, doubtful: bool) {

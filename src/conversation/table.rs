@@ -9,7 +9,7 @@ use crate::bounded::Bounded;
 use crate::buckets::Buckets;
 use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use crate::packed::Count;
 use crate::protocols::{Id, Level};

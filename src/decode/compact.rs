@@ -15,8 +15,8 @@ pub struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// The text as a value: UTF-16 where its length is negative, else one byte per character.
-    pub fn shown(self) -> Value<'a> {
+    /// The text as a value: UTF-16 if its length is negative, else one byte per character.
+    pub fn value(self) -> Value<'a> {
         if self.wide { Value::Utf16(self.text) } else { Value::Latin1(self.text) }
     }
     /// The zero after it; empty where there is none.
@@ -42,9 +42,9 @@ pub fn compact_index(i: &[u8]) -> Wire<'_, i64> {
         if !more {
             break;
         }
-        let (behind, next) = byte(rest)?;
+        let (after, next) = byte(rest)?;
         value |= i64::from(next & 0x7f).wrapping_shl(shift);
-        (rest, more) = (behind, next & 0x80 != 0);
+        (rest, more) = (after, next & 0x80 != 0);
     }
     Ok((rest, if first & 0x80 == 0 { value } else { value.wrapping_neg() }))
 }
@@ -76,23 +76,23 @@ mod tests {
     }
 
     #[test]
-    fn numbers_take_as_many_bytes_as_they_need() {
-        let of = [&[0x00][..], &[0x3f], &[0x40, 0x01], &[0x41, 0x03], &[0x5b, 0x02], &[0x83]];
-        assert_eq!(of.map(index), [Some(0), Some(63), Some(64), Some(193), Some(155), Some(-3)]);
+    fn compact_indices_have_one_to_five_bytes() {
+        let indices = [&[0x00][..], &[0x3f], &[0x40, 0x01], &[0x41, 0x03], &[0x5b, 0x02], &[0x83]];
+        assert_eq!(indices.map(index), [Some(0), Some(63), Some(64), Some(193), Some(155), Some(-3)]);
         assert_eq!(index(&[0x7f, 0xff, 0xff, 0xff, 0xff]), Some((1 << 34) - 1), "five bytes are the most");
         assert_eq!([&[][..], &[0x40], &[0x40, 0x80]].map(index), [None; 3]);
     }
 
     #[test]
-    fn the_zero_is_counted_and_belongs_to_no_text() {
-        let of = |bytes: &'static [u8]| {
+    fn the_counted_zero_is_no_part_of_the_text() {
+        let read = |bytes: &'static [u8]| {
             let (rest, text) = counted(bytes).unwrap();
-            (text.shown(), text.is_ended(), rest)
+            (text.value(), text.is_ended(), rest)
         };
-        assert_eq!(of(b"\x02A\0!"), (Value::Latin1(b"A"), true, &b"\0!"[..]));
-        assert_eq!(of(b"\x02AB!"), (Value::Latin1(b"AB"), false, &b"!"[..]));
-        assert_eq!(of(b"\x82A\0\0\0!"), (Value::Utf16(b"A\0"), true, &b"\0\0!"[..]));
-        assert_eq!(of(b"\0!"), (Value::Latin1(b""), true, &b"!"[..]));
+        assert_eq!(read(b"\x02A\0!"), (Value::Latin1(b"A"), true, &b"\0!"[..]));
+        assert_eq!(read(b"\x02AB!"), (Value::Latin1(b"AB"), false, &b"!"[..]));
+        assert_eq!(read(b"\x82A\0\0\0!"), (Value::Utf16(b"A\0"), true, &b"\0\0!"[..]));
+        assert_eq!(read(b"\0!"), (Value::Latin1(b""), true, &b"!"[..]));
         assert!(counted(b"\x03A\0").is_err() && counted(b"\x83A\0\0\0").is_err());
     }
 }

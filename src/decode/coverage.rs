@@ -5,18 +5,18 @@ use crate::rule::Rule;
 use hashbrown::HashSet;
 use std::cell::Cell;
 
-/// Places of the table for quick answers: the address of a rule, or of the ends of a scope, gives its place. In each there is
-/// room for two, for where the linker puts them is chance.
-const PLACES: usize = 1024;
-/// These addresses are at least two to the power of this apart: to shift is faster than to divide by a size.
-const APART: u32 = size_of::<Ends>().ilog2();
+/// Slots of the table of recent addresses: the address of a rule, or of the ends of a scope, gives its slot. Each slot
+/// holds two addresses, because the linker may place any two of them at the same slot.
+const SLOTS: usize = 1024;
+/// These addresses differ by at least two to this power. A shift is faster than a division by a size.
+const ADDRESS_SHIFT: u32 = size_of::<Ends>().ilog2();
 
-/// A set of rules that answers quickly for rules that it has just seen, and for ends of scopes, each of which stands for
-/// several rules.
+/// A set of rules that is fast for rules marked recently, and for ends of scopes, each of which stands for several
+/// rules.
 #[derive(Debug)]
 pub struct Marks {
-    /// The addresses of what was marked before.
-    recent: Box<[[usize; 2]; PLACES]>,
+    /// Addresses of rules and ends that were marked before.
+    recent: Box<[[usize; 2]; SLOTS]>,
     all: HashSet<&'static str>,
     /// The rules that the latest datagram was the first to mark.
     latest: Vec<&'static Rule>,
@@ -24,7 +24,7 @@ pub struct Marks {
 
 impl Default for Marks {
     fn default() -> Self {
-        Marks { recent: Box::new([[0; 2]; PLACES]), all: HashSet::new(), latest: vec![] }
+        Marks { recent: Box::new([[0; 2]; SLOTS]), all: HashSet::new(), latest: vec![] }
     }
 }
 
@@ -45,10 +45,12 @@ impl Marks {
         }
     }
 
-    /// Whether what has this address was not among the last two to be marked at its place.
+    /// Whether this address is not among the last two that were marked at its slot.
     #[inline(always)]
     fn is_new(&mut self, address: usize) -> bool {
-        let Some([latest, before]) = self.recent.get_mut((address >> APART) % PLACES) else { return true };
+        let Some([latest, before]) = self.recent.get_mut((address >> ADDRESS_SHIFT) % SLOTS) else {
+            return true;
+        };
         if *latest == address || *before == address {
             return false;
         }
@@ -64,7 +66,7 @@ impl Marks {
         }
     }
 
-    /// A new datagram begins. `forget` says whether what the latest one has marked does not count.
+    /// A new datagram begins. With `forget`, the rules that only the latest one has marked do not count.
     #[inline]
     fn begin(&mut self, forget: bool) {
         if self.latest.is_empty() {
@@ -94,7 +96,8 @@ pub struct Coverage {
     pub marks: Marks,
     /// Whether a value of the datagram is masked; its bytes must not be shown either.
     pub secret: bool,
-    /// Whether a filter has left out the datagram: the report that learns of that can only read what it is given.
+    /// Whether a filter has left out the datagram. A cell, because the report that applies the filter has only a shared
+    /// reference.
     hidden: Cell<bool>,
 }
 

@@ -10,7 +10,7 @@ fields! {
     UNPARSED = "unparsed": Bytes;
 }
 
-/// Why decoding could not go on: `rule` is the reason, `at` the place. A fault becomes a finding, never a crash.
+/// Why decoding stopped: `rule` is the reason, `at` the place. A fault becomes a finding, never a crash.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fault {
     /// The rule that is broken.
@@ -49,9 +49,9 @@ impl Ends {
 /// Invariant: the leaves reported to the sink tile the captured payload in order, without gap or
 /// overlap, whatever the bytes. [`dissect`] closes the last gap with an `unparsed` leaf.
 ///
-/// Cold code takes the values it needs instead of the cursor, or runs [apart](Self::apart): as long as nobody holds
-/// the address of the cursor, the compiler keeps its needed fields in registers, and for most listeners that is only
-/// the reading position.
+/// Cold code takes the values it needs instead of the cursor, or runs [out of line](Self::out_of_line): as long as
+/// nothing holds the address of the cursor, the compiler keeps the fields in use in registers, and for most listeners
+/// that is only the reading position.
 #[derive(Debug)]
 pub struct Cursor<'a, 's, S> {
     pub(super) whole: &'a [u8],
@@ -63,8 +63,8 @@ pub struct Cursor<'a, 's, S> {
     /// The addresses at which the field read last begins and ends.
     pub(super) last: (usize, usize),
     pub(super) field: Option<&'static Field>,
-    /// The three indices, 16 bits each, in one number: an array would be changed through a computed address, and
-    /// the whole cursor would have to be in memory.
+    /// The three indices, 16 bits each, in one number: an array would be written through a computed address, and the
+    /// whole cursor would have to be in memory.
     pub(super) index: u64,
     pub(super) depth: u8,
     pub(super) ends: &'static Ends,
@@ -125,9 +125,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.missing > 0
     }
 
-    /// Whether what was just read may go on behind the captured bytes.
+    /// Whether the value just read may continue after the captured bytes.
     #[inline(always)]
-    pub fn may_go_on(&self) -> bool {
+    pub fn may_continue(&self) -> bool {
         self.is_cut() && self.rest.is_empty()
     }
 
@@ -158,13 +158,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Sets the rules that the end of the current scope can break, from here on.
     #[inline(always)]
     pub fn ends(&mut self, ends: &'static Ends) {
-        self.covers(ends);
+        self.record_scope(ends);
         self.ends = ends;
     }
 
     /// Reports to sinks that record coverage that the rules of the end of a scope will be checked.
     #[inline(always)]
-    pub(super) fn covers(&mut self, ends: &'static Ends) {
+    pub(super) fn record_scope(&mut self, ends: &'static Ends) {
         if S::COVERAGE {
             self.sink.scope(ends);
         }
@@ -172,9 +172,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// Reads one field with a nom parser, reports it, and stores the fact about the server that it may state.
     ///
-    /// It is a function, not a `nom::Parser`: nom calls those through a generic method, which the compiler may leave out
-    /// of line. Combinators inside it must be complete ones, for a datagram never grows. A primitive that returns
-    /// `Wrong` breaks the same rule as one that finds too few bytes.
+    /// The parser is a function, not a `nom::Parser`: nom calls those through a generic method, which the compiler may
+    /// not inline. Combinators inside it must be complete ones, because a datagram never grows. A primitive that
+    /// returns `Wrong` breaks the same rule as one that finds too few bytes.
     #[inline(always)]
     pub fn field<O: Copy + Into<Value<'a>>>(
         &mut self,
@@ -195,7 +195,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         let Some(fact) = field.fact else { return self.read(field, parser, show) };
         let mut shown = None;
         let value = self.read(field, parser, |value| *shown.insert(show(value)))?;
-        shown.into_iter().for_each(|shown| self.facts.take(fact, shown));
+        shown.into_iter().for_each(|shown| self.facts.set(fact, shown));
         Ok(value)
     }
 
@@ -226,7 +226,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Reads a text whose length, in `prefix` bytes, was read just before it; `show` gives the value to show. Checks
     /// and faults of such a text refer to the length and the text together.
     #[inline(always)]
-    pub fn text_behind_length<O: Copy>(
+    pub fn text_after_length<O: Copy>(
         &mut self,
         prefix: u16,
         field: &'static Field,
@@ -240,13 +240,13 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// Checks a condition on the field just read; where it does not hold, `rule` is reported there.
     ///
-    /// Where another path of a decoder reports a rule, `|| true` tells listeners that record coverage that it was kept on this one.
+    /// Where another path of a decoder reports a rule, `|| true` records for coverage that it was kept on this path.
     #[inline(always)]
     pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
         self.check_at(rule, self.last(), holds);
     }
 
-    /// Checks that the text just read is UTF-8 and has no control characters; for most texts one scan answers both.
+    /// Checks that the text just read is UTF-8 and has no control characters; for most texts one scan checks both.
     #[inline(always)]
     pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
         if S::COVERAGE {
@@ -256,7 +256,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         if S::RULES && !text.is_plain() {
             let (at, field, index) = (self.last(), self.field, self.index());
             let damaged = Violation { rule: utf8, at, field, index, needs: 0, minor: false };
-            check_odd_text(self.sink, text, damaged, no_control);
+            check_text_slowly(self.sink, text, damaged, no_control);
         }
     }
 
@@ -275,7 +275,10 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[cold]
     pub fn remark(&mut self, rule: &'static Rule) {
         let (at, field) = (self.last(), self.field);
-        hear(self.sink, Violation { rule, at, field, index: self.index(), needs: 0, minor: true });
+        report_violation(
+            self.sink,
+            Violation { rule, at, field, index: self.index(), needs: 0, minor: true },
+        );
     }
 
     /// Checks a condition on the payload as a whole.
@@ -287,15 +290,15 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         if S::RULES && !holds() {
             let at = self.whole();
             let index = self.index();
-            hear(self.sink, Violation { rule, at, field: None, index, needs: 0, minor: false });
+            report_violation(self.sink, Violation { rule, at, field: None, index, needs: 0, minor: false });
         }
     }
 
-    /// Reports `rule` at `at` even to listeners without checks: for faults that stop decoding.
+    /// Reports that `rule` is broken at `at`, even to listeners without checks: for faults that stop decoding.
     #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
         let (field, index) = (self.field, self.index());
-        hear(self.sink, Violation { rule, at, field, index, needs: 0, minor: false });
+        report_violation(self.sink, Violation { rule, at, field, index, needs: 0, minor: false });
     }
 
     /// Sets the field that the next checks refer to; `None` for the message as a whole.
@@ -311,15 +314,15 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         sink: &mut Q,
         body: impl FnOnce(&mut Cursor<'a, '_, Q>) -> Result<T, Fault>,
     ) -> bool {
-        let mut unheard = Facts::default();
-        let mut quiet = Cursor::new(self.rest, self.missing, self.ends, sink, &mut unheard);
-        quiet.more = self.more;
-        body(&mut quiet).is_ok() && quiet.rest.is_empty()
+        let mut ignored_facts = Facts::default();
+        let mut trial = Cursor::new(self.rest, self.missing, self.ends, sink, &mut ignored_facts);
+        trial.more = self.more;
+        body(&mut trial).is_ok() && trial.rest.is_empty()
     }
 
-    /// Runs a separate function on a copy of the cursor, then continues where the copy ended.
+    /// Runs an out-of-line function on a copy of the cursor, then continues where the copy ended.
     #[inline(always)]
-    pub fn apart<T>(&mut self, body: impl FnOnce(&mut Cursor<'a, '_, S>) -> T) -> T {
+    pub fn out_of_line<T>(&mut self, body: impl FnOnce(&mut Cursor<'a, '_, S>) -> T) -> T {
         let mut copy = Cursor { sink: &mut *self.sink, facts: &mut *self.facts, ..*self };
         let out = body(&mut copy);
         let Cursor { rest, missing, more, last, field, index, depth, ends, secret, .. } = copy;
@@ -378,11 +381,11 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         fault(rule, self.to_end(), None)
     }
 
-    /// Reports a fault that causes another one; the other is reported when decoding stops for it.
+    /// Reports a fault that causes another one; the latter is reported when it stops decoding.
     #[cold]
-    pub fn tell(&mut self, fault: Fault) {
+    pub fn report(&mut self, fault: Fault) {
         let Fault { rule, at, field, needs } = fault;
-        hear(self.sink, Violation { rule, at, field, index: self.index(), needs, minor: false });
+        report_violation(self.sink, Violation { rule, at, field, index: self.index(), needs, minor: false });
     }
 
     /// Span from here to the end of the scope.
@@ -395,14 +398,19 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
 #[cold]
 #[inline(never)]
-fn hear<S: FieldSink>(sink: &mut S, violation: Violation) {
+fn report_violation<S: FieldSink>(sink: &mut S, violation: Violation) {
     sink.violation(violation);
 }
 
 /// Checks a text that is not plain; `damaged` is reported where it is not UTF-8.
 #[cold]
 #[inline(never)]
-fn check_odd_text<S: FieldSink>(sink: &mut S, text: Str<'_>, damaged: Violation, no_control: &'static Rule) {
+fn check_text_slowly<S: FieldSink>(
+    sink: &mut S,
+    text: Str<'_>,
+    damaged: Violation,
+    no_control: &'static Rule,
+) {
     if !text.is_utf8() {
         sink.violation(damaged);
     }
@@ -442,7 +450,7 @@ fn unreadable(stop: nom::Err<Stop>, short: Fault) -> Fault {
 /// server are written into `facts`; they are valid only where decoding did not stop.
 ///
 /// # Errors
-/// The fault that stopped decoding. The listener has been told of it.
+/// The fault that stopped decoding; it has been reported to the listener.
 #[inline(always)]
 pub fn dissect<'a, S: FieldSink>(
     payload: &'a [u8],
@@ -453,13 +461,13 @@ pub fn dissect<'a, S: FieldSink>(
     decode: impl FnOnce(&mut Cursor<'a, '_, S>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut cursor = Cursor::new(payload, missing, ends, sink, facts);
-    cursor.covers(ends);
+    cursor.record_scope(ends);
     let out = decode(&mut cursor);
     match &out {
-        Ok(()) => cursor.unread(),
+        Ok(()) => cursor.report_surplus(),
         Err(fault) => {
             let fault = *fault;
-            cursor.apart(|c| stopped(c, fault));
+            cursor.out_of_line(|c| report_stop(c, fault));
         }
     }
     out
@@ -467,13 +475,13 @@ pub fn dissect<'a, S: FieldSink>(
 
 #[cold]
 #[inline(never)]
-fn stopped<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
-    cursor.tell(fault);
+fn report_stop<S: FieldSink>(cursor: &mut Cursor<'_, '_, S>, fault: Fault) {
+    cursor.report(fault);
     let rest = cursor.whole.get(cursor.offset() as usize..).unwrap_or_default();
     if !rest.is_empty() {
         cursor.rest = rest;
         let at = cursor.to_end();
-        let value = cursor.hidden(Value::Bytes(rest));
+        let value = cursor.masked(Value::Bytes(rest));
         cursor.sink.field(&UNPARSED, at, value);
     }
 }

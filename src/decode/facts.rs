@@ -47,7 +47,7 @@ pub struct Facts<'a> {
     pub state: Option<&'static str>,
 }
 
-/// Marks of colours in texts, which are no part of a name.
+/// Colour marks in texts, which are no part of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colours {
     /// A caret and another character, or a caret, an x and three hex digits: Quake 3 and its descendants.
@@ -65,25 +65,25 @@ impl Colours {
         }
     }
 
-    /// The characters of a text without them.
+    /// The characters of a text without its colour marks.
     pub fn strip<C: Iterator<Item = char> + Clone>(self, mut text: C) -> impl Iterator<Item = char> {
         std::iter::from_fn(move || {
             loop {
                 let c = text.next()?;
-                let mut behind = text.clone();
-                let follows = behind.next();
-                let marks = match self {
+                let mut after = text.clone();
+                let follows = after.next();
+                let is_mark = match self {
                     Colours::Carets => c == '^' && follows.is_some_and(|c| c.is_ascii_graphic() && c != '^'),
                     Colours::Sections => c == '\u{a7}' && follows.is_some(),
                 };
-                if !marks {
+                if !is_mark {
                     return Some(c);
                 }
-                let digits = || behind.clone().take(3).filter(char::is_ascii_hexdigit).count();
+                let digits = || after.clone().take(3).filter(char::is_ascii_hexdigit).count();
                 if self == Colours::Carets && follows == Some('x') && digits() == 3 {
-                    behind.nth(2);
+                    after.nth(2);
                 }
-                text = behind;
+                text = after;
             }
         })
     }
@@ -109,29 +109,29 @@ impl<'a> Facts<'a> {
 
     /// Players now and at most, where both are known.
     #[inline]
-    pub fn places(&self) -> Option<(u32, u32)> {
+    pub fn player_counts(&self) -> Option<(u32, u32)> {
         self.players.zip(self.max_players)
     }
 
-    /// Takes these marks out of its texts.
+    /// Removes colour marks from the texts.
     pub fn strip(&mut self, colours: Colours) {
-        let plain = |said: &mut Value<'a>| {
-            if let Value::Text(bytes) | Value::Latin1(bytes) = *said
+        let plain = |value: &mut Value<'a>| {
+            if let Value::Text(bytes) | Value::Latin1(bytes) = *value
                 && bytes.contains(&colours.byte())
             {
-                *said = Value::Coloured(bytes, colours);
+                *value = Value::Coloured(bytes, colours);
             }
         };
         let texts = [&mut self.server_name, &mut self.game, &mut self.map];
         texts.into_iter().flatten().for_each(plain);
-        if let Some(Version::Text(said)) = &mut self.version {
-            plain(said);
+        if let Some(Version::Text(value)) = &mut self.version {
+            plain(value);
         }
     }
 
     /// Stores a value as this fact.
     #[inline]
-    pub fn take(&mut self, fact: Fact, value: Value<'a>) {
+    pub fn set(&mut self, fact: Fact, value: Value<'a>) {
         match fact {
             Fact::ServerName => self.server_name = Some(value),
             Fact::Game => self.game = Some(value),
@@ -173,7 +173,7 @@ mod tests {
     fn a_version_may_be_any_number_but_a_negative_one() {
         let version = |value| {
             let mut facts = Facts::default();
-            facts.take(Fact::Version, value);
+            facts.set(Fact::Version, value);
             facts.version
         };
         let numbers = [Value::Uint(146), Value::Uint64(146), Value::Int(146)];
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_colours_are_no_part_of_a_text() {
+    fn colour_marks_are_stripped_from_texts() {
         for (text, plain) in [
             ("^1Lab ^7One", "Lab One"),
             ("^x0f8Lab^xyz", "Labyz"),
@@ -199,7 +199,7 @@ mod tests {
         let mut facts =
             Facts { server_name: Some(latin1), map: Some(Value::Text(b"^1")), ..Facts::default() };
         facts.strip(Colours::Sections);
-        let said = [facts.server_name, facts.map].map(|said| said.and_then(Value::text));
-        assert_eq!(said, [Some("Läb".into()), Some("^1".into())]);
+        let texts = [facts.server_name, facts.map].map(|value| value.and_then(Value::text));
+        assert_eq!(texts, [Some("Läb".into()), Some("^1".into())]);
     }
 }

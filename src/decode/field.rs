@@ -50,7 +50,7 @@ impl Field {
     }
 
     /// The same field, which states this fact about the server.
-    pub(crate) const fn saying(mut self, fact: Fact) -> Field {
+    pub(crate) const fn with_fact(mut self, fact: Fact) -> Field {
         self.fact = Some(fact);
         self
     }
@@ -110,7 +110,7 @@ pub enum Value<'a> {
     Utf16(&'a [u8]),
     /// Text with one byte per character.
     Latin1(&'a [u8]),
-    /// The same or UTF-8, whichever it is, without its colours.
+    /// Text in UTF-8 or with one byte per character, without its colour marks.
     Coloured(&'a [u8], Colours),
     /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
@@ -126,7 +126,7 @@ pub enum Value<'a> {
     Secret(FieldKind),
 }
 
-// Facts about a server contain several values, and are passed on for every datagram.
+// Facts about a server hold several values, and are moved for every datagram.
 const _: () = assert!(size_of::<Value<'_>>() <= 24);
 
 /// Text shown instead of a secret. It does not reveal the secret's length.
@@ -248,7 +248,7 @@ macro_rules! fields {
             $name,
             $crate::decode::FieldKind::$kind,
             concat!($($about, "\n"),+),
-        )$(.labelled($labels))?$(.saying($crate::decode::Fact::$fact))?;)*
+        )$(.labelled($labels))?$(.with_fact($crate::decode::Fact::$fact))?;)*
         /// These fields, in order.
         pub static $LIST: &[&$crate::decode::Field] = &[$(&$NAME),*];
     };

@@ -1,8 +1,8 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
 use super::field::SECRET;
-use super::json_text::{EIGHT, decimal, push, push_chars, push_hex, push_text, push_u64};
-use super::labels::set;
+use super::json_text::{TEN_POW_8, decimal, push, push_chars, push_hex, push_text, push_u64};
+use super::labels::names_of_bits;
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
 use crate::line::Line;
@@ -20,8 +20,8 @@ pub struct Json {
     /// The groups and lists around it, the outermost first.
     outer: Vec<Open>,
     /// The `_hex` sibling of the outermost open list: null or hex for each of its values.
-    twin: Line,
-    twin_damaged: bool,
+    hex_list: Line,
+    hex_has_damage: bool,
 }
 
 /// A group or list that is being written. Each element is written with a comma before it; when the group or list is
@@ -50,7 +50,7 @@ impl Json {
 
     /// Writes the comma, and in a group the key, before an element.
     #[inline(always)]
-    fn before(&mut self, field: &'static Field) {
+    fn push_key(&mut self, field: &'static Field) {
         match self.inner.shape {
             Shape::Group => field.json.push(&mut self.out),
             Shape::List => self.out.push(b','),
@@ -69,21 +69,21 @@ impl Json {
 
     /// Writes a field of any type; inlined where the type is known, so that only that case is compiled.
     #[inline(always)]
-    fn any(&mut self, field: &'static Field, value: Value<'_>) {
-        self.before(field);
-        let damaged = self.value(value);
+    fn push_field(&mut self, field: &'static Field, value: Value<'_>) {
+        self.push_key(field);
+        let damaged = self.push_value(value);
         if self.in_list() {
-            self.twin_value(damaged, value);
+            self.push_hex_item(damaged, value);
         }
         if damaged {
-            self.damaged(field, value);
+            self.push_damaged(field, value);
         }
     }
 
     /// Writes a number; most are short, and have a key.
-    fn uint(&mut self, field: &'static Field, v: u32) {
-        if self.in_list() || u64::from(v) >= EIGHT {
-            return self.other(field, Value::Uint(v));
+    fn push_uint(&mut self, field: &'static Field, v: u32) {
+        if self.in_list() || u64::from(v) >= TEN_POW_8 {
+            return self.push_field_out_of_line(field, Value::Uint(v));
         }
         let (text, len) = decimal(v);
         field.json.push(&mut self.out);
@@ -91,13 +91,13 @@ impl Json {
     }
 
     /// Writes a text.
-    fn text(&mut self, field: &'static Field, bytes: &[u8]) {
-        self.any(field, Value::Text(bytes));
+    fn push_text(&mut self, field: &'static Field, bytes: &[u8]) {
+        self.push_field(field, Value::Text(bytes));
     }
 
     #[inline(never)]
-    fn other(&mut self, field: &'static Field, value: Value<'_>) {
-        self.any(field, value);
+    fn push_field_out_of_line(&mut self, field: &'static Field, value: Value<'_>) {
+        self.push_field(field, value);
     }
 
     fn in_list(&self) -> bool {
@@ -106,7 +106,7 @@ impl Json {
 
     /// Writes a value; `true` if it is damaged text.
     #[inline(always)]
-    fn value(&mut self, value: Value<'_>) -> bool {
+    fn push_value(&mut self, value: Value<'_>) -> bool {
         let out = &mut self.out;
         match value {
             Value::Uint(v) => push_u64(out, v as u64),
@@ -142,7 +142,7 @@ impl Json {
             Value::Named(v, None) => push_u64(out, v as u64),
             Value::Names(names, bits) => {
                 out.push(b'[');
-                for (i, name) in set(names, bits.into()).enumerate() {
+                for (i, name) in names_of_bits(names, bits.into()).enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }
@@ -156,45 +156,45 @@ impl Json {
     }
 
     #[cold]
-    fn damaged(&mut self, field: &'static Field, value: Value<'_>) {
+    fn push_damaged(&mut self, field: &'static Field, value: Value<'_>) {
         let (Value::Text(bytes) | Value::Utf16(bytes)) = value else { return };
         if self.in_list() {
-            self.twin_damaged = true;
+            self.hex_has_damage = true;
         } else {
-            self.sibling(field);
+            self.push_hex_key(field);
             push_hex(&mut self.out, bytes);
         }
     }
 
     /// Writes comma and key of the sibling of a field.
     #[cold]
-    fn sibling(&mut self, field: &'static Field) {
+    fn push_hex_key(&mut self, field: &'static Field) {
         push(&mut self.out, format_args!(",\"{}_hex\":", field.key));
     }
 
-    fn twin_value(&mut self, damaged: bool, value: Value<'_>) {
-        if !self.twin.ends_with(b"[") {
-            self.twin.push(b',');
+    fn push_hex_item(&mut self, damaged: bool, value: Value<'_>) {
+        if !self.hex_list.ends_with(b"[") {
+            self.hex_list.push(b',');
         }
         match value {
-            Value::Text(bytes) | Value::Utf16(bytes) if damaged => push_hex(&mut self.twin, bytes),
-            _ => self.twin.add(b"null"),
+            Value::Text(bytes) | Value::Utf16(bytes) if damaged => push_hex(&mut self.hex_list, bytes),
+            _ => self.hex_list.add(b"null"),
         }
     }
 
     fn close_list(&mut self, list: Open) {
         self.enclose(list.at, *b"[]");
-        self.twin.push(b']');
+        self.hex_list.push(b']');
         if self.in_list() {
             return;
         }
-        if std::mem::take(&mut self.twin_damaged)
+        if std::mem::take(&mut self.hex_has_damage)
             && let Some(field) = list.field
         {
-            self.sibling(field);
-            self.out.extend_from_slice(&self.twin);
+            self.push_hex_key(field);
+            self.out.extend_from_slice(&self.hex_list);
         }
-        self.twin.clear();
+        self.hex_list.clear();
     }
 }
 
@@ -203,10 +203,10 @@ impl FieldSink for Json {
     #[inline(always)]
     fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {
         match value {
-            Value::Uint(v) | Value::Named(v, None) => self.uint(field, v),
-            Value::Text(bytes) => self.text(field, bytes),
-            Value::Named(_, Some(name)) => self.text(field, name.as_bytes()),
-            value => self.other(field, value),
+            Value::Uint(v) | Value::Named(v, None) => self.push_uint(field, v),
+            Value::Text(bytes) => self.push_text(field, bytes),
+            Value::Named(_, Some(name)) => self.push_text(field, name.as_bytes()),
+            value => self.push_field_out_of_line(field, value),
         }
     }
     #[inline(always)]
@@ -214,12 +214,12 @@ impl FieldSink for Json {
         self.field(field, at, value);
     }
     fn open(&mut self, field: &'static Field, _at: u16, shape: Shape) {
-        self.before(field);
+        self.push_key(field);
         if shape == Shape::List {
-            if self.in_list() && !self.twin.ends_with(b"[") {
-                self.twin.push(b',');
+            if self.in_list() && !self.hex_list.ends_with(b"[") {
+                self.hex_list.push(b',');
             }
-            self.twin.push(b'[');
+            self.hex_list.push(b'[');
         }
         let inner = Open { shape, at: self.out.len(), field: Some(field) };
         self.outer.push(std::mem::replace(&mut self.inner, inner));
@@ -244,8 +244,8 @@ impl Listener for Json {
         self.notes.begin();
         self.inner = Open::default();
         self.outer.clear();
-        self.twin.clear();
-        self.twin_damaged = false;
+        self.hex_list.clear();
+        self.hex_has_damage = false;
     }
     #[inline]
     fn end(&mut self) {

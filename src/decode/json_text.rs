@@ -9,13 +9,13 @@ pub(crate) fn push(out: &mut Line, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
-/// The first number of nine digits.
-pub(super) const EIGHT: u64 = 100_000_000;
+/// 10^8, the smallest number of nine digits.
+pub(super) const TEN_POW_8: u64 = 100_000_000;
 
 /// Appends a decimal number.
 #[inline]
 pub(crate) fn push_u64(out: &mut Line, v: u64) {
-    if v >= EIGHT { push_long(out, v) } else { push_short(out, v as u32) }
+    if v >= TEN_POW_8 { push_long(out, v) } else { push_short(out, v as u32) }
 }
 
 /// Appends a number up to 99,999,999.
@@ -27,12 +27,12 @@ fn push_short(out: &mut Line, v: u32) {
 
 #[inline(never)]
 fn push_long(out: &mut Line, v: u64) {
-    let (front, last) = (v / EIGHT, (v % EIGHT) as u32);
-    if front < EIGHT {
+    let (front, last) = (v / TEN_POW_8, (v % TEN_POW_8) as u32);
+    if front < TEN_POW_8 {
         push_short(out, front as u32);
     } else {
-        push_short(out, (front / EIGHT) as u32);
-        push_eight(out, (front % EIGHT) as u32);
+        push_short(out, (front / TEN_POW_8) as u32);
+        push_eight(out, (front % TEN_POW_8) as u32);
     }
     push_eight(out, last);
 }
@@ -69,8 +69,8 @@ pub(crate) fn nine(v: u32) -> ([u8; 9], usize) {
 /// Added to eight digits, turns them into ASCII characters.
 const ASCII: u64 = 0x3030_3030_3030_3030;
 
-/// The digits of a number below 100,000,000, one per byte, the first in the lowest byte. The number is split in the
-/// middle, and then each part in the same way, all parts at once.
+/// The digits of a number below 100,000,000, one per byte, the first in the lowest byte. The number is split in halves,
+/// and each half in the same way, all parts at once.
 #[inline]
 const fn eight_digits(v: u32) -> u64 {
     let v = v as u64;
@@ -90,8 +90,8 @@ pub(crate) fn hex_digits(v: u64) -> [u8; 16] {
     (digits((v >> 32) as u32) | digits(v as u32) << 64).to_le_bytes()
 }
 
-/// The text of eight hex digits, the first in the lowest byte; the number is split in the middle, and then each part
-/// in the same way.
+/// The text of eight hex digits, the first in the lowest byte; the number is split in halves, and each half in the same
+/// way.
 #[inline]
 const fn eight_hex_digits(v: u32) -> u64 {
     let v = v as u64;
@@ -120,14 +120,14 @@ pub(super) fn push_hex(out: &mut Line, bytes: &[u8]) {
 #[inline]
 pub fn push_text(out: &mut Line, bytes: &[u8]) -> bool {
     out.push(b'"');
-    let sound = if Str(bytes).is_bare() {
+    let is_utf8 = if Str(bytes).is_bare() {
         out.add_few(bytes);
         true
     } else {
         push_escaped(out, bytes)
     };
     out.push(b'"');
-    sound
+    is_utf8
 }
 
 /// Appends a quoted JSON string of characters.
@@ -138,17 +138,17 @@ pub(super) fn push_chars(out: &mut Line, chars: impl Iterator<Item = char>) {
 }
 
 fn push_escaped(out: &mut Line, bytes: &[u8]) -> bool {
-    let mut sound = true;
+    let mut is_utf8 = true;
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
             push_char(out, c);
         }
         if !chunk.invalid().is_empty() {
-            sound = false;
+            is_utf8 = false;
             push_char(out, char::REPLACEMENT_CHARACTER);
         }
     }
-    sound
+    is_utf8
 }
 
 fn push_char(out: &mut Line, c: char) {
@@ -177,8 +177,8 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8]) -> (String, bool) {
-        let mut sound = false;
-        (Line::text(|out| sound = push_text(out, bytes)), sound)
+        let mut is_utf8 = false;
+        (Line::text(|out| is_utf8 = push_text(out, bytes)), is_utf8)
     }
 
     #[test]
@@ -186,15 +186,15 @@ mod tests {
         for s in
             ["", "plain", "q\"b\\s", "\u{1b}[2J", "Zoé ☃ 😀", "\u{202e}gnp", "a\u{85}\u{7f}", "\u{e0041}"]
         {
-            let (json, sound) = text(s.as_bytes());
-            assert!(sound);
+            let (json, is_utf8) = text(s.as_bytes());
+            assert!(is_utf8);
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), s);
             assert!(!json.contains('\u{1b}') && !json.contains('\u{202e}') && !json.contains('\u{85}'));
         }
     }
 
     #[test]
-    fn damaged_text_is_said() {
+    fn damaged_text_is_reported() {
         assert_eq!(text(b"a\xff\xfeb"), ("\"a\u{fffd}\u{fffd}b\"".into(), false));
     }
 

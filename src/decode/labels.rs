@@ -40,14 +40,15 @@ impl Field {
             }
             Labels::Bits(names) => {
                 let bits = u64::try_from(number).ok()?;
-                Some(set(names, bits).collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+                Some(names_of_bits(names, bits).collect::<Vec<_>>().join(", "))
+                    .filter(|names| !names.is_empty())
             }
         }
     }
 }
 
 /// The names whose bits are set, lowest bit first.
-pub(super) fn set(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
+pub(super) fn names_of_bits(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
     names
         .iter()
         .enumerate()

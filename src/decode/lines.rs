@@ -19,7 +19,7 @@ pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> 
 
 /// As [`until`], after a mark, which is skipped where it is present.
 #[inline]
-pub fn behind<'a>(mark: &'static [u8], ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
+pub fn after_mark<'a>(mark: &'static [u8], ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> {
     move |i| until(ends)(i.strip_prefix(mark).unwrap_or(i))
 }
 
@@ -49,8 +49,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
 
     /// Skips all bytes that are one of these.
     pub fn skip_all(&mut self, separators: &[u8]) {
-        let most = self.rest.iter().position(|byte| !separators.contains(byte)).unwrap_or(self.rest.len());
-        let (separators, _) = self.rest.split_at(most);
+        let len = self.rest.iter().position(|byte| !separators.contains(byte)).unwrap_or(self.rest.len());
+        let (separators, _) = self.rest.split_at(len);
         if !separators.is_empty() {
             self.skip(separators);
         }
@@ -62,59 +62,63 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// When the separator is missing.
     #[inline]
     pub fn expect(&mut self, separator: &[u8]) -> Result<(), Fault> {
-        let stands = self.skip(separator) || self.is_cut() && separator.starts_with(self.rest);
-        self.require(self.ends.early, stands)
+        let present = self.skip(separator) || self.is_cut() && separator.starts_with(self.rest);
+        self.require(self.ends.early, present)
     }
 
     /// Reads a text without a declared encoding: UTF-8 where it is valid, else one byte per character. In a
-    /// [`Dynamic`](super::FieldKind::Dynamic) field, decimal digits are a number. A text that may go on behind the
+    /// [`Dynamic`](super::FieldKind::Dynamic) field, decimal digits are a number. A text that may continue after the
     /// captured bytes states no fact about the server.
     ///
     /// # Errors
     /// The errors of the parser.
     #[inline]
-    pub fn words(
+    pub fn text(
         &mut self,
         field: &'static super::Field,
         parser: impl FnMut(&'a [u8]) -> Wire<'a, Str<'a>>,
     ) -> Result<Str<'a>, Fault> {
-        let text = self.read(field, parser, |text| text.shown_as(field.kind))?;
+        let text = self.read(field, parser, |text| text.to_value(field.kind))?;
         if let Some(fact) = field.fact
-            && !self.may_go_on()
+            && !self.may_continue()
         {
-            self.facts.take(fact, text.shown_as(field.kind));
+            self.facts.set(fact, text.to_value(field.kind));
         }
         Ok(text)
     }
 
-    /// As [`words`](Self::words), for a text that ends with this byte, which must be there.
+    /// As [`text`](Self::text), for a text that ends with this byte, which must be there.
     ///
     /// # Errors
     /// When the byte is missing.
     #[inline]
-    pub fn ended(&mut self, field: &'static super::Field, end: &'static [u8; 1]) -> Result<Str<'a>, Fault> {
-        let text = self.words(field, until(end))?;
+    pub fn terminated(
+        &mut self,
+        field: &'static super::Field,
+        end: &'static [u8; 1],
+    ) -> Result<Str<'a>, Fault> {
+        let text = self.text(field, until(end))?;
         self.expect(end)?;
         Ok(text)
     }
 
-    /// As [`words`](Self::words), for a field of `len` bytes, which are padding from the first zero on.
+    /// As [`text`](Self::text), for a field of `len` bytes, which are padding from the first zero on.
     ///
     /// # Errors
     /// When fewer bytes are left.
     pub fn padded(&mut self, field: &'static super::Field, len: usize) -> Result<Str<'a>, Fault> {
-        let room = self.rest.get(..len).unwrap_or_default();
-        let end = room.iter().position(|byte| *byte == 0).unwrap_or(len);
-        let text = self.words(field, text(end))?;
-        self.skip(room.get(end..).unwrap_or_default());
+        let bytes = self.rest.get(..len).unwrap_or_default();
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(len);
+        let text = self.text(field, text(end))?;
+        self.skip(bytes.get(end..).unwrap_or_default());
         Ok(text)
     }
 
-    /// As [`words`](Self::words), for a password: it is shown only where [`secret`](Cursor::secret) allows it.
+    /// As [`text`](Self::text), for a password: it is shown only where [`mask_unless`](Cursor::mask_unless) allows it.
     ///
     /// # Errors
     /// The errors of the parser.
-    pub fn secret_words(
+    pub fn secret_text(
         &mut self,
         field: &'static super::Field,
         parser: impl FnMut(&'a [u8]) -> Wire<'a, Str<'a>>,
@@ -124,7 +128,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, parser, show)
     }
 
-    /// Reads all that is left of the scope, if anything, because no other field does.
+    /// Reads the bytes left in the scope, if any, which have no other field.
     ///
     /// # Errors
     /// None: any bytes can be read.
@@ -137,24 +141,24 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field_as(field, super::wire::bytes(rest), show).map(drop)
     }
 
-    /// Reads all that is left of the scope; any byte there breaks `rule`.
+    /// Reads the bytes left in the scope; if there are any, they break `rule`.
     ///
     /// # Errors
     /// None: any bytes can be read.
-    pub fn nothing(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
-        let (at, none) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
+    pub fn expect_end(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
+        let (at, is_empty) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
         self.ignored(field)?;
-        self.check_at(rule, at, || none);
+        self.check_at(rule, at, || is_empty);
         Ok(())
     }
 
-    /// Stores the fact about the server that the value of a key, just read, states. Returns the [bit](Fact::bit) of
-    /// the fact; 0 where the key states none. An empty value, or one that may go on behind the captured
-    /// bytes, is not stored.
-    pub fn says(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
+    /// Stores the fact about the server that `value`, just read, states as the value of `key`. Returns the
+    /// [bit](Fact::bit) of the fact; 0 where the key states none. An empty value, or one that may continue after the
+    /// captured bytes, is not stored.
+    pub fn store_fact(&mut self, table: &[(&[u8], Fact)], key: Str<'_>, value: Str<'a>) -> u32 {
         let Some((_, fact)) = table.iter().find(|(name, _)| *name == key.0) else { return 0 };
-        if !value.0.is_empty() && !self.may_go_on() {
-            self.facts.take(*fact, value.utf8_or_latin1());
+        if !value.0.is_empty() && !self.may_continue() {
+            self.facts.set(*fact, value.utf8_or_latin1());
         }
         fact.bit()
     }
@@ -171,13 +175,13 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         any: bool,
         mut item: impl FnMut(&mut Self) -> Result<bool, Fault>,
     ) -> Result<(), Fault> {
-        let more = std::cell::Cell::new(any);
-        let item = |c: &mut Self| item(c).map(|follows| more.set(follows));
-        self.list(field, |_, _| more.get(), item).map(drop)
+        let has_next = std::cell::Cell::new(any);
+        let item = |c: &mut Self| item(c).map(|follows| has_next.set(follows));
+        self.list(field, |_, _| has_next.get(), item).map(drop)
     }
 
-    /// Reports a part of the payload that lies within a leaf, or that is reported at another place than it is found.
-    /// Returns where it is found, for checks.
+    /// Reports a part of the payload that lies within a leaf, or that is reported out of order. Returns its span, for
+    /// checks.
     #[inline]
     pub fn part(
         &mut self,
@@ -189,7 +193,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
         let shown = show(Str(text));
         if let Some(fact) = field.fact {
-            self.facts.take(fact, shown);
+            self.facts.set(fact, shown);
         }
         self.derived_at(field, at, shown);
         at
@@ -208,12 +212,12 @@ mod tests {
     static ENDS: Ends = Ends { early: &GEN_001, early_inside: &GEN_001, late: &GEN_001, surplus: &LEFT };
 
     #[test]
-    fn separators_belong_to_the_leaf_before_them_and_not_to_its_value() {
+    fn separators_belong_to_the_leaf_before_them_but_not_to_its_value() {
         let (mut tree, mut facts) = (Tree::default(), Default::default());
         let payload = b"a,  7,\xe9;rest";
         let out = dissect(payload, 0, &ENDS, &mut tree, &mut facts, |c| {
             c.repeat(&ITEMS, true, |c| {
-                c.words(&ITEM, until(b",;"))?;
+                c.text(&ITEM, until(b",;"))?;
                 let more = c.skip(b",");
                 c.skip_all(b" ");
                 Ok(more)
@@ -231,13 +235,13 @@ mod tests {
             (8, 12, Value::Bytes(b"rest")),
         ];
         assert_eq!(leaves, expected);
-        let mut again = Tree::default();
-        tree.replay(payload, &mut again);
-        assert_eq!(again.render(payload), tree.render(payload));
+        let mut replayed = Tree::default();
+        tree.replay(payload, &mut replayed);
+        assert_eq!(replayed.render(payload), tree.render(payload));
     }
 
     #[test]
-    fn of_a_field_of_fixed_length_the_zeros_at_its_end_are_no_text() {
+    fn zeros_that_pad_a_field_are_no_text() {
         let texts = |payload: &'static [u8]| {
             let (mut tree, mut facts) = (Tree::default(), Default::default());
             let out = dissect(payload, 0, &ENDS, &mut tree, &mut facts, |c| {
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_take_the_length_that_stands_before_them() {
+    fn strings_have_the_length_in_front_of_them() {
         use crate::decode::wire::{Stop, string16, string32};
         assert_eq!(string16(b"\x02\0abc"), Ok((&b"c"[..], Str(b"ab"))));
         assert_eq!(string32(b"\x02\0\0\0abc"), Ok((&b"c"[..], Str(b"ab"))));

@@ -1,4 +1,4 @@
-//! The vocabulary in which protocols are written: [`Cursor`] reads, a [`FieldSink`] listens.
+//! The building blocks of decoders: a [`Cursor`] reads fields and reports them to a [`FieldSink`], the listener.
 //!
 //! A decoder is generic over its listener, and is compiled once for each of them:
 //!
@@ -40,7 +40,7 @@ pub use json::Json;
 pub use json_text::push_text;
 pub(crate) use json_text::{decimal, hex_digits, nine, push, push_u64};
 pub use labels::Labels;
-pub use lines::{behind, remaining, until, zero_ended};
+pub use lines::{after_mark, remaining, until, zero_ended};
 pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;
 pub use sinks::{FieldSink, Fit, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};

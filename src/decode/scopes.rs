@@ -42,14 +42,14 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         let from = self.rest;
         let level = self.depth;
         let index = |n: u16| u64::from(n).wrapping_shl(u32::from(level).wrapping_mul(16));
-        let others = if level < 3 { !index(u16::MAX) } else { u64::MAX };
+        let other_bits = if level < 3 { !index(u16::MAX) } else { u64::MAX };
         let out = self.nest(field, Shape::List, |c| {
             c.depth = c.depth.saturating_add(1);
-            let mut done = 0u16;
-            while more(c, done) {
-                c.index = c.index & others | index(done) & !others;
+            let mut count = 0u16;
+            while more(c, count) {
+                c.index = c.index & other_bits | index(count) & !other_bits;
                 item(c)?;
-                done = done.saturating_add(1);
+                count = count.saturating_add(1);
             }
             Ok(())
         });
@@ -69,7 +69,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         count: u16,
         mut item: impl FnMut(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        self.list(list, |_, done| done < count, |c| c.group(element, &mut item)).map(drop)
+        self.list(list, |_, index| index < count, |c| c.group(element, &mut item)).map(drop)
     }
 
     /// Runs `item` for the elements of a list of groups up to the end of the scope. Returns how many there are.
@@ -131,7 +131,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         ends: &'static Ends,
         body: impl FnOnce(&mut Self) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let outer = (self.ends, self.more, self.missing);
+        let (outer_ends, outer_more, outer_missing) = (self.ends, self.more, self.missing);
         let (inside, after) = match self.rest.split_at_checked(len) {
             Some((inside, after)) => {
                 self.missing = 0;
@@ -146,9 +146,9 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
                 self.rest.split_at(self.rest.len())
             }
         };
-        let lost = self.missing;
+        let cut_inside = self.missing;
         self.more |= !after.is_empty();
-        self.covers(ends);
+        self.record_scope(ends);
         if S::COVERAGE {
             self.sink.checked(over);
         }
@@ -156,22 +156,22 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.rest = inside;
         let out = body(self);
         if out.is_ok() {
-            self.unread();
+            self.report_surplus();
             self.rest = after;
         } else {
             // Leaves the cursor at the fault; all bytes after it become one `unparsed` leaf.
             self.rest = self.whole.get(self.offset() as usize..).unwrap_or_default();
         }
-        (self.ends, self.more) = (outer.0, outer.1);
-        self.missing = outer.2.saturating_sub(lost);
+        (self.ends, self.more) = (outer_ends, outer_more);
+        self.missing = outer_missing.saturating_sub(cut_inside);
         out
     }
 
     /// Reports the bytes left in the scope after its last field.
     #[inline(always)]
-    pub(super) fn unread(&mut self) {
+    pub(super) fn report_surplus(&mut self) {
         if !self.rest.is_empty() {
-            self.apart(|c| c.surplus());
+            self.out_of_line(|c| c.surplus());
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     fn surplus(&mut self) {
         let (at, ends) = (self.to_end(), self.ends);
         self.field = Some(ends.surplus);
-        let value = self.hidden(Value::Bytes(self.rest));
+        let value = self.masked(Value::Bytes(self.rest));
         self.sink.field(ends.surplus, at, value);
         self.broken(ends.late, at);
         self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
@@ -211,17 +211,17 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.sink.close(at.end);
     }
 
-    /// From here on, bytes that belong to no field are shown only if `shown`: they may contain a password.
-    pub fn secret(&mut self, shown: bool) {
+    /// From here on, masks bytes that belong to no field, which may contain a password, unless `shown` is set.
+    pub fn mask_unless(&mut self, shown: bool) {
         self.secret = !shown;
     }
 
-    /// The same, where what follows mentions a password; `secrets` says whether the user wants to see it.
+    /// From here on, masks such bytes if the remaining bytes mention a password, unless the user asked for `secrets`.
     pub fn hide_password(&mut self, secrets: bool) {
-        self.secret(secrets || !Str(self.rest()).mentions_password());
+        self.mask_unless(secrets || !Str(self.rest()).mentions_password());
     }
 
-    pub(super) fn hidden<'v>(&self, value: Value<'v>) -> Value<'v> {
+    pub(super) fn masked<'v>(&self, value: Value<'v>) -> Value<'v> {
         if self.secret { Value::Secret(value.kind()) } else { value }
     }
 }

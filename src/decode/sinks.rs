@@ -88,28 +88,28 @@ fn is_surplus(field: &'static Field) -> bool {
     field.key.ends_with("surplus")
 }
 
-/// Violations kept per datagram; further ones are only counted. The first violation of a further rule replaces a
+/// Violations kept per datagram; further ones are only counted. The first violation of another rule replaces a
 /// repeated one, so that no flood of notes hides an error.
 pub const MAX_VIOLATIONS: usize = 32;
 
 /// Collects only broken rules, at most [`MAX_VIOLATIONS`] per datagram, in memory allocated once.
 #[derive(Debug)]
 pub struct Notes {
-    heard: Vec<Violation>,
+    violations: Vec<Violation>,
     more: u32,
 }
 
 impl Default for Notes {
     fn default() -> Self {
-        Notes { heard: Vec::with_capacity(MAX_VIOLATIONS), more: 0 }
+        Notes { violations: Vec::with_capacity(MAX_VIOLATIONS), more: 0 }
     }
 }
 
 impl Notes {
     /// The violations, in the order of decoding, which mostly is byte order.
     #[inline]
-    pub fn heard(&self) -> &[Violation] {
-        &self.heard
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
     }
     /// Number of violations beyond [`MAX_VIOLATIONS`].
     pub fn more(&self) -> u32 {
@@ -120,17 +120,17 @@ impl Notes {
     /// is kept more than once.
     #[cold]
     #[inline(never)]
-    fn crowded(&mut self, v: Violation) {
+    fn replace_repeated(&mut self, v: Violation) {
         self.more = self.more.saturating_add(1);
-        let is = |rule: &'static Rule| move |kept: &Violation| std::ptr::eq(kept.rule, rule);
-        if self.heard.iter().rev().any(is(v.rule)) {
+        let has_rule = |rule: &'static Rule| move |kept: &Violation| std::ptr::eq(kept.rule, rule);
+        if self.violations.iter().rev().any(has_rule(v.rule)) {
             return;
         }
-        let mut before = self.heard.as_slice();
+        let mut before = self.violations.as_slice();
         while let Some((last, rest)) = before.split_last() {
-            if rest.iter().any(is(last.rule)) {
-                self.heard.remove(rest.len());
-                self.heard.push(v);
+            if rest.iter().any(has_rule(last.rule)) {
+                self.violations.remove(rest.len());
+                self.violations.push(v);
                 return;
             }
             before = rest;
@@ -141,10 +141,10 @@ impl Notes {
 impl FieldSink for Notes {
     #[inline]
     fn violation(&mut self, v: Violation) {
-        if self.heard.len() < MAX_VIOLATIONS {
-            self.heard.push(v);
+        if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(v);
         } else {
-            self.crowded(v);
+            self.replace_repeated(v);
         }
     }
 }
@@ -152,7 +152,7 @@ impl FieldSink for Notes {
 impl Listener for Notes {
     #[inline]
     fn begin(&mut self) {
-        self.heard.clear();
+        self.violations.clear();
         self.more = 0;
     }
     fn notes(&self) -> &Notes {

@@ -11,22 +11,22 @@ pub struct Str<'a>(pub &'a [u8]);
 
 impl<'a> Str<'a> {
     /// Whether all bytes are printable ASCII, as in nearly all texts: then the text is UTF-8 without control
-    /// characters, and no further check is needed. Decoders check many texts and keep much in registers meanwhile: a call
-    /// is cheaper there.
+    /// characters, and no further check is needed. Not inlined: decoders check many texts while they use many registers,
+    /// and a call is cheaper there.
     #[inline(never)]
     pub fn is_plain(self) -> bool {
-        self.words_are(plain_word)
+        self.all_words(plain_word)
     }
 
     /// Whether it is plain and JSON need not escape any of it: it has neither quote nor backslash.
     #[inline(always)]
     pub(super) fn is_bare(self) -> bool {
-        self.words_are(bare_word)
+        self.all_words(bare_word)
     }
 
     /// Whether `sound` holds for all bytes; it checks eight at a time.
     #[inline(always)]
-    fn words_are(self, sound: impl Fn(u64) -> bool) -> bool {
+    fn all_words(self, sound: impl Fn(u64) -> bool) -> bool {
         let (words, end) = self.words();
         words.iter().all(|word| sound(u64::from_ne_bytes(*word))) && sound(end)
     }
@@ -52,11 +52,11 @@ impl<'a> Str<'a> {
     /// Whether it contains a control character (C0, DEL, C1); in damaged text those of C1 do not count.
     #[inline]
     pub fn has_control(self) -> bool {
-        // In UTF-8, C1 control characters are two bytes, of which the first is C2.
-        !self.words_are(|word| !suspect_word(word)) && self.shows_control()
+        // In UTF-8, C1 control characters have two bytes, and the first is C2.
+        !self.all_words(|word| !suspect_word(word)) && self.has_control_slowly()
     }
     #[cold]
-    fn shows_control(self) -> bool {
+    fn has_control_slowly(self) -> bool {
         self.0.iter().any(|b| b.is_ascii_control())
             || std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
     }
@@ -88,7 +88,7 @@ impl<'a> Str<'a> {
         number.unwrap_or_else(|| self.utf8_or_latin1())
     }
     /// The text as the value of a field of this kind.
-    pub fn shown_as(self, kind: FieldKind) -> Value<'a> {
+    pub fn to_value(self, kind: FieldKind) -> Value<'a> {
         if kind == FieldKind::Dynamic { self.decimal_or_text() } else { self.utf8_or_latin1() }
     }
     /// The text with U+FFFD for bytes that are not UTF-8.
@@ -161,10 +161,10 @@ mod tests {
                 let mut text = *b"plain  text";
                 text[at] = byte;
                 for end in at + 1..=11 {
-                    let said = Str(&text[..end]);
-                    assert_eq!(said.is_plain(), expected, "{byte:#x} at {at} of {end}");
+                    let prefix = Str(&text[..end]);
+                    assert_eq!(prefix.is_plain(), expected, "{byte:#x} at {at} of {end}");
                     let bare = expected && !matches!(byte, b'"' | b'\\');
-                    assert_eq!(said.is_bare(), bare, "{byte:#x} at {at} of {end}");
+                    assert_eq!(prefix.is_bare(), bare, "{byte:#x} at {at} of {end}");
                 }
             }
         }

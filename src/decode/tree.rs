@@ -1,7 +1,7 @@
 //! The field tree: a flat pre-order list that is cleared and refilled for every datagram.
 
 use super::field::SECRET;
-use super::labels::set;
+use super::labels::names_of_bits;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::escape::{quoted, to_hex_head};
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// The contents of a node. Text and bytes stay in the payload: they end where the node's span ends, or before its
 /// separator. Only their length is kept, so that one tree serves every datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Held {
+enum Content {
     Group,
     List,
     Scalar(Value<'static>),
@@ -19,7 +19,7 @@ enum Held {
     Bytes(u16),
 }
 
-/// The most bytes of a field shown beside it.
+/// The most bytes shown beside a field.
 const HEAD: usize = 8;
 
 /// One line of the tree.
@@ -33,7 +33,7 @@ pub struct Node {
     pub depth: u8,
     /// Its value follows from the bytes but is not in the payload itself.
     pub derived: bool,
-    held: Held,
+    content: Content,
     /// Number of its bytes after its value: a separator.
     separator: u16,
 }
@@ -41,12 +41,12 @@ pub struct Node {
 impl Node {
     /// Whether the node is a value, not a group or list.
     pub fn is_value(&self) -> bool {
-        !matches!(self.held, Held::Group | Held::List)
+        !matches!(self.content, Content::Group | Content::List)
     }
 
     /// Whether neither its value nor its bytes may be shown.
     pub fn is_secret(&self) -> bool {
-        matches!(self.held, Held::Scalar(Value::Secret(_)))
+        matches!(self.content, Content::Scalar(Value::Secret(_)))
     }
 
     /// Its first bytes as hex digits; empty where it has no bytes of its own or they are secret.
@@ -62,13 +62,13 @@ impl Node {
     pub fn value<'a>(&self, payload: &'a [u8]) -> Option<Value<'a>> {
         let end = self.at.end.saturating_sub(self.separator);
         let tail = |len: u16| Span { start: end.saturating_sub(len), end }.of(payload);
-        Some(match self.held {
-            Held::Group | Held::List => return None,
-            Held::Scalar(v) => v,
-            Held::Text(len) => Value::Text(tail(len)),
-            Held::Utf16(len) => Value::Utf16(tail(len)),
-            Held::Latin1(len) => Value::Latin1(tail(len)),
-            Held::Bytes(len) => Value::Bytes(tail(len)),
+        Some(match self.content {
+            Content::Group | Content::List => return None,
+            Content::Scalar(v) => v,
+            Content::Text(len) => Value::Text(tail(len)),
+            Content::Utf16(len) => Value::Utf16(tail(len)),
+            Content::Latin1(len) => Value::Latin1(tail(len)),
+            Content::Bytes(len) => Value::Bytes(tail(len)),
         })
     }
 }
@@ -79,7 +79,7 @@ pub struct Tree {
     nodes: Vec<Node>,
     violations: Vec<Violation>,
     open: Vec<usize>,
-    /// The broken rules as the check stage wants them.
+    /// The broken rules in the form that the check stage needs.
     notes: Notes,
 }
 
@@ -100,9 +100,9 @@ impl Tree {
             while open.len() > n.depth as usize {
                 sink.close(open.pop().unwrap_or_default());
             }
-            match n.held {
-                Held::Group | Held::List => {
-                    let shape = if n.held == Held::List { Shape::List } else { Shape::Group };
+            match n.content {
+                Content::Group | Content::List => {
+                    let shape = if n.content == Content::List { Shape::List } else { Shape::Group };
                     sink.open(n.field, n.at.start, shape);
                     open.push(n.at.end);
                 }
@@ -146,23 +146,23 @@ impl Tree {
     }
 
     fn add(&mut self, field: &'static Field, at: Span, value: Value<'_>, derived: bool) {
-        let held = match value {
-            Value::Text(t) | Value::Coloured(t, _) => Held::Text(t.len() as u16),
-            Value::Utf16(t) => Held::Utf16(t.len() as u16),
-            Value::Latin1(t) => Held::Latin1(t.len() as u16),
-            Value::Bytes(b) => Held::Bytes(b.len() as u16),
-            Value::Uint(v) => Held::Scalar(Value::Uint(v)),
-            Value::Uint64(v) => Held::Scalar(Value::Uint64(v)),
-            Value::Int(v) => Held::Scalar(Value::Int(v)),
-            Value::Bool(v) => Held::Scalar(Value::Bool(v)),
-            Value::Secret(kind) => Held::Scalar(Value::Secret(kind)),
-            Value::Float32(v) => Held::Scalar(Value::Float32(v)),
-            Value::Named(v, name) => Held::Scalar(Value::Named(v, name)),
-            Value::Names(names, bits) => Held::Scalar(Value::Names(names, bits)),
-            Value::Dotted(bytes) => Held::Scalar(Value::Dotted(bytes)),
-            Value::Address(address) => Held::Scalar(Value::Address(address)),
+        let content = match value {
+            Value::Text(t) | Value::Coloured(t, _) => Content::Text(t.len() as u16),
+            Value::Utf16(t) => Content::Utf16(t.len() as u16),
+            Value::Latin1(t) => Content::Latin1(t.len() as u16),
+            Value::Bytes(b) => Content::Bytes(b.len() as u16),
+            Value::Uint(v) => Content::Scalar(Value::Uint(v)),
+            Value::Uint64(v) => Content::Scalar(Value::Uint64(v)),
+            Value::Int(v) => Content::Scalar(Value::Int(v)),
+            Value::Bool(v) => Content::Scalar(Value::Bool(v)),
+            Value::Secret(kind) => Content::Scalar(Value::Secret(kind)),
+            Value::Float32(v) => Content::Scalar(Value::Float32(v)),
+            Value::Named(v, name) => Content::Scalar(Value::Named(v, name)),
+            Value::Names(names, bits) => Content::Scalar(Value::Names(names, bits)),
+            Value::Dotted(bytes) => Content::Scalar(Value::Dotted(bytes)),
+            Value::Address(address) => Content::Scalar(Value::Address(address)),
         };
-        self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, held, separator: 0 });
+        self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, content, separator: 0 });
     }
 }
 
@@ -183,7 +183,7 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Address(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
-        Value::Names(names, bits) => set(names, bits.into()).collect::<Vec<_>>().join(", "),
+        Value::Names(names, bits) => names_of_bits(names, bits.into()).collect::<Vec<_>>().join(", "),
         Value::Bytes(b) => format!("[{} bytes]", b.len()),
     }
 }
@@ -202,11 +202,11 @@ impl FieldSink for Tree {
         }
     }
     fn open(&mut self, field: &'static Field, at: u16, shape: Shape) {
-        let held = if shape == Shape::List { Held::List } else { Held::Group };
+        let content = if shape == Shape::List { Content::List } else { Content::Group };
         let depth = self.open.len() as u8;
         self.open.push(self.nodes.len());
         let at = Span { start: at, end: at };
-        self.nodes.push(Node { field, at, depth, derived: false, held, separator: 0 });
+        self.nodes.push(Node { field, at, depth, derived: false, content, separator: 0 });
     }
     fn close(&mut self, at: u16) {
         if let Some(node) = self.open.pop().and_then(|i| self.nodes.get_mut(i)) {
@@ -239,7 +239,7 @@ mod tests {
     static FIELD: Field = Field::new("a", FieldKind::Bytes, "");
 
     #[test]
-    fn eight_bytes_of_a_field_are_shown() {
+    fn at_most_eight_bytes_of_a_field_are_shown() {
         let payload = [0xd5; 9];
         let shown = |end: u16| {
             let mut tree = Tree::default();

@@ -4,10 +4,10 @@ use super::Str;
 use nom::IResult;
 use nom::error::{ErrorKind, ParseError};
 
-/// Why a primitive stopped: the cursor knows where, the rule knows why.
+/// Why a primitive stopped. The cursor adds the place, and the rule the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The scope ended inside the primitive, which needs this many bytes; 0 if it cannot tell.
+    /// The scope ended inside the primitive, which needs this many bytes; 0 if that is unknown.
     Short(u32),
     /// The bytes are there but are not what the primitive accepts.
     Wrong,
@@ -29,7 +29,7 @@ pub type Wire<'a, T> = IResult<&'a [u8], T, Stop>;
 
 // nom's own number parsers are generic byte loops; these are one load each. nom's `take` compares twice.
 
-/// What a parser reads at an offset of a payload; `None` where bytes are missing.
+/// The value that a parser reads at an offset of a payload; `None` where bytes are missing.
 #[inline(always)]
 pub fn read_at<'a, O>(
     payload: &'a [u8],

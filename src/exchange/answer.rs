@@ -7,7 +7,7 @@ use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
 
@@ -136,7 +136,7 @@ impl Table {
         stored.state = state;
         stored.mark_answered(hash, d.frame, v.probe.message);
         let sent = queue.sent(seq, &request).stamp;
-        let pair_level = step.worth(v.probe.paired, [request.request_state, v.probe.request_state]);
+        let pair_level = step.pair_level(v.probe.paired, [request.request_state, v.probe.request_state]);
         if let Some(c) = self.conversations.get_mut(slot) {
             c.confirm_pair(step, pair_level, v.probe.level);
         }

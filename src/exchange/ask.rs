@@ -59,7 +59,7 @@ impl Table {
                 Earlier::Others(earlier) => others = earlier,
             }
         }
-        let unheard = probe.key.is_some_and(|key| self.unheard(slot, id, key, now));
+        let issue_pending = probe.key.is_some_and(|key| self.unheard(slot, id, key, now));
         let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
         let exchange = self.next_id;
         self.next_id += 1;
@@ -70,7 +70,7 @@ impl Table {
         }
         if let Some(orphan) = &orphan {
             let pair_level =
-                step.worth(orphan.paired.max(probe.paired), [orphan.request_state, probe.request_state]);
+                step.pair_level(orphan.paired.max(probe.paired), [orphan.request_state, probe.request_state]);
             // Without a certain direction or a key, only the order shows this pair, and not the order in the file:
             // later datagrams may still contradict it.
             let is_proven = v.decided || step.key_digits > 0;
@@ -86,7 +86,7 @@ impl Table {
             self.close_answered_early(slot, d, orphan);
         }
         let (answered_by, Others { alone, repeated, reused }) = (orphan.map(|o| o.frame), others);
-        Pairing::Asked { exchange, answered_by, alone, repeated, reused, unheard }
+        Pairing::Asked { exchange, answered_by, alone, repeated, reused, issue_pending }
     }
 
     /// Closes the exchange of the latest request, whose answer came before it.

@@ -49,7 +49,7 @@ impl Table {
         if let Some(&of) = self.further_answers.get(&(request.id, hash)) {
             return Some(request.duplicate_response(of));
         }
-        let shuffled = part.number < numbered.highest;
+        let out_of_order = part.number < numbered.highest;
         let foreign_key = request.key().is_some() && request.key() != key;
         let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
@@ -62,7 +62,14 @@ impl Table {
             self.finish_parts(slot, seq, &request);
         }
         let answer = request.answer_at(d.time);
-        Some(Pairing::Answered(Answer { part: true, before, shuffled, contradicts, foreign_key, ..answer }))
+        Some(Pairing::Answered(Answer {
+            part: true,
+            before,
+            out_of_order,
+            contradicts,
+            foreign_key,
+            ..answer
+        }))
     }
 
     /// The pairing of a copy of a part whose answer is complete by now; `None` where it is no copy.

@@ -3,7 +3,7 @@
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::net::Datagram;
-use crate::packed::Marks;
+use crate::packed::Flags;
 use crate::protocols::{Level, Probe, Role};
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ pub(super) struct Request {
     /// The message that answered it: index into the protocol's messages.
     pub answer_message: u8,
     pub state: State,
-    marks: Marks,
+    marks: Flags,
 }
 
 const _: () = assert!(size_of::<Request>() == 64);
@@ -100,7 +100,7 @@ impl Request {
             paired: g.paired,
             answer_message: u8::MAX,
             state: State::Open,
-            marks: Marks::of([(ALONE, alone), (PARTIAL, partial), (KEYED, g.key.is_some())]),
+            marks: Flags::of([(ALONE, alone), (PARTIAL, partial), (KEYED, g.key.is_some())]),
         }
     }
     /// Whether a mark is set, one of the constants above.
@@ -122,7 +122,7 @@ impl Request {
         let after = self.answer_frame.wrapping_sub(self.frame as u32) as i32;
         self.frame.wrapping_add_signed(after.into())
     }
-    /// Marks it as answered by a datagram with that hash, in that frame and of that message.
+    /// Flags it as answered by a datagram with that hash, in that frame and of that message.
     #[inline(always)]
     pub fn mark_answered(&mut self, hash: u32, frame: u64, message: u8) {
         (self.answer_hash, self.answer_frame, self.answer_message) = (hash, frame as u32, message);

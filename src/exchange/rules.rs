@@ -20,7 +20,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
         }
         Pairing::Retransmission { part: false, .. } => add(raised, rules.repeated),
         Pairing::DuplicateResponse { .. } => {
-            let part = rules.shuffled.filter(|_| observation.probe.part.is_some());
+            let part = rules.out_of_order.filter(|_| observation.probe.part.is_some());
             add(raised, part.or(rules.copy));
         }
         Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
@@ -32,7 +32,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
                 // Without a complete key, it is unknown to which request the answer belongs.
                 (Some(_), _) if observation.probe.key.is_none() => {}
                 (Some(rule), Some(at)) => raised.add_at(rule, at),
-                (rule, _) => add(raised, rule.or(rules.unasked)),
+                (rule, _) => add(raised, rule.or(rules.unsolicited)),
             }
         }
         Pairing::Answered(ref answer) => {
@@ -45,8 +45,8 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             if answer.step != observation.probe.step {
                 add(raised, rules.other_step);
             }
-            if answer.shuffled {
-                add(raised, rules.shuffled);
+            if answer.out_of_order {
+                add(raised, rules.out_of_order);
             }
             if answer.contradicts {
                 add(raised, rules.contradicting);
@@ -58,7 +58,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             {
                 raised.add_at(rule, at);
             }
-            if answer.second && answer.alike {
+            if answer.second && answer.repeats_message {
                 add(raised, rules.second);
             }
             if let Some((times, rule)) = rules.larger

@@ -38,7 +38,7 @@ type Rank = (u8, [bool; 3]);
 /// The requests that an answer may belong to.
 pub(super) fn answers_of(v: &Verdict) -> Answers {
     let message = v.id.info().messages.get(usize::from(v.probe.message));
-    let answers = message.map_or(Answers::OWN, |message| message.answers);
+    let answers = message.map_or(Answers::OWN_STEP, |message| message.answers);
     // A part that shows which message it belongs to answers requests of its own step only.
     let shows_message = v.probe.part.is_some_and(|part| part.makes.is_some());
     if shows_message { Answers { also: &[], ..answers } } else { answers }
@@ -145,7 +145,7 @@ impl<'v> Search<'v> {
         let Some(step_rank) = self.step_rank(r) else { return };
         self.repeats_own_step |= step_rank == 0 && r.state == State::Answered && r.answer_hash == self.hash;
         // A request with another key does not give up requests with this one.
-        let given_up = match self.answers.alike || self.step.reuses_keys && self.has_key_of(r) {
+        let given_up = match self.answers.equivalent || self.step.reuses_keys && self.has_key_of(r) {
             true => self.latest.get_or_insert(sent).since(sent).is_some_and(|t| t >= GIVE_UP),
             false => r.is(GIVEN_UP),
         };
@@ -164,11 +164,11 @@ impl<'v> Search<'v> {
     /// The rank of its step among the steps that the answer may belong to; `None` where the answer cannot belong to
     /// the request.
     fn step_rank(&self, r: &Request) -> Option<u8> {
-        let Answers { also, alike, .. } = self.answers;
+        let Answers { also, equivalent, .. } = self.answers;
         let also = || also.iter().position(|step| *step == r.step).map(|at| at.saturating_add(1) as u8);
         let rank = if r.step == self.step_index { Some(0) } else { also() };
         let rank =
-            if alike { rank.map(|_| u8::from(r.request_state & self.step.carries != 0)) } else { rank };
+            if equivalent { rank.map(|_| u8::from(r.request_state & self.step.carries != 0)) } else { rank };
         rank.filter(|_| !self.step.excluded(self.request_state, r.request_state))
     }
 
@@ -198,7 +198,7 @@ impl<'v> Search<'v> {
         }
         // A request that carries an issued value was sent because that value came: it does not give up other requests
         // for a value.
-        let awaits_value = self.answers.alike && step_rank == 0;
+        let awaits_value = self.answers.equivalent && step_rank == 0;
         // A complete request is preferred to a partial one.
         let rank = (step_rank, [r.key().is_some(), awaits_value && given_up, r.is(PARTIAL)]);
         if !may_continue && is_better(self.any, rank) {
@@ -229,8 +229,8 @@ impl<'v> Search<'v> {
         } else if self.answered.is_none() && (self.is_keyed() && !self.step.keyless || self.step.open_ended) {
             let part = self.step.open_ended;
             // A request that was sent again may be answered again.
-            let alike = r.answer_message == self.message && r.retransmissions == 0;
-            self.answered = Some(Answer { second: !part, alike, part, ..r.answer_at(self.now) });
+            let repeats_message = r.answer_message == self.message && r.retransmissions == 0;
+            self.answered = Some(Answer { second: !part, repeats_message, part, ..r.answer_at(self.now) });
         }
     }
 
@@ -239,9 +239,9 @@ impl<'v> Search<'v> {
         let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
         let in_time = self.now.since(sent).is_none_or(|t| t <= self.window);
         if follows && in_time && self.answered.is_none() {
-            let alike = r.answer_message == self.message;
-            self.accompanies = !alike && self.copy.is_none();
-            self.answered = Some(Answer { second: true, alike, ..r.answer_at(self.now) });
+            let repeats_message = r.answer_message == self.message;
+            self.accompanies = !repeats_message && self.copy.is_none();
+            self.answered = Some(Answer { second: true, repeats_message, ..r.answer_at(self.now) });
         }
     }
 
@@ -284,7 +284,7 @@ impl<'v> Search<'v> {
         if let Some(seq) = by_order.filter(|_| !self.step.keyless) {
             return Found { request: Some((seq, false)), ..found };
         }
-        let asked = (self.open == 1).then_some(self.last_open.1 | Context::NOT_ITS_OWN);
+        let asked = (self.open == 1).then_some(self.last_open.1 | Context::UNPAIRED);
         Found { asked, ..found }
     }
 }

@@ -10,7 +10,7 @@ use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::Piece;
 use crate::conversation::{Conversation, Conversations, Slot};
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Datagram;
 use crate::packed::ones;
 use crate::protocols::{Id, Level, Probe, Role};

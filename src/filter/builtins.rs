@@ -160,8 +160,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
         Version::Text(version) => version.text().map(|text| owned(text.into_owned())),
         Version::Number(version) => int(Some(version)),
     }),
-    one("players", UINT, MESSAGE, |v| int(v.server_facts?.places().map(|(now, _)| now))),
-    one("max_players", UINT, MESSAGE, |v| int(v.server_facts?.places().map(|(_, most)| most))),
+    one("players", UINT, MESSAGE, |v| int(v.server_facts?.player_counts().map(|(now, _)| now))),
+    one("max_players", UINT, MESSAGE, |v| int(v.server_facts?.player_counts().map(|(_, most)| most))),
     one("protocol", Kind::Word(Words::Protocols), PACKET, |v| v.protocol.map(|id| text(id.info().name))),
     one("message", Kind::Word(Words::Messages), MESSAGE, |v| v.message.map(text)),
     one("direction", Kind::Word(Words::Directions), MESSAGE, |v| {

@@ -307,7 +307,7 @@ fn not_a_field_error(operand: &Operand<'_>) -> FilterError {
 }
 
 fn shown(text: &str) -> String {
-    crate::escape::shown(text).into_owned()
+    crate::escape::escaped(text).into_owned()
 }
 
 /// The source of a name's values. A declared field gets a slot among the wanted fields.

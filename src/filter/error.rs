@@ -1,6 +1,6 @@
 //! Errors in an expression and their position.
 
-use crate::escape::shown;
+use crate::escape::escaped;
 use std::fmt;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
@@ -69,9 +69,9 @@ impl FilterError {
             from.chars().take(COLUMNS_AFTER.max(marked.chars().count().min(MAX_COLUMNS_BEFORE))).collect();
         let tail = if rest.len() < from.len() { "…" } else { "" };
         let marked: String = marked.chars().take(MAX_COLUMNS_BEFORE).collect();
-        let indent = head.width().saturating_add(shown(&before).width());
-        let carets = shown(&marked).width().max(1);
-        format!("{head}{}{}{tail}\n{:indent$}{}", shown(&before), shown(&rest), "", "^".repeat(carets))
+        let indent = head.width().saturating_add(escaped(&before).width());
+        let carets = escaped(&marked).width().max(1);
+        format!("{head}{}{}{tail}\n{:indent$}{}", escaped(&before), escaped(&rest), "", "^".repeat(carets))
     }
 }
 

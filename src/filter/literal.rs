@@ -158,7 +158,7 @@ fn unknown_word(word: &str, words: Words, names: &[&str]) -> String {
 }
 
 fn value_error(operand: &Operand<'_>, kind: Kind, field: &str, reason: Option<String>) -> FilterError {
-    let value = crate::escape::shown(operand.text).into_owned();
+    let value = crate::escape::escaped(operand.text).into_owned();
     let message = match (reason, kind, &operand.atom) {
         (Some(reason), ..) => {
             let mut chars = reason.chars();

@@ -13,10 +13,10 @@ pub const UDP_HEADER: usize = 8;
 /// distinct from `1.2.3.4`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Endpoint {
-    // Two words, not one u128, which would be aligned to 16 and make the type 32 bytes long instead of 24.
+    // Two words, because a u128 would be aligned to 16 bytes and make the type 32 bytes long instead of 24.
     ip: [u64; 2],
     /// The port shifted left by one; the lowest bit is set for an IPv4 address. One word to copy, compare and hash.
-    end: u64,
+    port_and_family: u64,
 }
 
 /// Hashes two words instead of three, because endpoints are hashed once or twice per datagram.
@@ -25,7 +25,7 @@ impl std::hash::Hash for Endpoint {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         let [high, low] = self.ip;
         state.write_u64(low);
-        state.write_u64(high ^ self.end);
+        state.write_u64(high ^ self.port_and_family);
     }
 }
 
@@ -33,14 +33,17 @@ impl Endpoint {
     /// From an IPv4 address in network byte order.
     #[inline]
     pub const fn v4(ip: [u8; 4], port: u16) -> Endpoint {
-        Endpoint { ip: [0, 0xffff_0000_0000 | u32::from_be_bytes(ip) as u64], end: (port as u64) << 1 | 1 }
+        Endpoint {
+            ip: [0, 0xffff_0000_0000 | u32::from_be_bytes(ip) as u64],
+            port_and_family: (port as u64) << 1 | 1,
+        }
     }
 
     /// From an IPv6 address in network byte order.
     #[inline]
     pub const fn v6(ip: [u8; 16], port: u16) -> Endpoint {
         let ip = u128::from_be_bytes(ip);
-        Endpoint { ip: [(ip >> 64) as u64, ip as u64], end: (port as u64) << 1 }
+        Endpoint { ip: [(ip >> 64) as u64, ip as u64], port_and_family: (port as u64) << 1 }
     }
 
     /// From an address of the standard library.
@@ -53,49 +56,49 @@ impl Endpoint {
 
     /// From the values that [`Endpoint::halves`] returns.
     #[inline(always)]
-    pub(crate) const fn new(ip: [u64; 2], end: u32) -> Endpoint {
-        Endpoint { ip, end: end as u64 }
+    pub(crate) const fn new(ip: [u64; 2], port_and_family: u32) -> Endpoint {
+        Endpoint { ip, port_and_family: port_and_family as u64 }
     }
 
     /// The two words of the address; the port shifted left by one, with the family in the lowest bit.
     #[inline(always)]
     pub(crate) const fn halves(self) -> ([u64; 2], u32) {
-        (self.ip, self.end as u32)
+        (self.ip, self.port_and_family as u32)
     }
 
     /// A total order among endpoints in which the words that differ most often come first.
     #[inline(always)]
     pub(crate) const fn order(self) -> (u64, u64, u64) {
-        (self.ip[1], self.end, self.ip[0])
+        (self.ip[1], self.port_and_family, self.ip[0])
     }
 
     /// Sum of the address's words, as checksums count them: the word ffff of a mapped IPv4 address adds nothing.
     #[inline(always)]
     const fn sum(self) -> u64 {
         let [high, low] = self.ip;
-        plus(high, low)
+        add_words(high, low)
     }
 
     /// The UDP port.
     #[inline]
     pub const fn port(self) -> u16 {
-        (self.end >> 1) as u16
+        (self.port_and_family >> 1) as u16
     }
 
     #[inline]
     pub(super) const fn is_v4(self) -> bool {
-        self.end & 1 == 1
+        self.port_and_family & 1 == 1
     }
 
     /// The address alone: port 0.
     #[inline]
     pub const fn host(self) -> Endpoint {
-        Endpoint { end: self.end & 1, ..self }
+        Endpoint { port_and_family: self.port_and_family & 1, ..self }
     }
 
     /// The same address with a port, where it has none.
     pub(super) fn with_port(self, port: u16) -> Endpoint {
-        Endpoint { end: u64::from(port) << 1 | self.end, ..self }
+        Endpoint { port_and_family: u64::from(port) << 1 | self.port_and_family, ..self }
     }
 
     /// The octets of an IPv4 address.
@@ -104,7 +107,7 @@ impl Endpoint {
         if self.is_v4() { Some((self.ip[1] as u32).to_be_bytes()) } else { None }
     }
 
-    /// Whether it stands for many hosts: a multicast address, the limited broadcast, or an address that ends in 255,
+    /// Whether it addresses many hosts: a multicast address, the limited broadcast, or an address that ends in 255,
     /// which nearly everywhere is the broadcast address of a network.
     pub fn is_group(self) -> bool {
         match self.octets() {
@@ -150,12 +153,12 @@ impl fmt::Debug for Endpoint {
 /// The sum of data and their checksum: 16 one bits, which count as zero.
 const ONES: u64 = 0xffff;
 
-/// Whether a sum of data and checksum is right: its 16-bit words, with all carries added in, give ffff.
+/// Whether a sum of data and checksum is valid: its 16-bit words, with all carries added in, give ffff.
 ///
 /// 2^16 and all its powers count as 1 in such sums, so words of any multiple of 16 bits may be added (RFC 1071,
 /// section 2). A sum of words that are not all 0 is never 0.
 #[inline(always)]
-const fn is_right(sum: u64) -> bool {
+const fn is_valid_sum(sum: u64) -> bool {
     sum.is_multiple_of(ONES)
 }
 
@@ -165,25 +168,25 @@ fn sum_of(bytes: &[u8]) -> u64 {
     let (words, tail) = bytes.as_chunks::<8>();
     let mut sum = 0u64;
     for word in words {
-        sum = plus(sum, u64::from_le_bytes(*word));
+        sum = add_words(sum, u64::from_le_bytes(*word));
     }
     let last = match bytes.last_chunk::<8>() {
         // The tail is in the upper bytes of `last`; it may be empty.
         Some(last) => {
             u64::from_le_bytes(*last) >> 1 >> 63u32.wrapping_sub((tail.len() as u32).wrapping_mul(8))
         }
-        None => few(tail),
+        None => short_word(tail),
     };
     // It makes no difference whether bytes are swapped before they are added or after (section 2).
-    plus(sum, last).swap_bytes()
+    add_words(sum, last).swap_bytes()
 }
 
 /// Fewer than 8 bytes as a little-endian number.
 #[inline(always)]
-fn few(bytes: &[u8]) -> u64 {
+fn short_word(bytes: &[u8]) -> u64 {
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         (Some(first), Some(last)) => {
-            // Bytes that are in both end up at the same place.
+            // Bytes that are in both words end up in the same position.
             let above = (bytes.len() as u32).wrapping_sub(4).wrapping_mul(8);
             u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << above
         }
@@ -193,7 +196,7 @@ fn few(bytes: &[u8]) -> u64 {
 
 /// Adds two words of such a sum: a carry counts 1.
 #[inline(always)]
-const fn plus(a: u64, b: u64) -> u64 {
+const fn add_words(a: u64, b: u64) -> u64 {
     let (sum, carry) = a.overflowing_add(b);
     sum.wrapping_add(carry as u64)
 }
@@ -209,13 +212,13 @@ pub struct Datagram<'a> {
     pub src: Endpoint,
     /// Receiver.
     pub dst: Endpoint,
-    /// Offset of the payload in the capture file (after decompression); [`Datagram::NOWHERE`] or more where the
+    /// Offset of the payload in the capture file (after decompression); [`Datagram::NOT_IN_FILE`] or more where the
     /// payload was reassembled from fragments.
     pub at: u64,
     /// Payload bytes that the snap length cut off; the sender did send them.
     pub cut: u32,
-    /// Where its frame was captured: the number of the interface in the upper 24 bits, and below it what Linux cooked
-    /// captures say about that; 0 for other link types.
+    /// Where its frame was captured: the number of the interface in the upper 24 bits; in the lower 8 bits, what Linux
+    /// cooked captures say about direction and interface, 0 for other link types.
     pub origin: u32,
     /// Whether fragments are missing: then the network or the capture lost the bytes counted in [`cut`](Self::cut).
     pub partial: bool,
@@ -230,12 +233,12 @@ pub struct Datagram<'a> {
 }
 
 impl Datagram<'_> {
-    /// Offsets from here on belong to payloads that are not in the file in one piece.
-    pub const NOWHERE: u64 = 1 << 63;
+    /// Offsets from this one on mark payloads that are not in the file in one piece.
+    pub const NOT_IN_FILE: u64 = 1 << 63;
 
     /// Offset in the capture file of a byte of the payload; `None` where the payload was reassembled.
     pub fn file_offset(&self, start: u16) -> Option<u64> {
-        (self.at < Self::NOWHERE).then(|| self.at.saturating_add(u64::from(start)))
+        (self.at < Self::NOT_IN_FILE).then(|| self.at.saturating_add(u64::from(start)))
     }
 
     /// The interface that captured it, by its number in the file.
@@ -254,7 +257,7 @@ impl Datagram<'_> {
     /// A datagram that is in no capture: without a time stamp, its payload complete. Callers that know more set the
     /// fields.
     pub fn between(src: Endpoint, dst: Endpoint, payload: &[u8]) -> Datagram<'_> {
-        Datagram { frame: 1, src, dst, at: Self::NOWHERE, payload, ..Datagram::default() }
+        Datagram { frame: 1, src, dst, at: Self::NOT_IN_FILE, payload, ..Datagram::default() }
     }
 
     /// The UDP header and the captured part of the payload.
@@ -274,12 +277,12 @@ impl Datagram<'_> {
             return None;
         }
         // Each operand has 17 bits at most.
-        let ports = (self.src.end >> 1).wrapping_add(self.dst.end >> 1);
+        let ports = (self.src.port_and_family >> 1).wrapping_add(self.dst.port_and_family >> 1);
         let header = ports.wrapping_add(self.length()).wrapping_add(self.checksum.into());
-        if is_right(plus(plus(self.pseudo(), header), sum_of(self.payload))) {
+        if is_valid_sum(add_words(add_words(self.pseudo_header_sum(), header), sum_of(self.payload))) {
             return Some(true);
         }
-        self.has_whole_sum().then_some(false)
+        self.covers_payload().then_some(false)
     }
 
     /// The length field of the UDP header, for a payload that was not cut.
@@ -290,15 +293,15 @@ impl Datagram<'_> {
 
     /// Sum of the pseudo header's words: addresses, protocol and length.
     #[inline(always)]
-    fn pseudo(&self) -> u64 {
-        plus(plus(self.src.sum(), self.dst.sum()), self.length().wrapping_add(17))
+    fn pseudo_header_sum(&self) -> u64 {
+        add_words(add_words(self.src.sum(), self.dst.sum()), self.length().wrapping_add(17))
     }
 
-    /// Whether the checksum is not the sum of the pseudo header alone.
+    /// Whether the checksum covers more than the pseudo header.
     #[cold]
     #[inline(never)]
-    fn has_whole_sum(&self) -> bool {
-        self.pseudo() % ONES != u64::from(self.checksum) % ONES
+    fn covers_payload(&self) -> bool {
+        self.pseudo_header_sum() % ONES != u64::from(self.checksum) % ONES
     }
 }
 
@@ -309,7 +312,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Adds the carries in until there are none.
-    fn slow(mut sum: u128) -> u64 {
+    fn fold_carries(mut sum: u128) -> u64 {
         while sum > 0xffff {
             sum = (sum >> 16) + (sum & 0xffff);
         }
@@ -317,32 +320,32 @@ mod tests {
     }
 
     /// Whether a sum of long words equals one of 16-bit words, where ffff counts as zero.
-    fn same(sum: u64, words: u128) -> bool {
-        sum % ONES == slow(words) % ONES && (sum == 0) == (words == 0)
+    fn sums_agree(sum: u64, words: u128) -> bool {
+        sum % ONES == fold_carries(words) % ONES && (sum == 0) == (words == 0)
     }
 
     proptest! {
         #[test]
-        fn the_sum_of_data_and_their_checksum_is_16_ones(words in prop::collection::vec(any::<u64>(), 1..9)) {
-            let sum = slow(words.iter().map(|&word| u128::from(word)).sum());
-            let data = words.iter().fold(0, |sum, &word| plus(sum, word));
-            prop_assert!(is_right(plus(data, ONES - sum)), "{sum:x}");
-            prop_assert!(!is_right(plus(data, ONES - sum + 1)), "{sum:x}");
+        fn the_sum_of_data_and_checksum_is_ffff(words in prop::collection::vec(any::<u64>(), 1..9)) {
+            let sum = fold_carries(words.iter().map(|&word| u128::from(word)).sum());
+            let data = words.iter().fold(0, |sum, &word| add_words(sum, word));
+            prop_assert!(is_valid_sum(add_words(data, ONES - sum)), "{sum:x}");
+            prop_assert!(!is_valid_sum(add_words(data, ONES - sum + 1)), "{sum:x}");
         }
 
         /// Long words give the same sum as the 16-bit words of RFC 1071.
         #[test]
         fn sums_are_those_of_16_bit_words(bytes in prop::collection::vec(any::<u8>(), 0..70)) {
             let by_two = bytes.chunks(2).map(|w| u128::from(w[0]) << 8 | w.get(1).map_or(0, |b| u128::from(*b)));
-            prop_assert!(same(sum_of(&bytes), by_two.sum()));
+            prop_assert!(sums_agree(sum_of(&bytes), by_two.sum()));
         }
 
         #[test]
         fn addresses_are_summed_by_16_bit_words(ip: [u8; 16]) {
             let by_two = |ip: &[u8]| ip.chunks(2).map(|w| u128::from(w[0]) << 8 | u128::from(w[1])).sum::<u128>();
-            prop_assert!(same(Endpoint::v6(ip, 7).sum(), by_two(&ip)));
+            prop_assert!(sums_agree(Endpoint::v6(ip, 7).sum(), by_two(&ip)));
             let [a, b, c, d, ..] = ip;
-            prop_assert!(same(plus(Endpoint::v4([a, b, c, d], 7).sum(), 17), by_two(&[a, b, c, d]) + 17));
+            prop_assert!(sums_agree(add_words(Endpoint::v4([a, b, c, d], 7).sum(), 17), by_two(&[a, b, c, d]) + 17));
         }
     }
 }

@@ -87,7 +87,7 @@ impl Decapsulator {
         let mut path = Path::new();
         match follow(IpPayload::of(frame, link::packet(frame)?)?, &mut path, &mut |_| ())? {
             End::Content(content) => {
-                let content = finished(&mut self.tunnels, content, frame, &path);
+                let content = with_origin(&mut self.tunnels, content, frame, &path);
                 Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
             }
             End::Fragment(fragment) => {
@@ -119,14 +119,14 @@ impl Decapsulator {
         Err(DropReason::TooDeep)
     }
 
-    /// Whether any fragments wait for others.
+    /// Whether any fragments are pending.
     #[inline(always)]
     pub fn has_pending(&self) -> bool {
         !self.fragments.is_empty()
     }
 
-    /// The next incomplete datagram whose fragments have been waited for long enough at capture time `clock`; with
-    /// `all`, because the file has ended, the next one whatever its age. Its frame is that of its first fragment.
+    /// The next incomplete datagram whose fragments have expired at capture time `clock`; with `all`, because the file
+    /// has ended, the next one whatever its age. Its frame is that of its first fragment.
     #[cold]
     #[inline(never)]
     pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Decapsulated<'_>> {
@@ -136,7 +136,7 @@ impl Decapsulator {
             let frame = Frame { number: first.frame, time: first.time, ..Frame::default() };
             let path: Path = self.tunnels.path(packet.key.tunnel).iter().copied().collect();
             self.packet = Some(packet);
-            // In a tunnel it may be a fragment itself: an incomplete fragment is of no use.
+            // In a tunnel the packet may itself be a fragment; an incomplete fragment is useless.
             if self.content(&frame, path.clone()).is_ok() {
                 let mut found = self.content(&frame, path).ok()?;
                 if let Content::Datagram(d) = &mut found.content {
@@ -154,39 +154,39 @@ impl Decapsulator {
         else {
             return Err(DropReason::TooDeep);
         };
-        let content = finished(&mut self.tunnels, content, frame, &path);
+        let content = with_origin(&mut self.tunnels, content, frame, &path);
         Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &packet.frames })
     }
 }
 
 /// Source and destination of each IP packet in a frame.
-pub type Ends = ArrayVec<[Endpoint; 2], { MAX_DEPTH + 2 }>;
+pub type PacketHosts = ArrayVec<[Endpoint; 2], { MAX_DEPTH + 2 }>;
 
 /// Source and destination of every IP packet in a frame, the outermost first: through tunnels, up to a fragment, and
 /// to the datagram that an ICMP error quotes. Ports are 0 where a packet holds another packet.
 #[cold]
 #[inline(never)]
-pub fn ends(frame: &Frame<'_>) -> Ends {
-    let mut ends = Ends::new();
-    let mut meet = |hosts| {
-        let _ = ends.try_push(hosts); // there are no more rounds than places
+pub fn packet_hosts(frame: &Frame<'_>) -> PacketHosts {
+    let mut hosts = PacketHosts::new();
+    let mut on_packet = |pair| {
+        let _ = hosts.try_push(pair); // the capacity suffices for all rounds
     };
     let packet = link::packet(frame).and_then(|packet| IpPayload::of(frame, packet));
-    let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut meet));
+    let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut on_packet));
     if let Ok(End::Content(Content::Icmp(Some(quote)))) = end {
-        let _ = ends.try_push([quote.datagram.src, quote.datagram.dst]);
+        let _ = hosts.try_push([quote.datagram.src, quote.datagram.dst]);
     }
-    ends
+    hosts
 }
 
 /// Follows the payload of an IP packet through all tunnels, up to a datagram, an ICMP message or a fragment.
 fn follow<'a>(
     mut payload: IpPayload<'a>,
     path: &mut Path,
-    meet: &mut dyn FnMut([Endpoint; 2]),
+    on_packet: &mut dyn FnMut([Endpoint; 2]),
 ) -> Result<End<'a>, DropReason> {
     loop {
-        meet(payload.hosts);
+        on_packet(payload.hosts);
         if let Some(header) = payload.fragment {
             return Ok(End::Fragment(payload.as_fragment(header)));
         }
@@ -207,12 +207,12 @@ fn follow<'a>(
             return Err(DropReason::TooDeep);
         }
         path.push(inner.tunnel);
-        let packet = ethertype::behind(inner.frame, inner.kind, inner.frame.bytes)?;
+        let packet = ethertype::packet_after(inner.frame, inner.kind, inner.frame.bytes)?;
         payload = IpPayload::of(&inner.frame, packet)?;
     }
 }
 
-/// Adds a fragment, which came by a path and in other frames besides its own; returns its packet if that is now complete.
+/// Adds a fragment that came through `path` in its frame and in `others`; returns its packet if that is now complete.
 fn add<'a>(
     fragments: &mut Fragments,
     tunnels: &mut Tunnels,
@@ -225,7 +225,7 @@ fn add<'a>(
 }
 
 /// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.
-fn finished<'a>(
+fn with_origin<'a>(
     tunnels: &mut Tunnels,
     mut content: Content<'a>,
     frame: &Frame<'_>,

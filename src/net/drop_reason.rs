@@ -1,6 +1,6 @@
 //! The reasons why a frame holds no datagram, and counts of them.
 
-/// Why a frame holds no datagram to look at.
+/// Why a frame holds no datagram that can be read.
 ///
 /// A frame has one reason: the first that parsing meets. An IP header's protocol is checked before its lengths, so a
 /// damaged TCP segment counts as TCP, and [`DropReason::Fragment`] counts fragments that reassembly could use, not
@@ -46,8 +46,8 @@ impl DropReason {
         matches!(parsed, Ok(_) | Err(DropReason::Tunnel | DropReason::Fragment))
     }
 
-    /// Whether nobody knows what a frame holds: it is damaged, cut, in a form that is not read, or a fragment whose others
-    /// are missing.
+    /// Whether the contents of a frame are unknown: it is damaged, cut, in a form that is not read, or a fragment whose
+    /// other fragments are missing.
     pub const fn is_opaque(self) -> bool {
         use DropReason::{BadUdpLength, Icmp, NotIp, OtherProtocol, Tcp};
         !matches!(self, NotIp | Tcp | Icmp | OtherProtocol | BadUdpLength)
@@ -60,15 +60,15 @@ impl DropReason {
 
     /// The key of this reason in records: stable, `snake_case`.
     pub fn name(self) -> &'static str {
-        self.words().0
+        self.name_and_text().0
     }
 
     /// The dropped frames or packets in words: a plural that follows a number.
     pub fn text(self) -> &'static str {
-        self.words().1
+        self.name_and_text().1
     }
 
-    fn words(self) -> (&'static str, &'static str) {
+    fn name_and_text(self) -> (&'static str, &'static str) {
         let known = REASONS.iter().find(|(reason, ..)| *reason == self);
         known.map_or(("", ""), |&(_, name, text)| (name, text))
     }

@@ -40,7 +40,7 @@ const PPP_ADDRESS_CONTROL: [u8; 2] = [0xff, 0x03];
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 
-/// Whether the ethertype is one that this program knows from real networks.
+/// Whether the ethertype is one that occurs in real networks and is known here.
 pub(super) fn is_known(kind: u16) -> bool {
     matches!(kind, IPV4 | IPV6 | ARP | LLDP | MPLS | MPLS_UPSTREAM | PPPOE_SESSION | ETHERNET)
         || matches!(kind, VLAN | QINQ | QINQ_OLD | QINQ_OLDER)
@@ -49,7 +49,7 @@ pub(super) fn is_known(kind: u16) -> bool {
 /// The packet after an ethertype; `rest` is the captured end of the frame.
 #[cold]
 #[inline(never)]
-pub(super) fn behind<'a>(
+pub(super) fn packet_after<'a>(
     frame: Frame<'a>,
     mut kind: u16,
     mut rest: &'a [u8],

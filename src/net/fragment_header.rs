@@ -24,9 +24,9 @@ const V4_MORE: u16 = 0x2000;
 /// Fragment offset in the same word.
 const V4_OFFSET: u16 = 0x1fff;
 
-/// The fields that identify a packet: all of its fragments share them, and no others at that time.
+/// The fields that identify a packet: all of its fragments share them, and no other packet has them at that time.
 ///
-/// VLAN tags and interfaces are not among them: the fragments of one packet may come on several ways, and where
+/// VLAN tags and interfaces are not among them: the fragments of one packet may take several paths, and where
 /// several interfaces are captured, one of them is often tagged and another is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Key {
@@ -34,10 +34,10 @@ pub(super) struct Key {
     pub hosts: [Endpoint; 2],
     /// Identification: 16 bits in IPv4, 32 in IPv6.
     pub id: u32,
-    /// Protocol number of IPv4; 0 in IPv6, where it does not count which header fragments announce next.
+    /// Protocol number of IPv4; 0 in IPv6, where the next header of a fragment does not identify the packet.
     pub protocol: u8,
-    /// The tunnel that the packet came out of, as the caller numbers tunnels, for private addresses recur in several
-    /// tunnels; 0 in what the header says.
+    /// Number of the tunnel that the packet came out of, because private addresses recur in several tunnels. The caller
+    /// sets it; 0 as read from a header.
     pub tunnel: u16,
 }
 
@@ -74,8 +74,8 @@ pub(super) struct Fragment<'a> {
     /// the frame was padded.
     pub wire_len: usize,
     /// Where it was found.
-    pub place: Location,
-    /// Other frames that held a part of it: it may have been joined from fragments itself.
+    pub location: Location,
+    /// Other frames that held a part of it: it may have been reassembled from fragments itself.
     pub others: &'a [u64],
 }
 
@@ -87,15 +87,15 @@ impl<'a> Fragment<'a> {
 
     /// Whether a packet can have such a fragment: it is not empty, ends within [`MAX_TOTAL`] bytes, and has a length
     /// that is a multiple of 8 bytes unless it is the last one.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let aligned = !self.header.more || self.wire_len.is_multiple_of(8);
         self.wire_len > 0 && self.end() <= MAX_TOTAL && aligned
     }
 
     /// Its captured bytes from offset `start` to `stop` of the packet's payload.
     pub fn part(&self, start: usize, stop: usize) -> &'a [u8] {
-        let place = |position: usize| position.saturating_sub(self.header.offset).min(self.bytes.len());
-        self.bytes.get(place(start)..place(stop)).unwrap_or_default()
+        let index = |position: usize| position.saturating_sub(self.header.offset).min(self.bytes.len());
+        self.bytes.get(index(start)..index(stop)).unwrap_or_default()
     }
 }
 

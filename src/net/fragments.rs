@@ -5,17 +5,17 @@
 //!  fragment ──────────> HashMap ─────> │ open │ whole │ replaced │ open │ ... <── new ones
 //!                                          │                         │
 //!               next_expired <─────────────┘                         └─────> add: the packet
-//!               time is up, or no room
+//!               expired, or no room
 //! ```
 //!
 //! Sets are kept in the order in which their first fragments arrived. They are removed at the front only, whichever
 //! limit is reached: age decides, never the position in a hash table, because hashes are seeded and two runs must
 //! not differ. So every step takes the same time, however many sets there are.
 //!
-//! A complete set stays until its time is up. A fragment that adds nothing to it is a late copy, as in captures of
+//! A complete set stays until it expires. A fragment that adds nothing to it is a late copy, as in captures of
 //! several interfaces, and opens no set: such a set would swallow fragments of the next packet with the same
-//! identification. A fragment with other contents belongs to that next packet, and opens a set for it. One case is
-//! lost: the next packet has bytes in common with this one, and a fragment of common bytes arrives before the first
+//! identification. A fragment with other contents belongs to that next packet, and opens a set for it. One case is not
+//! covered: the next packet has bytes in common with this one, and a fragment of common bytes arrives before the first
 //! different one.
 //!
 //! Before each fragment, the caller takes out expired packets:
@@ -26,7 +26,7 @@
 //! ```
 
 use super::fragment_header::{Fragment, Key};
-use super::fragment_set::{Insertion, MAX_WEIGHT, Packet, Set};
+use super::fragment_set::{Insertion, MAX_SET_MEMORY, Packet, Set};
 use crate::capture::Time;
 use hashbrown::HashMap;
 use std::collections::VecDeque;
@@ -37,23 +37,22 @@ pub(super) const MAX_SETS: usize = 2048;
 /// The most memory of the buffers of all sets, in bytes.
 pub(super) const MAX_BYTES: usize = 8 << 20;
 
-/// How long the fragments of a packet are waited for, in nanoseconds of capture time after the first. Fragments of
-/// one packet follow each other within milliseconds. Hosts wait 30 s and longer, but by then the exchange has been
-/// given up.
+/// How long a set waits for further fragments, in nanoseconds of capture time after the first one. Fragments of one
+/// packet follow each other within milliseconds. Hosts wait 30 s and longer, but by then the exchange has been given up.
 pub(super) const MAX_AGE: i64 = 2_000_000_000;
 
 /// Counts of fragments and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FragmentCounts {
     /// Fragments seen.
-    pub pieces: u64,
+    pub seen: u64,
     /// Packets that were completed.
-    pub whole: u64,
+    pub reassembled: u64,
     /// Packets given up whose beginning arrived: handed out, if the caller asks in time.
     pub begun: u64,
     /// Packets given up whose beginning did not arrive.
     pub headless: u64,
-    /// How many of these two kinds were given up for want of room: 2,048 packets, 8 MiB.
+    /// How many of these two kinds were given up for want of room (limits: 2,048 packets, 8 MiB).
     pub evicted: u64,
     /// Fragments that added nothing and contradicted nothing.
     pub copies: u64,
@@ -71,20 +70,20 @@ pub(super) struct Fragments {
     by_key: HashMap<Key, u64>,
     sets: VecDeque<Set>,
     /// Number of sets removed so far, which is the number of the front set.
-    left: u64,
+    removed: u64,
     /// The highest time stamp so far.
     clock: Time,
     /// Memory of all sets in bytes.
-    weight: usize,
+    memory: usize,
     counts: FragmentCounts,
 }
 
 impl Fragments {
     /// Adds a fragment and returns its packet if that is now complete.
     pub fn add(&mut self, fragment: &Fragment<'_>) -> Option<Packet> {
-        self.counts.pieces = self.counts.pieces.saturating_add(1);
-        self.advance(fragment.place.time);
-        if !fragment.is_sound() {
+        self.counts.seen = self.counts.seen.saturating_add(1);
+        self.advance(fragment.location.time);
+        if !fragment.is_valid() {
             self.counts.damaged = self.counts.damaged.saturating_add(1);
             return None;
         }
@@ -93,8 +92,8 @@ impl Fragments {
             self.evict_oldest(true);
         }
         let number = self.set_for(fragment)?;
-        let set = self.sets.get_mut(index_of(self.left, number))?;
-        let before = set.buffers.weight();
+        let set = self.sets.get_mut(index_of(self.removed, number))?;
+        let before = set.buffers.memory();
         let count = match set.insert(fragment) {
             Insertion::NewBytes => None,
             Insertion::Duplicate => Some(&mut self.counts.copies),
@@ -104,11 +103,11 @@ impl Fragments {
         if let Some(count) = count {
             *count = count.saturating_add(1);
         }
-        self.weight = self.weight.saturating_sub(before).saturating_add(set.buffers.weight());
+        self.memory = self.memory.saturating_sub(before).saturating_add(set.buffers.memory());
         if !set.packet.is_whole() {
             return None;
         }
-        self.counts.whole = self.counts.whole.saturating_add(1);
+        self.counts.reassembled = self.counts.reassembled.saturating_add(1);
         set.packet()
     }
 
@@ -118,11 +117,11 @@ impl Fragments {
         self.sets.is_empty()
     }
 
-    /// Removes packets whose time is up at `clock`, or that must make room, up to the first one whose beginning is there;
-    /// returns that. Once this has returned `None`, there is room for any fragment.
+    /// Removes packets that have expired at `clock` or must make room, up to the first one whose beginning has arrived,
+    /// and returns that one. Once this has returned `None`, there is room for any fragment.
     ///
     /// With `all`, because the file has ended, age does not matter; once this has returned `None`, the next file may begin,
-    /// with a time of its own.
+    /// with its own capture time.
     pub fn next_expired(&mut self, clock: Time, all: bool) -> Option<Packet> {
         self.advance(clock);
         while all && !self.sets.is_empty() || self.is_expired() || self.is_full() {
@@ -144,8 +143,8 @@ impl Fragments {
 
     /// Sets remembered, and their memory in bytes.
     #[cfg(test)]
-    pub fn held(&self) -> (usize, usize) {
-        (self.sets.len(), self.weight)
+    pub fn usage(&self) -> (usize, usize) {
+        (self.sets.len(), self.memory)
     }
 
     /// Moves capture time on to `time`, which may be later than any fragment seen; it never goes back. Fragments
@@ -159,10 +158,10 @@ impl Fragments {
 
     /// Whether there may be no room for another set of the largest size.
     fn is_full(&self) -> bool {
-        self.sets.len() >= MAX_SETS || self.weight > MAX_BYTES.saturating_sub(MAX_WEIGHT)
+        self.sets.len() >= MAX_SETS || self.memory > MAX_BYTES.saturating_sub(MAX_SET_MEMORY)
     }
 
-    /// Whether the time of the oldest set is up.
+    /// Whether the oldest set has expired.
     fn is_expired(&self) -> bool {
         let age = self.sets.front().and_then(|oldest| self.clock.since(oldest.since));
         age.is_some_and(|age| age > MAX_AGE)
@@ -172,7 +171,7 @@ impl Fragments {
     fn set_for(&mut self, fragment: &Fragment<'_>) -> Option<u64> {
         let key = fragment.header.key;
         if let Some(&number) = self.by_key.get(&key)
-            && let Some(set) = self.sets.get_mut(index_of(self.left, number))
+            && let Some(set) = self.sets.get_mut(index_of(self.removed, number))
         {
             if !set.packet.is_whole() {
                 return Some(number);
@@ -181,22 +180,22 @@ impl Fragments {
                 self.counts.copies = self.counts.copies.saturating_add(1);
                 return None;
             }
-            // The next packet takes its place.
-            self.weight = self.weight.saturating_sub(std::mem::take(&mut set.buffers).weight());
+            // The set of the next packet replaces it.
+            self.memory = self.memory.saturating_sub(std::mem::take(&mut set.buffers).memory());
         }
-        let number = self.left.saturating_add(self.sets.len() as u64);
+        let number = self.removed.saturating_add(self.sets.len() as u64);
         self.by_key.insert(key, number);
         self.sets.push_back(Set::new(fragment, self.clock));
         Some(number)
     }
 
-    /// Removes the oldest set, for want of room (`evicted`) or because its time is up. Returns its packet, if that
-    /// is incomplete and its beginning is there.
+    /// Removes the oldest set, for want of room (`evicted`) or because it has expired. Returns its packet if that is
+    /// incomplete and its beginning has arrived.
     fn evict_oldest(&mut self, evicted: bool) -> Option<Packet> {
         let set = self.sets.pop_front()?;
-        let number = self.left;
-        self.left = number.saturating_add(1);
-        self.weight = self.weight.saturating_sub(set.buffers.weight());
+        let number = self.removed;
+        self.removed = number.saturating_add(1);
+        self.memory = self.memory.saturating_sub(set.buffers.memory());
         let key = set.packet.key;
         if self.by_key.get(&key) == Some(&number) {
             self.by_key.remove(&key);
@@ -212,7 +211,7 @@ impl Fragments {
     }
 }
 
-/// Index of set `number` once `left` sets have been removed.
-fn index_of(left: u64, number: u64) -> usize {
-    usize::try_from(number.wrapping_sub(left)).unwrap_or(usize::MAX)
+/// Index of set `number` once `removed` sets have been removed.
+fn index_of(removed: u64, number: u64) -> usize {
+    usize::try_from(number.wrapping_sub(removed)).unwrap_or(usize::MAX)
 }

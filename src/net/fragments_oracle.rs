@@ -15,34 +15,34 @@ use proptest::prelude::*;
 #[derive(Default)]
 struct Model {
     /// Bytes that arrived; their values where they were captured.
-    came: Vec<Option<Option<u8>>>,
+    arrived: Vec<Option<Option<u8>>>,
     total: Option<usize>,
     disputes: u64,
     copies: u64,
 }
 
 impl Model {
-    fn take(&mut self, piece: &Fragment<'_>) {
+    fn add(&mut self, piece: &Fragment<'_>) {
         let (start, end) = (piece.header.offset, piece.end());
-        let reach = self.came.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-        let elsewhere = match (self.total, piece.header.more) {
+        let reach = self.arrived.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let contradicts_end = match (self.total, piece.header.more) {
             (Some(total), true) => end >= total,
             (Some(total), false) => end != total,
             (None, more) => !more && reach >= end,
         };
-        if elsewhere {
+        if contradicts_end {
             self.disputes += 1;
             return;
         }
         if !piece.header.more {
             self.total = Some(end);
         }
-        self.came.resize(self.came.len().max(end), None);
+        self.arrived.resize(self.arrived.len().max(end), None);
         let (mut new, mut common, mut differs) = (false, false, false);
         for index in start..end {
             let theirs = piece.bytes.get(index - start).copied();
-            match self.came[index] {
-                None => (self.came[index], new) = (Some(theirs), true),
+            match self.arrived[index] {
+                None => (self.arrived[index], new) = (Some(theirs), true),
                 Some(ours) => {
                     common = true;
                     differs |= ours.zip(theirs).is_some_and(|(ours, theirs)| ours != theirs);
@@ -54,18 +54,19 @@ impl Model {
     }
 
     fn prefix(&self) -> Vec<u8> {
-        self.came.iter().map_while(|byte| byte.flatten()).collect()
+        self.arrived.iter().map_while(|byte| byte.flatten()).collect()
     }
 
     fn is_whole(&self) -> bool {
-        self.total.is_some_and(|total| self.came.len() == total && self.came.iter().all(Option::is_some))
+        self.total
+            .is_some_and(|total| self.arrived.len() == total && self.arrived.iter().all(Option::is_some))
     }
 }
 
 /// A whole IPv4 or IPv6 packet with a fragment in it.
-fn packet_of(six: bool, id: u16, offset: usize, more: bool, bytes: &[u8]) -> Vec<u8> {
+fn packet_of(is_v6: bool, id: u16, offset: usize, more: bool, bytes: &[u8]) -> Vec<u8> {
     let id = id.to_be_bytes();
-    if six {
+    if is_v6 {
         let word = (offset as u16 | u16::from(more)).to_be_bytes();
         let length = (bytes.len() as u16 + 8).to_be_bytes();
         let head: [&[u8]; 5] = [&[0x60, 0, 0, 0], &length, &[44, 64], &SRC6, &DST6];
@@ -113,7 +114,7 @@ proptest! {
 
     /// Overlaps, two ends and snap lengths give the same as the model.
     #[test]
-    fn any_pieces_of_one_packet(
+    fn any_fragments_of_one_packet(
         pieces in prop::collection::vec((0_usize..12, 1_usize..40, any::<bool>(), 0_usize..40, 0_u8..2), 1..30),
     ) {
         let (mut model, mut fragments) = (Model::default(), Fragments::default());
@@ -123,7 +124,7 @@ proptest! {
             let captured = if held < 20 { wire_len } else { wire_len.min(held - 20) };
             let bytes = vec![fill; captured];
             let piece = Fragment { wire_len, ..piece(7, unit * 8, more, &bytes) };
-            model.take(&piece);
+            model.add(&piece);
             let whole = fragments.add(&piece);
             prop_assert_eq!(whole.is_some(), model.is_whole());
             let counts = fragments.counts();
@@ -135,10 +136,10 @@ proptest! {
             }
         }
         let begun = fragments.next_expired(Time::UNKNOWN, true);
-        prop_assert_eq!(begun.is_some(), model.came.first().is_some_and(Option::is_some));
+        prop_assert_eq!(begun.is_some(), model.arrived.first().is_some_and(Option::is_some));
         if let Some(begun) = begun {
             prop_assert_eq!((begun.total, begun.is_whole()), (model.total, false));
-            prop_assert_eq!(begun.came, model.came.iter().flatten().count());
+            prop_assert_eq!(begun.arrived, model.arrived.iter().flatten().count());
             prop_assert_eq!(begun.payload, model.prefix());
         }
     }
@@ -146,7 +147,7 @@ proptest! {
     /// Two interleaved packets are reassembled as by etherparse.
     #[test]
     fn agrees_with_etherparse(
-        six: bool,
+        is_v6: bool,
         payloads in [prop::collection::vec(any::<u8>(), 9..1500), prop::collection::vec(any::<u8>(), 9..1500)],
         cuts in prop::collection::vec(1_usize..180, 0..20),
         seed in prop::collection::vec(any::<u32>(), 60),
@@ -154,7 +155,7 @@ proptest! {
         let mut packets = vec![];
         for (id, payload) in (7..).zip(&payloads) {
             let parts = cut(payload, &[&cuts[..], &[1]].concat());
-            packets.extend(parts.iter().map(|(offset, more, bytes)| packet_of(six, id, *offset, *more, bytes)));
+            packets.extend(parts.iter().map(|(offset, more, bytes)| packet_of(is_v6, id, *offset, *more, bytes)));
         }
         let mut order: Vec<_> = seed.into_iter().zip(&packets).collect();
         order.sort_by_key(|(random, _)| *random);

@@ -17,14 +17,14 @@ const HOSTS_V6: [Endpoint; 2] = [Endpoint::v6(SRC6, 0), Endpoint::v6(DST6, 0)];
 /// A fragment of the packet `id`, captured as a whole.
 pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
     let key = Key { hosts: HOSTS, id, protocol: 17, tunnel: 0 };
-    let place = Location { frame: 1, time: Time::from_nanos(0) };
+    let location = Location { frame: 1, time: Time::from_nanos(0) };
     let header = Header { key, protocol: 17, offset, more };
-    Fragment { header, bytes, wire_len: bytes.len(), place, others: &[] }
+    Fragment { header, bytes, wire_len: bytes.len(), location, others: &[] }
 }
 
 /// A fragment, moved to another frame.
 pub fn in_frame(piece: Fragment<'_>, frame: u64, nanos: i64) -> Fragment<'_> {
-    Fragment { place: Location { frame, time: Time::from_nanos(nanos) }, ..piece }
+    Fragment { location: Location { frame, time: Time::from_nanos(nanos) }, ..piece }
 }
 
 /// Bytes that differ from each other for a while.
@@ -54,7 +54,7 @@ pub fn add_all<'a>(
 }
 
 #[test]
-fn orders() {
+fn fragments_in_any_order_make_the_packet() {
     let payload = bytes(4000);
     let parts = cut(&payload, &[185, 370]);
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], [0, 2, 1], [1, 2, 0]] {
@@ -67,13 +67,13 @@ fn orders() {
         }
         let whole = whole.unwrap();
         assert_eq!(whole.payload, payload);
-        assert_eq!((whole.is_whole(), whole.total, whole.came), (true, Some(4000), 4000));
+        assert_eq!((whole.is_whole(), whole.total, whole.arrived), (true, Some(4000), 4000));
         assert_eq!(whole.frames, [10, 20, 30]);
         let first = 10 * (1 + order.iter().position(|index| *index == 0).unwrap() as u64);
-        let place = Location { frame: first, time: Time::from_nanos(first as i64 / 10) };
-        assert_eq!((whole.first, whole.protocol, whole.key.hosts), (place, 17, HOSTS));
+        let location = Location { frame: first, time: Time::from_nanos(first as i64 / 10) };
+        assert_eq!((whole.first, whole.protocol, whole.key.hosts), (location, 17, HOSTS));
         let counts = fragments.counts();
-        assert_eq!((counts.pieces, counts.whole, counts.disputes), (3, 1, 0));
+        assert_eq!((counts.seen, counts.reassembled, counts.disputes), (3, 1, 0));
     }
 }
 
@@ -108,7 +108,7 @@ fn packets_mix_only_where_all_of_the_key_is_the_same() {
 }
 
 #[test]
-fn overlaps_what_came_first_stays() {
+fn bytes_that_came_first_win_overlaps() {
     static OURS: [u8; 32] = [1; 32];
     static THEIRS: [u8; 32] = [2; 32];
     let (ours, theirs) = (&OURS, &THEIRS);
@@ -136,11 +136,11 @@ fn overlaps_what_came_first_stays() {
 }
 
 #[test]
-fn two_ends_the_first_one_stays() {
+fn the_first_of_two_ends_wins() {
     let payload = bytes(64);
     let end = |offset, stop| piece(7, offset, false, &payload[offset..stop]);
     let part = |offset, stop| piece(7, offset, true, &payload[offset..stop]);
-    // Another end; beyond the end; more at the end; an end before what is there; an end where more was said to follow.
+    // Another end; beyond the end; more at the end; an end before what is there; an end where more was announced.
     let contradictions: [&[Fragment<'_>]; 5] = [
         &[end(16, 24), end(16, 32), part(0, 16)],
         &[end(16, 24), part(16, 32), part(0, 16)],
@@ -160,7 +160,7 @@ fn two_ends_the_first_one_stays() {
 }
 
 #[test]
-fn pieces_that_no_packet_has_are_left_out() {
+fn invalid_fragments_are_ignored() {
     let long = bytes(65_536);
     let mut fragments = Fragments::default();
     let damaged = [
@@ -175,7 +175,7 @@ fn pieces_that_no_packet_has_are_left_out() {
     for piece in &damaged {
         assert!(fragments.add(piece).is_none());
     }
-    assert_eq!((fragments.counts().damaged, fragments.held()), (7, (0, 0)));
+    assert_eq!((fragments.counts().damaged, fragments.usage()), (7, (0, 0)));
     assert!(fragments.add(&piece(7, 0, true, &long[..65_528])).is_none());
     let whole = fragments.add(&piece(7, 65_528, false, &long[65_528..65_535])).unwrap();
     assert_eq!((whole.payload.as_slice(), fragments.counts().disputes), (&long[..65_535], 0));
@@ -220,18 +220,21 @@ fn a_late_copy_opens_no_set() {
     // All fragments again, and the last fragment once more.
     assert!(add_all(&mut fragments, 7, &parts(old)).is_empty());
     assert!(add_all(&mut fragments, 7, &parts(old)[1..]).is_empty());
-    assert_eq!((fragments.counts().copies, fragments.held().0), (3, 1));
+    assert_eq!((fragments.counts().copies, fragments.usage().0), (3, 1));
     // The next packet with the same identification gets a set of its own, and has its own late copies.
     let next = add_all(&mut fragments, 7, &parts(new));
     assert_eq!((next.len(), next[0].payload.as_slice(), fragments.counts().disputes), (1, new, 0));
     assert!(add_all(&mut fragments, 7, &parts(new)).is_empty());
     assert_eq!(fragments.counts().copies, 5);
     assert!(fragments.next_expired(Time::UNKNOWN, true).is_none());
-    assert_eq!((fragments.counts().whole, fragments.counts().begun, fragments.counts().headless), (2, 0, 0));
+    assert_eq!(
+        (fragments.counts().reassembled, fragments.counts().begun, fragments.counts().headless),
+        (2, 0, 0)
+    );
 }
 
 #[test]
-fn an_early_fragment_in_common_is_lost_to_the_packet_before() {
+fn a_common_fragment_that_comes_early_counts_as_a_late_copy() {
     let old = bytes(40);
     let mut new = old.clone();
     new[0] ^= 1;
@@ -273,7 +276,7 @@ fn headers_of_ipv6() {
 }
 
 #[test]
-fn in_ipv6_the_first_fragment_says_what_it_carries() {
+fn in_ipv6_the_first_fragment_gives_the_protocol() {
     let payload = bytes(32);
     let of = |protocol, offset, more, part| {
         let header = Header { protocol, ..piece(7, offset, more, part).header };

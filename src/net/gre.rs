@@ -18,7 +18,7 @@
 //! ERSPAN after draft-foschiano-erspan-03.
 
 use super::header::split;
-use super::ip_payload::{IpPayload, behind};
+use super::ip_payload::{IpPayload, rest_of};
 use super::tunnels::Tunnel;
 use super::{DropReason, ethertype, header};
 use crate::capture::Frame;
@@ -66,8 +66,8 @@ fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
     }
     let mut key = None;
     if flags & KEY != 0 {
-        let (number, behind) = split::<4>(frame, rest, DropReason::Tunnel)?;
-        (key, rest) = (Some(u32::from_be_bytes(*number)), behind);
+        let (number, after) = split::<4>(frame, rest, DropReason::Tunnel)?;
+        (key, rest) = (Some(u32::from_be_bytes(*number)), after);
     }
     if flags & SEQUENCE != 0 {
         rest = split::<4>(frame, rest, DropReason::Tunnel)?.1;
@@ -86,8 +86,8 @@ fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>,
     match (kind, head[0] >> 4) {
         (ERSPAN, 1) => Ok(inside(frame, rest, tunnel, ethertype::ETHERNET)),
         (ERSPAN_III, 2) => {
-            let (tail, behind) = split::<4>(frame, rest, DropReason::Tunnel)?;
-            rest = if tail[3] & 1 == 1 { split::<8>(frame, behind, DropReason::Tunnel)?.1 } else { behind };
+            let (tail, after) = split::<4>(frame, rest, DropReason::Tunnel)?;
+            rest = if tail[3] & 1 == 1 { split::<8>(frame, after, DropReason::Tunnel)?.1 } else { after };
             let kind = match (tail[2] >> 2 & 0x1f, rest.first()) {
                 (0, _) => ethertype::ETHERNET,
                 (2, Some(0x60..=0x6f)) => ethertype::IPV6,
@@ -102,5 +102,5 @@ fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>,
 
 /// The packet `rest` in a tunnel, of ethertype `kind`; `rest` is the captured end of the frame.
 pub(super) fn inside<'a>(frame: &Frame<'a>, rest: &'a [u8], tunnel: Tunnel, kind: u16) -> Inner<'a> {
-    Inner { tunnel, kind, frame: behind(frame, rest) }
+    Inner { tunnel, kind, frame: rest_of(frame, rest) }
 }

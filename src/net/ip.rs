@@ -46,9 +46,9 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
         _ => return slow_path(*frame, Packet::V4(packet)),
     }
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
-    let whole = u16::from_be_bytes([head[6], head[7]]) & V4_FRAGMENT == 0;
+    let unfragmented = u16::from_be_bytes([head[6], head[7]]) & V4_FRAGMENT == 0;
     match total.checked_sub(V4_HEADER) {
-        Some(room) if whole && total <= packet.len() => {
+        Some(room) if unfragmented && total <= packet.len() => {
             let ip_id = u16::from_be_bytes([head[4], head[5]]);
             udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id, false)
         }

@@ -48,8 +48,8 @@ impl<'a> IpPayload<'a> {
     /// of a tunnel, or it is a fragment of such a packet.
     pub fn of(frame: &Frame<'a>, packet: header::Packet<'a>) -> Result<Self, DropReason> {
         match packet {
-            header::Packet::V4(packet) => Self::of_v4(frame, packet)?.behind_extensions(),
-            header::Packet::V6(packet) => Self::of_v6(frame, packet)?.behind_extensions(),
+            header::Packet::V4(packet) => Self::of_v4(frame, packet)?.after_extensions(),
+            header::Packet::V6(packet) => Self::of_v6(frame, packet)?.after_extensions(),
         }
     }
 
@@ -101,14 +101,14 @@ impl<'a> IpPayload<'a> {
     }
 
     /// Skips extension headers, up to a fragment header; IPv4 has one at most, for authentication.
-    fn behind_extensions(mut self) -> Result<Self, DropReason> {
+    fn after_extensions(mut self) -> Result<Self, DropReason> {
         let v4 = self.is_v4();
-        for steps in 0..=MAX_EXTENSIONS {
+        for count in 0..=MAX_EXTENSIONS {
             if self.fragment.is_some() {
                 return self.check_fragment();
             }
             let more = match v4 {
-                true => self.protocol == AUTHENTICATION && steps == 0,
+                true => self.protocol == AUTHENTICATION && count == 0,
                 false => is_extension(self.protocol),
             };
             if !more {
@@ -123,7 +123,7 @@ impl<'a> IpPayload<'a> {
         Err(DropReason::BadIp)
     }
 
-    /// Accepts a fragment whose packet is worth reassembling. Of an ICMP error the first fragment is enough.
+    /// Accepts a fragment whose packet may hold a datagram. For an ICMP error, the first fragment is enough.
     fn check_fragment(mut self) -> Result<Self, DropReason> {
         match (self.protocol, self.fragment) {
             (ICMP | ICMPV6, Some(Header { offset: 0, .. })) => self.fragment = None,
@@ -152,7 +152,7 @@ impl<'a> IpPayload<'a> {
             // A fragment that is the only one (RFC 6946) is a complete packet.
             self.fragment = fragment_header::v6(self.hosts, &header);
         }
-        self.frame = behind(&self.frame, rest);
+        self.frame = rest_of(&self.frame, rest);
         self.protocol = next;
         Ok(())
     }
@@ -163,10 +163,10 @@ impl<'a> IpPayload<'a> {
         // Where the end is missing, the length is unknown: takes the longest possible.
         let wire_len = packet.total.unwrap_or(MAX_TOTAL);
         let wire_len = u32::try_from(wire_len).unwrap_or(u32::MAX);
-        let frame = Frame { at: Datagram::NOWHERE, wire_len, bytes: &packet.payload, ..*frame };
+        let frame = Frame { at: Datagram::NOT_IN_FILE, wire_len, bytes: &packet.payload, ..*frame };
         let Key { hosts, id, .. } = packet.key;
         let ip_id = if hosts[0].is_v4() { id as u16 } else { 0 };
-        IpPayload { frame, protocol: packet.protocol, hosts, ip_id, fragment: None }.behind_extensions()
+        IpPayload { frame, protocol: packet.protocol, hosts, ip_id, fragment: None }.after_extensions()
     }
 
     /// Whether it is the payload of an IPv4 packet.
@@ -177,8 +177,8 @@ impl<'a> IpPayload<'a> {
     /// The payload as a fragment; `header` has the fields of its header.
     pub fn as_fragment(&self, header: Header) -> Fragment<'a> {
         let frame = &self.frame;
-        let place = Location { frame: frame.number, time: frame.time };
-        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), place, others: &[] }
+        let location = Location { frame: frame.number, time: frame.time };
+        Fragment { header, bytes: frame.bytes, wire_len: on_wire(frame, frame.bytes), location, others: &[] }
     }
 
     /// The payload as a UDP segment: any with `all`, else only one that cannot hold another packet.
@@ -201,7 +201,7 @@ fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
 }
 
 /// The frame, narrowed to its captured end `rest` and the bytes after it on the wire.
-pub(super) fn behind<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Frame<'a> {
+pub(super) fn rest_of<'a>(frame: &Frame<'a>, rest: &'a [u8]) -> Frame<'a> {
     narrow(frame, rest, on_wire(frame, rest))
 }
 

@@ -34,13 +34,13 @@ fn protocols_have_their_reasons() {
         };
         if protocol != 51 {
             assert_eq!(reason_of(v4(protocol, &udp(QUERY))), expected, "IPv4 {protocol}");
-            let behind = v4(51, &join(&[&[protocol, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &udp(QUERY)]));
-            assert_eq!(reason_of(behind), expected, "IPv4 AH {protocol}");
+            let authenticated = v4(51, &join(&[&[protocol, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], &udp(QUERY)]));
+            assert_eq!(reason_of(authenticated), expected, "IPv4 AH {protocol}");
         }
         if ![0, 43, 44, 51, 60, 135, 139, 140].contains(&protocol) {
             assert_eq!(reason_of(v6(protocol, &udp(QUERY))), expected, "IPv6 {protocol}");
-            let behind = v6(0, &join(&[&extension(protocol, 0), &udp(QUERY)]));
-            assert_eq!(reason_of(behind), expected, "IPv6 hop-by-hop {protocol}");
+            let extended = v6(0, &join(&[&extension(protocol, 0), &udp(QUERY)]));
+            assert_eq!(reason_of(extended), expected, "IPv6 hop-by-hop {protocol}");
         }
     }
 }
@@ -77,7 +77,7 @@ fn ipv4_options_of_every_length_are_stepped_over() {
 }
 
 #[test]
-fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
+fn total_lengths_are_checked_against_the_wire_and_the_udp_length() {
     let packet = query4();
     for total in 20..packet.len() {
         assert_eq!(reason(1, &wired(&of_length(packet.clone(), total))), DropReason::BadUdpLength, "{total}");
@@ -94,7 +94,7 @@ fn total_lengths_are_held_against_the_wire_and_the_udp_length() {
 }
 
 #[test]
-fn payload_lengths_are_held_against_the_wire_and_the_udp_length() {
+fn payload_lengths_are_checked_against_the_wire_and_the_udp_length() {
     let packet = query6();
     for length in 1..packet.len() - 40 {
         assert_eq!(
@@ -178,9 +178,9 @@ fn extension_headers_are_stepped_over() {
     let authentication = join(&[&[17, 4], &[0; 22]]);
     is_ours_v6(&datagram(1, &wired(&v6(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);
     is_ours_v4(&datagram(1, &wired(&v4(51, &join(&[&authentication, &udp(QUERY)])))), QUERY);
-    let twice = join(&[&[51, 4], &[0; 22], &authentication, &udp(QUERY)]);
-    is_ours_v6(&datagram(1, &wired(&v6(51, &twice))), QUERY);
-    assert_eq!(reason(1, &wired(&v4(51, &twice))), DropReason::OtherProtocol, "IPv4 has one at most");
+    let two_headers = join(&[&[51, 4], &[0; 22], &authentication, &udp(QUERY)]);
+    is_ours_v6(&datagram(1, &wired(&v6(51, &two_headers))), QUERY);
+    assert_eq!(reason(1, &wired(&v4(51, &two_headers))), DropReason::OtherProtocol, "IPv4 has one at most");
     // The order of RFC 8200, 4.1.
     let chain = join(&[
         &extension(60, 0),

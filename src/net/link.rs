@@ -57,7 +57,7 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
         }
         NULL | LOOP => {
             let (family, rest) = header::<4>(&frame, frame.bytes)?;
-            family_of(*family, rest)
+            by_family(*family, rest)
         }
         PPP | PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
         PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
@@ -74,11 +74,11 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
 }
 
 /// Whether frames of a link type can be read.
-pub fn reads(link: u16) -> bool {
+pub fn is_supported_link(link: u16) -> bool {
     packet(&Frame { link, ..Frame::default() }).err() != Some(DropReason::UnknownLink)
 }
 
-/// The packet after an ethertype: IP, or IP after one tag; all else is read by [`ethertype::behind`].
+/// The packet after an ethertype: IP, or IP after one tag; all else is read by [`ethertype::packet_after`].
 #[inline(always)]
 fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>, DropReason> {
     match kind {
@@ -95,13 +95,13 @@ fn typed<'a>(frame: &Frame<'a>, kind: u16, rest: &'a [u8]) -> Result<Packet<'a>,
         }
         _ => {}
     }
-    ethertype::behind(*frame, kind, rest)
+    ethertype::packet_after(*frame, kind, rest)
 }
 
 /// Reads BSD's address family, in the byte order of the capturing machine (NULL) or big-endian (LOOP). Files of
 /// either link type with the other byte order exist, and the values tell the orders apart.
 #[inline(always)]
-pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, DropReason> {
+pub(super) fn by_family(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, DropReason> {
     let family = match family {
         [family, 0, 0, 0] | [0, 0, 0, family] => family,
         _ => return Err(DropReason::NotIp),
@@ -114,7 +114,7 @@ pub(super) fn family_of(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
     }
 }
 
-/// Whether frames of a link type tell their direction, by which copies of a datagram differ from each other.
+/// Whether frames of a link type contain their direction, which differs between the copies of a datagram.
 pub fn has_direction(link: u16) -> bool {
     matches!(link, SLL | SLL2)
 }

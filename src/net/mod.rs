@@ -19,7 +19,7 @@
 //! ```
 //!
 //! [`parse`] keeps no state between frames. Each layer hands the rest of the frame to the next; the offset is the
-//! difference of the two lengths, so no layer has to carry it along. The fast path is inline and written by hand:
+//! difference of the two lengths, so no layer passes it on. The fast path is inline and written by hand:
 //! Ethernet with at most one tag, IPv4 without options, IPv6 without extension headers. All else is in separate
 //! `#[cold]` functions.
 //!
@@ -68,11 +68,11 @@ mod tunnel_tests;
 
 pub(crate) use datagram::UDP_HEADER;
 pub use datagram::{Datagram, Endpoint};
-pub use decapsulate::{Content, Decapsulated, Decapsulator, Ends, ends};
+pub use decapsulate::{Content, Decapsulated, Decapsulator, PacketHosts, packet_hosts};
 pub use drop_reason::{DropCounts, DropReason};
 pub use fragment_set::MAX_FRAMES;
 pub use fragments::FragmentCounts;
-pub use link::{has_direction, reads};
+pub use link::{has_direction, is_supported_link};
 pub use owned_frame::OwnedFrame;
 pub use quote::Quote;
 pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
@@ -99,7 +99,7 @@ pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
 }
 
 /// The IP packet of a frame and all bytes after it, from its header on; `None` where the link layer holds no IP
-/// packet, or where its headers were cut. For callers that need headers which [`parse`] does not keep.
+/// packet, or where its headers were cut. For callers that need headers that [`parse`] does not keep.
 #[cold]
 #[inline(never)]
 pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {

@@ -182,11 +182,11 @@ fn only_ours(link: u16, bytes: &[u8]) -> bool {
 
 /// Damage to a frame: positions and new values, mostly values that have a meaning in headers.
 fn damage() -> impl Strategy<Value = Vec<(prop::sample::Index, u8)>> {
-    let telling = vec![
+    let notable = vec![
         0, 1, 4, 6, 8, 17, 20, 28, 41, 43, 44, 47, 51, 60, 135, 0x20, 0x40, 0x45, 0x46, 0x4f, 0x60, 0x81,
         0x86, 0x88, 0xa8, 0x91, 0x92, 0xdd, 0xe5, 0xff,
     ];
-    let byte = prop_oneof![prop::sample::select(telling), any::<u8>()];
+    let byte = prop_oneof![prop::sample::select(notable), any::<u8>()];
     prop::collection::vec((any::<prop::sample::Index>(), byte), 1..5)
 }
 

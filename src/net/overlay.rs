@@ -42,7 +42,7 @@ fn vxlan<'a>(frame: &Frame<'a>, gpe: bool) -> Result<Inner<'a>, DropReason> {
         (true, 0x0c, 2) => ethertype::IPV6,
         _ => return Err(NO_TUNNEL),
     };
-    checked(frame, rest, Tunnel::Vxlan(u32::from_be_bytes([0, a, b, c])), kind)
+    inside_if_plausible(frame, rest, Tunnel::Vxlan(u32::from_be_bytes([0, a, b, c])), kind)
 }
 
 fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
@@ -53,11 +53,11 @@ fn geneve<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
     }
     let rest = skip(frame, rest, usize::from(words).wrapping_mul(4), NO_TUNNEL)?;
     let tunnel = Tunnel::Geneve(u32::from_be_bytes([0, a, b, c]));
-    checked(frame, rest, tunnel, u16::from_be_bytes([high, low]))
+    inside_if_plausible(frame, rest, tunnel, u16::from_be_bytes([high, low]))
 }
 
 /// The packet in a tunnel, if its first bytes agree with the ethertype.
-fn checked<'a>(
+fn inside_if_plausible<'a>(
     frame: &Frame<'a>,
     rest: &'a [u8],
     tunnel: Tunnel,
@@ -85,12 +85,12 @@ fn is_gtp(frame: &Frame<'_>) -> bool {
 /// Whether a payload is an IPv6 packet, after the headers that Teredo may put in front of it.
 fn is_teredo(frame: &Frame<'_>) -> bool {
     let mut rest = frame.bytes;
-    if let [0, 1, id, value, behind @ ..] = rest {
+    if let [0, 1, id, value, after @ ..] = rest {
         let length = usize::from(*id).saturating_add(usize::from(*value)).saturating_add(9);
-        rest = behind.get(length..).unwrap_or_default();
+        rest = after.get(length..).unwrap_or_default();
     }
-    if let [0, 0, _, _, _, _, _, _, behind @ ..] = rest {
-        rest = behind;
+    if let [0, 0, _, _, _, _, _, _, after @ ..] = rest {
+        rest = after;
     }
     let [0x60..=0x6f, _, _, _, high, low, ..] = *rest else { return false };
     usize::from(u16::from_be_bytes([high, low])).saturating_add(40) == on_wire(frame, rest)

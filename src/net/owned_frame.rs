@@ -1,4 +1,4 @@
-//! Frames that were not captured but built from a datagram, for examples and for bytes that come without headers.
+//! Frames that were built from a datagram instead of captured, for examples and for payloads without headers.
 
 use super::{Endpoint, link};
 use crate::capture::{Frame, Time};
@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 const TTL: u8 = 64;
 
-/// A frame with memory of its own.
+/// A frame that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedFrame {
     /// When it was captured.
@@ -26,7 +26,7 @@ impl OwnedFrame {
         OwnedFrame { time, link: link::RAW, wire_len: 0, bytes: vec![] }
     }
 
-    /// A datagram in an IP packet of its own, with checksums. `missing` is the number of payload bytes that were
+    /// A datagram in an IP packet, with checksums. `missing` is the number of payload bytes that were
     /// sent but not captured. Empty where one end is IPv4 and the other IPv6, or where the payload does not fit.
     pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> OwnedFrame {
         let mut whole = payload.to_vec();
@@ -60,7 +60,7 @@ mod tests {
     const V4: [Endpoint; 2] = [Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([198, 51, 100, 1], 7777)];
 
     #[track_caller]
-    fn holds(owned: &OwnedFrame, [from, to]: [Endpoint; 2], payload: &[u8], missing: u32) {
+    fn check(owned: &OwnedFrame, [from, to]: [Endpoint; 2], payload: &[u8], missing: u32) {
         let frame = owned.frame(3);
         let d: Datagram<'_> = parse(&frame).expect("a datagram");
         assert_eq!((d.src, d.dst, d.payload, d.cut, d.frame), (from, to, payload, missing, 3));
@@ -69,23 +69,23 @@ mod tests {
     }
 
     #[test]
-    fn the_datagram_comes_out_as_it_went_in() {
+    fn built_frames_parse_to_the_same_datagram() {
         let v6 =
             [7, 8].map(|last| Endpoint::v6([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last], 9));
-        for ends @ [from, to] in [V4, v6] {
+        for endpoints @ [from, to] in [V4, v6] {
             for payload in [&b""[..], b"\x00", b"\xd5\xf6\x00"] {
-                holds(&OwnedFrame::udp(Time::from_nanos(1), from, to, payload, 0), ends, payload, 0);
+                check(&OwnedFrame::udp(Time::from_nanos(1), from, to, payload, 0), endpoints, payload, 0);
             }
-            holds(&OwnedFrame::udp(Time::UNKNOWN, from, to, b"abc", 5), ends, b"abc", 5);
+            check(&OwnedFrame::udp(Time::UNKNOWN, from, to, b"abc", 5), endpoints, b"abc", 5);
         }
     }
 
     #[test]
-    fn what_cannot_be_sent_is_an_empty_frame() {
+    fn an_impossible_datagram_is_an_empty_frame() {
         let [from, to] = V4;
-        let most = vec![0; 65_507];
-        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &most, 0).bytes.len(), 65_535);
-        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &most, 1), OwnedFrame::empty(Time::UNKNOWN));
+        let largest = vec![0; 65_507];
+        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &largest, 0).bytes.len(), 65_535);
+        assert_eq!(OwnedFrame::udp(Time::UNKNOWN, from, to, &largest, 1), OwnedFrame::empty(Time::UNKNOWN));
         assert_eq!(
             OwnedFrame::udp(Time::UNKNOWN, from, Endpoint::v6([1; 16], 1), b"", 0),
             OwnedFrame::empty(Time::UNKNOWN)

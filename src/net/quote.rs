@@ -17,8 +17,8 @@ const HEADER: usize = 8;
 /// A quoted datagram, as far as it is quoted.
 #[derive(Clone, Copy, Debug)]
 pub struct Quote<'a> {
-    /// The datagram, which did not reach its receiver; frame and time are those of the error. What is not quoted is cut:
-    /// RFC 792 promises none of the payload, but today's routers quote much more.
+    /// The datagram, which did not reach its receiver; frame and time are those of the error. Bytes that are not quoted
+    /// count as cut: RFC 792 requires none of the payload, but today's routers quote much more.
     pub datagram: Datagram<'a>,
     /// Meaning of the error, in the words of the RFCs.
     pub reason: &'static str,
@@ -27,7 +27,7 @@ pub struct Quote<'a> {
 /// The datagram that an ICMP message quotes, if it is an error and quotes a UDP datagram.
 pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
     let (&[kind, code, ..], packet) = icmp.frame.bytes.split_first_chunk::<HEADER>()?;
-    let frame = Frame { at: Datagram::NOWHERE, wire_len: u32::MAX, bytes: packet, ..icmp.frame };
+    let frame = Frame { at: Datagram::NOT_IN_FILE, wire_len: u32::MAX, bytes: packet, ..icmp.frame };
     let (reason, quoted) = if icmp.is_v4() {
         (reason_v4(kind, code)?, v4(frame)?)
     } else {

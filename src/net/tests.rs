@@ -3,7 +3,7 @@
 
 use super::craft::*;
 use super::header::Packet;
-use super::{DropReason, ethertype, ip, parse, reads};
+use super::{DropReason, ethertype, ip, is_supported_link, parse};
 use proptest::prelude::*;
 
 #[test]
@@ -127,7 +127,7 @@ fn ppp_is_read_in_all_its_lengths() {
 }
 
 #[test]
-fn pppoe_sessions_are_read_behind_any_ethertype() {
+fn pppoe_sessions_are_read_after_any_tag() {
     let session = |code, ppp: &[u8], packet: &[u8]| join(&[&[0x11, code, 0, 7, 0, 40], ppp, packet]);
     is_ours_v4(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x21], &query4()))), QUERY);
     is_ours_v6(&datagram(1, &ethernet(0x8864, &session(0, &[0, 0x57], &query6()))), QUERY);
@@ -149,22 +149,22 @@ fn ethertypes_within_each_other_have_a_limit() {
 }
 
 #[test]
-fn the_origin_is_interface_and_way() {
-    for (link, way) in [(1, 0), (113, 4), (276, 3 << 3 | 4), (101, 0)] {
+fn the_origin_is_interface_and_direction() {
+    for (link, direction) in [(1, 0), (113, 4), (276, 3 << 3 | 4), (101, 0)] {
         let bytes = linked(link, &query4()).unwrap();
         let frame = crate::capture::Frame { interface: 600, ..frame(link, &bytes) };
-        assert_eq!(parse(&frame).unwrap().origin, 600 << 8 | way, "link type {link}");
+        assert_eq!(parse(&frame).unwrap().origin, 600 << 8 | direction, "link type {link}");
     }
 }
 
 #[test]
-fn link_types_are_known_before_a_frame_comes() {
-    assert!(LINKS.iter().all(|link| reads(*link)));
-    assert!(!reads(127), "radiotap");
+fn supported_link_types_are_known() {
+    assert!(LINKS.iter().all(|link| is_supported_link(*link)));
+    assert!(!is_supported_link(127), "radiotap");
 }
 
 #[test]
-fn the_identification_is_ipv4s() {
+fn only_ipv4_has_an_identification() {
     assert_eq!(datagram(1, &ethernet(0x0800, &query4())).ip_id, 1);
     assert_eq!(datagram(1, &ethernet(0x0800, &v4_with(&[1; 4], 17, &udp(QUERY)))).ip_id, 1);
     assert_eq!(datagram(1, &ethernet(0x86dd, &query6())).ip_id, 0);
@@ -291,7 +291,7 @@ proptest! {
 
     /// Random bytes after every link type: a datagram inside the frame or a reason, never a panic.
     #[test]
-    fn random_bytes_never_break_the_walk(
+    fn random_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         more in 0_usize..100,
     ) {
@@ -303,7 +303,7 @@ proptest! {
         }
     }
 
-    /// Random IP headers over random bytes: the inline path and the cold one give the same result.
+    /// Random IP headers over random bytes: the inline path and the cold path give the same result.
     #[test]
     fn the_inline_path_agrees_with_the_cold_one(
         mut bytes in prop::collection::vec(any::<u8>(), 0..120),

@@ -12,13 +12,13 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// The innermost datagram of a frame, and the tunnels around it.
-fn opened<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), DropReason> {
-    let deep: &'a mut Decapsulator = Box::leak(Box::default());
-    let opened = deep.decapsulate(frame)?;
-    match opened.content {
+fn innermost<'a>(frame: &Frame<'a>) -> Result<(Datagram<'a>, String), DropReason> {
+    let decapsulator: &'a mut Decapsulator = Box::leak(Box::default());
+    let found = decapsulator.decapsulate(frame)?;
+    match found.content {
         Content::Datagram(datagram) => {
             hold(frame, &datagram);
-            let names: Vec<_> = opened.tunnels.path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
+            let names: Vec<_> = found.tunnels.path(datagram.tunnel).iter().map(|t| t.to_string()).collect();
             Ok((datagram, names.join(" ")))
         }
         Content::Icmp(_) => Err(DropReason::Icmp),
@@ -39,7 +39,7 @@ fn every_tunnel_leads_to_the_datagram_inside() {
             let Some(bytes) = linked(link, &packet) else { continue };
             let frame = frame(link, &bytes);
             assert_eq!(parse(&frame).unwrap_err(), DropReason::Tunnel, "{name}");
-            let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{name} on {link}: {e:?}"));
+            let (datagram, path) = innermost(&frame).unwrap_or_else(|e| panic!("{name} on {link}: {e:?}"));
             is_ours(&datagram);
             assert_eq!((path.as_str(), datagram.at), (name, AT + (bytes.len() - QUERY.len()) as u64));
         }
@@ -47,10 +47,10 @@ fn every_tunnel_leads_to_the_datagram_inside() {
 }
 
 #[test]
-fn whatever_is_behind_a_tunnels_packet_is_no_payload() {
+fn padding_after_a_tunnelled_packet_is_no_payload() {
     for (name, packet) in tunnelled() {
         let bytes = join(&[&wired(&packet), &[0xee; 30]]);
-        is_ours(&opened(&frame(1, &bytes)).unwrap_or_else(|e| panic!("{name}: {e:?}")).0);
+        is_ours(&innermost(&frame(1, &bytes)).unwrap_or_else(|e| panic!("{name}: {e:?}")).0);
     }
 }
 
@@ -62,7 +62,7 @@ fn cut_at_every_byte() {
         for kept in 0..bytes.len() {
             // Cut by the snap length, or by a mirror port that keeps no length.
             for wire_len in [bytes.len(), kept] {
-                match opened(&cut_frame(1, &bytes[..kept], wire_len)) {
+                match innermost(&cut_frame(1, &bytes[..kept], wire_len)) {
                     Ok((datagram, path)) => {
                         assert_eq!(path, name, "{kept} bytes kept");
                         assert_eq!(datagram.payload, &bytes[start..kept]);
@@ -88,7 +88,7 @@ fn a_packet_that_a_mirror_cut_inside_its_tunnel_is_cut() {
             body[4..6].copy_from_slice(&length.to_be_bytes());
         }
         let bytes = wired(&v4(protocol, &body));
-        let (datagram, path) = opened(&frame(1, &bytes)).unwrap_or_else(|e| panic!("{name}: {e:?}"));
+        let (datagram, path) = innermost(&frame(1, &bytes)).unwrap_or_else(|e| panic!("{name}: {e:?}"));
         assert_eq!((datagram.payload, datagram.cut), (&QUERY[..QUERY.len() - 3], 3), "{name}");
         assert_eq!(&path, name);
     }
@@ -99,13 +99,13 @@ fn is_plain(src: u16, dst: u16, payload: &[u8]) {
     let bytes = wired(&v4(17, &udp_between(src, dst, payload)));
     let frame = frame(1, &bytes);
     assert_eq!(parse(&frame).unwrap_err(), DropReason::Tunnel);
-    let (datagram, path) = opened(&frame).unwrap_or_else(|e| panic!("{payload:02x?}: {e:?}"));
+    let (datagram, path) = innermost(&frame).unwrap_or_else(|e| panic!("{payload:02x?}: {e:?}"));
     assert_eq!((datagram.payload, datagram.tunnel, path.as_str()), (payload, 0, ""));
     assert_eq!((datagram.src.port(), datagram.dst.port()), (src, dst));
 }
 
 #[test]
-fn what_only_uses_a_tunnels_port_is_a_datagram() {
+fn other_payloads_on_tunnel_ports_are_datagrams() {
     let inner = query4();
     for port in [2152, 3544, 4789, 4790, 6081, 8472] {
         for length in [0, 1, 7, 8, 22, 60] {
@@ -127,7 +127,7 @@ fn what_only_uses_a_tunnels_port_is_a_datagram() {
                 let mut payload = segment[8..].to_vec();
                 payload[at] ^= 1 << bit;
                 let bytes = wired(&v4(17, &udp_between(7777, port, &payload)));
-                if let Ok((datagram, path)) = opened(&frame(1, &bytes)) {
+                if let Ok((datagram, path)) = innermost(&frame(1, &bytes)) {
                     // Geneve's two flags and VXLAN-GPE's "next" may change the result, which must still lie inside
                     // the payload.
                     assert!(path.is_empty() || datagram.payload.len() <= QUERY.len());
@@ -141,7 +141,7 @@ fn what_only_uses_a_tunnels_port_is_a_datagram() {
 }
 
 #[test]
-fn headers_that_are_nearly_a_tunnels() {
+fn almost_valid_tunnel_headers_are_payload() {
     let wire = wired(&query4());
     for head in [
         [0x00, 0, 0, 0, 0, 0, 1, 0],
@@ -170,7 +170,7 @@ fn gtp(head: &[u8], packet: &[u8]) -> Vec<u8> {
 #[test]
 fn gtp_and_teredo_are_counted_by_their_names() {
     let reason = |src, dst, payload: &[u8]| {
-        opened(&frame(1, &wired(&v4(17, &udp_between(src, dst, payload))))).unwrap_err()
+        innermost(&frame(1, &wired(&v4(17, &udp_between(src, dst, payload))))).unwrap_err()
     };
     // Without optional fields and with them.
     for head in [&[0x30, 0xff, 0, 0, 0, 0, 0, 1][..], &[0x32, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0]] {
@@ -207,13 +207,13 @@ fn gre_of_other_kinds_is_dropped() {
     ] {
         let rest: &[u8] = if head.len() < 4 { &[] } else { &packet };
         let bytes = v4(47, &join(&[head, rest]));
-        assert_eq!(opened(&frame(101, &bytes)).unwrap_err(), DropReason::Tunnel, "{head:02x?}");
+        assert_eq!(innermost(&frame(101, &bytes)).unwrap_err(), DropReason::Tunnel, "{head:02x?}");
     }
 }
 
 #[test]
-fn what_is_inside_has_the_reasons_of_any_packet() {
-    let inside = |packet: &[u8]| opened(&frame(101, &v4(4, packet))).unwrap_err();
+fn inner_packets_are_dropped_for_the_same_reasons() {
+    let inside = |packet: &[u8]| innermost(&frame(101, &v4(4, packet))).unwrap_err();
     assert_eq!(inside(&v4(TCP, &[0; 20])), DropReason::Tcp);
     assert_eq!(inside(&v4(50, &[0; 20])), DropReason::OtherProtocol);
     assert_eq!(inside(&[0x35; 60]), DropReason::BadIp);
@@ -225,16 +225,16 @@ fn what_is_inside_has_the_reasons_of_any_packet() {
     // A tunnel's packet may itself be a fragment.
     let mut piece = v4(4, &query4());
     piece[6] = 0x20;
-    assert_eq!(opened(&frame(101, &piece)).unwrap_err(), DropReason::Fragment);
+    assert_eq!(innermost(&frame(101, &piece)).unwrap_err(), DropReason::Fragment);
     // What is behind the tunnel's packet does not belong to a longer one inside.
     let mut long = query4();
     long[3] += 20;
     long[25] += 20;
     let bytes = join(&[&wired(&v4(4, &long)), &[0; 20]]);
-    let (datagram, _) = opened(&frame(1, &bytes)).unwrap();
+    let (datagram, _) = innermost(&frame(1, &bytes)).unwrap();
     assert_eq!((datagram.payload, datagram.cut), (QUERY, 20));
     let arp = join(&[&[0, 0, 0x65, 0x58], &ethernet(0x0806, &[0; 28])]);
-    assert_eq!(opened(&frame(101, &v4(47, &arp))).unwrap_err(), DropReason::NotIp);
+    assert_eq!(innermost(&frame(101, &v4(47, &arp))).unwrap_err(), DropReason::NotIp);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
         for depth in 1..=100 {
             let (protocol, body) = craft(&packet);
             packet = v4(protocol, &body);
-            let found = opened(&frame(101, &packet));
+            let found = innermost(&frame(101, &packet));
             if depth <= MAX_DEPTH {
                 let (datagram, path) = found.unwrap();
                 is_ours(&datagram);
@@ -256,7 +256,7 @@ fn tunnels_within_tunnels_are_followed_to_the_limit() {
     }
     let mixed =
         v6(17, &udp_between(1, 4789, &join(&[&[8, 0, 0, 0, 0, 0, 42, 0], &wired(&v4(4, &query4()))])));
-    assert_eq!(opened(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
+    assert_eq!(innermost(&frame(101, &mixed)).unwrap().1, "vxlan:42 ipip");
 }
 
 /// An IPv4 packet as two fragments with that identification; the first has `at` bytes of its payload.
@@ -274,9 +274,9 @@ fn halves(id: u8, packet: &[u8], at: usize) -> [Vec<u8>; 2] {
 fn fragments_within_fragments_are_joined() {
     let outer = halves(1, &query4(), 8).map(|piece| v4(4, &piece));
     let pieces = [halves(2, &outer[0], 16), halves(3, &outer[1], 8)].concat();
-    let mut deep = Decapsulator::default();
+    let mut decapsulator = Decapsulator::default();
     for (number, piece) in (1..).zip(&pieces) {
-        let found = deep.decapsulate(&Frame { number, ..frame(101, piece) });
+        let found = decapsulator.decapsulate(&Frame { number, ..frame(101, piece) });
         if number < 4 {
             assert_eq!(found.map(|_| ()), Err(DropReason::Fragment), "{number}");
             continue;
@@ -289,9 +289,9 @@ fn fragments_within_fragments_are_joined() {
 }
 
 /// An ICMP error that quotes the test datagram as it was sent.
-fn refusal(v6_: bool) -> Vec<u8> {
-    let head = [if v6_ { 1 } else { 3 }, if v6_ { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
-    match v6_ {
+fn refusal(is_v6: bool) -> Vec<u8> {
+    let head = [if is_v6 { 1 } else { 3 }, if is_v6 { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
+    match is_v6 {
         true => v6(58, &join(&[&head, &query6()])),
         false => v4(1, &join(&[&head, &query4()])),
     }
@@ -308,8 +308,9 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
         for (link, packet) in LINKS.iter().flat_map(|link| packets.iter().map(move |p| (*link, p))) {
             let Some(bytes) = linked(link, packet) else { continue };
             let frame = frame(link, &bytes);
-            let mut deep = Decapsulator::default();
-            let Ok(Content::Icmp(Some(quote))) = deep.decapsulate(&frame).map(|opened| opened.content) else {
+            let mut decapsulator = Decapsulator::default();
+            let Ok(Content::Icmp(Some(quote))) = decapsulator.decapsulate(&frame).map(|found| found.content)
+            else {
                 panic!("link {link}")
             };
             let d = quote.datagram;
@@ -320,18 +321,18 @@ fn icmp_errors_quote_on_every_link_and_in_every_tunnel() {
     }
     let echo = v4(1, &join(&[&[8, 0, 0, 0, 0, 0, 0, 0], &query4()]));
     assert!(matches!(
-        Decapsulator::default().decapsulate(&frame(101, &echo)).map(|opened| opened.content),
+        Decapsulator::default().decapsulate(&frame(101, &echo)).map(|found| found.content),
         Ok(Content::Icmp(None))
     ));
 }
 
 #[test]
-fn a_walker_numbers_the_ways_it_met() {
-    let mut deep = Decapsulator::default();
+fn paths_are_numbered_in_the_order_met() {
+    let mut decapsulator = Decapsulator::default();
     let mut number = |network: u32| {
         let [_, a, b, c] = network.to_be_bytes();
         let (protocol, body) = over(4789, &[&[8, 0, 0, 0, a, b, c, 0], &wired(&query4())]);
-        match deep.decapsulate(&frame(101, &v4(protocol, &body))).map(|opened| opened.content) {
+        match decapsulator.decapsulate(&frame(101, &v4(protocol, &body))).map(|found| found.content) {
             Ok(Content::Datagram(datagram)) => datagram.tunnel,
             other => panic!("{other:?}"),
         }
@@ -341,11 +342,11 @@ fn a_walker_numbers_the_ways_it_met() {
     assert!(numbers[..MAX_PATHS].iter().copied().eq(1..=most as u16));
     assert_eq!(numbers[MAX_PATHS..], [most as u16 + 1; 2]);
     assert_eq!((number(0), number(1)), (1, 2));
-    assert_eq!(deep.tunnels().unnamed(), 2);
+    assert_eq!(decapsulator.tunnels().unnamed(), 2);
 }
 
 #[test]
-fn a_datagram_stays_small() {
+fn a_datagram_has_at_most_104_bytes() {
     assert!(size_of::<Datagram<'_>>() <= 104);
 }
 
@@ -354,7 +355,7 @@ proptest! {
 
     /// Damaged tunnels on every link type: a datagram inside the frame or a reason, never a panic.
     #[test]
-    fn damaged_tunnels_never_break_the_walk(
+    fn damaged_tunnels_never_panic(
         which in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         kept in any::<prop::sample::Index>(),
@@ -370,20 +371,20 @@ proptest! {
         }
         let kept = bytes.len() - kept.index(bytes.len()) / 2;
         let frame = cut_frame(link, &bytes[..kept], kept + more);
-        drop(opened(&frame));
+        drop(innermost(&frame));
         // Where `parse` finds a datagram, the slow path finds the same.
         if let Ok(datagram) = parse(&frame) {
-            prop_assert_eq!(format!("{datagram:?}"), format!("{:?}", opened(&frame).unwrap().0));
+            prop_assert_eq!(format!("{datagram:?}"), format!("{:?}", innermost(&frame).unwrap().0));
         }
     }
 
     /// Random bytes: a datagram inside the frame or a reason, never a panic.
     #[test]
-    fn random_bytes_never_break_the_long_walk(
+    fn random_bytes_never_panic_when_decapsulated(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         link in prop::sample::select(LINKS.to_vec()),
         more in 0_usize..50,
     ) {
-        drop(opened(&cut_frame(link, &bytes, bytes.len() + more)));
+        drop(innermost(&cut_frame(link, &bytes, bytes.len() + more)));
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 
 /// The most nested tunnels that are followed; a frame with more is dropped.
 pub const MAX_DEPTH: usize = 8;
-/// The most paths that get a number of their own, besides the empty path and the number for all others.
+/// The most paths that get their own number, besides the empty path and the common number of all others.
 pub const MAX_PATHS: usize = 4_096;
 /// Number of all further paths.
 const OTHER: u16 = MAX_PATHS as u16 + 1;
@@ -96,7 +96,7 @@ impl Tunnels {
         path.map_or(&[], |path| path.as_slice())
     }
 
-    /// Datagrams whose path got no number of its own.
+    /// Number of datagrams whose path has the common number.
     pub fn unnamed(&self) -> u64 {
         self.unnamed
     }

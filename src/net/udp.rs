@@ -21,7 +21,7 @@ pub(super) const TEREDO: u16 = 3544;
 pub(super) const VXLAN: u16 = 4789;
 pub(super) const VXLAN_GPE: u16 = 4790;
 pub(super) const GENEVE: u16 = 6081;
-/// The port that Linux used for VXLAN before one was assigned.
+/// The port that Linux used for VXLAN before IANA assigned one.
 pub(super) const VXLAN_LINUX: u16 = 8472;
 
 /// A bit for each of these ports modulo 64: a quick test that nearly all other ports fail.

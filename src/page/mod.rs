@@ -19,7 +19,7 @@ use crate::capture::{CaptureInfo, Time};
 use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::decode::AnyListener;
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::exchange::Exchange;
 use crate::net::Datagram;
 use crate::pipeline::Options;
@@ -211,7 +211,7 @@ fn policy() -> String {
 fn embedded(data: &Data) -> String {
     let mut all = data.json();
     all["columns"] = table::columns(data.several());
-    let json = harmless(&all);
+    let json = terminal_safe_json(&all);
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 

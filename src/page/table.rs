@@ -2,7 +2,7 @@
 //! columns.
 
 use crate::docs::page_of;
-use crate::escape::shown;
+use crate::escape;
 use crate::report::duration;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -213,7 +213,7 @@ pub fn columns(several: bool) -> Value {
 /// Text escaped for HTML, between tags or in quotes.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in shown(text).chars() {
+    for c in escape::escaped(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

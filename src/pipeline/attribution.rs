@@ -345,7 +345,7 @@ mod tests {
                 {
                     assert!(RELATED.contains(&cause.address()), "{}", cause.id);
                     assert!(
-                        RELATED.contains(&symptom.address()) || info.is_silence(symptom),
+                        RELATED.contains(&symptom.address()) || info.is_missing_answer(symptom),
                         "{}",
                         symptom.id
                     );

@@ -35,7 +35,7 @@
 
 use crate::capture::Time;
 use crate::contract::at_translation;
-use crate::fold::folded;
+use crate::hashing::folded_product;
 use crate::net::{Datagram, Endpoint};
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
@@ -220,9 +220,9 @@ fn signature(d: &Datagram<'_>) -> u64 {
     let pairs = [(low, to_low), (high, to_high), (port << 32 | to_port, lengths_and_checksum), (first, last)];
     let mut hash = 0;
     for ((a, b), factors) in pairs.into_iter().zip(FACTORS.windows(2)) {
-        hash ^= folded(a ^ factors[0], b ^ factors[1]);
+        hash ^= folded_product(a ^ factors[0], b ^ factors[1]);
     }
-    folded(hash, FACTORS[0])
+    folded_product(hash, FACTORS[0])
 }
 
 /// The first and the last 8 bytes. Shorter payloads are padded with zeros; their length distinguishes them.

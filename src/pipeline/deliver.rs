@@ -82,14 +82,14 @@ impl Pipeline<'_> {
             if more_findings > 0 && claim.is_copy() {
                 more_findings = 0;
             }
-            if self.has_unreported(&claim, notes.heard()) {
+            if self.has_unreported(&claim, notes.violations()) {
                 let awaited = claim.awaited.filter(|_| claim.pairing.exchange().is_none());
                 let awaited = awaited.or_else(|| self.table.awaited(claim.slot, d, v, claim.pairing));
                 let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.repeat_remarks);
-                self.attribution.judge(&mut self.findings, d, &claim, notes.heard(), rules, awaited);
+                self.attribution.judge(&mut self.findings, d, &claim, notes.violations(), rules, awaited);
                 self.count_findings(&claim);
             } else if direction == Direction::C2s {
-                self.attribution.note_request_causes(d, &claim, notes.heard());
+                self.attribution.note_request_causes(d, &claim, notes.violations());
             }
             findings = &self.findings;
         }
@@ -170,11 +170,11 @@ fn decode<'a>(
     let id = claim.verdict.id;
     listener.begin();
     if let Some(piece) = claim.piece {
-        piece.tell(id.info(), listener);
+        piece.report_joining(id.info(), listener);
     }
     id.dissect_to(bytes, cx, listener, decoded);
     listener.end();
-    !listener.notes().heard().is_empty()
+    !listener.notes().violations().is_empty()
 }
 
 #[inline]

@@ -445,5 +445,15 @@ fn observation<'a>(
     (piece, edge, issued): (Option<&'a Piece>, bool, Option<Issued>),
 ) -> Observation<'a> {
     let (client, server, unanswered) = (c.client(), c.server(), c.unanswered);
-    Observation { datagram, piece, probe, pairing, client, server, unanswered, issued, edge }
+    Observation {
+        datagram,
+        piece,
+        probe,
+        pairing,
+        client,
+        server,
+        unanswered,
+        issued,
+        may_predate_capture: edge,
+    }
 }

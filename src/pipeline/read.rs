@@ -53,7 +53,7 @@ impl Pipeline<'_> {
         let first_time = if self.totals.files > 0 { source.next_time() } else { Time::UNKNOWN };
         source.count_from(self.frame);
         source.comment_into(&self.comments);
-        self.begin_file(file, source.facts(), first_time)
+        self.begin_file(file, source.info(), first_time)
     }
 
     /// Begins a file whose first frame has that time stamp. It continues the file before if it begins where that file
@@ -95,7 +95,7 @@ impl Pipeline<'_> {
     /// those known at its end.
     pub fn why_unreadable(&self, facts: &capture::CaptureInfo) -> Option<String> {
         let [frames, unknown] = [0, 1].map(|at| self.counts()[at] - self.counts_before_file[at]);
-        let unread = facts.links.iter().filter(|&&link| !net::reads(link));
+        let unread = facts.links.iter().filter(|&&link| !net::is_supported_link(link));
         let links = unread.map(|&link| capture::link_name(link)).collect::<Vec<_>>().join(", ");
         (unknown > 0 && unknown == frames).then(|| {
             format!(
@@ -148,7 +148,7 @@ impl Pipeline<'_> {
     pub fn end(&mut self, source: &Source) {
         // This includes the blocks that Wireshark numbers like frames.
         self.frame = self.frame.max(source.frames());
-        self.end_file(source.facts());
+        self.end_file(source.info());
     }
 
     #[inline(always)]

@@ -139,14 +139,14 @@ fn fill(
     full: &SyncSender<Block>,
     empty: &Receiver<Block>,
 ) {
-    let mut next = source.seek();
+    let mut next = source.find_next();
     loop {
         let mut block = empty.try_recv().unwrap_or_default();
         block.clear();
         source.lend(mem::take(&mut block.bytes));
         let skip_probing = signals.skip_probing.swap(false, Relaxed);
         while let Ok(Some(found)) = next {
-            let Ok(_) = source.go_on(found, |frame| {
+            let Ok(_) = source.hand_out_from(found, |frame| {
                 if skip_probing {
                     block.push_unparsed(frame)
                 } else {
@@ -154,9 +154,9 @@ fn fill(
                 }
                 Ok::<bool, Infallible>(true)
             });
-            next = source.seek();
+            next = source.find_next();
             let over = !matches!(next, Ok(Some(_)));
-            if let Some(bytes) = source.shown(over) {
+            if let Some(bytes) = source.take_filled(over) {
                 block.bytes = bytes;
                 break;
             }
@@ -185,7 +185,7 @@ impl Pipeline<'_> {
     fn read_in_thread(&mut self, source: &mut Source) -> Option<Result<bool, Stopped>> {
         let (protocols, signals) = (self.classifier.protocols(), &Signals::default());
         // Decompression is always worth a thread.
-        let may_stop = source.facts().compression.is_none();
+        let may_stop = source.info().compression.is_none();
         thread::scope(|scope| {
             let (full, full_blocks) = sync_channel(MAX_QUEUED);
             let (empty, empty_blocks) = channel();

@@ -228,7 +228,7 @@ impl Pipeline<'_> {
         }
         let Verdict { id, probe, .. } = &claim.verdict;
         let step = &id.info().steps[usize::from(probe.step)];
-        let pair_level = step.worth(probe.paired, [answer.asked, probe.request_state]);
+        let pair_level = step.pair_level(probe.paired, [answer.asked, probe.request_state]);
         if let Some(c) = self.table.conversations.get_mut(claim.slot).filter(|c| c.level <= Level::Low) {
             c.confirm_pair(step, pair_level, probe.level);
             register_server(c, &mut self.classifier.servers, &claim.pairing);
@@ -279,7 +279,7 @@ impl Pipeline<'_> {
             alone: true,
             repeated: false,
             reused: false,
-            unheard: false,
+            issue_pending: false,
         };
         claim.pairing = match v.probe.role {
             Role::Stray => Pairing::Nothing,
@@ -318,7 +318,7 @@ fn recheck(
     datagram: &Datagram<'_>,
     claim: &mut Claim,
 ) {
-    claim.raised.reconsider();
+    claim.raised.retain_shared();
     let Some(conversation) = conversation else { return };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
     let observation =

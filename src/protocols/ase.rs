@@ -236,7 +236,7 @@ const REQUESTS: u8 = 4;
 const VERSION_STEP: u8 = 3;
 
 const fn letter(letter: &'static [u8]) -> [Form; 2] {
-    [Form::of(letter).long(1, 1), Form::of(letter).long(2, usize::MAX).known()]
+    [Form::of(letter).length(1, 1), Form::of(letter).length(2, usize::MAX).known()]
 }
 const fn mark(mark: &'static [u8]) -> [Form; 2] {
     [Form::of(mark).when(has_string).level(Level::High), Form::of(mark)]
@@ -299,7 +299,7 @@ const DETAILS: [(&[u8], &Field); 8] = [
 ];
 
 const ANSWERED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     mistaken: Some(&HDR_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
@@ -312,7 +312,7 @@ const ANSWERED: StepRules = StepRules {
 pub struct Ase;
 
 impl Protocol for Ase {
-    type Memory = Asking<5>;
+    type Memory = RecentRequests<5>;
 
     const INFO: Info = Info {
         ports: &[22126],
@@ -351,8 +351,8 @@ impl Protocol for Ase {
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         if cx.message < REQUESTS {
-            c.words(&QUERY, text(1))?;
-            return c.nothing(&IGNORED, &REQ_001);
+            c.text(&QUERY, text(1))?;
+            return c.expect_end(&IGNORED, &REQ_001);
         }
         if cx.message == UNKNOWN {
             c.check_whole(&HDR_001, || cx.direction == Direction::C2s);
@@ -360,11 +360,11 @@ impl Protocol for Ase {
         }
         let at = usize::from(cx.message.saturating_sub(REQUESTS));
         let (Some(expected), Some(layout)) = (MARKS.get(at), LAYOUTS.get(at)) else {
-            return c.words(&VERSION, remaining).map(drop);
+            return c.text(&VERSION, remaining).map(drop);
         };
         let large = c.wire_len() > UNFRAGMENTED;
         c.check_whole(&RSP_001, || !large);
-        let mark = c.words(&MARK, text(4))?;
+        let mark = c.text(&MARK, text(4))?;
         c.check(&HDR_001, || mark.0 == *expected);
         let players = head(c, layout)?;
         match cx.message {
@@ -421,7 +421,7 @@ fn string<'a, S: FieldSink>(
     }
     let show = |text: Str<'a>| match text.0 {
         b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
-        _ => text.shown_as(field.kind),
+        _ => text.to_value(field.kind),
     };
     c.field_as(field, counted8, show)
 }
@@ -452,7 +452,7 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
             _ => drop(c.field_as(field, byte, |b| Value::Bool(b != 0))?),
         }
     }
-    let places = c.facts.places();
+    let places = c.facts.player_counts();
     c.check(&INF_003, || places.is_none_or(|(now, most)| now <= most));
     Ok(players)
 }
@@ -464,13 +464,13 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = length.saturating_sub(1);
     c.require(&STR_002, length <= c.rest().len() || c.is_cut())?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
-        c.words(&MAP, until(b"\0"))?;
+        c.text(&MAP, until(b"\0"))?;
         for (apart, field) in DETAILS {
             if !c.skip(apart) {
                 break;
             }
-            let number = c.words(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
-            let whole = !c.may_go_on();
+            let number = c.text(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
+            let whole = !c.may_continue();
             c.check(&INF_002, || !whole || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
         }
         c.ignored(&MORE_DETAILS)

@@ -31,12 +31,12 @@ pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: b
     let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
     let any = !ended && !c.rest().is_empty();
     c.groups([of.list, of.pair], any, |c| {
-        let key = c.words(of.key, until(b"\0"))?;
+        let key = c.text(of.key, until(b"\0"))?;
         told.key(c, key, of.twice);
         if !c.skip(b"\0") {
             return Ok(false);
         }
-        let value = c.words(of.value, until(b"\0"))?;
+        let value = c.text(of.value, until(b"\0"))?;
         let whole = c.skip(b"\0");
         told.value(c, key, value, of.number.filter(|_| whole));
         ended = whole && c.skip(b"\0");
@@ -80,7 +80,7 @@ const NEEDED: [&[u8]; 3] = [b"hostname", b"numplayers", b"maxplayers"];
 impl<'a> Told<'a> {
     /// Records a key that was just read.
     pub fn key<S: FieldSink>(&mut self, c: &mut Cursor<'a, '_, S>, key: Str<'a>, twice: &'static Rule) {
-        let whole = !c.may_go_on();
+        let whole = !c.may_continue();
         c.check(twice, || !whole || !self.seen.repeats(key.0));
     }
 
@@ -94,10 +94,10 @@ impl<'a> Told<'a> {
     ) {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
         if let Some(rule) = no_number {
-            let whole = !c.may_go_on();
+            let whole = !c.may_continue();
             c.check(rule, || !whole || value.is_integer() || !NUMBERS.contains(&key.0));
         }
-        c.says(&SAYS, key, value);
+        c.store_fact(&SAYS, key, value);
         self.needed.iter_mut().zip(NEEDED).for_each(|(told, name)| *told |= name == key.0);
     }
 

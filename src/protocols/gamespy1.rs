@@ -155,7 +155,7 @@ const TEXT: Form = Form::of(b"\\");
 
 messages! {
     REQUEST = Message::request("request", 0, &[
-        TEXT.long(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
+        TEXT.length(3, LONGEST_REQUEST).when(asks).level(Level::Medium),
         TEXT.when(|p| command(p) == Some(false) || asks(p)).level(Level::Low),
         TEXT.when(begins_plainly).known(),
         Form::of(b"").when(|p| command(p).is_some()).known(),
@@ -169,7 +169,7 @@ messages! {
 }
 
 const ANSWERED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     incomplete: Some(&TXN_005),
@@ -308,12 +308,12 @@ fn asks(p: &[u8]) -> bool {
 
 /// Reads a command and its argument; returns whether another command follows. A backslash at the end is none.
 fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
-    let command = c.words(&COMMAND, behind(BACKSLASH, BACKSLASH))?;
+    let command = c.text(&COMMAND, after_mark(BACKSLASH, BACKSLASH))?;
     let whole = !c.rest().is_empty() || c.is_cut();
     c.check(&REQ_002, || whole);
     c.check(&REQ_003, || COMMANDS.contains(&command.0));
     if whole {
-        c.words(&ARGUMENT, behind(BACKSLASH, BACKSLASH))?;
+        c.text(&ARGUMENT, after_mark(BACKSLASH, BACKSLASH))?;
         return Ok(!matches!(c.rest(), [] | BACKSLASH));
     }
     c.derived(&ARGUMENT, Value::Text(b""));
@@ -325,11 +325,11 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     marks.read(c, true)?;
     let any = is_more(c);
     c.groups([&KEYS, &PAIR], any, |c| {
-        let key = c.words(&KEY, behind(BACKSLASH, BACKSLASH))?;
+        let key = c.text(&KEY, after_mark(BACKSLASH, BACKSLASH))?;
         told.key(c, key, &RSP_003);
         let paired = !c.rest().is_empty();
         if paired {
-            let value = c.words(&VALUE, behind(BACKSLASH, BACKSLASH))?;
+            let value = c.text(&VALUE, after_mark(BACKSLASH, BACKSLASH))?;
             told.value(c, key, value, Some(&RSP_004));
         }
         c.check(&RSP_001, || paired || cut);
@@ -383,9 +383,9 @@ impl Marks {
             } else if last {
                 c.field_as(&FINAL, text(length), |_| Value::Bool(true))?;
             } else {
-                c.words(&QUERY_ID, behind(ID, b".\\"))?;
+                c.text(&QUERY_ID, after_mark(ID, b".\\"))?;
                 if c.skip(b".") {
-                    c.words(&PART_NUMBER, until(BACKSLASH))?;
+                    c.text(&PART_NUMBER, until(BACKSLASH))?;
                 }
             }
             self.id = numbers.filter(|_| !last).or(self.id);

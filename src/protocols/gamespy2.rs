@@ -198,24 +198,24 @@ const LEAST_LIST: usize = 10;
 
 messages! {
     QUERY_REQUEST = Message::request("query_request", 0, &[
-        ASKS.long(REQUEST, REQUEST).when(selects_sections).level(Level::High),
-        ASKS.long(REQUEST, REQUEST).level(Level::Low),
-        ASKS.long(3, REQUEST).known(),
+        ASKS.length(REQUEST, REQUEST).when(selects_sections).level(Level::High),
+        ASKS.length(REQUEST, REQUEST).level(Level::Low),
+        ASKS.length(3, REQUEST).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     QUERY_RESPONSE = Message::response("query_response", 0, &[
-        Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
-        Form::of(b"\x00").long(LEAST_LIST, usize::MAX).when(is_list_before_tables).level(Level::Low),
+        Form::of(b"\x00").length(LEAST_LIST, usize::MAX).when(is_list).level(Level::Low),
+        Form::of(b"\x00").length(LEAST_LIST, usize::MAX).when(is_list_before_tables).level(Level::Low),
         Form::of(b"\x00")
             .when(|p| table_name(p).is_some() || begins_with_key(p) && p.ends_with(&[0]))
             .known(),
-        Form::of(b"\x00").long(5, usize::MAX).when(is_no_gamespy3).asked(),
+        Form::of(b"\x00").length(5, usize::MAX).when(is_no_gamespy3).asked(),
         Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
     ]).keyed(ANSWERED_ID).remembers(not_asked);
     UNKNOWN = Message::named("unknown");
 }
 
 const ANSWERED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
@@ -410,7 +410,7 @@ const OF_TEAMS: Table = Table {
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
     let full = c.wire_len() >= FULL;
     c.ends(if full { &FULL_ENDS } else { &TABLE_ENDS });
-    let out = match asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0) {
+    let out = match asked.filter(|asked| asked & Context::UNPAIRED == 0) {
         None | Some(0) => guessed(c, full),
         Some(asked) if asked & KNOWN == 0 => c.ignored(&BODY),
         Some(asked) => sections(c, asked, full),
@@ -454,7 +454,7 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table) -> Result<(), Fault
     let any = !c.skip(b"\0");
     c.groups([of.fields, of.field], any, |c| {
         let name = word(c, of.name)?;
-        let whole = !c.may_go_on();
+        let whole = !c.may_continue();
         c.check(&TAB_002, || !whole || name.0.ends_with(of.ending));
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
@@ -471,5 +471,5 @@ fn word<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> R
         c.about(Some(field));
         return Err(c.ended_early());
     }
-    c.ended(field, b"\0")
+    c.terminated(field, b"\0")
 }

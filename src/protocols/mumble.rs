@@ -107,16 +107,16 @@ const MOST_MAJOR: u8 = 15;
 
 messages! {
     PING = Message::request("ping_request", 0, &[
-        Form::of(&[0; 4]).long(PING_LEN, PING_LEN).level(Level::Low),
-        Form::of(&[0; 4]).long(DAMAGED_PING.0, DAMAGED_PING.1).known(),
+        Form::of(&[0; 4]).length(PING_LEN, PING_LEN).level(Level::Low),
+        Form::of(&[0; 4]).length(DAMAGED_PING.0, DAMAGED_PING.1).known(),
     ]).keyed(number_at::<4, 8>);
     PING_RESPONSE = Message::response("ping_response", 0, &[
-        Form::of(&[0]).long(ANSWER_LEN, ANSWER_LEN).when(has_version),
-        Form::of(&[0, 1]).long(DAMAGED_ANSWER.0, DAMAGED_ANSWER.1).awaited(),
+        Form::of(&[0]).length(ANSWER_LEN, ANSWER_LEN).when(has_version),
+        Form::of(&[0, 1]).length(DAMAGED_ANSWER.0, DAMAGED_ANSWER.1).awaited(),
     ]).keyed(number_at::<4, 8>);
     // An answer that ends before its ident does.
     UNKNOWN = Message::label("unknown", Direction::S2c, &[
-        Form::of(&[0, 1]).long(CUT_ANSWER.0, CUT_ANSWER.1).awaited(),
+        Form::of(&[0, 1]).length(CUT_ANSWER.0, CUT_ANSWER.1).awaited(),
     ]);
 }
 
@@ -136,7 +136,7 @@ impl Protocol for Mumble {
                 "ping",
                 16,
                 StepRules {
-                    unasked: Some(&TXN_001),
+                    unsolicited: Some(&TXN_001),
                     other_key: Some(&TXN_001),
                     late: Some(&TXN_003),
                     copy: Some(&TXN_004),

@@ -1,6 +1,6 @@
 //! The imports that every protocol needs.
 
-pub(crate) use crate::bounded::{Asking, Bounded, Numbered};
+pub(crate) use crate::bounded::{Bounded, Numbered, RecentRequests};
 pub(crate) use crate::budget::Forgets;
 pub(crate) use crate::contract::{
     Answer, Ask, Budget, Causation, Context, Direction, Form, Info, Known, Level, Message, Observation,
@@ -10,6 +10,6 @@ pub(crate) use crate::contract::{
 pub(crate) use crate::decode::wire::*;
 pub(crate) use crate::decode::{
     Colours, Cursor, Ends, Fact, Fault, Field, FieldKind, FieldSink, Labels, Repeats, Shape, Span, Str,
-    Value, behind, fields, remaining, until,
+    Value, after_mark, fields, remaining, until,
 };
 pub(crate) use crate::rule::{self, Cite, Example, Rule, Step, Step::*, rules};

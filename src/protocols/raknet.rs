@@ -232,7 +232,7 @@ messages! {
 }
 
 const PINGED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     other_than_only: Some(&TXN_002),
     reused: Some(&TXN_006),
     late: Some(&TXN_004),
@@ -259,8 +259,8 @@ impl Protocol for Raknet {
     const INFO: Info = Info {
         ports: &[19132, 19133],
         first: &[
-            Form::of(b"").behind(&[b"\x01", b"\x02"]).long(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),
-            Form::of(b"\x1c").long(PONG_MAGIC_AT + LEAST_MAGIC, usize::MAX),
+            Form::of(b"").after(&[b"\x01", b"\x02"]).length(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),
+            Form::of(b"\x1c").length(PONG_MAGIC_AT + LEAST_MAGIC, usize::MAX),
         ],
         messages: MESSAGES,
         steps: &[
@@ -337,7 +337,7 @@ fn damaged(p: &[u8], level: Level, least: usize) -> Option<Probe> {
     match probe.key {
         Some(_) => ours.then_some(probe),
         // It even lacks its time.
-        None => (ours && least == 0).then_some(Probe { message: UNKNOWN, ..probe.astray() }),
+        None => (ours && least == 0).then_some(Probe { message: UNKNOWN, ..probe.as_stray() }),
     }
 }
 

@@ -267,18 +267,18 @@ messages! {
     RCON_RESPONSE = Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header);
     EXTRA_INFO_REQUEST = Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header);
     EXTRA_INFO_RESPONSE = Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header);
-    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).known()]);
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"").after(&[SAMP, VC_ASKS, VC_ANSWERS]).known()]);
 }
 /// A form for known conversations. Elsewhere, length and header must tell the direction.
 const fn asks(opcode: &'static [u8]) -> Form {
-    Form::of(b"").behind(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
+    Form::of(b"").after(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
 }
 const fn answers(opcode: &'static [u8]) -> Form {
-    Form::of(b"").behind(&[SAMP, VC_ANSWERS]).and(OPCODE_AT, opcode).known()
+    Form::of(b"").after(&[SAMP, VC_ANSWERS]).and(OPCODE_AT, opcode).known()
 }
 
 const PAIRED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
     larger: Some((3, &SEC_001)),
@@ -298,7 +298,7 @@ impl Protocol for Samp {
 
     const INFO: Info = Info {
         ports: &[7777, 8192],
-        first: &[Form::of(b"").behind(&[SAMP, VC_ASKS, VC_ANSWERS]).long(OPCODE_AT, usize::MAX)],
+        first: &[Form::of(b"").after(&[SAMP, VC_ASKS, VC_ANSWERS]).length(OPCODE_AT, usize::MAX)],
         messages: MESSAGES,
         steps: &[
             QUERIED,
@@ -378,12 +378,12 @@ impl Protocol for Samp {
     }
 
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
-        let magic = c.words(&QUERY_MAGIC, text(4))?.0;
+        let magic = c.text(&QUERY_MAGIC, text(4))?.0;
         if magic != SAMP {
             c.derived(&VARIANT, Value::Named(1, Some("vcmp")));
         }
         c.field_as(&ADDRESS, array, |bytes| Value::Address(socket(bytes)))?;
-        let opcode = c.words(&OPCODE, text(1))?.0;
+        let opcode = c.text(&OPCODE, text(1))?.0;
         if cx.message == UNKNOWN {
             c.check(&REQ_001, || OPCODES.iter().any(|known| opcode == [*known]));
             return c.ignored(&PAYLOAD);
@@ -392,7 +392,7 @@ impl Protocol for Samp {
         let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
         let asks = cx.message.is_multiple_of(2);
         // A console message that is not a line of output may be a request with a password.
-        c.secret(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
+        c.mask_unless(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
 
@@ -463,8 +463,8 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<(), Faul
             c.check_at(&SEC_002, c.whole(), || false);
             c.ends(&RCON_ENDS);
             let length = c.field(&PASSWORD_LENGTH, le_u16)?;
-            c.secret_words(&RCON_PASSWORD, text(length.into()))?;
-            c.words(&COMMAND, string16).map(drop)
+            c.secret_text(&RCON_PASSWORD, text(length.into()))?;
+            c.text(&COMMAND, string16).map(drop)
         }
         _ => {
             c.ends(&REQUEST_ENDS);
@@ -480,7 +480,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
         b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
         b'c' if magic == VC_ANSWERS && are_names(c.rest()) => {
             c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
-                c.words(&PLAYER_NAME, string8).map(drop)
+                c.text(&PLAYER_NAME, string8).map(drop)
             })
         }
         b'c' => c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], player),
@@ -490,8 +490,8 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
             c.field(&PLAYER_PING, le_u32).map(drop)
         }),
         b'p' => c.field(&NONCE, le_u32).map(drop),
-        b'x' => c.secret_words(&LINE, string16).map(drop),
-        _ => LINKS.iter().try_for_each(|link| c.words(link, string32).map(drop)),
+        b'x' => c.secret_text(&LINE, string16).map(drop),
+        _ => LINKS.iter().try_for_each(|link| c.text(link, string32).map(drop)),
     }
 }
 
@@ -504,13 +504,13 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
     let players = c.field(&PLAYERS, le_u16)?;
     let most = c.field(&MOST_PLAYERS, le_u16)?;
     c.check(&INF_002, || players <= most);
-    [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| c.words(field, string32).map(drop))
+    [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| c.text(field, string32).map(drop))
 }
 
 fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let key = c.words(&RULE_KEY, string8)?;
-    let value = c.words(&RULE_VALUE, string8)?;
-    c.says(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
+    let key = c.text(&RULE_KEY, string8)?;
+    let value = c.text(&RULE_VALUE, string8)?;
+    c.store_fact(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
     Ok(())
 }
 
@@ -526,6 +526,6 @@ fn are_names(list: &[u8]) -> bool {
 }
 
 fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    c.words(&PLAYER_NAME, string8)?;
+    c.text(&PLAYER_NAME, string8)?;
     c.field(&PLAYER_SCORE, le_i32).map(drop)
 }

@@ -283,9 +283,9 @@ const LEAST_ANSWER: usize = 26;
 
 messages! {
     REQUEST = Message::request("info_request", 0, &[
-        Form::of(ASKS).long(REQUEST_LEN, REQUEST_LEN).when(has_version).level(Level::High),
+        Form::of(ASKS).length(REQUEST_LEN, REQUEST_LEN).when(has_version).level(Level::High),
         Form::of(ASKS).when(is_padded).level(Level::Low),
-        Form::of(ASKS).long(LONG_REQUEST, usize::MAX).when(has_version).level(Level::Low),
+        Form::of(ASKS).length(LONG_REQUEST, usize::MAX).when(has_version).level(Level::Low),
         Form::of(ASKS).known(),
     ]).remembers(asked);
     INFO_RESPONSE = Message::response("info_response", 0, &[
@@ -294,7 +294,7 @@ messages! {
         Form::of(ANSWERS).known(),
     ]);
     // A message that ends before its command.
-    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"\xff\xff\xff\xff").long(4, 4).known()]);
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"\xff\xff\xff\xff").length(4, 4).known()]);
 }
 
 /// Titanfall's server info.
@@ -310,7 +310,7 @@ impl Protocol for Titanfall {
         steps: &[StepInfo::ordered(
             "info",
             StepRules {
-                unasked: Some(&TXN_001),
+                unsolicited: Some(&TXN_001),
                 late: Some(&TXN_003),
                 copy: Some(&TXN_004),
                 larger: Some((1, &SEC_002)),
@@ -380,14 +380,14 @@ fn asked(p: &[u8]) -> u32 {
 }
 
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
-    c.secret(secrets);
+    c.mask_unless(secrets);
     let whole = c.wire_len();
     let version = c.field(&VERSION, byte)?;
     c.check_whole(&REQ_001, || whole == REQUEST_LEN);
     c.check(&SEC_001, || true);
     c.skip_all(b"\0");
     if !c.rest().is_empty() {
-        c.secret_words(&KEY, until(b"\0"))?;
+        c.secret_text(&KEY, until(b"\0"))?;
         c.check(&SEC_001, || version >= ENCRYPTED);
         c.skip_all(b"\0");
     }
@@ -399,7 +399,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result
     let version = c.field(&VERSION, byte)?;
     let known = (1..=NEWEST).contains(&version);
     c.check(&RSP_004, || known);
-    let its = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
+    let its = asked.filter(|asked| asked & Context::UNPAIRED == 0);
     c.check(&TXN_005, || its.is_none_or(|asked| [0, version.into()].contains(&asked)));
     c.check_whole(&RSP_001, || long);
     if !known || !long {

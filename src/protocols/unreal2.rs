@@ -194,11 +194,11 @@ const CLIENTS: &[&[u8]] = &[b"\x79", b"\x78"];
 const SERVERS: &[&[u8]] = &[b"\x80", b"\x7f", b"\x7e"];
 
 const fn asks(rest: &'static [u8]) -> [Form; 2] {
-    let form = Form::of(rest).behind(CLIENTS);
-    [form.long(REQUEST, REQUEST), form.long(REQUEST, usize::MAX).known()]
+    let form = Form::of(rest).after(CLIENTS);
+    [form.length(REQUEST, REQUEST), form.length(REQUEST, usize::MAX).known()]
 }
 const fn answers(rest: &'static [u8]) -> [Form; 2] {
-    let form = Form::of(rest).behind(SERVERS);
+    let form = Form::of(rest).after(SERVERS);
     [form.when(decodes), form.known()]
 }
 
@@ -216,7 +216,7 @@ messages! {
 /// The step of the request that two kinds of answers belong to.
 const BOTH: u8 = 3;
 const ANSWERED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((3, &SEC_001)),
@@ -279,7 +279,7 @@ impl Protocol for Unreal2 {
             PLAYERS_RESPONSE => c.all([&PLAYER_LIST, &PLAYER], player).map(drop),
             _ => {
                 c.check(&REQ_003, || kind <= BOTH);
-                c.nothing(&IGNORED, &REQ_002)
+                c.expect_end(&IGNORED, &REQ_002)
             }
         }
     }
@@ -288,7 +288,7 @@ impl Protocol for Unreal2 {
         // Rules and players, asked for at once, are two messages.
         if let Pairing::Answered(answer) = seen.pairing
             && answer.part
-            && answer.alike
+            && answer.repeats_message
         {
             raised.add(&TXN_005);
         }
@@ -316,7 +316,7 @@ fn decodes(p: &[u8]) -> bool {
 /// Reads a text with its terminating zero.
 fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
     c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
-    let text = c.field_as(field, counted, Counted::shown)?;
+    let text = c.field_as(field, counted, Counted::value)?;
     c.skip(text.end());
     c.check(&STR_002, || text.is_ended());
     c.ends(&ANSWER_ENDS);
@@ -373,7 +373,7 @@ fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.check(&RUL_001, || !key.is_empty());
     let value = words(c, &VALUE)?;
     if key.text == b"ServerVersion" {
-        c.facts.take(Fact::Version, value.shown());
+        c.facts.set(Fact::Version, value.value());
     }
     Ok(())
 }

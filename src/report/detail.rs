@@ -8,7 +8,7 @@ use super::{Lister, Place, Report, TimeFormat, Wants, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
 use crate::decode::{AnyListener, Tree};
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
@@ -117,7 +117,7 @@ impl<W: Write> Details<W> {
         let mut frame = layers::frame(header, d, place, first);
         let comments = self.comments.of(d.frame);
         let comments = comments.iter().flat_map(|comments| comments.iter());
-        frame.extend(comments.map(|text| format!("[Packet comment: {}]", shown(text))));
+        frame.extend(comments.map(|text| format!("[Packet comment: {}]", escaped(text))));
         self.layer(out, Shown::Frame, frame);
         let link = header.map(layers::link).unwrap_or_default();
         link.into_iter().for_each(|layer| self.layer(out, Shown::Eth, layer));

@@ -5,7 +5,7 @@ use super::rows::{Layout, Rows};
 use super::{Files, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::exchange::Exchange;
 use crate::line::Line;
 use crate::timestamps::stamp;
@@ -75,7 +75,7 @@ impl<W: Write> Report for ExchangeRows<W> {
             e.retransmissions.to_string(),
             response_file,
             frames.join(" "),
-            shown(e.reason.unwrap_or_default()).into_owned(),
+            escaped(e.reason.unwrap_or_default()).into_owned(),
             rules.join(" "),
         ];
         self.rows.push(cells.into_iter())

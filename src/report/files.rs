@@ -3,7 +3,7 @@
 //! Conversations continue across rotated files, so frames are numbered across all files of a run. Output shows the file
 //! and the number of the frame in it, like Wireshark.
 
-use crate::capture::{self, CaptureInfo, MAX_TOLD, link_name};
+use crate::capture::{self, CaptureInfo, MAX_LISTED_INTERFACES, link_name};
 use crate::terms;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -112,7 +112,7 @@ pub struct CaptureRecord<'a> {
     comment: Option<&'a str>,
     os: Option<&'a str>,
     hardware: Option<&'a str>,
-    #[schemars(length(max = MAX_TOLD))]
+    #[schemars(length(max = MAX_LISTED_INTERFACES))]
     interfaces: Vec<Interface<'a>>,
 }
 

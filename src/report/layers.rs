@@ -6,7 +6,7 @@
 use super::Place;
 use crate::by_frame::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::filter::FrameFacts;
 use crate::net::{self, Datagram, DropReason};
 use crate::timestamps::stamp;
@@ -54,7 +54,7 @@ pub(super) struct FrameHeaders {
 impl FrameHeaders {
     /// Begins a file.
     pub fn begin_file(&mut self, facts: &capture::CaptureInfo) {
-        let name = |i: &capture::Interface| i.name.as_deref().map(|name| Rc::from(shown(name)));
+        let name = |i: &capture::Interface| i.name.as_deref().map(|name| Rc::from(escaped(name)));
         self.interface_names = facts.interfaces.iter().map(name).collect();
     }
 

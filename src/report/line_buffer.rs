@@ -7,7 +7,7 @@ use super::time_column::decimals;
 use super::{Files, Place, Totals};
 use crate::capture::{self, Time};
 use crate::decode::push_u64;
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::line::Line;
 use crate::net::Endpoint;
 use crate::rule::Severity;
@@ -134,7 +134,7 @@ impl<W: Write> Lines<W> {
     ) -> io::Result<()> {
         self.files.begin(before);
         let decimals = decimals(&facts.interfaces);
-        self.file_infos.push(FileInfo { name: shown(name).into(), first: Time::UNKNOWN, decimals });
+        self.file_infos.push(FileInfo { name: escaped(name).into(), first: Time::UNKNOWN, decimals });
         // Pending datagrams may still belong to earlier files.
         if self.files.len() == 1 { self.write_file_names(0) } else { Ok(()) }
     }

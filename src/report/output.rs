@@ -1,6 +1,6 @@
 //! Writes JSON and NDJSON through a buffer.
 
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::line::Line;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -68,7 +68,7 @@ impl<W: Write> Output<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
-        self.text(&harmless(value))
+        self.text(&terminal_safe_json(value))
     }
 
     /// Writes a complete object that is already serialised.

@@ -19,7 +19,7 @@ use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::decode::{Node, Span, Tree, Value, display};
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::filter::masked;
 use crate::net::Datagram;
 use crate::packet::Packet;
@@ -216,7 +216,7 @@ impl Picked {
     /// The packet as JSON: message, fields, bytes as hex digits, and findings. Passwords are masked. The text contains
     /// no characters that hide or reverse text.
     pub fn json(&self) -> Option<String> {
-        self.found.as_ref().map(harmless)
+        self.found.as_ref().map(terminal_safe_json)
     }
 
     /// Keeps the result and stops reading.

@@ -180,7 +180,7 @@ impl FragmentFrames {
     /// The frames of a datagram's fragments; empty if it was not fragmented.
     pub fn fragments_of(&self, d: &Datagram<'_>) -> &[u64] {
         match self.0.get(&d.frame) {
-            Some(pieces) if d.at >= Datagram::NOWHERE => pieces,
+            Some(pieces) if d.at >= Datagram::NOT_IN_FILE => pieces,
             _ => &[],
         }
     }
@@ -243,11 +243,11 @@ mod tests {
         let mut fragments = FragmentFrames::default();
         let last = 2 * MAX_FRAGMENTED as u64;
         (1..=MAX_FRAGMENTED as u64).for_each(|n| fragments.insert(2 * n, &[2 * n - 1, 2 * n]));
-        assert_eq!(fragments.fragments_of(&datagram(2, Datagram::NOWHERE)), [1, 2]);
+        assert_eq!(fragments.fragments_of(&datagram(2, Datagram::NOT_IN_FILE)), [1, 2]);
         fragments.insert(last + 2, &[last + 1, last + 2]);
-        assert!(fragments.fragments_of(&datagram(2, Datagram::NOWHERE)).is_empty());
-        assert_eq!(fragments.fragments_of(&datagram(4, Datagram::NOWHERE)), [3, 4]);
-        assert_eq!(fragments.fragments_of(&datagram(last + 2, Datagram::NOWHERE)), [last + 1, last + 2]);
+        assert!(fragments.fragments_of(&datagram(2, Datagram::NOT_IN_FILE)).is_empty());
+        assert_eq!(fragments.fragments_of(&datagram(4, Datagram::NOT_IN_FILE)), [3, 4]);
+        assert_eq!(fragments.fragments_of(&datagram(last + 2, Datagram::NOT_IN_FILE)), [last + 1, last + 2]);
         assert!(fragments.fragments_of(&datagram(4, 100)).is_empty(), "it stands in the file as one piece");
     }
 }

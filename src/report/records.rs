@@ -9,7 +9,7 @@ use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding};
 use crate::decode::{AnyListener, Json, push, push_text, push_u64};
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
 use crate::line::Line;
@@ -153,7 +153,7 @@ impl<W: Write> Records<W> {
         if d.tunnel != 0 {
             self.encapsulation(d.tunnel);
         }
-        if d.at >= Datagram::NOWHERE {
+        if d.at >= Datagram::NOT_IN_FILE {
             self.fragments(d);
         }
         if let Some(comments) = self.comments.of(d.frame) {
@@ -367,7 +367,7 @@ impl<W: Write> Report for Records<W> {
         push_text(&mut json, name.as_bytes());
         self.prebuilt.begin_file(&json);
         self.files.begin(before);
-        self.pending_captures.push_back(harmless(&CaptureRecord::new(name, facts)));
+        self.pending_captures.push_back(terminal_safe_json(&CaptureRecord::new(name, facts)));
         // Pending datagrams may belong to earlier files, if there are any and if datagrams are written at all.
         if self.files.len() == 1 || self.quiet { self.write_captures_up_to(usize::MAX) } else { Ok(()) }
     }

@@ -5,7 +5,7 @@ use super::recent_frames::{Missed, RecentFrames};
 use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
 use crate::decode::Span;
-use crate::escape::{guarded, quoted_cell, shown};
+use crate::escape::{escaped, formula_safe, quoted_cell};
 use crate::filter::{Columns, Needs, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
 use crate::packet::Packet;
@@ -20,9 +20,9 @@ const BUFFER: usize = 64 * 1024;
 pub enum Style {
     /// As in tshark: no quotes except [`Layout::quote`].
     Plain,
-    /// RFC 4180: cells are quoted if necessary, and guarded against evaluation as formulas by spreadsheets.
+    /// RFC 4180: cells are quoted if necessary, and formula_safe against evaluation as formulas by spreadsheets.
     Csv,
-    /// Tabs and line ends in values are escaped, and cells are guarded against evaluation as formulas by spreadsheets.
+    /// Tabs and line ends in values are escaped, and cells are formula_safe against evaluation as formulas by spreadsheets.
     Tsv,
 }
 
@@ -134,7 +134,7 @@ impl Layout {
             }
             // Only text at the beginning of a cell can make it a formula.
             let guard = self.style != Style::Plain && value.is_free_text && cell.is_empty();
-            cell.push_str(&if guard { guarded(&value.text) } else { shown(&value.text) });
+            cell.push_str(&if guard { formula_safe(&value.text) } else { escaped(&value.text) });
         }
         cell
     }

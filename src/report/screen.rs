@@ -8,7 +8,7 @@ pub use super::terminal::{BOLD, DIM, Screen, Sort, style, wrapped};
 use super::{Captures, Place, Totals, count, duration};
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
-use crate::escape::{quoted, short, shown};
+use crate::escape::{escaped, quoted, truncated};
 use crate::protocols::Id;
 use crate::rule::Severity;
 use crate::timestamps::stamp;
@@ -65,7 +65,7 @@ pub(crate) fn write_head(
         [(name, facts)] => {
             let in_compression =
                 facts.compression.map_or(String::new(), |compression| format!(" in {compression}"));
-            format!("{}: {}{in_compression}", shown(name), facts.format)
+            format!("{}: {}{in_compression}", escaped(name), facts.format)
         }
         _ => format!("{} captures", captures.files.len()),
     };
@@ -103,7 +103,7 @@ pub(crate) fn other_traffic(totals: &Totals) -> String {
 
 /// Writes a line about the origin of a capture, if known.
 fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
-    let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&short(t, MAX_CELL)));
+    let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&truncated(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
     let interfaces = match names.as_slice() {
         [] => None,
@@ -227,7 +227,7 @@ fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
 }
 
 fn text(server_text: Option<&ServerText>) -> Option<String> {
-    server_text.map(|server_text| short(&shown(&server_text.text()), MAX_CELL))
+    server_text.map(|server_text| truncated(&escaped(&server_text.text()), MAX_CELL))
 }
 
 fn name(s: &Server) -> String {
@@ -274,7 +274,7 @@ pub(crate) fn frame_name(place: Place, captures: &Captures) -> String {
     match captures.name(place.file).filter(|_| captures.list.len() > 1) {
         Some(name) => {
             let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy());
-            format!("{} of {}", place.frame, shown(&short(&name, MAX_CELL)))
+            format!("{} of {}", place.frame, escaped(&truncated(&name, MAX_CELL)))
         }
         None => place.frame.to_string(),
     }
@@ -298,7 +298,7 @@ fn write_rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Re
     let listed: Vec<_> = rows
         .iter()
         .take(screen.rows())
-        .map(|b| (b, short(&frame_name(b.first, &summary.captures), max_place)))
+        .map(|b| (b, truncated(&frame_name(b.first, &summary.captures), max_place)))
         .collect();
     // Truncate the title if necessary, but never number and place: they are more informative than the end of the title.
     let place_width = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
@@ -308,7 +308,7 @@ fn write_rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Re
         table.add_row([
             b.rule.id.to_owned(),
             screen.mark(severity, severity.name()),
-            short(b.rule.title, room),
+            truncated(b.rule.title, room),
             times,
             place.clone(),
         ]);

@@ -5,7 +5,7 @@ use super::server::{Server, UNIT};
 use super::times::Times;
 use crate::decode::{Facts, Str, Value, Version};
 use crate::exchange::{Exchange, Outcome};
-use crate::fold::folded;
+use crate::hashing::folded_product;
 use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
@@ -102,7 +102,7 @@ impl HotCounters {
     #[inline(always)]
     pub fn update_facts(&mut self, index: u32, facts: &Facts<'_>) -> bool {
         let Some(counters) = self.slots.get_mut(index as usize) else { return false };
-        if let Some(players) = facts.places() {
+        if let Some(players) = facts.player_counts() {
             counters.players = Some(players);
         }
         let hash = hash(self.seed, facts);
@@ -214,7 +214,7 @@ fn hash_bytes(hash: u64, bytes: &[u8]) -> u64 {
 /// Mixes a word into a hash.
 #[inline(always)]
 fn mix(hash: u64, word: u64) -> u64 {
-    folded(hash ^ word, 0x9e37_79b9_7f4a_7c15)
+    folded_product(hash ^ word, 0x9e37_79b9_7f4a_7c15)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The screen: width, colours, and the layout of tables and lines. Each column of lines is as wide as its cells, and no
 //! line is wider than the screen.
 
-use crate::escape::short;
+use crate::escape::truncated;
 use crate::line::Line;
 use crate::rule::Severity;
 use anstyle::{AnsiColor, Style};
@@ -238,7 +238,7 @@ impl Fitted {
         for ((is_right_aligned, width), (cell, _)) in
             self.columns.iter().zip(widths).zip(cells).filter(|((_, w), _)| **w > 0)
         {
-            let cell = short(cell, *width);
+            let cell = truncated(cell, *width);
             let blanks = " ".repeat(width.saturating_sub(cell.width()));
             let (before, after) =
                 if *is_right_aligned { (blanks, String::new()) } else { (String::new(), blanks) };
@@ -263,12 +263,12 @@ impl Fitted {
             }
         };
         let findings_width: usize = findings.iter().map(|(cell, _)| cell.width() + 1).sum();
-        let first = short(&first, room.saturating_sub(findings_width).max(MIN_WORDS).min(room));
+        let first = truncated(&first, room.saturating_sub(findings_width).max(MIN_WORDS).min(room));
         let mut room_left = room.saturating_sub(first.width());
         let middle = match room_left.saturating_sub(findings_width + 1) {
             _ if middle.is_empty() => String::new(),
             ..MIN_MIDDLE => String::new(),
-            room => format!(" {}", short(&middle, room)),
+            room => format!(" {}", truncated(&middle, room)),
         };
         room_left = room_left.saturating_sub(middle.width());
         let mut rest = first + &middle;
@@ -279,7 +279,7 @@ impl Fitted {
             let shown = if fits {
                 cell.to_string()
             } else {
-                short(&format!("{cell}…"), room_left.saturating_sub(1))
+                truncated(&format!("{cell}…"), room_left.saturating_sub(1))
             };
             if room_left > 1 {
                 rest.push(' ');
@@ -299,7 +299,7 @@ mod tests {
     use super::super::summary::Summary;
     use super::*;
     use crate::capture::{CaptureInfo, Interface};
-    use crate::escape::shown;
+    use crate::escape::escaped;
     use crate::net::Endpoint;
     use crate::protocols::Id;
 
@@ -361,7 +361,7 @@ mod tests {
             let mut table = screen.table(true);
             table.set_header(["server\nname", "protocol", "requests"]);
             for name in names {
-                let name = short(&shown(name), MAX_CELL);
+                let name = truncated(&escaped(name), MAX_CELL);
                 table.add_row([format!("192.0.2.1:7777\n{name}"), name, "17".to_owned()]);
             }
             align_columns(screen, &mut table, 2, 14);

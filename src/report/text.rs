@@ -8,7 +8,7 @@ use super::time_column::{Origin, TimeColumn, TimeFormat};
 use super::{Place, Report, Totals, Wants};
 use crate::capture::{self, Frame, Time};
 use crate::decode::{Facts, Value, Version, push, push_u64};
-use crate::escape::{quoted, short};
+use crate::escape::{quoted, truncated};
 use crate::exchange::Pairing;
 use crate::line::Line;
 use crate::looks_like::looks_like;
@@ -220,7 +220,7 @@ fn push_facts(line: &mut Line, facts: &Facts<'_>) {
         line.push(b' ');
         line.extend_from_slice(state.as_bytes());
     }
-    if let Some((now, max)) = facts.places() {
+    if let Some((now, max)) = facts.player_counts() {
         line.push(b' ');
         push_u64(line, now.into());
         line.push(b'/');
@@ -239,7 +239,7 @@ fn push_text(line: &mut Line, value: Value<'_>) {
             line.push(b'"');
         }
         _ => {
-            let text = quoted(&short(&value.text().unwrap_or_default(), MAX_TEXT));
+            let text = quoted(&truncated(&value.text().unwrap_or_default(), MAX_TEXT));
             line.extend_from_slice(text.as_bytes());
         }
     }

@@ -154,7 +154,7 @@ impl Totals {
             duplicate_frames: self.duplicate_frames,
             servers_refused: self.servers_refused,
             memory_forgotten: self.memory_forgotten,
-            fragments: Some(&self.fragments).filter(|f| f.pieces > 0).map(Fragments::new),
+            fragments: Some(&self.fragments).filter(|f| f.seen > 0).map(Fragments::new),
             candidates: candidates.iter().map(CandidateRecord::new).collect(),
             more_candidates,
             of: self.unfiltered.as_deref().map(Narrowed::new),
@@ -168,8 +168,8 @@ impl Totals {
 impl Fragments {
     fn new(f: &FragmentCounts) -> Fragments {
         Fragments {
-            seen: f.pieces,
-            datagrams: f.whole,
+            seen: f.seen,
+            datagrams: f.reassembled,
             incomplete: f.begun + f.headless,
             evicted: f.evicted,
             copies: f.copies,

@@ -17,7 +17,7 @@ use crate::declared::{self, ProtocolRecord};
 use crate::protocols::Id;
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
 use crate::stats::{Holds, TABLES, Table};
-use crate::terms::{self, text, words};
+use crate::terms::{self, one_of, text};
 use crate::verdict::{self, FindingRecord};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -133,9 +133,9 @@ fn cell(holds: Holds) -> Value {
     let steps = Id::ALL.iter().flat_map(|id| id.info().steps);
     match holds {
         Holds::Protocol => term("protocol"),
-        Holds::Step => words(declared::unique(steps.map(|step| step.name))),
+        Holds::Step => one_of(declared::unique(steps.map(|step| step.name))),
         Holds::Server => term("endpoint"),
-        Holds::Role => words(["server", "client"]),
+        Holds::Role => one_of(["server", "client"]),
         Holds::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
         Holds::Text | Holds::Name => text(),
         Holds::Count => term("count"),

@@ -1,14 +1,14 @@
 //! Schemas of packets and exchanges. The `fields` of packets follow from what the protocols declare of their messages.
 
 use super::{Object, list, list_of, of, or_null, term};
-use crate::capture::MAX_OF_PACKET;
+use crate::capture::MAX_PACKET_COMMENTS;
 use crate::declared;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::docs::paragraph;
 use crate::exchange::Outcome;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, Info, StepInfo};
-use crate::terms::{form, text};
+use crate::terms::{pattern, text};
 use serde_json::{Value, json};
 
 /// `packet`: a message, or a datagram that no protocol claims.
@@ -42,7 +42,7 @@ fn head() -> Object {
         .key("dst", term("endpoint"))
         .maybe("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
         .maybe("fragments", list_of(term("number"), 1, MAX_FRAMES))
-        .maybe("comment", list_of(text(), 1, MAX_OF_PACKET))
+        .maybe("comment", list_of(text(), 1, MAX_PACKET_COMMENTS))
 }
 
 /// A datagram that no protocol claims.
@@ -153,7 +153,7 @@ pub fn any_exchange() -> Value {
 fn key(step: &StepInfo) -> Value {
     match step.key_digits {
         0 => json!({ "type": "null" }),
-        digits => or_null(form(&format!("0x[0-9a-f]{{{digits}}}"))),
+        digits => or_null(pattern(&format!("0x[0-9a-f]{{{digits}}}"))),
     }
 }
 

@@ -10,7 +10,7 @@ mod sheet;
 mod tables;
 mod traffic;
 
-pub use super::escape::Safe;
+pub use super::escape::CsvText;
 pub use screen::write;
 use sheet::Sheet;
 pub(crate) use sheet::{Holds, TABLES, Table};
@@ -103,7 +103,7 @@ impl Stats {
     }
 
     fn step(&mut self, e: &Exchange) -> &mut StepTimes {
-        let (id, step) = (e.protocol, e.protocol.info().named_alike(e.step));
+        let (id, step) = (e.protocol, e.protocol.info().first_step_of_name(e.step));
         let at = self.steps.iter().position(|s| (s.id, s.step) == (id, step)).unwrap_or_else(|| {
             let (times, spread) = (Times::default(), Spread::default());
             self.steps.push(StepTimes { id, step, times, spread });

@@ -3,7 +3,7 @@
 use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
-use crate::escape::{short, shown};
+use crate::escape::{escaped, truncated};
 use crate::report::limits;
 use crate::report::screen::{BOLD, MAX_CELL, Screen, write_head};
 use crate::report::{Totals, count};
@@ -96,8 +96,8 @@ fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Nothing => "-".to_owned(),
         Cell::All => "all".to_owned(),
-        Cell::Text(text) => shown(text).into_owned(),
-        Cell::Name(said) => short(&shown(&said.text()), MAX_CELL),
+        Cell::Text(text) => escaped(text).into_owned(),
+        Cell::Name(said) => truncated(&escaped(&said.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
         Cell::Count(n) => n.to_string(),
         Cell::Duration(nanos) => brief(*nanos),

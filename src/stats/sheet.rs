@@ -2,7 +2,7 @@
 
 use super::Bucket;
 use crate::capture::Time;
-use crate::escape::Safe;
+use crate::escape::CsvText;
 use crate::report::server_text::ServerText;
 use crate::timestamps::{seconds, stamp};
 use serde_json::{Map, Value, json};
@@ -320,7 +320,7 @@ impl Sheet {
 
     /// Writes a line for each row, the name of the capture first.
     pub fn csv(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
-        let file = Safe(file).to_string();
+        let file = CsvText(file).to_string();
         self.rows.iter().try_for_each(|row| {
             let cells = self.keyed(row).filter(|(key, _)| *key != HISTOGRAM).map(|(_, cell)| field(cell));
             write!(out, "{file},{}\r\n", cells.collect::<Vec<_>>().join(","))
@@ -334,11 +334,11 @@ pub const HISTOGRAM: &str = "histogram";
 /// A cell in CSV.
 fn field(cell: &Cell) -> String {
     match cell {
-        Cell::Text(text) | Cell::Nested(_, text) => Safe(text).to_string(),
-        Cell::Name(said) => Safe(&said.text()).to_string(),
+        Cell::Text(text) | Cell::Nested(_, text) => CsvText(text).to_string(),
+        Cell::Name(said) => CsvText(&said.text()).to_string(),
         cell => match cell.json() {
             Value::Null => String::new(),
-            Value::String(text) => Safe(&text).to_string(),
+            Value::String(text) => CsvText(&text).to_string(),
             value => value.to_string(),
         },
     }

@@ -252,7 +252,7 @@ impl Weighed for Served {
 impl Served {
     /// What is counted of a step, with the steps of the same name.
     fn step(&mut self, id: Id, step: u8) -> &mut Audit {
-        let at = usize::from(id.info().named_alike(step));
+        let at = usize::from(id.info().first_step_of_name(step));
         if at >= self.steps.len() {
             self.steps.resize_with(at + 1, Audit::default);
         }

@@ -99,7 +99,7 @@ pub fn frames(
     let mut rows = Batches { rows: Rows::new(COLUMNS, schema()), bytes: 0, before, take };
     source.count_from(before);
     // The format tells whether frames may lack a direction: only those of pcap files may; see `Pipeline::begin_file`.
-    let format = source.facts().format;
+    let format = source.info().format;
     let (mut clock, mut last) = (Time::UNKNOWN, None);
     let read = source.each(|frame| {
         clock = clock.max(frame.time);

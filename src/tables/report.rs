@@ -373,7 +373,7 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
         None => None,
     };
     let [name, game, map] = [facts.server_name, facts.game, facts.map].map(text);
-    said(rows, [name, game, map, version], facts.places(), facts.state);
+    said(rows, [name, game, map, version], facts.player_counts(), facts.state);
 }
 
 fn said(

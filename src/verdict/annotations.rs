@@ -9,7 +9,7 @@
 
 use super::sarif::sentence;
 use super::{Entry, Verdict, markdown, path};
-use crate::escape::{harmless, is_hostile, shown};
+use crate::escape::{escaped, is_hostile, terminal_safe_json};
 use crate::report::count;
 use crate::rule::Severity;
 use hashbrown::{HashMap, HashSet};
@@ -33,7 +33,7 @@ pub fn github(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     let incomplete = !verdict.totals.complete;
     if incomplete {
         let unread = verdict.totals.unread.iter().take(MAX_ANNOTATIONS);
-        let unread: String = unread.map(|u| format!(" {}: {}.", shown(&u.file), shown(&u.why))).collect();
+        let unread: String = unread.map(|u| format!(" {}: {}.", escaped(&u.file), escaped(&u.why))).collect();
         let message =
             format!("Not everything could be read: the verdict is about the readable part.{unread}");
         writeln!(out, "::warning title=Incomplete::{}", data(&message))?;
@@ -93,8 +93,8 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         for e in listed {
             let (severity, rule) = (e.finding.severity.name(), e.rule().id);
             let excuse_text =
-                e.excused.as_ref().map(|e| format!("; {}", e.text(|why| shown(why).into_owned())));
-            let (file, excuse_text) = (shown(verdict.file(e)), excuse_text.unwrap_or_default());
+                e.excused.as_ref().map(|e| format!("; {}", e.text(|why| escaped(why).into_owned())));
+            let (file, excuse_text) = (escaped(verdict.file(e)), excuse_text.unwrap_or_default());
             writeln!(out, "{severity} {rule} {file}: {}{excuse_text}", description(e))?;
         }
         writeln!(out, "::endgroup::")?;
@@ -118,7 +118,7 @@ pub(super) fn description(e: &Entry) -> String {
 
 /// A file name for programs: unchanged, unless it contains hostile characters.
 pub(super) fn file_address(name: &str) -> Cow<'_, str> {
-    if name.contains(is_hostile) || name.contains("##[") { shown(name) } else { name.into() }
+    if name.contains(is_hostile) || name.contains("##[") { escaped(name) } else { name.into() }
 }
 
 /// Escapes the text after the second `::`.
@@ -166,7 +166,7 @@ pub fn gitlab(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
             "severity": severity(e.finding.severity),
             "location": { "path": path, "lines": { "begin": e.frame } },
         });
-        write!(out, "{}{}", if i == 0 { "[" } else { ",\n" }, harmless(&record))?;
+        write!(out, "{}{}", if i == 0 { "[" } else { ",\n" }, terminal_safe_json(&record))?;
     }
     writeln!(out, "{}", if fingerprints.is_empty() { "[]" } else { "]" })
 }

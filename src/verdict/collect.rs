@@ -163,7 +163,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
         let (mut findings, unkept, servers) = self.findings.finish();
         let is_about_silence =
-            |e: &&mut Entry| e.protocol.info().is_silence(e.rule()) || e.rule() == &GEN_009;
+            |e: &&mut Entry| e.protocol.info().is_missing_answer(e.rule()) || e.rule() == &GEN_009;
         for entry in findings.iter_mut().filter(is_about_silence) {
             entry.dropped = self.verdict.evidence.get(entry.file).map_or(0, |evidence| evidence.dropped);
         }

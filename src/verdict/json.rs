@@ -2,7 +2,7 @@
 
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::check::Cause;
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::report::{Layout, Style, TotalsRecord};
 use crate::terms;
 use schemars::JsonSchema;
@@ -125,8 +125,8 @@ impl Verdict {
 /// # Errors
 /// When it cannot be written.
 pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
-    verdict.rules.iter().try_for_each(|r| writeln!(out, "{}", harmless(&r.record())))?;
-    writeln!(out, "{}", harmless(&verdict.summary_record()))
+    verdict.rules.iter().try_for_each(|r| writeln!(out, "{}", terminal_safe_json(&r.record())))?;
+    writeln!(out, "{}", terminal_safe_json(&verdict.summary_record()))
 }
 
 /// Writes all records as an array; with `quiet`, without the findings.
@@ -136,9 +136,9 @@ pub fn ndjson(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<()> {
     out.write_all(b"[")?;
     let mut findings = verdict.finding_records().filter(|_| !quiet);
-    findings.try_for_each(|finding| writeln!(out, "{},", harmless(&finding)))?;
-    verdict.rules.iter().try_for_each(|r| writeln!(out, "{},", harmless(&r.record())))?;
-    writeln!(out, "{}]", harmless(&verdict.summary_record()))
+    findings.try_for_each(|finding| writeln!(out, "{},", terminal_safe_json(&finding)))?;
+    verdict.rules.iter().try_for_each(|r| writeln!(out, "{},", terminal_safe_json(&r.record())))?;
+    writeln!(out, "{}]", terminal_safe_json(&verdict.summary_record()))
 }
 
 /// The columns of findings, named like the keys of the records if they have one.

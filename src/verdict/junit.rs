@@ -10,7 +10,7 @@
 
 use super::annotations::{description, file_address};
 use super::{Entry, Outcome, RuleResult, Verdict};
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::protocols::Id;
 use crate::report::count;
 use crate::rule::{Rule, Severity};
@@ -266,7 +266,7 @@ fn source(rule: &Rule) -> String {
 /// Escapes text from outside: characters that XML 1.0 forbids or that reverse or hide text, and the marker with which
 /// GitLab and Jenkins attach a file.
 fn escaped_text(text: &str) -> String {
-    without_forbidden(&shown(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
+    without_forbidden(&escaped(text).replace("[[ATTACHMENT|", "[\\x5bATTACHMENT|"))
 }
 
 /// Escapes the remaining characters that XML 1.0 forbids.

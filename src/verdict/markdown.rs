@@ -4,7 +4,7 @@
 
 use super::{Entry, Outcome, Verdict};
 use crate::docs::{page_of, with_backslashes};
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::protocols::Id;
 use crate::report::{MORE_MEMORY, count, dropped_remark};
 use crate::rule::{Rule, Severity};
@@ -126,7 +126,7 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if !totals.complete {
         remarks.push("Not everything could be read: the verdict is about the readable part.".to_owned());
     }
-    remarks.extend(totals.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&shown(&u.why)))));
+    remarks.extend(totals.unread.iter().map(|u| format!("{}: {}.", code(&u.file), plain(&escaped(&u.why)))));
     remarks.extend(dropped_remark(totals));
     let counted_remarks = [
         (verdict.more_findings, "Findings that are not listed"),
@@ -187,7 +187,7 @@ fn code(text: &str) -> String {
     if text.is_empty() {
         return "(empty)".to_owned();
     }
-    let text = shown(text);
+    let text = escaped(text);
     let (first, last) = (0, text.chars().count() - 1);
     let mut out = String::with_capacity(text.len() + 2);
     out.push('`');

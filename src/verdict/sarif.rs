@@ -6,7 +6,7 @@
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
 use crate::docs::{escaped, page_of, paragraph};
-use crate::escape::harmless;
+use crate::escape::terminal_safe_json;
 use crate::protocols::Id;
 use crate::report::count;
 use crate::rule::{Rule, Severity};
@@ -57,12 +57,16 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
         "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOMEPAGE,
         "rules": rules,
     } });
-    write!(out, "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{}", harmless(&tool))?;
+    write!(
+        out,
+        "{{\"$schema\":\"{SCHEMA}\",\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{}",
+        terminal_safe_json(&tool)
+    )?;
     let details = json!({ "id": concat!(env!("CARGO_PKG_NAME"), "/") });
     write!(out, ",\n\"automationDetails\":{details},\n\"invocations\":[{}]", invocation(verdict, unlisted))?;
-    write!(out, ",\n\"artifacts\":{},\n\"results\":[", harmless(&run.artifacts()))?;
+    write!(out, ",\n\"artifacts\":{},\n\"results\":[", terminal_safe_json(&run.artifacts()))?;
     for (i, e) in results.into_iter().enumerate() {
-        write!(out, "{}\n{}", if i == 0 { "" } else { "," }, harmless(&run.result(e)))?;
+        write!(out, "{}\n{}", if i == 0 { "" } else { "," }, terminal_safe_json(&run.result(e)))?;
     }
     writeln!(out, "]}}]}}")
 }

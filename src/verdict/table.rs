@@ -2,7 +2,7 @@
 
 use super::{Entry, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
-use crate::escape::shown;
+use crate::escape::escaped;
 use crate::report::screen::{BOLD, DIM, Screen, style, wrapped};
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
@@ -93,7 +93,7 @@ fn write_block(
             None => writeln!(page.out, "{}", screen.paint(BOLD, &line))?,
         }
     }
-    page.marked("  -->", &format!("{}: frame {}{}", shown(verdict.file(e)), e.frame, e.place()))?;
+    page.marked("  -->", &format!("{}: frame {}{}", escaped(verdict.file(e)), e.frame, e.place()))?;
     if let Some(line) = hex(e, page.width()) {
         writeln!(page.out, "   {} {line}", screen.paint(DIM, "|"))?;
     }
@@ -108,7 +108,7 @@ fn write_block(
     }
     write_symptoms(page, block, symptoms)?;
     if let Some(excuse) = &e.excused {
-        page.remark(&excuse.text(|why| shown(why).into_owned()))?;
+        page.remark(&excuse.text(|why| escaped(why).into_owned()))?;
     }
     writeln!(page.out)
 }
@@ -120,7 +120,7 @@ fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
         .take(MAX_FRAMES)
         .map(|other| match other.file == e.file {
             true => other.frame.to_string(),
-            false => format!("{} of {}", other.frame, shown(verdict.file(other))),
+            false => format!("{} of {}", other.frame, escaped(verdict.file(other))),
         })
         .collect();
     let plural = if others.len() == 1 { "" } else { "s" };
@@ -225,7 +225,7 @@ fn remarks(verdict: &Verdict) -> Vec<String> {
     remarks.extend(dropped_remark(&verdict.totals));
     remarks.extend(verdict.totals.candidate_remarks());
     remarks.extend(
-        verdict.totals.unread.iter().map(|u| format!("not read: {}: {}", shown(&u.file), shown(&u.why))),
+        verdict.totals.unread.iter().map(|u| format!("not read: {}: {}", escaped(&u.file), escaped(&u.why))),
     );
     remarks
 }
@@ -241,7 +241,7 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
         writeln!(
             out,
             "{}:{}: {} {}: {}{} [{} {}]",
-            shown(verdict.file(e)),
+            escaped(verdict.file(e)),
             e.frame,
             f.severity.name(),
             f.rule.id,

@@ -221,8 +221,8 @@ impl Report for Broken {
         };
         let mut notes = Notes::default();
         let _ = p.id.dissect(p.bytes, &cx, &mut notes);
-        self.alone.extend(notes.heard().iter().map(|violation| violation.rule.id));
-        self.decoding.extend(p.listener.notes().heard().iter().map(|violation| violation.rule.id));
+        self.alone.extend(notes.violations().iter().map(|violation| violation.rule.id));
+        self.decoding.extend(p.listener.notes().violations().iter().map(|violation| violation.rule.id));
         Ok(())
     }
 }

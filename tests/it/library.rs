@@ -37,11 +37,11 @@ fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
         let handed_in = records(|pipeline| {
             let mut source = open();
             let first = source.next_time();
-            pipeline.begin_file(&name, source.facts(), first).expect("nothing fails in memory");
+            pipeline.begin_file(&name, source.info(), first).expect("nothing fails in memory");
             while let Ok(Some(frame)) = source.next() {
                 pipeline.frame(&frame).expect("nothing fails in memory");
             }
-            pipeline.end_file(source.facts());
+            pipeline.end_file(source.info());
         });
         // Comments on packets are the file's to hand on.
         if !read.contains("\"comment\":[") {

@@ -513,7 +513,7 @@ fn broken_rules_beyond_those_kept_are_counted() {
                 minor: false,
             })
         });
-        assert_eq!((notes.heard().len(), notes.more()), (32, 8), "{round}");
+        assert_eq!((notes.violations().len(), notes.more()), (32, 8), "{round}");
     }
 }
 
@@ -534,7 +534,7 @@ fn a_rule_not_heard_yet_finds_a_place_among_those_kept() {
     (0..MAX_VIOLATIONS).for_each(|_| notes.violation(violation(rules[0])));
     rules.iter().for_each(|rule| notes.violation(violation(rule)));
     assert_eq!(notes.more(), 33);
-    let heard: Vec<_> = notes.heard().iter().map(|v| v.rule.id).collect();
+    let heard: Vec<_> = notes.violations().iter().map(|v| v.rule.id).collect();
     let expected: Vec<_> = rules[..MAX_VIOLATIONS].iter().map(|rule| rule.id).collect();
     assert_eq!(heard, expected);
 }

@@ -189,7 +189,7 @@ impl Engine {
             None => match self.open().await {
                 Ok((mut source, next)) => {
                     let read = in_turns(&mut pipeline, &mut source, &self.name, &next).await;
-                    unread(read)?.or_else(|| pipeline.why_unreadable(source.facts()))
+                    unread(read)?.or_else(|| pipeline.why_unreadable(source.info()))
                 }
                 Err(e) => Some(e.to_string()),
             },

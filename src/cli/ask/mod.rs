@@ -18,7 +18,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use client::Talk;
 use qdissect::capture::{CaptureInfo, Source, Writer};
-use qdissect::escape::{quoted, shown};
+use qdissect::escape::{escaped, quoted};
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Ask, Id};
 use qdissect::report::{Shown, count};
@@ -140,7 +140,7 @@ fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
         (None, [port, ..]) => *port,
         (None, []) => {
             let name = id.info().name;
-            let host = shown(text);
+            let host = escaped(text);
             return Err(format!(
                 "{name} has no port of its own: name one, as in `qdissect ask {name} {host}:9000`."
             ));

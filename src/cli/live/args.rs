@@ -5,7 +5,7 @@ use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
 use clap::Args;
-use qdissect::escape::shown;
+use qdissect::escape::escaped;
 use qdissect::filter::Columns;
 use qdissect::report::{Layout, Style};
 use qdissect::similar::similar;
@@ -61,7 +61,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
         let misspelt = text.split_once(':').filter(|(key, _)| similar(key, ["duration"]).is_some());
         let meant = misspelt.filter(|(key, _)| *key != "duration");
-        let meant = meant.map_or(String::new(), |(_, n)| format!(" Did you mean duration:{}?", shown(n)));
+        let meant = meant.map_or(String::new(), |(_, n)| format!(" Did you mean duration:{}?", escaped(n)));
         format!("\"{text}\" is not of the form duration:SECONDS, for example duration:60.{meant}")
     };
     let seconds: f64 = text.strip_prefix("duration:").ok_or_else(wrong)?.parse().map_err(|_| wrong())?;

@@ -1,7 +1,7 @@
 //! Messages of the capture program: collected while it runs, and turned into advice when it fails.
 
 use super::program::{Kind, Program};
-use qdissect::escape::shown;
+use qdissect::escape::escaped;
 use qdissect::similar::similar;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::ExitStatus;
@@ -96,7 +96,7 @@ pub fn nothing_installed() -> String {
 
 /// The capture program cannot be started.
 pub fn not_started(program: &Program, e: &io::Error) -> String {
-    let name = shown(&program.path.to_string_lossy()).into_owned();
+    let name = escaped(&program.path.to_string_lossy()).into_owned();
     match e.kind() {
         io::ErrorKind::PermissionDenied => {
             format!("There is no permission to run {name}. {}", permission(program.kind))
@@ -137,7 +137,7 @@ pub fn died(
             true => "`qdissect live -D` lists them.".to_owned(),
             false => {
                 let listed = interfaces.join("; ");
-                format!("{}There are: {}.", meant(asked, &interfaces), shown(&listed))
+                format!("{}There are: {}.", meant(asked, &interfaces), escaped(&listed))
             }
         };
         return format!("There is no such interface: {} {known}", sentence(&heart(said)));
@@ -161,7 +161,7 @@ fn meant(asked: &[String], lines: &[String]) -> String {
     let names: Vec<_> = lines.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
     let wrong = asked.iter().find(|name| !names.contains(&name.as_str()));
     let meant = wrong.and_then(|name| similar(name, names.iter().copied()));
-    meant.map_or(String::new(), |name| format!("Did you mean {}? ", shown(name)))
+    meant.map_or(String::new(), |name| format!("Did you mean {}? ", escaped(name)))
 }
 
 fn is_permission(said: &[String]) -> bool {
@@ -212,7 +212,7 @@ fn heart(said: &[String]) -> String {
 fn sentence(line: &str) -> String {
     let line = line.trim();
     let line = ["dumpcap: ", "tcpdump: "].iter().find_map(|name| line.strip_prefix(name)).unwrap_or(line);
-    let line = shown(line).into_owned();
+    let line = escaped(line).into_owned();
     if line.ends_with(['.', '!', '?']) { line } else { line + "." }
 }
 

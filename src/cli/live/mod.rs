@@ -20,7 +20,7 @@ use args::LiveArgs;
 use confine::Confinement;
 use program::Program;
 use qdissect::capture::{ErrorKind, Source};
-use qdissect::escape::shown;
+use qdissect::escape::escaped;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::report::summary::Summary;
@@ -46,7 +46,7 @@ pub fn live(
     if args.list_interfaces {
         return match interfaces::list(&program) {
             Ok(lines) => {
-                lines.iter().try_for_each(|line| writeln!(to, "{}", shown(line)))?;
+                lines.iter().try_for_each(|line| writeln!(to, "{}", escaped(line)))?;
                 Ok((OK, 1))
             }
             Err(e) => Ok(refuse(&e)),
@@ -79,7 +79,7 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     let command = program.capture(args)?;
     let records = Records::new(args.common.write.clone(), args.common.count)?;
     let (interfaces, name) = (args.interface.join(","), program.kind.name());
-    let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", shown(&interfaces));
+    let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", escaped(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
     // On other systems the program keeps the rights of the user who starts it.
     #[cfg(not(target_os = "linux"))]
@@ -199,6 +199,6 @@ impl Capture<'_> {
         };
         let name = self.args.interface.join(",");
         let packets = totals.all().packets;
-        note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", shown(&name)));
+        note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", escaped(&name)));
     }
 }

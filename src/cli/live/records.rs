@@ -8,7 +8,7 @@
 use crate::cli::diagnostics::why;
 use crate::cli::output::folder;
 use qdissect::capture::{Cut, Cutter};
-use qdissect::escape::shown;
+use qdissect::escape::escaped;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -130,5 +130,5 @@ impl Records {
 }
 
 fn not_saved(path: &Path, e: &io::Error) -> String {
-    format!("The capture cannot be saved to \"{}\": {}.", shown(&path.to_string_lossy()), why(e))
+    format!("The capture cannot be saved to \"{}\": {}.", escaped(&path.to_string_lossy()), why(e))
 }

@@ -4,7 +4,7 @@ use anstyle::Style;
 use qdissect::check::Finding;
 use qdissect::decode::Tree;
 use qdissect::docs::paragraph;
-use qdissect::escape::short;
+use qdissect::escape::truncated;
 pub use qdissect::report::screen::{BOLD, DIM, style};
 use qdissect::report::screen::{Screen, wrapped};
 use unicode_width::UnicodeWidthStr;
@@ -42,7 +42,7 @@ impl Page {
 
     /// Appends a line, cut at the width of the page.
     pub fn cut_line(&mut self, line: &str) {
-        self.line(&short(line, self.screen.width.into()));
+        self.line(&truncated(line, self.screen.width.into()));
     }
 
     /// Appends an empty line, unless the page is empty.

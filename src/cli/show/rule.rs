@@ -62,7 +62,7 @@ fn write_rule(page: &mut Page, rule: &Rule) {
 
 /// Describes who breaks a rule.
 fn fault(rule: &Rule) -> &'static str {
-    let silence = Id::ALL.iter().any(|id| id.info().is_silence(rule));
+    let silence = Id::ALL.iter().any(|id| id.info().is_missing_answer(rule));
     match rule.side {
         Side::Sender if silence => "the server, which does not answer",
         Side::Sender => "whoever sent the datagram",

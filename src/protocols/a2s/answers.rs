@@ -624,7 +624,7 @@ pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
 fn text<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
     let text = c.field(field, until(b"\0"))?;
     c.expect(b"\0")?;
-    if !c.may_go_on() {
+    if !c.may_continue() {
         c.check_text(text, &STR_001, &STR_002);
     }
     Ok(text)
@@ -637,7 +637,7 @@ fn letter<S: FieldSink>(
     name: &'static Field,
     names: &[(u8, &'static str)],
 ) -> Result<u8, Fault> {
-    let letter = c.words(field, crate::decode::wire::text(1))?.0.first().copied().unwrap_or(0);
+    let letter = c.text(field, crate::decode::wire::text(1))?.0.first().copied().unwrap_or(0);
     if let Some((_, said)) = names.iter().find(|(its, _)| *its == letter.to_ascii_lowercase()) {
         c.derived(name, Value::Named(letter.into(), Some(said)));
     }
@@ -717,7 +717,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
         match field.kind {
             FieldKind::Text => {
                 let said = text(c, field)?;
-                if field == &KEYWORDS && folder.0 == b"rust" && !c.may_go_on() {
+                if field == &KEYWORDS && folder.0 == b"rust" && !c.may_continue() {
                     tagged(c, said);
                 }
             }

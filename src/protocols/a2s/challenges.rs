@@ -134,7 +134,7 @@ impl Memory {
             match proof {
                 Proof::None if step == INFO_STEP => raised.add(&SEC_001),
                 Proof::None if lists => raised.add(&SEC_002),
-                Proof::Foreign if lists && !seen.edge => raised.add(&SEC_002),
+                Proof::Foreign if lists && !seen.may_predate_capture => raised.add(&SEC_002),
                 _ => {}
             }
         }

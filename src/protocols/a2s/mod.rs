@@ -47,7 +47,7 @@ const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
 
 /// A request for a list, which begins like this and carries a challenge, or says that there is none yet.
 const fn asks(begins: &'static [u8]) -> [Form; 4] {
-    let (any, whole) = (Form::of(begins), Form::of(begins).long(9, 9));
+    let (any, whole) = (Form::of(begins), Form::of(begins).length(9, 9));
     [
         whole.and(5, MARK),
         whole.and(5, &[0; 4]),
@@ -61,17 +61,17 @@ const fn word(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
 }
 const fn worded(word: &'static [u8], level: Level) -> Form {
     let (least, most) = (word.len().saturating_add(4), word.len().saturating_add(5));
-    Form::of(word).behind(&[MARK]).word(b"\0\n").long(least, most).level(level)
+    Form::of(word).after(&[MARK]).word(b"\0\n").length(least, most).level(level)
 }
 /// An answer that may follow another answer to the same request, if that was one of `follows`.
 const fn answer(name: &'static str, step: u8, forms: &'static [Form], follows: &'static [u8]) -> Message {
-    Message::response(name, step, forms).answering(Answers { follows, ..Answers::OWN })
+    Message::response(name, step, forms).answering(Answers { follows, ..Answers::OWN_STEP })
 }
 
 messages! {
     INFO_REQUEST = Message::request("info_request", INFO_STEP, &[
         Form::of(b"\xff\xff\xff\xffTSource"),
-        Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).long(20, 20).level(Level::Medium),
+        Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).length(20, 20).level(Level::Medium),
         Form::of(b"\xff\xff\xff\xffT").when(is_no_console).level(Level::Low),
     ]).remembers(carries);
     PLAYERS_REQUEST = Message::request("players_request", PLAYERS_STEP, &asks(b"\xff\xff\xff\xff\x55"))
@@ -79,11 +79,11 @@ messages! {
     RULES_REQUEST = Message::request("rules_request", RULES_STEP, &asks(b"\xff\xff\xff\xff\x56"))
         .remembers(carries);
     CHALLENGE_REQUEST = Message::request("challenge_request", CHALLENGE_STEP, &[
-        Form::of(b"\xff\xff\xff\xff\x57").long(5, 9).level(Level::Low),
+        Form::of(b"\xff\xff\xff\xff\x57").length(5, 9).level(Level::Low),
         Form::of(b"\xff\xff\xff\xff\x57").when(is_no_console).known(),
     ]);
     PING_REQUEST = Message::request("ping_request", PING_STEP, &[
-        Form::of(b"\xff\xff\xff\xff\x69").long(5, 9).when(is_padded).level(Level::Low),
+        Form::of(b"\xff\xff\xff\xff\x69").length(5, 9).when(is_padded).level(Level::Low),
         Form::of(b"\xff\xff\xff\xff\x69").when(|p| is_no_word(p) && is_no_console(p)).known(),
     ]);
     GOLDSRC_DETAILS_REQUEST = word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]);
@@ -92,10 +92,10 @@ messages! {
     GOLDSRC_RULES_REQUEST = word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]);
     GOLDSRC_PING_REQUEST = word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]);
     CHALLENGE_RESPONSE = Message::response("challenge_response", CHALLENGE_STEP, &[
-        Form::of(b"\xff\xff\xff\xff\x41").long(9, 9).level(Level::Low),
+        Form::of(b"\xff\xff\xff\xff\x41").length(9, 9).level(Level::Low),
     ]).remembers(|_| WORD).answering(Answers {
         also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
-        alike: true,
+        equivalent: true,
         follows: &[CHALLENGE_RESPONSE],
     });
     INFO_RESPONSE = answer("info_response", INFO_STEP, &[
@@ -133,7 +133,7 @@ const ANSWERED: StepRules = StepRules {
     second: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
-    shuffled: Some(&SPL_003),
+    out_of_order: Some(&SPL_003),
     contradicting: Some(&SPL_004),
     incomplete: Some(&SPL_002),
     larger: Some((10, &SEC_004)),
@@ -252,7 +252,7 @@ impl Protocol for A2s {
         }
         c.field(&PREFIX, bytes(4))?;
         if WORDS.contains(&cx.message) {
-            c.words(&QUERY, until(b"\0\n"))?;
+            c.text(&QUERY, until(b"\0\n"))?;
             c.check(&REQ_004, || false);
             c.skip_all(b"\0\n");
             return trailing(c);
@@ -296,7 +296,7 @@ impl Protocol for A2s {
                 Ok(())
             }
             PING_RESPONSE => {
-                c.words(&PING_PAYLOAD, until(b"\0"))?;
+                c.text(&PING_PAYLOAD, until(b"\0"))?;
                 c.skip(b"\0");
                 c.ignored(&SURPLUS)
             }
@@ -405,7 +405,7 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
         Direction::C2s => b"TUVWi".contains(&kind.unwrap_or(0)),
         Direction::S2c => b"AIDEmj".contains(&kind.unwrap_or(0)),
     };
-    c.secret(cx.secrets || !engine && !ours);
+    c.mask_unless(cx.secrets || !engine && !ours);
     c.ignored(&BODY)?;
     c.about(None);
     let hidden = kind.is_none() && c.is_cut();

@@ -128,7 +128,7 @@ pub(super) fn part_header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) 
                 if cx.secrets { Value::Bytes(value) } else { Value::Secret(FieldKind::Bytes) }
             })?;
         }
-        c.secret(shown);
+        c.mask_unless(shown);
         c.ignored(&SPLIT_DATA)
     })
 }

@@ -13,14 +13,14 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
         keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
-    c.words(&SPLIT, until(b"\0"))?;
+    c.text(&SPLIT, until(b"\0"))?;
     c.skip(b"\0");
     let part = c.field(&PART_BYTE, byte)?;
     let last = part & 0x80 != 0;
     c.derived(&PACKET_NUMBER, Value::Uint(u32::from(part & 0x7f)));
     c.derived(&LAST_PACKET, Value::Bool(last));
     let mut kind = c.field(&SECTION, byte)?;
-    let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::NOT_ITS_OWN) == WHOLE);
+    let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::UNPAIRED) == WHOLE);
     let strict = last && !c.is_cut();
     if kind == 0 {
         let list = if part & 0x7f == 0 { &KEYS_AND_VALUES } else { &REST_OF_KEYS };
@@ -44,7 +44,7 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
 
 /// Checks an answer without the number of a part: its request has not all of these bits.
 fn unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
-    let asked = asked.filter(|asked| asked & Context::NOT_ITS_OWN == 0);
+    let asked = asked.filter(|asked| asked & Context::UNPAIRED == 0);
     let wrong = asked.is_some_and(|asked| asked & bits == bits) && !c.is_cut();
     c.about(None);
     c.check_at(&SPL_001, c.to_end(), || !wrong);
@@ -71,8 +71,8 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     c.ends(&COLUMN_ENDS);
     c.counted(&PLAYER_COUNT, be_u16, [&PLAYERS, &PLAYER], |c| {
-        c.ended(&NAME, b"\0")?;
-        c.ended(&STEAM_ID, b"\0")?;
+        c.terminated(&NAME, b"\0")?;
+        c.terminated(&STEAM_ID, b"\0")?;
         c.field(&PING, be_u16).map(drop)
     })?;
     c.ignored(&IGNORED)
@@ -115,7 +115,7 @@ fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> R
 
 /// Reads a column; returns whether it has no end.
 fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fault> {
-    c.words(&COLUMN_NAME, until(b"\0"))?;
+    c.text(&COLUMN_NAME, until(b"\0"))?;
     c.derived(&COLUMN_SECTION, Value::Uint(kind.into()));
     if !c.skip(b"\0") || c.rest().is_empty() {
         return Ok(true);
@@ -125,7 +125,7 @@ fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fau
     let mut empty = zeros(c, &mut open);
     let any = empty > 0 || open && !c.rest().is_empty();
     c.repeat(&VALUES, any, |c| {
-        c.words(&COLUMN_VALUE, until(b"\0"))?;
+        c.text(&COLUMN_VALUE, until(b"\0"))?;
         let ended = c.skip(b"\0");
         empty = match empty.checked_sub(1) {
             Some(left) if left > 0 => left,
@@ -162,9 +162,9 @@ pub(super) fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>)
     unnumbered(c, asked, SPLITS | CARRIES);
     c.ends(&BASIC_ENDS);
     for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
-        c.ended(field, b"\0")?;
+        c.terminated(field, b"\0")?;
     }
     c.field(&HOSTPORT, le_u16)?;
-    c.ended(&HOSTIP, b"\0")?;
+    c.terminated(&HOSTIP, b"\0")?;
     c.ignored(&IGNORED)
 }

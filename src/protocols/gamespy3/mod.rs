@@ -324,44 +324,44 @@ const ASKS_STAT: Form = Form::of(b"\xfe\xfd\x00");
 
 messages! {
     CHALLENGE_REQUEST = Message::request("challenge_request", SHAKE, &[
-        ASKS_CHALLENGE.long(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
-        ASKS_CHALLENGE.long(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
-        ASKS_CHALLENGE.long(REQUEST_HEADER, usize::MAX).level(Level::Low),
+        ASKS_CHALLENGE.length(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
+        ASKS_CHALLENGE.length(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
+        ASKS_CHALLENGE.length(REQUEST_HEADER, usize::MAX).level(Level::Low),
     ]).keyed(ASKED_ID);
     CHALLENGE_RESPONSE = Message::response("challenge_response", SHAKE, &[
-        Form::of(b"\x09").long(7, usize::MAX).when(is_challenge).level(Level::Low),
-        Form::of(b"\x09").long(5, usize::MAX).asked(),
+        Form::of(b"\x09").length(7, usize::MAX).when(is_challenge).level(Level::Low),
+        Form::of(b"\x09").length(5, usize::MAX).asked(),
         Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
     ]).keyed(ANSWERED_ID);
     FULL_REQUEST = Message::request("full_stat_request", STAT, &[
-        ASKS_STAT.and(7, b"\xff\xff\xff").long(11, 11),
-        ASKS_STAT.and(11, b"\xff\xff\xff").long(15, 15),
-        ASKS_STAT.long(15, 15).when(ends_in_zeros).level(Level::Medium),
-        ASKS_STAT.long(14, 14).when(ends_in_keys).level(Level::Medium),
-        ASKS_STAT.long(12, 15).level(Level::Low),
-        ASKS_STAT.long(12, usize::MAX).known(),
+        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11),
+        ASKS_STAT.and(11, b"\xff\xff\xff").length(15, 15),
+        ASKS_STAT.length(15, 15).when(ends_in_zeros).level(Level::Medium),
+        ASKS_STAT.length(14, 14).when(ends_in_keys).level(Level::Medium),
+        ASKS_STAT.length(12, 15).level(Level::Low),
+        ASKS_STAT.length(12, usize::MAX).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     BASIC_REQUEST = Message::request("basic_stat_request", STAT, &[
-        ASKS_STAT.long(11, 11).level(Level::Low),
-        ASKS_STAT.long(8, 9).level(Level::Low),
-        ASKS_STAT.long(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
+        ASKS_STAT.length(11, 11).level(Level::Low),
+        ASKS_STAT.length(8, 9).level(Level::Low),
+        ASKS_STAT.length(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     FULL_RESPONSE = Message::response("full_stat_response", STAT, &[
         Form::of(b"\x00").and(5, b"splitnum\x00"),
         Form::of(b"\x00").when(is_list).known(),
-        Form::of(b"\x00").long(5, usize::MAX).when(is_full).asked(),
+        Form::of(b"\x00").length(5, usize::MAX).when(is_full).asked(),
         Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
     ]).keyed(ANSWERED_ID).in_parts(part);
     BASIC_RESPONSE = Message::response("basic_stat_response", STAT, &[
         Form::of(b"\x00").when(is_whole_basic).known(),
-        Form::of(b"\x00").long(5, usize::MAX).when(is_basic).asked(),
+        Form::of(b"\x00").length(5, usize::MAX).when(is_basic).asked(),
         Form::of(b"\x00").when(|p| is_basic(p) && is_legible(p)).awaited(),
     ]).keyed(ANSWERED_ID);
     UNKNOWN = Message::named("unknown");
 }
 
 const ANSWERED: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_007),
     earlier_key: Some(&TXN_008),
     late: Some(&TXN_003),
@@ -480,7 +480,7 @@ impl Protocol for Gamespy3 {
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
                 let (payload, cut) = (seen.datagram.payload, seen.datagram.cut > 0);
-                if answer.second && answer.alike && !cut {
+                if answer.second && answer.repeats_message && !cut {
                     raised.add(&TXN_001);
                 }
                 // Digits may be cut off behind those that were captured.
@@ -506,7 +506,7 @@ impl Protocol for Gamespy3 {
                 stats.insert(exchange, Stat { proof, numbers: Numbers::default(), total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
-                let again = answer.second && answer.alike && seen.datagram.cut == 0;
+                let again = answer.second && answer.repeats_message && seen.datagram.cut == 0;
                 let mut stat = stats.find(answer.exchange);
                 let part = seen.probe.part.zip(stat.as_mut());
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
@@ -633,7 +633,7 @@ fn asked(p: &[u8]) -> u32 {
         | if splits { SPLITS } else { 0 }
         | if whole { WHOLE } else { 0 }
         | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
-        | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::NOT_ITS_OWN
+        | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
 }
 /// Whether this is Minecraft's basic form: the last two of its five strings are numbers; or if it ends before these, it begins
 /// with no known key.
@@ -672,7 +672,7 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let value = Str(digits).decimal().filter(|_| whole);
     match value {
         Some(value) => drop(c.field_as(&CHALLENGE, text(digits.len()), |_| Value::Int(value))?),
-        None => drop(c.words(&CHALLENGE_TEXT, text(digits.len()))?),
+        None => drop(c.text(&CHALLENGE_TEXT, text(digits.len()))?),
     }
     let sound = value.is_some() && digits.len() < rest.len() || c.is_cut();
     c.check(&CHA_001, || sound);

@@ -15,7 +15,7 @@ mod message;
 
 use super::other::is_other_query;
 use super::prelude::*;
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use grammar::*;
 use hashbrown::DefaultHashBuilder;
@@ -142,10 +142,10 @@ impl Protocol for Gqp {
     const INFO: Info = Info {
         ports: &[],
         first: &[
-            Form::of(&[SOH]).long(2, usize::MAX),
+            Form::of(&[SOH]).length(2, usize::MAX),
             // Each byte is looked up by itself, so that these pairs stand for all pairs of digits.
-            Form::of(b"").behind(&[b"00", b"11", b"22", b"33", b"44", b"55", b"66", b"77", b"88", b"99"]),
-            Form::of(b"").behind(&[b"auth", b"chal", b"echo", b"exte", b"iden"]),
+            Form::of(b"").after(&[b"00", b"11", b"22", b"33", b"44", b"55", b"66", b"77", b"88", b"99"]),
+            Form::of(b"").after(&[b"auth", b"chal", b"echo", b"exte", b"iden"]),
         ],
         messages: MESSAGES,
         fragment: Some(FRAGMENT),
@@ -153,7 +153,7 @@ impl Protocol for Gqp {
             repeats: Some(&NAME),
             ..StepInfo::ordered(
                 "request",
-                StepRules { unasked: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
+                StepRules { unsolicited: Some(&TXN_001), copy: Some(&TXN_009), ..StepRules::new(&TXN_008) },
             )
         }],
         fields: &[FRAME_FIELDS, REQUEST_FIELDS, REPLY_FIELDS],

@@ -22,7 +22,7 @@ pub(super) fn response<S: FieldSink>(
     let begun = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
     let found = WORDS.iter().find(begun).filter(|(word, _)| c.rest().len() >= word.len());
     let Some(&(word, family)) = found else { return Err(c.ended_early()) };
-    c.words(&WORD, text(word.len()))?;
+    c.text(&WORD, text(word.len()))?;
     let dialect = match (family, prefix) {
         (0, _) if moved => 4,
         (QUAKEWORLD, 5) => 3,
@@ -38,7 +38,7 @@ pub(super) fn response<S: FieldSink>(
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
     let mut said = 0;
-    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_go_on())?;
+    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_continue())?;
     if has_info {
         said = info(c, status)?;
     } else {
@@ -116,8 +116,8 @@ fn variable<'a, S: FieldSink>(
     seen: &mut Repeats<'a>,
 ) -> Result<bool, Fault> {
     c.group(&VARIABLE, |c| {
-        let key = c.words(&KEY, until(END))?;
-        let whole = !c.may_go_on();
+        let key = c.text(&KEY, until(END))?;
+        let whole = !c.may_continue();
         c.check(&INF_003, || !whole || !key.0.is_empty());
         c.check(&INF_004, || !whole || key.0.is_empty() || !seen.repeats(key.0));
         // A variable that the capture cut is assumed to have a value.
@@ -126,13 +126,13 @@ fn variable<'a, S: FieldSink>(
         if !valued {
             return Ok(false);
         }
-        let value = c.words(&VALUE, value)?;
-        let whole = !c.may_go_on();
+        let value = c.text(&VALUE, value)?;
+        let whole = !c.may_continue();
         c.check(&INF_006, || !whole || value.is_integer() || !COUNTS.contains(&key.0));
         // Engines compare names without case.
         let mut names = SAYS.iter().map(|(name, _)| Str(name));
         let name = names.find(|name| name.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
-        *said |= c.says(&SAYS, name, value);
+        *said |= c.store_fact(&SAYS, name, value);
         Ok(c.skip(b"\\"))
     })
 }
@@ -174,7 +174,7 @@ fn status_body<S: FieldSink>(
     c.check(&RSP_002, || ended || cut);
     c.facts.players = c.facts.players.or(if cut { None } else { Some(count) });
     if c.rest().first() == Some(&b'\\') {
-        let more = c.words(&MORE_INFO, until(b"\0"))?;
+        let more = c.text(&MORE_INFO, until(b"\0"))?;
         c.check(&INF_002, || cut || more.0.iter().filter(|b| **b == b'\\').count() % 2 == 0);
     }
     c.ignored(&IGNORED)
@@ -256,7 +256,7 @@ pub(super) fn layout(tokens: &Tokens<'_>, quakeworld: bool) -> Option<ArrayVec<&
 fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(), Fault> {
     let found = tokens(line(c.rest()));
     let Some((tokens, fields)) = found.and_then(|t| layout(&t, quakeworld).map(|fields| (t, fields))) else {
-        c.words(&LINE, until(b"\n\0"))?;
+        c.text(&LINE, until(b"\n\0"))?;
         let cut = c.is_cut() && c.rest().is_empty();
         c.check(&PLR_001, || cut);
         return Ok(());
@@ -284,7 +284,7 @@ fn token<S: FieldSink>(
     (quoted, part): (bool, &[u8]),
 ) -> Result<(), Fault> {
     c.skip(if quoted { b"\"" } else { b"" });
-    c.words(field, text(part.len()))?;
+    c.text(field, text(part.len()))?;
     c.skip(if quoted { b"\"" } else { b"" });
     c.skip_all(BLANKS);
     Ok(())
@@ -308,16 +308,16 @@ fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.skip_all(b" ");
     let line = line(c.rest());
     let Some(name) = places(line) else {
-        c.words(&TEXT, until(b"\n\0"))?;
+        c.text(&TEXT, until(b"\n\0"))?;
         return c.ignored(&IGNORED);
     };
-    c.words(&HOSTNAME, text(name))?;
+    c.text(&HOSTNAME, text(name))?;
     const PARTS: [(&[u8], &Field, &[u8]); 3] =
         [(b"", &MAP, b" \n\0"), (b"", &CLIENTS, b"/\n\0"), (b"/", &MOST_CLIENTS, b" \n\0")];
     for (before, field, ends) in PARTS {
         c.skip(before);
         c.skip_all(b" ");
-        c.words(field, until(ends))?;
+        c.text(field, until(ends))?;
     }
     c.ignored(&IGNORED)
 }

@@ -326,10 +326,10 @@ const CONSOLE: u8 = 2;
 
 /// A form with the prefixes of the client, and of the server.
 const fn asks(form: Form) -> Form {
-    form.behind(CLIENT)
+    form.after(CLIENT)
 }
 const fn answers(form: Form) -> Form {
-    form.behind(SERVER)
+    form.after(SERVER)
 }
 
 messages! {
@@ -375,7 +375,7 @@ messages! {
 }
 
 const RULES_OF_STEPS: StepRules = StepRules {
-    unasked: Some(&TXN_001),
+    unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_005),
     keyless: Some(&TXN_006),
     other_step: Some(&TXN_007),
@@ -478,15 +478,15 @@ impl Protocol for Quake3 {
             }
             PRINT_RESPONSE => {
                 let length = if c.rest().first() == Some(&b'n') { 1 } else { "print".len() };
-                c.words(&WORD, text(length))?;
+                c.text(&WORD, text(length))?;
                 c.skip(if length == 1 { b"" } else { b"\n" });
                 // The value of a variable stands in quotes.
                 let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
-                c.secret(cx.secrets || !shows);
-                c.secret_words(&TEXT, remaining).map(drop)
+                c.mask_unless(cx.secrets || !shows);
+                c.secret_text(&TEXT, remaining).map(drop)
             }
             OOB => {
-                c.words(&COMMAND, until(BEHIND))?;
+                c.text(&COMMAND, until(BEHIND))?;
                 // Who connects may state the password of the game.
                 c.hide_password(cx.secrets);
                 c.ignored(&IGNORED)
@@ -666,27 +666,27 @@ fn password(i: &[u8]) -> Wire<'_, Str<'_>> {
 }
 
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
-    let word = c.words(&WORD, until(BEHIND))?;
+    let word = c.text(&WORD, until(BEHIND))?;
     c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
     c.check(&SEC_003, || true);
     c.skip_all(b" ");
     let more = c.rest().first().is_some_and(|next| !BEHIND.contains(next));
     match cx.message {
         GETSTATUS_REQUEST | GETINFO_REQUEST if more => {
-            let challenge = c.words(&CHALLENGE, until(BEHIND))?;
+            let challenge = c.text(&CHALLENGE, until(BEHIND))?;
             c.check(&REQ_002, || challenge.0.len() <= LONGEST_CHALLENGE);
             c.check(&REQ_003, || !challenge.0.iter().any(|b| b"\\;\"".contains(b)));
         }
-        STATUS_REQUEST if more => drop(c.words(&MODE, until(BEHIND))?),
-        INFO_REQUEST if more => drop(c.words(&PROTOCOL, until(BEHIND))?),
+        STATUS_REQUEST if more => drop(c.text(&MODE, until(BEHIND))?),
+        INFO_REQUEST if more => drop(c.text(&PROTOCOL, until(BEHIND))?),
         RCON_REQUEST => {
-            c.secret(cx.secrets);
-            c.secret_words(&PASSWORD, password)?;
+            c.mask_unless(cx.secrets);
+            c.secret_text(&PASSWORD, password)?;
             c.check(&SEC_003, || false);
             c.skip(b" ");
             // It may set another password.
             c.hide_password(cx.secrets);
-            c.secret_words(&COMMAND, until(b"\n\0"))?;
+            c.secret_text(&COMMAND, until(b"\n\0"))?;
         }
         _ => {}
     }

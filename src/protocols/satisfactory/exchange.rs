@@ -2,7 +2,7 @@
 
 use super::{LEGACY_POLL, STATE_RESPONSE};
 use crate::capture::Time;
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;

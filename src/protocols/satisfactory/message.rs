@@ -121,7 +121,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     // A closure that holds the cursor, as `map_err` takes, would keep the cursor out of registers.
     match if kind == 1 { state(c) } else { poll(c) } {
         Ok(()) => Ok(()),
-        Err(fault) => Err(c.apart(|c| cut_short(c, fault))),
+        Err(fault) => Err(c.out_of_line(|c| cut_short(c, fault))),
     }
 }
 
@@ -147,7 +147,7 @@ fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
     if !lost {
         return fault;
     }
-    c.tell(fault);
+    c.report(fault);
     let at = Span { start: whole.end.saturating_sub(1), ..whole };
     Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
 }
@@ -173,7 +173,7 @@ fn terminator<S: FieldSink>(
         return Ok(());
     }
     if before > 0 {
-        c.apart(|c| surplus(c, before, more))?;
+        c.out_of_line(|c| surplus(c, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
     c.check(&ENV_005, || last == 1);
@@ -382,7 +382,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     if ends_with_terminator(c, length.into()) {
         return Err(name_too_long(c));
     }
-    let server_name = c.text_behind_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
+    let server_name = c.text_after_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
     c.check(&RSP_012, || !server_name.0.is_empty());
     c.check_text(server_name, &RSP_006, &RSP_013);
     *c.facts = Facts {

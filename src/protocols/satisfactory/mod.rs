@@ -50,9 +50,9 @@ impl Protocol for Satisfactory {
         ports: &[GAME_PORT, LEGACY_PORT],
         first: &[
             Form::of(&WIRE_MAGIC),
-            Form::of(b"\xf6\xd5").long(POLL_LEN, usize::MAX),
-            Form::of(&[0, 0]).long(10, 10),
-            Form::of(&[1, 0]).long(17, 17),
+            Form::of(b"\xf6\xd5").length(POLL_LEN, usize::MAX),
+            Form::of(&[0, 0]).length(10, 10),
+            Form::of(&[1, 0]).length(17, 17),
         ],
         messages: MESSAGES,
         steps: &[StepInfo {
@@ -62,7 +62,7 @@ impl Protocol for Satisfactory {
                 "status",
                 16,
                 StepRules {
-                    unasked: Some(&TXN_001),
+                    unsolicited: Some(&TXN_001),
                     other_key: Some(&TXN_002),
                     repeated: Some(&TXN_004),
                     late: Some(&TXN_010),
@@ -131,7 +131,7 @@ impl Protocol for Satisfactory {
     #[inline(always)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
-            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.apart(|c| message::legacy(c, cx)),
+            LEGACY_POLL | LEGACY_STATE_RESPONSE => c.out_of_line(|c| message::legacy(c, cx)),
             _ => message::decode(c, cx),
         }
     }

@@ -137,8 +137,8 @@ impl Protocol for Skycoop {
     const INFO: Info = Info {
         ports: &[PORT],
         first: &[
-            Form::of(b"\xfe\xff\xff").long(3, 4),
-            Form::of(b"\xff\xff\xff\xfe").long(4, 4),
+            Form::of(b"\xfe\xff\xff").length(3, 4),
+            Form::of(b"\xff\xff\xff\xfe").length(4, 4),
             Form::of(b"\xff\xff\xff\xff").and(5, &[0; 3]),
             Form::of(b"\x93\x00\x00\x00"),
         ],
@@ -146,7 +146,7 @@ impl Protocol for Skycoop {
         steps: &[StepInfo::ordered(
             "status",
             StepRules {
-                unasked: Some(&TXN_001),
+                unsolicited: Some(&TXN_001),
                 overlapping: Some(&TXN_003),
                 late: Some(&TXN_005),
                 copy: Some(&TXN_004),
@@ -300,7 +300,7 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
 
 /// Reads the rest of a packet as bytes. It may be a damaged RCON request with a password.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, whole: &[u8]) -> Result<(), Fault> {
-    c.secret(cx.secrets || !begins_rcon_request(whole));
+    c.mask_unless(cx.secrets || !begins_rcon_request(whole));
     c.ignored(&PAYLOAD)
 }
 
@@ -362,7 +362,7 @@ fn ends_with_text(p: &[u8], wire_len: usize, at: usize) -> bool {
 }
 
 fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), Fault> {
-    c.secret(cx.secrets);
+    c.mask_unless(cx.secrets);
     if cx.message != RCON_REQUEST {
         if c.field(&HEADER, le_i32)? != CALLBACK {
             return Err(c.stop(&RSP_001)); // never claimed
@@ -376,7 +376,7 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
     c.check_at(&SEC_002, c.whole(), || false);
     let length = rcon_length(c, &PASSWORD_LENGTH)?;
     let shown = |text: Str<'a>| if cx.secrets { Value::Text(text.0) } else { Value::Secret(FieldKind::Text) };
-    c.text_behind_length(LENGTH, &PASSWORD, text(length), shown)?;
+    c.text_after_length(LENGTH, &PASSWORD, text(length), shown)?;
     rcon_text(c, &COMMAND_LENGTH, &COMMAND)
 }
 
@@ -392,5 +392,5 @@ fn rcon_text<S: FieldSink>(
     text: &'static Field,
 ) -> Result<(), Fault> {
     let length = rcon_length(c, field)?;
-    c.text_behind_length(LENGTH, text, bytes(length), Value::Utf16).map(drop)
+    c.text_after_length(LENGTH, text, bytes(length), Value::Utf16).map(drop)
 }

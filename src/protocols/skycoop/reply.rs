@@ -241,7 +241,7 @@ fn utf16_text<'a, S: FieldSink>(
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
-    let bytes = c.text_behind_length(LENGTH, text, bytes(len), Value::Utf16)?;
+    let bytes = c.text_after_length(LENGTH, text, bytes(len), Value::Utf16)?;
     c.ends(&FIXED);
     c.check(&STR_006, || !units);
     c.check(&STR_003, || bytes.len().is_multiple_of(2));
@@ -469,7 +469,7 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
     let length = length as usize;
     let length = if units { utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
-    let version = c.text_behind_length(LENGTH, &VERSION, text(length), Value::from)?;
+    let version = c.text_after_length(LENGTH, &VERSION, text(length), Value::from)?;
     c.ends(&FIXED);
     c.check(&STR_009, || !units);
     c.check(&STR_005, || version.is_utf8());

@@ -109,7 +109,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
             chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info::<S, true>)?;
             behind(c, asked, SERVER_INFO)
         }
-        _ => c.apart(|c| chosen(c, asked)),
+        _ => c.out_of_line(|c| chosen(c, asked)),
     }
 }
 
@@ -134,7 +134,7 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<
 fn behind<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Result<(), Fault> {
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
         c.check(&TXN_017, || true);
-        if c.apart(|c| surplus_is_chunks(c, mask)) {
+        if c.out_of_line(|c| surplus_is_chunks(c, mask)) {
             c.ends(&MORE_CHUNKS);
         }
     }

@@ -3,7 +3,7 @@
 //! Also contains the datagrams that all examples share.
 
 use crate::capture::Time;
-use crate::fold::hash_one;
+use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use crate::packed::Numbers;
 use crate::protocols::prelude::*;
@@ -316,8 +316,8 @@ impl Memory {
 pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let query = seen.probe.step == QUERY;
     match *seen.pairing {
-        Pairing::Asked { exchange, unheard, .. } if query => {
-            token_rules(memory, seen, (exchange, unheard), raised);
+        Pairing::Asked { exchange, issue_pending, .. } if query => {
+            token_rules(memory, seen, (exchange, issue_pending), raised);
         }
         Pairing::Asked { repeated, answered_by, .. } => {
             // An answer before this request issued a token that has not been used yet.
@@ -360,7 +360,7 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
 fn token_rules(
     memory: &mut Memory,
     seen: &Observation<'_>,
-    (exchange, unheard): (u64, bool),
+    (exchange, issue_pending): (u64, bool),
     raised: &mut Raised,
 ) {
     let token = seen.probe.key.unwrap_or_default();
@@ -373,7 +373,7 @@ fn token_rules(
     let (key, client) = (memory.hash((seen.server, token as u32)), memory.hash((seen.server, seen.client)));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
-        None if unheard && seen.issued.is_none_or(|own| own.used) => {
+        None if issue_pending && seen.issued.is_none_or(|own| own.used) => {
             if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }
@@ -389,7 +389,7 @@ fn token_rules(
         },
     };
     raised.add_at(rule, TOKEN_AT);
-    if !seen.edge {
+    if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());
     }
 }

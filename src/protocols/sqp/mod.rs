@@ -45,7 +45,7 @@ impl Protocol for Sqp {
 
     const INFO: Info = Info {
         ports: &[],
-        first: &[Form::of(&[0]).long(1, LONGEST_REQUEST), Form::of(&[1]).long(8, usize::MAX)],
+        first: &[Form::of(&[0]).length(1, LONGEST_REQUEST), Form::of(&[1]).length(8, usize::MAX)],
         messages: MESSAGES,
         steps: &[
             StepInfo {
@@ -54,7 +54,7 @@ impl Protocol for Sqp {
                 ..StepInfo::ordered(
                     "challenge",
                     StepRules {
-                        unasked: Some(&TXN_005),
+                        unsolicited: Some(&TXN_005),
                         late: Some(&TXN_016),
                         copy: Some(&TXN_013),
                         larger: Some((1, &SEC_002)),
@@ -69,7 +69,7 @@ impl Protocol for Sqp {
                     "query",
                     8,
                     StepRules {
-                        unasked: Some(&TXN_003),
+                        unsolicited: Some(&TXN_003),
                         other_key: Some(&TXN_004),
                         repeated: Some(&TXN_018),
                         late: Some(&TXN_016),
@@ -542,7 +542,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
         chunks::decode(c, cx.asked.filter(|asked| asked & UNKNOWN_CHUNKS == 0))
     });
     if body.is_err() {
-        c.apart(|c| behind_body(c, end));
+        c.out_of_line(|c| behind_body(c, end));
     }
     body
 }

@@ -458,7 +458,7 @@ pub(super) fn table_chunk<S: FieldSink>(
         let mut begun = 0;
         let table = table(c, f, counted, &mut begun);
         if table.is_err() {
-            c.apart(|c| without(c, [f.fields, f.records], begun));
+            c.out_of_line(|c| without(c, [f.fields, f.records], begun));
         }
         table
     };

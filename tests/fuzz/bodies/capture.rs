@@ -131,7 +131,7 @@ fn copied(frames: &[Kept]) {
         let time = time.map_or(qdissect::capture::Time::UNKNOWN, qdissect::capture::Time::from_nanos);
         let (number, link, interface, at, wire_len) = (*number, *link, *interface, *at, *wire_len);
         let frame = Frame { number, time, link, interface, at, wire_len, bytes };
-        writer.frame(0, source.facts(), &frame, &[""; 0]).expect("memory takes everything");
+        writer.frame(0, source.info(), &frame, &[""; 0]).expect("memory takes everything");
     }
     let file = writer.finish().expect("memory takes everything");
     let (again, end) = read(&file, usize::MAX);

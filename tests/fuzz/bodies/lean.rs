@@ -36,7 +36,7 @@ fn decode(id: Id, payload: &[u8], cx: Context) {
     notes.begin();
     let decoded = id.dissect(payload, &cx, &mut notes);
     assert_eq!(id.dissect(payload, &cx, &mut Skip), decoded, "listeners differ");
-    for violation in notes.heard() {
+    for violation in notes.violations() {
         assert!(
             usize::from(violation.at.end) <= payload.len(),
             "{} is behind the payload",

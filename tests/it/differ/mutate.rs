@@ -78,7 +78,7 @@ impl Original {
         let bytes = fs::read(path).expect("the capture can be read");
         let mut original = Original { name, bytes, frames: vec![], records: vec![], packed: false };
         let Ok(mut source) = Source::open(path) else { return original };
-        original.packed = source.facts().compression.is_some();
+        original.packed = source.info().compression.is_some();
         if original.packed {
             return original;
         }
@@ -89,7 +89,7 @@ impl Original {
             let bytes = start..start + frame.bytes.len();
             original.frames.push(Place { number, link, wire_len, bytes, payload });
         }
-        original.records = match source.facts().format {
+        original.records = match source.info().format {
             "pcap" => original
                 .frames
                 .iter()

@@ -38,7 +38,7 @@ struct Judge {
 impl Judge {
     /// What is known of the frame of a datagram; nothing where a tunnel's or several packets' headers are in it.
     fn known(&self, d: &Datagram<'_>) -> Option<(FrameFacts, Vec<u8>)> {
-        let plain = d.tunnel == 0 && d.at < Datagram::NOWHERE;
+        let plain = d.tunnel == 0 && d.at < Datagram::NOT_IN_FILE;
         self.frames.get(&d.frame).filter(|_| plain).cloned()
     }
 }

@@ -66,7 +66,7 @@ pub fn run<R: Report>(inputs: &[Vec<u8>], how: How, mut report: R) -> (R, Totals
             }
             Err(Stopped::Report(e)) => panic!("{e}"),
         }
-        let _ = writeln!(errors, "{} {:?}", source.offset(), source.facts());
+        let _ = writeln!(errors, "{} {:?}", source.offset(), source.info());
     }
     let totals = pipeline.finish(complete).expect("memory takes everything");
     (report, totals, errors)

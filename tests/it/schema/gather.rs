@@ -2,7 +2,7 @@
 
 use crate::kit::play::{Shot, everything, frame};
 use qdissect::capture::{CaptureInfo, Source};
-use qdissect::escape::harmless;
+use qdissect::escape::terminal_safe_json;
 use qdissect::net;
 use qdissect::pasted;
 use qdissect::pipeline::{Options, Pipeline};
@@ -92,7 +92,7 @@ impl Input<'_> {
                 1 => Some(Excuse::Suppressed("known \u{202e} \"so\"".into())),
                 _ => None,
             };
-            writeln!(findings, "{}", harmless(&FindingRecord::new(file, entry)))
+            writeln!(findings, "{}", terminal_safe_json(&FindingRecord::new(file, entry)))
         };
         let options = everything();
         let Some((report, totals)) = self.tell(options.clone(), Check::new(options.policy, judge)) else {
