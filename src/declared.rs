@@ -1,4 +1,4 @@
-//! Records of rules and protocols: what is declared of them.
+//! The records that describe rules and protocols.
 
 use crate::check::{Counts, Finding};
 use crate::decode::Field;
@@ -54,7 +54,7 @@ struct ExampleRecord {
     server_port: Option<u16>,
     at_start: bool,
     steps: Vec<StepRecord>,
-    #[schemars(schema_with = "played_records")]
+    #[schemars(schema_with = "list_of_example_records")]
     records: Vec<Value>,
 }
 
@@ -85,16 +85,16 @@ enum StepRecord {
 /// Who sends and receives in examples.
 const ENDS: [&str; 3] = ["client", "second client", "server"];
 
-/// Packets and exchanges.
-fn played_records(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "items": { "$ref": format!("#/$defs/{PLAYED}") } })
+/// The schema of a list of packets and exchanges.
+fn list_of_example_records(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "items": { "$ref": format!("#/$defs/{EXAMPLE_RECORD}") } })
 }
 
 /// Name of the schema of packets and exchanges in examples, which belong to no file.
-pub const PLAYED: &str = "rule.played";
+pub const EXAMPLE_RECORD: &str = "rule.played";
 
 impl RuleRecord {
-    /// What is declared of a rule, without its examples.
+    /// The record of a rule, without its examples.
     pub fn new(rule: &Rule) -> RuleRecord {
         let (severity, cite) = (rule.severity, &rule.cite);
         RuleRecord {
@@ -117,7 +117,7 @@ impl RuleRecord {
         }
     }
 
-    /// The same with its examples: their datagrams and the resulting records.
+    /// The record of a rule with its examples: their datagrams and the resulting records.
     pub fn with_examples(rule: &Rule) -> RuleRecord {
         let examples = rule.examples.iter().map(ExampleRecord::new).collect();
         RuleRecord { examples: Some(examples), ..RuleRecord::new(rule) }
@@ -128,7 +128,7 @@ impl ExampleRecord {
     fn new(example: &Example) -> ExampleRecord {
         let Example { server_port, at_start, .. } = *example;
         let steps = example.steps.iter().map(StepRecord::new).collect();
-        ExampleRecord { server_port, at_start, steps, records: played(example) }
+        ExampleRecord { server_port, at_start, steps, records: records_of_example(example) }
     }
 }
 
@@ -154,20 +154,20 @@ fn digits(text: &str) -> terms::Hex<String> {
 }
 
 /// The records of packets and exchanges as `dump` writes them. Findings about a server are added to its last exchange.
-fn played(example: &Example) -> Vec<Value> {
+fn records_of_example(example: &Example) -> Vec<Value> {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
-    let mut told = records_of(true, |report| example::play(example, options, report).map(drop));
+    let mut records = records_of(true, |report| example::run(example, options, report).map(drop));
     for (e, findings) in example::dissect(example).exchanges {
-        let own = |r: &&mut Value| r["type"] == "exchange" && r["id"] == e.id;
-        let list = told.iter_mut().find(own).and_then(|record| record["findings"].as_array_mut());
-        let at_end = findings.iter().filter(|finding| finding.silence.is_some()).map(at_end);
-        list.into_iter().for_each(|list| list.extend(at_end.clone()));
+        let is_of_exchange = |r: &&mut Value| r["type"] == "exchange" && r["id"] == e.id;
+        let list = records.iter_mut().find(is_of_exchange).and_then(|r| r["findings"].as_array_mut());
+        let about_servers = findings.iter().filter(|finding| finding.silence.is_some()).map(server_finding);
+        list.into_iter().for_each(|list| list.extend(about_servers.clone()));
     }
-    told
+    records
 }
 
 /// The record of a finding about a server.
-fn at_end(finding: &Finding) -> Value {
+fn server_finding(finding: &Finding) -> Value {
     json!({
         "rule": finding.rule.id, "severity": finding.severity.name(), "field": null, "start": null, "end": null,
         "message": finding.to_string(),
@@ -199,7 +199,7 @@ pub struct ProtocolRecord {
     fields: Option<Vec<ProtocolField>>,
 }
 
-/// Of these keys a record has all or none.
+/// The value of `dependentRequired` for keys of which a record has all or none.
 fn all_or_none(keys: &[&str]) -> Value {
     keys.iter().map(|key| (*key, json!(keys))).collect()
 }
@@ -259,7 +259,7 @@ impl ProtocolRecord {
         };
         let field = |field: &&Field| ProtocolField {
             name: field.name,
-            kind: docs::words(field.kind).0,
+            kind: docs::kind_names(field.kind).0,
             about: docs::paragraph(field.about),
         };
         ProtocolRecord {
@@ -291,11 +291,11 @@ pub fn unique(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocols::rules as all;
+    use crate::protocols::rules;
 
     #[test]
     fn the_records_of_every_example_name_its_rule() {
-        for rule in all() {
+        for rule in rules() {
             let record = json!(RuleRecord::with_examples(rule));
             let examples = record["examples"].as_array().expect("a list");
             assert_eq!(examples.len(), rule.examples.len());
@@ -310,14 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn hex_is_written_out() {
+    fn hex_repetitions_are_expanded() {
         let step = |step| json!(StepRecord::new(&step));
         assert_eq!(step(Step::C("00 78*3"))["payload"], "00787878");
         assert_eq!(step(Step::Wait(1500))["wait"], 1.5);
     }
 
     #[test]
-    fn a_protocol_says_its_windows_and_each_message_once() {
+    fn a_protocol_record_has_its_windows_and_each_message_once() {
         let record = json!(ProtocolRecord::with_fields(Id::Skycoop));
         assert_eq!(record["steps"][0]["answer_window"], 5.0);
         assert_eq!(record["steps"][0]["late_window"], 25.0);

@@ -1,4 +1,4 @@
-//! Words and addresses of what the documents describe: rules, and kinds of fields.
+//! The addresses of rules, the names of the kinds of fields, and Markdown, as the documents have them.
 
 use crate::decode::FieldKind;
 use crate::rule::Rule;
@@ -29,8 +29,8 @@ pub const KINDS: [(FieldKind, &str, &str); 12] = [
 ];
 
 /// Name of a kind of field, and its form in JSON.
-pub fn words(kind: FieldKind) -> (&'static str, &'static str) {
-    KINDS.iter().find(|(its, ..)| *its == kind).map_or(("", ""), |(_, name, json)| (name, json))
+pub fn kind_names(kind: FieldKind) -> (&'static str, &'static str) {
+    KINDS.iter().find(|(known, ..)| *known == kind).map_or(("", ""), |(_, name, json)| (name, json))
 }
 
 /// The lines of a doc comment as one paragraph.

@@ -1,4 +1,4 @@
-//! Plays the example of a rule as a capture through the real pipeline, so that a user who asks about a rule sees how it is
+//! Runs the example of a rule as a capture through the real pipeline, so that a user who asks about a rule sees how it is
 //! broken.
 
 use super::packet::Packet;
@@ -61,12 +61,12 @@ const MS: i64 = 1_000_000;
 const START: i64 = 1_767_225_600_000 * MS;
 /// Time between two steps, in nanoseconds.
 const STEP: i64 = 10 * MS;
-/// Time from the start of the capture to the first step, and from the last step to the end of the capture, in nanoseconds:
-/// more than what counts as the edge of a capture, and more than every answer window.
+/// Time from the start of the capture to the first step, and from the last step to the end of the capture, in nanoseconds.
+/// The first exceeds what counts as the edge of a capture, the second every answer window.
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
 
-/// What an end is called in an example; ends that only whole frames name are called by their address.
+/// The name of an endpoint in an example: its role, or its address if only whole frames name it.
 fn name_of(end: Endpoint, example: &Example) -> String {
     let [first, second] = CLIENTS.map(|(ip, port)| Endpoint::v4(ip, port));
     match end {
@@ -81,16 +81,16 @@ fn port(example: &Example) -> u16 {
     example.server_port.unwrap_or(PORT)
 }
 
-/// The frames of an example, numbered from 1. An empty frame with number 0 stands before them, unless the example plays at
-/// the start of the capture, and another empty frame after them.
-fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
+/// The frames of an example, numbered from 1. They stand between two empty frames; the first one has the number 0, and is
+/// left out if the example is at the start of the capture.
+fn frames_of(example: &Example) -> Vec<(u64, OwnedFrame)> {
     let server = Endpoint::v4(SERVER, port(example));
     let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
-    let mut shots = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
+    let mut frames = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
     let (mut time, mut number) = (START, 1);
     for step in example.steps {
         let at = Time::from_nanos(time);
-        let shot = match Act::of(step) {
+        let frame = match Act::of(step) {
             Act::Send { direction, client, payload } => {
                 let (ip, port) = CLIENTS[client];
                 let [from, to] = direction.order([Endpoint::v4(ip, port), server]);
@@ -102,30 +102,30 @@ fn shots(example: &Example) -> Vec<(u64, OwnedFrame)> {
                 continue;
             }
             Act::Copy => {
-                if let Some((_, last)) = shots.last().cloned() {
-                    shots.push((number, OwnedFrame { time: last.time.plus(MS / 10), ..last }));
+                if let Some((_, last)) = frames.last().cloned() {
+                    frames.push((number, OwnedFrame { time: last.time.plus(MS / 10), ..last }));
                     number += 1;
                 }
                 continue;
             }
         };
-        shots.push((number, shot));
+        frames.push((number, frame));
         number += 1;
         time += STEP;
     }
-    shots.push((number, empty(time + AFTER)));
-    shots
+    frames.push((number, empty(time + AFTER)));
+    frames
 }
 
-/// Plays an example through the pipeline. Its frames count from 1, its steps are 10 ms apart, and the capture
-/// is long enough for every answer window to pass.
+/// Runs an example through the pipeline. Its frames count from 1, its steps are 10 ms apart, and the capture is long enough
+/// for every answer window to pass.
 ///
 /// # Errors
 /// When the report cannot be written.
-pub fn play(example: &Example, options: Options, report: &mut dyn Report) -> io::Result<()> {
+pub fn run(example: &Example, options: Options, report: &mut dyn Report) -> io::Result<()> {
     let mut pipeline = Pipeline::new(options, report);
-    for (number, shot) in shots(example) {
-        pipeline.frame(&shot.frame(number))?;
+    for (number, frame) in frames_of(example) {
+        pipeline.frame(&frame.frame(number))?;
     }
     pipeline.finish(true).map(drop)
 }
@@ -149,7 +149,7 @@ pub struct Other {
     /// Nanoseconds since the first step.
     pub time: i64,
     /// Why the frame holds no datagram.
-    pub what: DropReason,
+    pub reason: DropReason,
 }
 
 /// A datagram of an example.
@@ -165,12 +165,12 @@ pub struct ExampleDatagram {
     pub to: String,
     /// The payload as captured.
     pub payload: Vec<u8>,
-    /// The bytes of its message: the payload, or the message that was joined from it and other parts.
+    /// The bytes of its message: the payload, or the message that was joined from this part and others.
     pub bytes: Vec<u8>,
     /// Bytes of the payload that the capture left out.
     pub cut: u32,
     /// Its dissection; `None` where no protocol claims it.
-    pub said: Option<Dissection>,
+    pub dissection: Option<Dissection>,
 }
 
 /// What the pipeline reports about a datagram.
@@ -192,29 +192,28 @@ pub struct Dissection {
     pub findings: Vec<Finding>,
 }
 
-/// Plays an example and keeps everything that the pipeline reports about it; passwords are masked.
+/// Runs an example and keeps everything that the pipeline reports about it; passwords are masked.
 pub fn dissect(example: &Example) -> Dissected {
     let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
-    let mut stage = Stage { example: *example, heard: Dissected::default() };
+    let mut collector = Collector { example: *example, dissected: Dissected::default() };
     // The report only stores in memory, which cannot fail.
-    let _ = play(example, options, &mut stage);
-    let mut dissected = stage.heard;
-    // A datagram that was reassembled from fragments is reported with the frame that completed it, or with the first one.
-    let told = |other: &Other| dissected.datagrams.iter().any(|d| d.frame == other.frame);
-    let others = others(example).into_iter().filter(|other| !told(other)).collect();
-    dissected.others = others;
+    let _ = run(example, options, &mut collector);
+    let mut dissected = collector.dissected;
+    // A datagram reassembled from fragments is reported with the frame that completed it, or with the first fragment.
+    let is_reported = |other: &Other| dissected.datagrams.iter().any(|d| d.frame == other.frame);
+    dissected.others = others(example).into_iter().filter(|other| !is_reported(other)).collect();
     dissected.datagrams.sort_by_key(|d| d.frame);
     dissected
 }
 
 fn others(example: &Example) -> Vec<Other> {
-    let shots = shots(example);
-    let own = shots.iter().filter(|(_, shot)| !shot.bytes.is_empty());
-    let other = |(number, shot): &(u64, OwnedFrame)| {
-        let what = parse(&shot.frame(*number)).err()?;
-        Some(Other { frame: *number, time: since_start(shot.time), what })
+    let frames = frames_of(example);
+    let sent = frames.iter().filter(|(_, frame)| !frame.bytes.is_empty());
+    let other = |(number, frame): &(u64, OwnedFrame)| {
+        let reason = parse(&frame.frame(*number)).err()?;
+        Some(Other { frame: *number, time: since_start(frame.time), reason })
     };
-    own.filter_map(other).collect()
+    sent.filter_map(other).collect()
 }
 
 /// Nanoseconds since the first step.
@@ -222,15 +221,15 @@ fn since_start(time: Time) -> i64 {
     time.since(Time::from_nanos(START)).unwrap_or_default()
 }
 
-/// A report that stores everything that it is told.
-struct Stage {
+/// A report that stores everything it receives.
+struct Collector {
     example: Example,
-    heard: Dissected,
+    dissected: Dissected,
 }
 
-impl Stage {
-    fn keep(&mut self, d: &Datagram<'_>, bytes: &[u8], said: Option<Dissection>) {
-        self.heard.datagrams.push(ExampleDatagram {
+impl Collector {
+    fn push(&mut self, d: &Datagram<'_>, bytes: &[u8], dissection: Option<Dissection>) {
+        self.dissected.datagrams.push(ExampleDatagram {
             frame: d.frame,
             time: since_start(d.time),
             from: name_of(d.src, &self.example),
@@ -238,12 +237,12 @@ impl Stage {
             payload: d.payload.to_vec(),
             bytes: bytes.to_vec(),
             cut: d.cut,
-            said,
+            dissection,
         });
     }
 }
 
-impl Report for Stage {
+impl Report for Collector {
     fn listener(&self) -> AnyListener {
         AnyListener::Tree(Tree::default())
     }
@@ -254,8 +253,8 @@ impl Report for Stage {
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let mut tree = Tree::default();
-        p.tree().into_iter().for_each(|heard| heard.replay(p.bytes, &mut tree));
-        let said = Dissection {
+        p.tree().into_iter().for_each(|recorded| recorded.replay(p.bytes, &mut tree));
+        let dissection = Dissection {
             protocol: p.id,
             message: p.message_name(),
             direction: p.direction,
@@ -264,24 +263,24 @@ impl Report for Stage {
             tree,
             findings: p.findings.to_vec(),
         };
-        self.keep(p.datagram, p.bytes, Some(said));
+        self.push(p.datagram, p.bytes, Some(dissection));
         Ok(())
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.keep(d, d.payload, None);
+        self.push(d, d.payload, None);
         Ok(())
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        self.heard.exchanges.push((e.clone(), findings.to_vec()));
+        self.dissected.exchanges.push((e.clone(), findings.to_vec()));
         Ok(())
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         for SilentServer { exchange, finding, .. } in servers {
-            let told = self.heard.exchanges.iter_mut().find(|(e, _)| e.id == exchange.id);
-            told.into_iter().for_each(|(_, findings)| findings.push(*finding));
+            let reported = self.dissected.exchanges.iter_mut().find(|(e, _)| e.id == exchange.id);
+            reported.into_iter().for_each(|(_, findings)| findings.push(*finding));
         }
         Ok(())
     }
@@ -294,8 +293,9 @@ mod tests {
 
     fn findings(example: &Example) -> Vec<Finding> {
         let Dissected { datagrams, exchanges, .. } = dissect(example);
-        let said = datagrams.into_iter().filter_map(|d| d.said).flat_map(|said| said.findings);
-        said.chain(exchanges.into_iter().flat_map(|(_, findings)| findings)).collect()
+        let dissections = datagrams.into_iter().filter_map(|d| d.dissection);
+        let of_exchanges = exchanges.into_iter().flat_map(|(_, findings)| findings);
+        dissections.flat_map(|dissection| dissection.findings).chain(of_exchanges).collect()
     }
 
     fn sent(example: &Example) -> impl Iterator<Item = &Step> {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_shows_its_rule_with_the_severity_it_has() {
+    fn every_example_breaks_its_rule_with_its_severity() {
         let broken = |rule: &Rule, example| {
             findings(example).iter().any(|f| f.rule == rule && f.severity == rule.severity)
         };
@@ -315,11 +315,11 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_there_with_its_own_ends_and_bytes() {
+    fn every_step_is_reported_with_its_endpoints_and_payload() {
         for example in crate::protocols::rules().flat_map(|rule| rule.examples) {
             let Dissected { datagrams, others, .. } = dissect(example);
             for (i, step) in sent(example).enumerate() {
-                let seen = datagrams.iter().find(|d| d.frame == i as u64 + 1);
+                let datagram = datagrams.iter().find(|d| d.frame == i as u64 + 1);
                 let (from, to, text) = match *step {
                     Step::C(text) => ("client", "server", text),
                     Step::S(text) => ("server", "client", text),
@@ -327,38 +327,38 @@ mod tests {
                     Step::S2(text) => ("server", "second client", text),
                     _ => {
                         let is_other = others.iter().any(|o| o.frame == i as u64 + 1);
-                        assert!(seen.is_some() != is_other, "{example:?}");
+                        assert!(datagram.is_some() != is_other, "{example:?}");
                         continue;
                     }
                 };
-                let seen = seen.expect("every datagram is seen");
-                assert_eq!((&*seen.from, &*seen.to), (from, to), "{example:?}");
-                assert_eq!(seen.payload, hex(text), "{example:?}");
+                let datagram = datagram.expect("every datagram is seen");
+                assert_eq!((&*datagram.from, &*datagram.to), (from, to), "{example:?}");
+                assert_eq!(datagram.payload, hex(text), "{example:?}");
             }
             assert_eq!(datagrams.len() + others.len(), sent(example).count(), "{example:?}");
         }
     }
 
     #[test]
-    fn a_frame_without_a_datagram_says_what_it_is() {
+    fn a_frame_without_a_datagram_has_a_reason() {
         let steps =
             &[Step::C("00 00000000"), Step::Frame(101, 20, "4500001400000000 40060000 c000020a c6336407")];
         let others = dissect(&Example::of(steps)).others;
         assert_eq!(
-            others.iter().map(|o| (o.frame, o.time, o.what.name())).collect::<Vec<_>>(),
+            others.iter().map(|o| (o.frame, o.time, o.reason.name())).collect::<Vec<_>>(),
             [(2, 10 * MS, "tcp")]
         );
     }
 
     #[test]
-    fn time_runs_in_steps_and_pauses_and_an_example_at_the_start_has_nothing_before() {
+    fn steps_are_10_ms_apart_and_no_frame_precedes_an_example_at_the_start() {
         let steps = &[Step::C("00 00000000"), Step::Wait(1500), Step::S("00 80902348")];
-        let seen = dissect(&Example::of(steps)).datagrams;
-        assert_eq!(seen.iter().map(|d| d.time).collect::<Vec<_>>(), [0, 1510 * MS]);
+        let datagrams = dissect(&Example::of(steps)).datagrams;
+        assert_eq!(datagrams.iter().map(|d| d.time).collect::<Vec<_>>(), [0, 1510 * MS]);
         let answer = &[Step::S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301641e61")];
-        let unasked =
+        let unsolicited =
             |example| findings(&example).into_iter().find(|f| f.rule.needs_past).map(|f| f.severity);
-        assert_eq!(unasked(Example::of(answer)), Some(Severity::Error));
-        assert_eq!(unasked(Example::at_start(answer)), Some(Severity::Note));
+        assert_eq!(unsolicited(Example::of(answer)), Some(Severity::Error));
+        assert_eq!(unsolicited(Example::at_start(answer)), Some(Severity::Note));
     }
 }

@@ -95,7 +95,7 @@ fn all() -> Map<String, Value> {
     add("rule.broken", record::<BrokenRecord<'_>>("rule", own));
     add("rule.judged", record::<verdict::ResultRecord>("rule", own));
     add("rule.declared", record::<declared::RuleRecord>("rule", own));
-    add(declared::PLAYED, packets::played());
+    add(declared::EXAMPLE_RECORD, packets::example_record());
     packets::messages().for_each(|(info, m)| add(&packets::name(info, m), packets::fields(info, m)));
     terms::define_all(own);
     generator.take_definitions(true).into_iter().for_each(|(name, schema)| add(&name, schema));

@@ -22,8 +22,8 @@ pub fn exchange() -> Value {
     json!({ "description": "An exchange.", "allOf": [exchange], "properties": { "file": term("file") } })
 }
 
-/// Packets and exchanges in the examples of rules, which belong to no file.
-pub fn played() -> Value {
+/// A packet or an exchange in the examples of rules, which belong to no file.
+pub fn example_record() -> Value {
     let all: Vec<_> = datagrams().into_iter().chain([of("exchange.any")]).collect();
     json!({ "oneOf": all, "properties": { "file": { "type": "null" } } })
 }

@@ -196,7 +196,7 @@ fn every_example_of_a_rule_is_explained() {
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
         let mut held = Held::new(everything(), "example");
         held.told = Some(String::new());
-        example::play(example, options, &mut held).unwrap();
+        example::run(example, options, &mut held).unwrap();
         told += &held.told.unwrap_or_default();
     }
     for sentence in [

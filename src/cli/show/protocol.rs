@@ -106,7 +106,7 @@ fn fields(page: &mut Page, id: Id) {
     let all: Vec<&Field> = id.info().fields.iter().copied().flatten().chain(SHARED_FIELDS).copied().collect();
     let width = all.iter().map(|f| f.name.len()).max().unwrap_or(0);
     for field in all {
-        let (kind, _) = docs::words(field.kind);
+        let (kind, _) = docs::kind_names(field.kind);
         page.wrapped(&format!("    {:<width$}  {kind:<7}  ", field.name), field.about);
     }
 }

@@ -101,7 +101,7 @@ fn write_example(page: &mut Page, rule: &Rule, example: &Example, number: &str) 
 
 /// Writes a frame without a UDP datagram.
 fn write_other(page: &mut Page, other: &Other) {
-    let what = other.what.name().replace('_', " ");
+    let what = other.reason.name().replace('_', " ");
     page.line(&format!(
         "    frame {}, {} ms: no UDP datagram: {what}",
         other.frame,
@@ -117,7 +117,7 @@ fn milliseconds(nanos: i64) -> i64 {
 /// Whether two datagrams are the same message between the same endpoints, without findings.
 fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
     let sound = |d: &ExampleDatagram| {
-        d.said.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
+        d.dissection.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
     };
     sound(a).is_some() && sound(a) == sound(b) && (&a.from, &a.to) == (&b.from, &b.to)
 }
@@ -141,16 +141,16 @@ fn write_exchanges(page: &mut Page, rule: &Rule, exchanges: &[(Exchange, Vec<Fin
 fn write_datagram(page: &mut Page, rule: &Rule, d: &ExampleDatagram) {
     let (from, to) = (&d.from, &d.to);
     let at = milliseconds(d.time);
-    let what = d.said.as_ref().map_or("not recognised".to_owned(), message);
+    let what = d.dissection.as_ref().map_or("not recognised".to_owned(), message);
     let cut = if d.cut > 0 { format!(", {} more not captured", d.cut) } else { String::new() };
     let size = count(d.payload.len() as u64, "byte") + &cut;
     let head = page.paint(BOLD, &what);
     page.line(&format!("    frame {}, {at} ms: {from} → {to}: {head} ({size})", d.frame));
-    let Some(said) = &d.said else {
+    let Some(dissection) = &d.dissection else {
         return page.line(&format!("      {}", to_hex_head(&d.payload, MAX_BYTES)));
     };
-    page.tree(&said.tree, &d.bytes);
-    said.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
+    page.tree(&dissection.tree, &d.bytes);
+    dissection.findings.iter().for_each(|f| page.finding(mark(rule, f), f));
 }
 
 /// The mark in front of a finding.
@@ -159,9 +159,9 @@ fn mark(rule: &Rule, f: &Finding) -> &'static str {
 }
 
 /// The name of a message, and its role in the exchange.
-fn message(said: &Dissection) -> String {
-    let mut text = format!("{} {}", said.protocol.info().name, said.message);
-    match said.pairing {
+fn message(dissection: &Dissection) -> String {
+    let mut text = format!("{} {}", dissection.protocol.info().name, dissection.message);
+    match dissection.pairing {
         Pairing::Answered(a) => {
             let time = a.response_time.map(|t| format!(" in {}", duration(t))).unwrap_or_default();
             text.push_str(&format!(", answer to {}{time}", a.request_frame));
@@ -173,8 +173,8 @@ fn message(said: &Dissection) -> String {
         Pairing::Unsolicited { .. } => text.push_str(", not asked for"),
         _ => {}
     }
-    if said.level < Level::High {
-        text.push_str(&format!(", {} confidence", said.level.name()));
+    if dissection.level < Level::High {
+        text.push_str(&format!(", {} confidence", dissection.level.name()));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use qdissect::check::Counts;
 use qdissect::decode::{Field, SHARED_FIELDS};
-use qdissect::docs::{KINDS, escaped, paragraph, words};
+use qdissect::docs::{KINDS, escaped, kind_names, paragraph};
 use qdissect::protocols::{Id, Info, StepInfo};
 use qdissect::rule::{Cite, Rule, Step};
 use std::fmt::Write;
@@ -182,7 +182,7 @@ fn anchor(title: &str) -> String {
 fn table(out: &mut String, fields: &[&[&Field]]) {
     out.push_str("\n| name | type | meaning |\n|---|---|---|\n");
     for field in fields.iter().copied().flatten() {
-        let (kind, _) = words(field.kind);
+        let (kind, _) = kind_names(field.kind);
         let _ = writeln!(out, "| `{}` | {kind} | {} |", field.name, escaped(&paragraph(field.about)));
     }
 }
