@@ -4,16 +4,16 @@
 //! ```text
 //!  each file ─────────Scan──> who asks whom, and how many frames there are ──all files──> Shards, and the frames before each file
 //!  each file, Shards ───of──> the shard of each frame, or none
-//!  a shard's frames, file by file ──Judge──> what one run says of them
+//!  a shard's frames, file by file ──Judge──> the results of a run over them
 //! ```
 //!
-//! All that is decided about a conversation depends on frames to, from or about the host of its server, and on time. Frames
-//! are therefore dealt by that host; hosts that ask each other, the servers that answer one broadcast, and the ends of a
-//! tunnel with the servers in it share a shard. A shard is also told the time: the highest time stamp before each frame,
-//! and the first and the last time stamp of each file. Frames keep the numbers that they have in a single run.
+//! The result for a conversation depends only on frames to, from or about the host of its server, and on time. Frames are
+//! therefore dealt by that host; hosts that query each other, the servers that answer one broadcast, and the ends of a
+//! tunnel with the servers in it share a shard. A shard also gets the time: the highest time stamp before each frame, and
+//! the first and the last time stamp of each file. Frames keep the numbers that they have in a single run.
 //!
-//! Three things in a single run belong to no server, and may differ: which wrong UDP checksums mean something, where the
-//! checksums of an interface are wrong for some servers and right for others; what is forgotten, where a table is full; and
+//! Three things in a single run belong to no server, and may differ: which wrong UDP checksums are significant, if the
+//! checksums of an interface are wrong for some servers and right for others; which entries a full table forgets; and
 //! numbers that count through a run, such as those of exchanges.
 
 use super::packet::Packet;
@@ -30,8 +30,8 @@ use std::net::IpAddr;
 
 /// Most pairs of hosts that a scan remembers; further pairs are counted.
 pub const MAX_PAIRS: usize = 1 << 20;
-/// Most frames remembered whose packets hold packets, until their datagrams are reported; the oldest go first.
-const MAX_AROUND: usize = 65_536;
+/// Most frames with tunnels or fragments that are remembered until their datagrams are reported; the oldest go first.
+const MAX_ENDS: usize = 65_536;
 
 /// The pairs of hosts in a file that belong together, and the number of its frames.
 #[derive(Debug)]
@@ -39,19 +39,19 @@ pub struct Scan {
     /// Hosts of servers, each paired with the host of a client.
     pub asked: HashSet<[IpAddr; 2]>,
     /// Hosts of servers, each paired with another host that its frames name: the end of a tunnel.
-    pub around: HashSet<[IpAddr; 2]>,
-    /// Number of pairs beyond [`MAX_PAIRS`]: where there are any, a shard may lack frames.
+    pub tunnel_ends: HashSet<[IpAddr; 2]>,
+    /// Number of pairs beyond [`MAX_PAIRS`]: if there are any, a shard may lack frames.
     pub forgotten: u64,
     /// Number of frames in the file.
     pub frames: u64,
     /// Endpoints of recent frames whose packet holds another packet, or a part of one.
-    ends: Numbered<PacketHosts, MAX_AROUND>,
+    ends: Numbered<PacketHosts, MAX_ENDS>,
 }
 
 impl Scan {
     fn new() -> Scan {
-        let (asked, around, ends) = (HashSet::new(), HashSet::new(), Numbered::from(Budget::default()));
-        Scan { asked, around, forgotten: 0, frames: 0, ends }
+        let (asked, tunnel_ends, ends) = (HashSet::new(), HashSet::new(), Numbered::from(Budget::default()));
+        Scan { asked, tunnel_ends, forgotten: 0, frames: 0, ends }
     }
 
     /// Scans a capture, to its end or as far as it goes. `options` are those of the run.
@@ -60,7 +60,7 @@ impl Scan {
     /// None: the scan covers what can be read, and reading the capture once more gives the error.
     pub fn of(source: &mut Source, options: &Options) -> Scan {
         let mut scan = Scan::new();
-        // A message that is not recognised with confidence in one file may be in the run.
+        // A message that is recognised with low confidence in its file may be confirmed in the run.
         let options = Options { min_confidence: Level::Low, ..options.clone() };
         let mut pipeline = Pipeline::new(options, &mut scan);
         let _ = pipeline.read(source, "");
@@ -69,8 +69,8 @@ impl Scan {
         scan
     }
 
-    fn pair(&mut self, around: bool, pair: [IpAddr; 2]) {
-        let pairs = if around { &mut self.around } else { &mut self.asked };
+    fn add_pair(&mut self, is_tunnel_end: bool, pair: [IpAddr; 2]) {
+        let pairs = if is_tunnel_end { &mut self.tunnel_ends } else { &mut self.asked };
         if pairs.len() < MAX_PAIRS {
             pairs.insert(pair);
         } else if !pairs.contains(&pair) {
@@ -92,10 +92,12 @@ impl Report for Scan {
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let [client, server] = p.ends().map(Endpoint::ip);
-        self.pair(false, [server, client]);
-        let around = self.ends.get(p.datagram.frame).cloned().unwrap_or_default();
-        let around = around.into_iter().flatten().map(Endpoint::ip);
-        around.filter(|end| ![client, server].contains(end)).for_each(|end| self.pair(true, [server, end]));
+        self.add_pair(false, [server, client]);
+        let ends = self.ends.get(p.datagram.frame).cloned().unwrap_or_default();
+        let hosts = ends.into_iter().flatten().map(Endpoint::ip);
+        hosts
+            .filter(|host| ![client, server].contains(host))
+            .for_each(|host| self.add_pair(true, [server, host]));
         Ok(())
     }
 }
@@ -103,15 +105,15 @@ impl Report for Scan {
 /// Assigns the frames of each host to a shard.
 #[derive(Clone, Debug)]
 pub struct Shards {
-    of: HashMap<IpAddr, u32>,
+    by_host: HashMap<IpAddr, u32>,
     count: u32,
 }
 
 impl Shards {
-    /// Deals the hosts that [scans](Scan) found among so many shards; the order of the pairs does not matter.
+    /// Deals the hosts that [scans](Scan) found among `shards` shards; the order of the pairs does not matter.
     pub fn new(
         asked: impl IntoIterator<Item = [IpAddr; 2]>,
-        around: impl IntoIterator<Item = [IpAddr; 2]>,
+        tunnel_ends: impl IntoIterator<Item = [IpAddr; 2]>,
         shards: u32,
     ) -> Shards {
         let asked: Vec<_> = asked.into_iter().collect();
@@ -119,24 +121,24 @@ impl Shards {
         for [server, _] in &asked {
             groups.find(*server);
         }
-        // A broadcast is answered by servers that its address does not name: all hosts that its client asks share a shard.
-        let everybody = asked.iter().filter(|[server, _]| Endpoint::of(*server, 0).is_group());
-        everybody.for_each(|[all, client]| groups.join(*all, *client));
+        // The address of a broadcast does not name the servers that answer it: all hosts that its client asks share a shard.
+        let broadcasts = asked.iter().filter(|[server, _]| Endpoint::of(*server, 0).is_group());
+        broadcasts.for_each(|[group, client]| groups.merge(*group, *client));
         for [server, client] in &asked {
-            if groups.has(*client) {
-                groups.join(*server, *client);
+            if groups.contains(*client) {
+                groups.merge(*server, *client);
             }
         }
-        around.into_iter().for_each(|[server, end]| groups.join(server, end));
+        tunnel_ends.into_iter().for_each(|[server, end]| groups.merge(server, end));
         groups.deal(shards.max(1))
     }
 
     /// Shards from hosts that were dealt among `count` shards before.
     pub fn dealt(hosts: impl IntoIterator<Item = (IpAddr, u32)>, count: u32) -> Shards {
-        Shards { of: hosts.into_iter().collect(), count }
+        Shards { by_host: hosts.into_iter().collect(), count }
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -155,43 +157,42 @@ impl Shards {
 
     /// The shard that gets the frames of a host, if any.
     pub fn host(&self, host: IpAddr) -> Option<u32> {
-        self.of.get(&host).copied()
+        self.by_host.get(&host).copied()
     }
 
     /// Every host with its shard.
     pub fn hosts(&self) -> impl Iterator<Item = (IpAddr, u32)> {
-        self.of.iter().map(|(host, shard)| (*host, *shard))
+        self.by_host.iter().map(|(host, shard)| (*host, *shard))
     }
 }
 
-/// Groups of hosts: each host leads to another host of its group, up to the host that leads to itself and stands for the
-/// group.
+/// Disjoint groups of hosts, by the parent of each host. The root of a group is its own parent, and stands for the group.
 #[derive(Default)]
 struct Groups(HashMap<IpAddr, IpAddr>);
 
 impl Groups {
-    fn has(&self, host: IpAddr) -> bool {
+    fn contains(&self, host: IpAddr) -> bool {
         self.0.contains_key(&host)
     }
 
-    /// The host that stands for the group of `host`; `host` remembers it.
+    /// The root of the group of `host`, which becomes the parent of `host`. A new host is a group of its own.
     fn find(&mut self, host: IpAddr) -> IpAddr {
-        let next = *self.0.entry(host).or_insert(host);
-        if next == host {
+        let parent = *self.0.entry(host).or_insert(host);
+        if parent == host {
             return host;
         }
-        let mut first = next;
-        while let Some(&before) = self.0.get(&first)
-            && before != first
+        let mut root = parent;
+        while let Some(&next) = self.0.get(&root)
+            && next != root
         {
-            first = before;
+            root = next;
         }
-        self.0.insert(host, first);
-        first
+        self.0.insert(host, root);
+        root
     }
 
-    /// Makes two groups one; the lowest address stands for it.
-    fn join(&mut self, a: IpAddr, b: IpAddr) {
+    /// Merges two groups; the lowest address becomes the root.
+    fn merge(&mut self, a: IpAddr, b: IpAddr) {
         let (a, b) = (self.find(a), self.find(b));
         self.0.insert(a.max(b), a.min(b));
     }
@@ -201,14 +202,14 @@ impl Groups {
         let mut hosts: Vec<_> = self.0.keys().copied().collect();
         hosts.sort_unstable();
         let mut next = (0..shards).cycle();
-        let mut dealt = HashMap::new();
+        let mut by_host = HashMap::new();
         for host in hosts {
-            let first = self.find(host);
-            let shard = dealt.get(&first).copied().or_else(|| next.next()).unwrap_or(0);
-            dealt.insert(first, shard);
-            dealt.insert(host, shard);
+            let root = self.find(host);
+            let shard = by_host.get(&root).copied().or_else(|| next.next()).unwrap_or(0);
+            by_host.insert(root, shard);
+            by_host.insert(host, shard);
         }
-        Shards { of: dealt, count: shards }
+        Shards { by_host, count: shards }
     }
 }
 
@@ -216,7 +217,7 @@ impl Groups {
 pub struct Judge<'r>(Pipeline<'r>);
 
 impl<'r> Judge<'r> {
-    /// A run that reports to `report`, which must not count packets: time is told with empty frames.
+    /// A run that reports to `report`, which must not count packets: empty frames stand for the time of other shards.
     pub fn new(options: Options, report: &'r mut dyn Report) -> Self {
         Judge(Pipeline::new(options, report))
     }
@@ -229,10 +230,10 @@ impl<'r> Judge<'r> {
     pub fn begin(&mut self, name: &str, facts: &CaptureInfo, before: u64, first: Time) -> io::Result<()> {
         self.0.skip_to(before);
         self.0.begin_file(name, facts, first)?;
-        self.time(before + 1, first)
+        self.advance(before + 1, first)
     }
 
-    /// Judges a frame, numbered through all files; capture time had come to `clock` before it.
+    /// Judges a frame, numbered through all files; `clock` is the capture time before it.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -246,7 +247,7 @@ impl<'r> Judge<'r> {
     /// # Errors
     /// See [`begin`](Self::begin).
     pub fn end(&mut self, facts: &CaptureInfo, last: u64, clock: Time) -> io::Result<()> {
-        self.time(last, clock)?;
+        self.advance(last, clock)?;
         self.0.end_file(facts);
         Ok(())
     }
@@ -259,8 +260,8 @@ impl<'r> Judge<'r> {
         self.0.finish(true)
     }
 
-    /// Passes on the time of a frame of another shard.
-    fn time(&mut self, number: u64, time: Time) -> io::Result<()> {
+    /// Advances to the time of a frame of another shard.
+    fn advance(&mut self, number: u64, time: Time) -> io::Result<()> {
         self.0.frame(&OwnedFrame::empty(time).frame(number))
     }
 }
@@ -275,11 +276,11 @@ mod tests {
 
     fn shards<const A: usize, const B: usize>(
         asked: [[u32; 2]; A],
-        around: [[u32; 2]; B],
-        of: u32,
+        tunnel_ends: [[u32; 2]; B],
+        count: u32,
     ) -> Vec<Option<u32>> {
         let pairs = |pair: [u32; 2]| pair.map(ip);
-        let shards = Shards::new(asked.map(pairs), around.map(pairs), of);
+        let shards = Shards::new(asked.map(pairs), tunnel_ends.map(pairs), count);
         (1..=6).map(|last| shards.host(ip(last))).collect()
     }
 
@@ -290,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_ask_each_other_share_a_shard() {
+    fn servers_that_query_each_other_share_a_shard() {
         let all = shards([[1, 9], [2, 9], [3, 2], [4, 3], [5, 9]], [], 16);
         assert_eq!(all, [Some(0), Some(1), Some(1), Some(1), Some(2), None]);
     }
@@ -312,11 +313,11 @@ mod tests {
     }
 
     #[test]
-    fn further_pairs_are_counted() {
+    fn pairs_beyond_the_limit_are_counted() {
         let mut scan = Scan::new();
         let most = MAX_PAIRS as u32;
-        (0..most + 3).for_each(|client| scan.pair(false, [ip(1), ip(client)]));
-        scan.pair(false, [ip(1), ip(0)]);
+        (0..most + 3).for_each(|client| scan.add_pair(false, [ip(1), ip(client)]));
+        scan.add_pair(false, [ip(1), ip(0)]);
         assert_eq!((scan.asked.len(), scan.forgotten), (MAX_PAIRS, 3));
     }
 }

@@ -50,7 +50,7 @@ pub fn scan(py: Python<'_>, path: PathBuf, protocols: Option<Vec<String>>) -> Py
     }
     found.set_item("frames", scan.as_ref().map_or(0, |scan| scan.frames))?;
     found.set_item("asked", scan.as_ref().map(|scan| sorted(&scan.asked)).unwrap_or_default())?;
-    found.set_item("around", scan.as_ref().map(|scan| sorted(&scan.around)).unwrap_or_default())?;
+    found.set_item("around", scan.as_ref().map(|scan| sorted(&scan.tunnel_ends)).unwrap_or_default())?;
     Ok(found)
 }
 

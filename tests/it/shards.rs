@@ -110,8 +110,8 @@ fn batches(inputs: &Inputs, shards: u32, deal: Deal) -> Vec<RecordBatch> {
     let scans: Vec<_> = opened().map(|(_, mut source)| Scan::of(&mut source, &Options::default())).collect();
     assert!(scans.iter().all(|scan| scan.forgotten == 0));
     let asked = scans.iter().flat_map(|scan| scan.asked.iter().copied());
-    let around = scans.iter().flat_map(|scan| scan.around.iter().copied());
-    let hosts = Shards::new(asked, around, shards);
+    let tunnel_ends = scans.iter().flat_map(|scan| scan.tunnel_ends.iter().copied());
+    let hosts = Shards::new(asked, tunnel_ends, shards);
     let (mut batches, mut before) = (vec![], 0);
     for ((input, mut source), scan) in opened().zip(&scans) {
         let mut take = |batch: RecordBatch| {
