@@ -327,7 +327,7 @@ impl Protocol for Ase {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[
-            // It ends the decoding, so what is found in the datagram stands before it.
+            // STR_001 ends the decoding, so all fields with findings come before it: these are no symptoms of it.
             (Relation::Same, &[&STR_001], &[&TXN_001, &TXN_003, &TXN_004]),
             (Relation::Request, &[&TXN_005], &[&TXN_002]),
             (Relation::Instead, &[&HDR_001], &[&TXN_002]),
@@ -344,8 +344,8 @@ impl Protocol for Ase {
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         recognise_known::<Self>(p, wire_len, known).or_else(|| {
-            let answers = known.direction == Direction::S2c && known.open;
-            Self::INFO.stray(answers.then(|| damaged(p).unwrap_or(UNKNOWN))?, p, known)
+            let answer_is_due = known.direction == Direction::S2c && known.open;
+            Self::INFO.stray(answer_is_due.then(|| damaged(p).unwrap_or(UNKNOWN))?, p, known)
         })
     }
 
@@ -398,18 +398,18 @@ fn damaged(p: &[u8]) -> Option<u8> {
     let agreeing = |of: &[u8; 4]| mark.iter().zip(of).filter(|(a, b)| a == b).count();
     let marks = MARKS.map(agreeing);
     let best = marks.into_iter().max().filter(|best| *best >= 3)?;
-    let at = marks.iter().position(|own| *own == best)?;
+    let at = marks.iter().position(|matching| *matching == best)?;
     Some(FULL_RESPONSE.saturating_add(at as u8))
 }
 
-/// Whether this may be the answer without a mark.
+/// Whether this may be a version, the only answer without a mark.
 fn is_version(p: &[u8]) -> bool {
     (1..=LONGEST_VERSION).contains(&p.len()) && Str(p).is_plain() && damaged(p).is_none()
 }
 
 // --- Decoding
 
-/// Reads a string. `missing` applies if even its length is missing.
+/// Reads a string. `missing` applies if its length is missing.
 fn string<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     field: &'static Field,
@@ -428,16 +428,16 @@ fn string<'a, S: FieldSink>(
 
 /// Reads the fields in front of rules and players. Returns the number of players that they state.
 fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> Result<Option<i32>, Fault> {
-    let (mut players, mut bytes_follow) = (None, false);
+    let (mut players, mut after_details) = (None, false);
     for &field in layout {
         c.ends(&HEAD_ENDS);
         match field.kind {
             _ if field == &DETAILS_LENGTH => {
-                bytes_follow = true;
+                after_details = true;
                 details(c)?;
             }
             FieldKind::Text => drop(string(c, field, &HEAD_ENDS)?),
-            FieldKind::Dynamic if !bytes_follow => {
+            FieldKind::Dynamic if !after_details => {
                 let number = string(c, field, &HEAD_ENDS)?.decimal();
                 c.check(&INF_002, || number.is_some() || field == &PASSWORD);
                 players = if field == &PLAYERS { number } else { players };
@@ -445,9 +445,9 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
             FieldKind::Uint => {
                 // This byte cannot exceed 255.
                 let count = Some(c.field(field, byte)?.into());
-                let said =
+                let fact =
                     if field == &PLAYERS_BYTE { &mut c.facts.players } else { &mut c.facts.max_players };
-                *said = said.or(count);
+                *fact = fact.or(count);
             }
             _ => drop(c.field_as(field, byte, |b| Value::Bool(b != 0))?),
         }
@@ -465,8 +465,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.require(&STR_002, length <= c.rest().len() || c.is_cut())?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
         c.text(&MAP, until(b"\0"))?;
-        for (apart, field) in DETAILS {
-            if !c.skip(apart) {
+        for (separator, field) in DETAILS {
+            if !c.skip(separator) {
                 break;
             }
             let number = c.text(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
@@ -479,8 +479,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i32>) -> Result<(), Fault> {
     let (mut ended, cut) = (c.skip(b"\x01"), c.is_cut());
-    let any = !ended && !c.rest().is_empty();
-    c.groups([&RULE_LIST, &RULE], any, |c| {
+    let has_rules = !ended && !c.rest().is_empty();
+    c.groups([&RULE_LIST, &RULE], has_rules, |c| {
         string(c, &KEY, &RULES_END)?;
         string(c, &VALUE, &RULES_END)?;
         ended = c.skip(b"\x01");
@@ -491,8 +491,8 @@ fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i3
         let flags = c.field(&FLAGS, byte)?;
         c.check(&PLR_003, || flags & 0xc0 == 0);
         let fields = [&NAME, &TEAM, &SKIN, &SCORE, &PING, &TIME].into_iter().enumerate();
-        let mut own = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
-        own.try_for_each(|(_, field)| string(c, field, &PLAYER_ENDS).map(drop))
+        let mut present = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
+        present.try_for_each(|(_, field)| string(c, field, &PLAYER_ENDS).map(drop))
     })?;
     c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == i32::from(listed)));
     Ok(())

@@ -15,53 +15,57 @@ pub(super) struct Keys {
     /// The value of the pair.
     pub value: &'static Field,
     /// A key is given twice.
-    pub twice: &'static Rule,
+    pub duplicate: &'static Rule,
     /// A value that every client takes for a number is not one.
-    pub number: Option<&'static Rule>,
+    pub not_a_number: Option<&'static Rule>,
     /// The empty key at the end is missing.
-    pub open: &'static Rule,
-    /// Name, players or maximum are missing; `None` where they may stand in another part of the answer.
-    pub lacking: Option<&'static Rule>,
+    pub unterminated: &'static Rule,
+    /// Name, players or maximum are missing; `None` if another part of the answer may contain them.
+    pub incomplete: Option<&'static Rule>,
 }
 
 /// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there unless the
 /// capture cut it, and missing keys are reported.
-pub(super) fn keys<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Keys, strict: bool) -> Result<bool, Fault> {
+pub(super) fn keys<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    list: &Keys,
+    strict: bool,
+) -> Result<bool, Fault> {
     let strict = strict && !c.is_cut();
-    let (mut told, mut ended) = (Told::default(), c.skip(b"\0"));
-    let any = !ended && !c.rest().is_empty();
-    c.groups([of.list, of.pair], any, |c| {
-        let key = c.text(of.key, until(b"\0"))?;
-        told.key(c, key, of.twice);
+    let (mut keys_read, mut ended) = (KeysRead::default(), c.skip(b"\0"));
+    let has_pairs = !ended && !c.rest().is_empty();
+    c.groups([list.list, list.pair], has_pairs, |c| {
+        let key = c.text(list.key, until(b"\0"))?;
+        keys_read.add_key(c, key, list.duplicate);
         if !c.skip(b"\0") {
             return Ok(false);
         }
-        let value = c.text(of.value, until(b"\0"))?;
-        let whole = c.skip(b"\0");
-        told.value(c, key, value, of.number.filter(|_| whole));
-        ended = whole && c.skip(b"\0");
-        Ok(whole && !ended && !c.rest().is_empty())
+        let value = c.text(list.value, until(b"\0"))?;
+        let terminated = c.skip(b"\0");
+        keys_read.add_value(c, key, value, list.not_a_number.filter(|_| terminated));
+        ended = terminated && c.skip(b"\0");
+        Ok(terminated && !ended && !c.rest().is_empty())
     })?;
-    c.check(of.open, || ended || !strict);
-    if let Some(lacking) = of.lacking {
+    c.check(list.unterminated, || ended || !strict);
+    if let Some(incomplete) = list.incomplete {
         c.about(None);
-        c.check_whole(lacking, || !ended || !strict || told.is_whole());
+        c.check_whole(incomplete, || !ended || !strict || keys_read.is_complete());
     }
     Ok(ended)
 }
 
 /// The keys of a server that have been read so far.
 #[derive(Debug, Default)]
-pub(super) struct Told<'a> {
+pub(super) struct KeysRead<'a> {
     seen: Repeats<'a>,
-    /// Which of [`NEEDED`] were among them.
-    needed: [bool; 3],
+    /// Which of [`NEEDED`] are among them.
+    has_needed: [bool; 3],
 }
 
 /// The facts that keys state.
-const SAYS: [(&[u8], Fact); 12] = [
+const FACT_KEYS: [(&[u8], Fact); 12] = [
     (b"hostname", Fact::ServerName),
-    // UT3 numbers its settings; its mapname holds all of them in one value.
+    // UT3 numbers its settings; its mapname is one value with all of them.
     (b"p1073741827", Fact::ServerName),
     (b"p1073741825", Fact::Map),
     (b"numplayers", Fact::Players),
@@ -77,33 +81,38 @@ const SAYS: [(&[u8], Fact); 12] = [
 /// The keys that every server must state.
 const NEEDED: [&[u8]; 3] = [b"hostname", b"numplayers", b"maxplayers"];
 
-impl<'a> Told<'a> {
+impl<'a> KeysRead<'a> {
     /// Records a key that was just read.
-    pub fn key<S: FieldSink>(&mut self, c: &mut Cursor<'a, '_, S>, key: Str<'a>, twice: &'static Rule) {
+    pub fn add_key<S: FieldSink>(
+        &mut self,
+        c: &mut Cursor<'a, '_, S>,
+        key: Str<'a>,
+        duplicate: &'static Rule,
+    ) {
         let whole = !c.may_continue();
-        c.check(twice, || !whole || !self.seen.repeats(key.0));
+        c.check(duplicate, || !whole || !self.seen.repeats(key.0));
     }
 
-    /// Records the value of a key, which was just read.
-    pub fn value<S: FieldSink>(
+    /// Records the value of a key that was just read.
+    pub fn add_value<S: FieldSink>(
         &mut self,
         c: &mut Cursor<'a, '_, S>,
         key: Str<'a>,
         value: Str<'a>,
-        no_number: Option<&'static Rule>,
+        not_a_number: Option<&'static Rule>,
     ) {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
-        if let Some(rule) = no_number {
+        if let Some(rule) = not_a_number {
             let whole = !c.may_continue();
             c.check(rule, || !whole || value.is_integer() || !NUMBERS.contains(&key.0));
         }
-        c.store_fact(&SAYS, key, value);
-        self.needed.iter_mut().zip(NEEDED).for_each(|(told, name)| *told |= name == key.0);
+        c.store_fact(&FACT_KEYS, key, value);
+        self.has_needed.iter_mut().zip(NEEDED).for_each(|(has, name)| *has |= name == key.0);
     }
 
-    /// Whether name, players and maximum were given.
-    pub fn is_whole(&self) -> bool {
-        self.needed == [true; 3]
+    /// Whether name, players and maximum are among the keys.
+    pub fn is_complete(&self) -> bool {
+        self.has_needed == [true; 3]
     }
 }
 
@@ -111,19 +120,19 @@ impl<'a> Told<'a> {
 pub(super) fn is_list(p: &[u8]) -> bool {
     p.ends_with(&[0, 0]) && begins_with_key(p)
 }
-/// Whether a lower-case key stands first in an answer.
+/// Whether an answer begins with a lower-case key.
 pub(super) fn begins_with_key(p: &[u8]) -> bool {
     let key = p.get(5..).and_then(|list| list.split(|b| *b == 0).next()).unwrap_or_default();
-    let named = key.len() > 2 && key.iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
-    named && key != b"splitnum"
+    let is_key = key.len() > 2 && key.iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
+    is_key && key != b"splitnum"
 }
 
-/// Whether what follows the id is nearly all text. Without the id of a request, other traffic of the two ends is no
-/// damaged answer.
+/// Whether nearly all bytes after the id are text. If no request has the id, this distinguishes a damaged answer from other
+/// traffic of the two endpoints.
 pub(super) fn is_legible(p: &[u8]) -> bool {
     let body = || p.iter().skip(5).filter(|b| **b != 0);
-    let words = body().filter(|b| matches!(b, b' '..=b'~')).count();
-    words > 0 && words.saturating_mul(8) >= body().count().saturating_mul(7)
+    let printable = body().filter(|b| matches!(b, b' '..=b'~')).count();
+    printable > 0 && printable.saturating_mul(8) >= body().count().saturating_mul(7)
 }
 
 /// The request id in a request, and in an answer.

@@ -5,10 +5,10 @@
 //! response   { '\' key '\' value } │ '\queryid\' N '.' M │ '\final\' in the last part
 //! ```
 //!
-//! Oddities: a backslash cannot be escaped and shifts everything after it. `final` stands before or after `queryid`, or in a
+//! Oddities: a backslash cannot be escaped and shifts everything after it. `final` comes before or after `queryid`, or in a
 //! part of its own. The query id counts the server's answers, so only their order shows which request an answer belongs to.
 
-use super::gamespy::Told;
+use super::gamespy::KeysRead;
 use super::other::unknown;
 use super::prelude::*;
 use super::sources::{gamedig, qr2_sdk};
@@ -219,14 +219,14 @@ impl Protocol for Gamespy1 {
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
-        // A client may ask a server to prove itself, too.
-        let ours = match master_word(p) {
+        // A client, too, may ask a server to prove itself.
+        let is_claimed = match master_word(p) {
             Some(b"secure") => known.conversation && known.direction == Direction::C2s,
             Some(b"validate") => known.open && known.direction == Direction::S2c,
             Some(_) => false,
             None => true,
         };
-        if !ours {
+        if !is_claimed {
             return None;
         }
         let read = recognise_known::<Self>(p, wire_len, known).map(|g| unnumbered(g, p, wire_len));
@@ -237,8 +237,8 @@ impl Protocol for Gamespy1 {
         match cx.message {
             REQUEST => {
                 let marked = c.rest().first() == Some(&b'\\');
-                let any = !c.rest().is_empty();
-                c.groups([&QUERIES, &QUERY], any, question)?;
+                let has_queries = !c.rest().is_empty();
+                c.groups([&QUERIES, &QUERY], has_queries, query)?;
                 c.skip(BACKSLASH);
                 c.check_whole(&REQ_001, || marked);
                 Ok(())
@@ -253,8 +253,8 @@ impl Protocol for Gamespy1 {
 
 /// The text after the last occurrence of a mark, up to a backslash.
 fn last<'a>(p: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
-    let stands = |at: &usize| p.get(*at..).is_some_and(|rest| rest.starts_with(mark));
-    let at = memchr::memrchr_iter(b'\\', p).find(stands)?;
+    let is_mark = |at: &usize| p.get(*at..).is_some_and(|rest| rest.starts_with(mark));
+    let at = memchr::memrchr_iter(b'\\', p).find(is_mark)?;
     p.get(at.saturating_add(mark.len())..)?.split(|b| *b == b'\\').next()
 }
 /// Both numbers of the query id; the second one is optional.
@@ -273,10 +273,10 @@ fn part(p: &[u8]) -> Option<Part> {
     let total = u8::try_from(part?).ok()?;
     Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
 }
-/// An answer without a part number belongs to the answer in progress, which only `final` ends, or an answer that begins as those
-/// to `status` and `basic` do.
+/// The probe of an answer without a part number. It belongs to the answer in progress, which only `final` ends, unless it
+/// begins like the answers to `status` and `basic`.
 fn unnumbered(g: Probe, p: &[u8], wire_len: usize) -> Probe {
-    // Behind a number at the end, more of it and the mark of the last part may be cut.
+    // The capture may have cut a number at the end, and the mark of the last part after it.
     let may_end = p.len() < wire_len && !is_final(p);
     if !matches!(g.role, Role::Response | Role::ResponsePart) || g.part.is_some() && !may_end {
         return g;
@@ -284,7 +284,7 @@ fn unnumbered(g: Probe, p: &[u8], wire_len: usize) -> Probe {
     let role = if is_final(p) { g.role } else { Role::ResponsePart };
     Probe { begins: p.starts_with(br"\gamename\"), role, part: None, ..g }
 }
-/// The first word, where it is one of those that servers and master servers exchange.
+/// The first word, if it is one that servers and master servers exchange.
 fn master_word(p: &[u8]) -> Option<&[u8]> {
     let word = p.strip_prefix(BACKSLASH)?.split(|b| *b == b'\\').next()?;
     [&b"heartbeat"[..], b"secure", b"validate"].contains(&word).then_some(word)
@@ -295,7 +295,7 @@ fn command(p: &[u8]) -> Option<bool> {
     let command = text.split(|b| *b == b'\\').next()?;
     COMMANDS.contains(&command).then_some(text.len() > command.len())
 }
-/// Whether its first word is text; other traffic of a server may begin with a backslash, too.
+/// Whether the first word is text. Other traffic of a server may begin with a backslash, too.
 fn begins_plainly(p: &[u8]) -> bool {
     p.split(|b| *b == b'\\').nth(1).is_some_and(|word| Str(word).is_plain())
 }
@@ -306,8 +306,8 @@ fn asks(p: &[u8]) -> bool {
 
 // --- Decoding
 
-/// Reads a command and its argument; returns whether another command follows. A backslash at the end is none.
-fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
+/// Reads a command and its argument; returns whether another command follows, which a backslash at the end does not begin.
+fn query<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
     let command = c.text(&COMMAND, after_mark(BACKSLASH, BACKSLASH))?;
     let whole = !c.rest().is_empty() || c.is_cut();
     c.check(&REQ_002, || whole);
@@ -321,16 +321,16 @@ fn question<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
 }
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let (mut told, mut marks, cut) = (Told::default(), Marks::default(), c.is_cut());
+    let (mut keys_read, mut marks, cut) = (KeysRead::default(), Marks::default(), c.is_cut());
     marks.read(c, true)?;
-    let any = is_more(c);
-    c.groups([&KEYS, &PAIR], any, |c| {
+    let has_pairs = is_more(c);
+    c.groups([&KEYS, &PAIR], has_pairs, |c| {
         let key = c.text(&KEY, after_mark(BACKSLASH, BACKSLASH))?;
-        told.key(c, key, &RSP_003);
+        keys_read.add_key(c, key, &RSP_003);
         let paired = !c.rest().is_empty();
         if paired {
             let value = c.text(&VALUE, after_mark(BACKSLASH, BACKSLASH))?;
-            told.value(c, key, value, Some(&RSP_004));
+            keys_read.add_value(c, key, value, Some(&RSP_004));
         }
         c.check(&RSP_001, || paired || cut);
         let more = is_more(c);
@@ -340,7 +340,7 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         Ok(more)
     })?;
     marks.read(c, true)?;
-    marks.tell(c);
+    marks.report_rest(c);
     c.skip_all(b"\\");
     c.check_whole(&RSP_002, || cut || matches!(marks.id, Some((_, Some(_)))));
     Ok(())
@@ -366,8 +366,8 @@ fn mark(rest: &[u8]) -> Option<(&'static [u8], &[u8])> {
 struct Marks {
     id: Option<(u32, Option<u32>)>,
     last: bool,
-    id_told: bool,
-    last_told: bool,
+    id_reported: bool,
+    last_reported: bool,
 }
 
 impl Marks {
@@ -377,8 +377,8 @@ impl Marks {
         while let Some((mark, value)) = mark(c.rest()) {
             let length = mark.len().saturating_add(value.len());
             let (last, numbers) = (mark == FINAL_MARK, numbers(value));
-            let told = if last { &mut self.last_told } else { &mut self.id_told };
-            if !shown || std::mem::replace(told, true) {
+            let reported = if last { &mut self.last_reported } else { &mut self.id_reported };
+            if !shown || std::mem::replace(reported, true) {
                 c.skip(c.rest().get(..length).unwrap_or_default());
             } else if last {
                 c.field_as(&FINAL, text(length), |_| Value::Bool(true))?;
@@ -394,13 +394,13 @@ impl Marks {
         Ok(())
     }
 
-    /// Reports values that have not been reported as fields.
-    fn tell<S: FieldSink>(&self, c: &mut Cursor<'_, '_, S>) {
-        if let Some((id, part)) = self.id.filter(|_| !self.id_told) {
+    /// Reports the values that have not been reported as fields.
+    fn report_rest<S: FieldSink>(&self, c: &mut Cursor<'_, '_, S>) {
+        if let Some((id, part)) = self.id.filter(|_| !self.id_reported) {
             c.derived(&QUERY_ID, Value::Uint(id));
             part.into_iter().for_each(|part| c.derived(&PART_NUMBER, Value::Uint(part)));
         }
-        if !self.last_told {
+        if !self.last_reported {
             c.derived(&FINAL, Value::Bool(self.last));
         }
     }

@@ -279,14 +279,14 @@ impl Protocol for Gamespy2 {
             return response(c, cx.asked);
         }
         let keys = [&SERVER_KEYS, &PLAYER_KEYS, &TEAM_KEYS];
-        let mut some = false;
+        let mut any_requested = false;
         for field in keys {
             let key = c.field(field, byte)?;
-            some |= key != 0;
+            any_requested |= key != 0;
             c.check(&REQ_003, || [0, 0xff].contains(&key));
         }
         c.about(None);
-        c.check_whole(&REQ_002, || some);
+        c.check_whole(&REQ_002, || any_requested);
         Ok(())
     }
 }
@@ -303,42 +303,43 @@ fn selects_sections(p: &[u8]) -> bool {
 /// Bit that says that the requested sections are known. The bits below it tell which of them are requested.
 const KNOWN: u32 = 8;
 const LIST: u32 = 1;
-const OF_ALL_PLAYERS: u32 = 2;
-/// The bits that say so of the first two sections where they are known not to be requested.
+const PLAYER_LIST: u32 = 2;
+/// Bits of the first two sections, set if these are known not to be requested.
 const NO_LIST: u32 = LIST << 28;
-const NO_PLAYERS: u32 = OF_ALL_PLAYERS << 28;
+const NO_PLAYERS: u32 = PLAYER_LIST << 28;
 fn asked(p: &[u8]) -> u32 {
     let sections = selector(p).filter(|_| selects_sections(p));
     let other = selector(p).map_or(0, |keys| u32::from_be_bytes([0, keys[0], keys[1], keys[2]]) << 4);
     sections.map_or(other, |keys| {
-        let its = (0..3).zip(keys).fold(0, |bits, (n, key)| bits | u32::from(key & 1) << n);
-        KNOWN | its | (!its & (LIST | OF_ALL_PLAYERS)) << 28
+        let requested = (0..3).zip(keys).fold(0, |bits, (n, key)| bits | u32::from(key & 1) << n);
+        KNOWN | requested | (!requested & (LIST | PLAYER_LIST)) << 28
     })
 }
-/// What the request of an answer did not ask: clients send all their requests with one id, so that only its first section
-/// shows which of them it belongs to.
+/// What the request of an answer did not ask for. Clients send all their requests with one id, so only the first section of
+/// an answer shows which request it belongs to.
 fn not_asked(p: &[u8]) -> u32 {
     match table_name(p) {
-        Some(name) if name.ends_with(b"_t") => LIST | OF_ALL_PLAYERS,
+        Some(name) if name.ends_with(b"_t") => LIST | PLAYER_LIST,
         Some(_) => LIST | NO_PLAYERS,
         None if begins_with_key(p) => NO_LIST,
         None => 0,
     }
 }
-/// The first name of a table that begins in an answer: after a count, and with the ending of those of players or teams.
+/// The name of the first field, if the answer begins with a table: it follows a count, and ends like the fields of players
+/// or teams.
 fn table_name(p: &[u8]) -> Option<&[u8]> {
     let name = p.get(7..)?.split(|b| *b == 0).next()?;
-    let named = name.first()?.is_ascii_alphabetic() && (name.ends_with(b"_") || name.ends_with(b"_t"));
-    (p.get(5) == Some(&0) && p.ends_with(&[0]) && named).then_some(name)
+    let is_field = name.first()?.is_ascii_alphabetic() && (name.ends_with(b"_") || name.ends_with(b"_t"));
+    (p.get(5) == Some(&0) && p.ends_with(&[0]) && is_field).then_some(name)
 }
-/// Whether keys and values stand first in an answer, and a table after them.
+/// Whether an answer begins with keys and values, and a table follows them.
 fn is_list_before_tables(p: &[u8]) -> bool {
     if !begins_with_key(p) {
         return false;
     }
     let mut at = 5_usize;
     let mut words = p.get(5..).unwrap_or_default().split(|b| *b == 0).map(<[u8]>::len);
-    // A word and its zero; a pair has two of them, the end of the list one.
+    // Each word has a zero; a pair has two words, the end of the list is one empty word.
     while let Some(key) = words.next().filter(|key| *key > 0) {
         let value = words.next().unwrap_or_default();
         at = at.saturating_add(key).saturating_add(value).saturating_add(2);
@@ -364,10 +365,10 @@ const KEYS_AND_VALUES: Keys = Keys {
     pair: &PAIR,
     key: &KEY,
     value: &VALUE,
-    twice: &KEY_002,
-    number: None,
-    open: &KEY_001,
-    lacking: Some(&KEY_003),
+    duplicate: &KEY_002,
+    not_a_number: None,
+    unterminated: &KEY_001,
+    incomplete: Some(&KEY_003),
 };
 
 /// The fields of a table.
@@ -384,7 +385,7 @@ struct Table {
     ending: &'static [u8],
 }
 
-const OF_PLAYERS: Table = Table {
+const PLAYER_TABLE: Table = Table {
     group: &PLAYERS,
     count: &PLAYER_COUNT,
     fields: &PLAYER_FIELDS,
@@ -395,7 +396,7 @@ const OF_PLAYERS: Table = Table {
     value: &PLAYER_VALUE,
     ending: b"_",
 };
-const OF_TEAMS: Table = Table {
+const TEAM_TABLE: Table = Table {
     group: &TEAMS,
     count: &TEAM_COUNT,
     fields: &TEAM_FIELDS,
@@ -411,7 +412,7 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Resu
     let full = c.wire_len() >= FULL;
     c.ends(if full { &FULL_ENDS } else { &TABLE_ENDS });
     let out = match asked.filter(|asked| asked & Context::UNPAIRED == 0) {
-        None | Some(0) => guessed(c, full),
+        None | Some(0) => guess_sections(c, full),
         Some(asked) if asked & KNOWN == 0 => c.ignored(&BODY),
         Some(asked) => sections(c, asked, full),
     };
@@ -425,7 +426,7 @@ fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> 
     if asked & 1 != 0 && !keys(c, &KEYS_AND_VALUES, strict)? {
         return Ok(());
     }
-    for (bit, table) in [(2, &OF_PLAYERS), (4, &OF_TEAMS)] {
+    for (bit, table) in [(2, &PLAYER_TABLE), (4, &TEAM_TABLE)] {
         if asked & bit != 0 {
             c.group(table.group, |c| rows(c, table))?;
         }
@@ -433,8 +434,8 @@ fn sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: u32, full: bool) -> 
     Ok(())
 }
 
-/// Decodes an answer whose request is unknown: keys, unless it begins with a zero, then as many tables as there are.
-fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fault> {
+/// Decodes an answer whose request is unknown: keys, unless it begins with a zero, then all tables that there are.
+fn guess_sections<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fault> {
     if c.rest().first().is_some_and(|first| *first != 0) {
         keys(c, &KEYS_AND_VALUES, false)?;
     }
@@ -448,25 +449,28 @@ fn guessed<S: FieldSink>(c: &mut Cursor<'_, '_, S>, full: bool) -> Result<(), Fa
 }
 
 /// Reads the content of a table.
-fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, of: &Table) -> Result<(), Fault> {
-    let count = c.field(of.count, be_u16)?;
+fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, table: &Table) -> Result<(), Fault> {
+    let count = c.field(table.count, be_u16)?;
     let mut width = 0u16;
-    let any = !c.skip(b"\0");
-    c.groups([of.fields, of.field], any, |c| {
-        let name = word(c, of.name)?;
+    let has_fields = !c.skip(b"\0");
+    c.groups([table.fields, table.field], has_fields, |c| {
+        let name = terminated_text(c, table.name)?;
         let whole = !c.may_continue();
-        c.check(&TAB_002, || !whole || name.0.ends_with(of.ending));
+        c.check(&TAB_002, || !whole || name.0.ends_with(table.ending));
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;
     let count = if width == 0 { 0 } else { count };
-    let value = |c: &mut Cursor<'_, '_, S>| word(c, of.value).map(drop);
-    let record = |c: &mut Cursor<'_, '_, S>| c.list(of.record, |_, done| done < width, value).map(drop);
-    c.list(of.records, |_, done| done < count, record).map(drop)
+    let value = |c: &mut Cursor<'_, '_, S>| terminated_text(c, table.value).map(drop);
+    let record = |c: &mut Cursor<'_, '_, S>| c.list(table.record, |_, done| done < width, value).map(drop);
+    c.list(table.records, |_, done| done < count, record).map(drop)
 }
 
 /// Reads a text with its terminating zero, which must be present.
-fn word<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
+fn terminated_text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+) -> Result<Str<'a>, Fault> {
     if c.rest().is_empty() {
         c.about(Some(field));
         return Err(c.ended_early());

@@ -36,7 +36,7 @@ macro_rules! registry {
         }
 
         impl Memories {
-            /// Number of entries that all memories have forgotten.
+            /// Number of entries that the memories have forgotten, all together.
             pub fn forgotten(&self) -> u64 {
                 0u64$(.saturating_add(self.$file.forgotten()))*
             }
@@ -60,7 +60,7 @@ macro_rules! registry {
             pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe_known(payload, wire_len, known)),* }
             }
-            /// [`Id::dissect`] to a place that the caller has, which is empty: it is too large to be copied for nothing.
+            /// [`Id::dissect`] into an empty `out` of the caller, because the result is too large to be copied.
             #[inline(always)]
             pub(crate) fn dissect_to<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S, out: &mut Decoded<'a>) {
                 match self { $(Id::$Proto => dissect_as::<$file::$Proto, S>(payload, cx, sink, out)),* }
@@ -136,7 +136,7 @@ impl Id {
     }
     /// The protocol that declares a rule; `None` if no protocol does.
     pub fn of_rule(rule: &Rule) -> Option<Id> {
-        Id::ALL.iter().copied().find(|id| id.rules().any(|own| own == rule))
+        Id::ALL.iter().copied().find(|id| id.rules().any(|declared| declared == rule))
     }
 }
 

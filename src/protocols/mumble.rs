@@ -178,7 +178,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&BANDWIDTH, be_u32).map(drop)
 }
 
-/// Whether a version that there may be stands in front.
+/// Whether the message begins with a plausible version.
 fn has_version(p: &[u8]) -> bool {
     matches!(p, [_, major @ 0..=MOST_MAJOR, minor, patch, ..] if [*major, *minor, *patch] != [0; 3])
 }

@@ -3,8 +3,8 @@
 use super::raknet::is_ping_or_pong;
 use crate::contract::{Info, Known, Probe};
 
-/// Whether the payload begins like one of the other queries or their answers. Hosts offer them beside the protocol in question,
-/// and a client may use one socket for all.
+/// Whether the payload begins like another query or its answer. A host may offer several query protocols, and a client may
+/// use one socket for all of them.
 pub(super) fn is_other_query(payload: &[u8]) -> bool {
     match payload {
         // Source, Quake and Titanfall; GameSpy 2 and 3; SA-MP and Vice City; TeamSpeak 3; All-Seeing Eye; Unreal 2.
@@ -18,8 +18,7 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
     }
 }
 
-/// The message `unknown`, for a datagram of a known conversation or of a server that the user names, unless it is another
-/// query.
+/// Claims a datagram as `unknown` if its conversation is known or the user names its server, unless it is another query.
 pub(super) fn unknown(info: &Info, payload: &[u8], known: Known<'_>) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
     if ours { info.stray(info.unknown(), payload, known) } else { None }

@@ -19,7 +19,7 @@ pub(crate) const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\x
 /// Offsets of the magic, which follows id and times.
 const PING_MAGIC_AT: usize = 9;
 const PONG_MAGIC_AT: usize = 17;
-/// How many bytes of a damaged magic must agree, and how many of one that is cut. Fewer prove nothing.
+/// Minimum number of equal bytes in a damaged magic, and in a cut one. Fewer prove nothing.
 const AGREEING: usize = 12;
 const LEAST_MAGIC: usize = 8;
 /// RakNet does not send offline data of this length in bytes, or longer.
@@ -332,12 +332,13 @@ fn damaged(p: &[u8], level: Level, least: usize) -> Option<Probe> {
     let found = p.get(at..).unwrap_or_default();
     let agreeing = found.iter().zip(MAGIC).filter(|(a, b)| a == b).count();
     let whole = found.len() >= MAGIC.len();
-    let ours = if whole { agreeing >= AGREEING } else { agreeing == found.len() && agreeing >= least };
+    let magic_agrees =
+        if whole { agreeing >= AGREEING } else { agreeing == found.len() && agreeing >= least };
     let probe = MESSAGES.get(usize::from(message))?.probe(message, p, level);
     match probe.key {
-        Some(_) => ours.then_some(probe),
-        // It even lacks its time.
-        None => (ours && least == 0).then_some(Probe { message: UNKNOWN, ..probe.as_stray() }),
+        Some(_) => magic_agrees.then_some(probe),
+        // The message ends before its time.
+        None => (magic_agrees && least == 0).then_some(Probe { message: UNKNOWN, ..probe.as_stray() }),
     }
 }
 
@@ -366,11 +367,12 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         |text: Option<&[u8]>| text.is_some_and(|t| t.starts_with(b"MCPE;") || t.starts_with(b"MCEE;"));
     let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
     // A status that is cut inside its first part counts as well.
-    let begun =
+    let is_cut_bedrock =
         data.get(2..).is_some_and(|t| !t.is_empty() && (b"MCPE;".starts_with(t) || b"MCEE;".starts_with(t)));
     let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
     let parts = data.iter().filter(|b| **b == b';').count();
-    let behind_length = begun || bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
+    let behind_length =
+        is_cut_bedrock || bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
     if behind_length {
         c.field(&STATUS_LENGTH, be_u16)?;
         c.check(&PON_002, || exact || cut);
@@ -412,11 +414,11 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     for (field, part) in PARTS.into_iter().zip(parts()) {
         let shown = if field.kind == FieldKind::Dynamic { Str::decimal_or_text } else { Str::into };
         let at = c.part(field, part, shown);
-        let counts = [&PROTOCOL_VERSION, &PLAYERS, &MOST_PLAYERS].contains(&field);
-        let fits = || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most);
+        let must_be_number = [&PROTOCOL_VERSION, &PLAYERS, &MOST_PLAYERS].contains(&field);
+        let players_fit = || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most);
         c.about(Some(field));
-        c.check_at(&MOT_002, at, || !counts || Str(part).is_integer());
-        c.check_at(&MOT_004, at, || field != &MOST_PLAYERS || fits());
+        c.check_at(&MOT_002, at, || !must_be_number || Str(part).is_integer());
+        c.check_at(&MOT_004, at, || field != &MOST_PLAYERS || players_fit());
         c.check_at(&MOT_005, at, || field != &SERVER_UID || is_guid(part, guid));
     }
     c.about(Some(&STATUS));
@@ -431,7 +433,7 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     c.check(&MOT_001, || parts().count() >= LEAST_PARTS);
 }
 
-/// Whether a text is the number of the server, with or without a sign; an empty one says nothing, nor does one that is no text.
+/// Whether a text is the GUID of the server, signed or unsigned. Empty and invalid texts do not contradict it.
 fn is_guid(text: &[u8], guid: u64) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
     text.is_empty() || text.parse::<i64>().map_or(text.parse().ok(), |uid| Some(uid as u64)) == Some(guid)

@@ -21,8 +21,9 @@ use crate::net::Endpoint;
 use std::net::{SocketAddr, SocketAddrV4};
 
 const SAMP: &[u8] = b"SAMP";
-const VC_ASKS: &[u8] = b"VCMP";
-const VC_ANSWERS: &[u8] = b"MP04";
+/// Vice City's letters in requests, and in answers.
+const VCMP: &[u8] = b"VCMP";
+const MP04: &[u8] = b"MP04";
 const PORT_AT: usize = 8;
 const OPCODE_AT: usize = 10;
 const HEADER_LEN: usize = 11;
@@ -32,7 +33,7 @@ const ADDRESS_AT: Span = Span { start: 4, end: 10 };
 const NONCE_AT: Span = Span { start: 11, end: 15 };
 /// Length of Vice City's version in bytes.
 const VERSION_LEN: usize = 12;
-/// The answer of a server to a wrong password, and how many of them count as guessing.
+/// The answer of a server to a wrong password, and the number of such answers that count as guessing.
 const REFUSAL: &[u8] = b"Invalid RCON password.";
 const GUESSES: usize = 3;
 /// Maximum number of addresses with refused passwords that are remembered.
@@ -247,7 +248,7 @@ static PING_ENDS: Ends = Ends::new(&REQ_003, &REQ_003, &SURPLUS);
 static RCON_ENDS: Ends = Ends::new(&REQ_004, &REQ_004, &SURPLUS);
 static ANSWER_ENDS: Ends = Ends::new(&RSP_001, &RSP_002, &SURPLUS);
 
-/// Opcodes in the order of their messages. Each of them has a request and an answer.
+/// Opcodes in the order of their messages. Each opcode has a request and an answer.
 const OPCODES: &[u8] = b"ircdpxo";
 /// The links in open.mp's answer to o.
 static LINKS: [&Field; 4] = [&DISCORD_LINK, &LIGHT_BANNER, &DARK_BANNER, &LOGO];
@@ -267,14 +268,14 @@ messages! {
     RCON_RESPONSE = Message::response("rcon_response", 3, &[answers(b"x")]).keyed(header);
     EXTRA_INFO_REQUEST = Message::request("extra_info_request", 1, &[asks(b"o")]).keyed(header);
     EXTRA_INFO_RESPONSE = Message::response("extra_info_response", 1, &[answers(b"o")]).keyed(header);
-    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"").after(&[SAMP, VC_ASKS, VC_ANSWERS]).known()]);
+    UNKNOWN = Message::named("unknown").formed(&[Form::of(b"").after(&[SAMP, VCMP, MP04]).known()]);
 }
-/// A form for known conversations. Elsewhere, length and header must tell the direction.
+/// A form for known conversations. In others, length and header decide the direction.
 const fn asks(opcode: &'static [u8]) -> Form {
-    Form::of(b"").after(&[SAMP, VC_ASKS]).and(OPCODE_AT, opcode).known()
+    Form::of(b"").after(&[SAMP, VCMP]).and(OPCODE_AT, opcode).known()
 }
 const fn answers(opcode: &'static [u8]) -> Form {
-    Form::of(b"").after(&[SAMP, VC_ANSWERS]).and(OPCODE_AT, opcode).known()
+    Form::of(b"").after(&[SAMP, MP04]).and(OPCODE_AT, opcode).known()
 }
 
 const PAIRED: StepRules = StepRules {
@@ -298,7 +299,7 @@ impl Protocol for Samp {
 
     const INFO: Info = Info {
         ports: &[7777, 8192],
-        first: &[Form::of(b"").after(&[SAMP, VC_ASKS, VC_ANSWERS]).length(OPCODE_AT, usize::MAX)],
+        first: &[Form::of(b"").after(&[SAMP, VCMP, MP04]).length(OPCODE_AT, usize::MAX)],
         messages: MESSAGES,
         steps: &[
             QUERIED,
@@ -362,16 +363,16 @@ impl Protocol for Samp {
     }
 
     fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
-        let magic = p.get(..4).filter(|magic| [SAMP, VC_ASKS, VC_ANSWERS].contains(magic))?;
-        let named = u16::from_le_bytes(*p.get(PORT_AT..)?.first_chunk()?);
+        let magic = p.get(..4).filter(|magic| [SAMP, VCMP, MP04].contains(magic))?;
+        let header_port = u16::from_le_bytes(*p.get(PORT_AT..)?.first_chunk()?);
         let opcode = p.get(OPCODE_AT).and_then(|op| OPCODES.iter().position(|known| known == op));
         let message = |at: u8, level| Some(MESSAGES.get(usize::from(at))?.probe(at, p, level));
         let Some(opcode) = opcode else {
-            let level = if ports.contains(&named) { Level::Medium } else { Level::Low };
+            let level = if ports.contains(&header_port) { Level::Medium } else { Level::Low };
             return if magic == SAMP { message(UNKNOWN, level) } else { None };
         };
         let request = (opcode as u8).saturating_mul(2);
-        match answered(p, wire_len, magic, ports.map(|port| port == named)) {
+        match is_answer(p, wire_len, magic, ports.map(|port| port == header_port)) {
             Some(answer) => message(request.saturating_add(answer.into()), Level::High),
             None => message(request, Level::High).map(|g| Probe { role: Role::MaybeRequest, ..g }),
         }
@@ -398,18 +399,18 @@ impl Protocol for Samp {
 
     fn observe(refused: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let p = seen.datagram.payload;
-        let named = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));
-        if let (Some(named), SocketAddr::V4(server)) = (named, seen.server.socket_addr())
-            && named != server
+        let header_address = p.get(4..HEADER_LEN).and_then(<[u8]>::first_chunk).map(|bytes| socket(*bytes));
+        if let (Some(header_address), SocketAddr::V4(server)) = (header_address, seen.server.socket_addr())
+            && header_address != server
         {
             raised.add_at(&HDR_002, ADDRESS_AT);
         }
         if seen.probe.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
             let (pair, frame) = ((seen.server, seen.client.host()), seen.datagram.frame);
             let frames = refused.get_or_insert(pair, [0; GUESSES]);
-            // An answer that comes before its request is judged a second time.
-            let to_come = frames.iter_mut().find(|known| [0, frame].contains(*known));
-            to_come.into_iter().for_each(|known| *known = frame);
+            // An answer before its request in the file is observed twice.
+            let slot = frames.iter_mut().find(|known| [0, frame].contains(*known));
+            slot.into_iter().for_each(|known| *known = frame);
             if frames.last() == Some(&frame) {
                 raised.add(&SEC_003);
             }
@@ -432,16 +433,21 @@ fn socket([a, b, c, d, low, high]: [u8; 6]) -> SocketAddrV4 {
     SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high]))
 }
 
-/// Whether a message is an answer, judged by its letters, its length, and whether the header contains its source or
+/// Whether a message is an answer, judged by its letters, its length, and whether the header contains the port of its source or
 /// destination; `None` if only the conversation can tell.
-fn answered(p: &[u8], wire_len: usize, magic: &[u8], [from, to]: [bool; 2]) -> Option<bool> {
-    let named = (from != to).then_some(from);
+fn is_answer(
+    p: &[u8],
+    wire_len: usize,
+    magic: &[u8],
+    [has_source, has_destination]: [bool; 2],
+) -> Option<bool> {
+    let from_server = (has_source != has_destination).then_some(has_source);
     let body = p.get(HEADER_LEN..).unwrap_or_default();
     match p.get(OPCODE_AT) {
-        _ if magic != SAMP => Some(magic == VC_ANSWERS),
-        Some(b'p') => named,
-        Some(b'x') => named.or_else(|| Some(is_line(body))),
-        _ => Some(wire_len > HEADER_LEN && named != Some(false)),
+        _ if magic != SAMP => Some(magic == MP04),
+        Some(b'p') => from_server,
+        Some(b'x') => from_server.or_else(|| Some(is_line(body))),
+        _ => Some(wire_len > HEADER_LEN && from_server != Some(false)),
     }
 }
 
@@ -478,7 +484,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
     match kind {
         b'i' => info(c, magic),
         b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
-        b'c' if magic == VC_ANSWERS && are_names(c.rest()) => {
+        b'c' if magic == MP04 && are_names(c.rest()) => {
             c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
                 c.text(&PLAYER_NAME, string8).map(drop)
             })
@@ -496,7 +502,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
 }
 
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fault> {
-    if magic == VC_ANSWERS {
+    if magic == MP04 {
         c.padded(&SERVER_VERSION, VERSION_LEN)?;
     }
     let password = c.field_as(&PASSWORD, byte, |password| Value::Bool(password != 0))?;
@@ -514,7 +520,7 @@ fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Whether a list of players holds their names only, up to its end.
+/// Whether a list of players consists of names only, up to its end.
 fn are_names(list: &[u8]) -> bool {
     let Some((&[low, high], mut names)) = list.split_first_chunk() else { return false };
     for _ in 0..u16::from_le_bytes([low, high]) {

@@ -1,4 +1,4 @@
-//! Published sources that tell of several protocols.
+//! Published sources that describe several protocols.
 
 use crate::rule::Cite;
 

@@ -14,15 +14,14 @@ use crate::net::Endpoint;
 const MAGIC: &[u8] = b"TS3INIT1";
 /// Packet type of the unencrypted handshake, and its offsets.
 const INIT: &[u8] = &[0x88];
-/// The same type without the flag that says that the packet is not encrypted: some clients leave it out, and servers do not
-/// miss it.
+/// The same type without the flag for unencrypted packets: some clients leave it out, and servers do not require it.
 const BARE_INIT: &[u8] = &[0x08];
 const SERVER_TYPE_AT: usize = 10;
 const CLIENT_TYPE_AT: usize = 12;
 /// The packet id in all messages of the handshake.
 const PACKET_ID: u16 = 101;
 /// Maximum number of clients whose first step is remembered.
-const MAX_BEGUN: usize = 4096;
+const MAX_CLIENTS: usize = 4096;
 
 const SPEC: &str = "https://github.com/ReSpeak/tsdeclarations";
 const fn handshake(section: &'static str) -> Cite {
@@ -95,7 +94,7 @@ pub struct Teamspeak3;
 
 impl Protocol for Teamspeak3 {
     /// The length of the first step of clients, in bytes.
-    type Memory = Bounded<(Endpoint, Endpoint), usize, MAX_BEGUN>;
+    type Memory = Bounded<(Endpoint, Endpoint), usize, MAX_CLIENTS>;
 
     const INFO: Info = Info {
         ports: &[9987],
@@ -129,14 +128,14 @@ impl Protocol for Teamspeak3 {
         c.ignored(&STEP_DATA)
     }
 
-    fn observe(begun: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
+    fn observe(first_steps: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let (ends, d) = ((seen.client, seen.server), seen.datagram);
         match (seen.probe.message, step(d.payload, seen.probe.message)) {
-            (RESPONSE, Some(1)) if begun.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
+            (RESPONSE, Some(1)) if first_steps.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
                 raised.add(&SEC_001);
             }
             (message, Some(0)) if message != RESPONSE => {
-                begun.insert(ends, d.wire_len());
+                first_steps.insert(ends, d.wire_len());
             }
             _ => {}
         }

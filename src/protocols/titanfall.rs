@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Oddities: a server answers with the version that it speaks, whatever was requested. From version 8 on everything is
-//! encrypted with a key and cannot be told from noise.
+//! encrypted with a key and looks like noise.
 
 use super::prelude::*;
 use crate::decode::{Facts, Labels, Skip};
@@ -365,8 +365,8 @@ fn is_padded(p: &[u8]) -> bool {
 
 /// Whether the version is known and the answer can be read to its end.
 fn is_whole(p: &[u8]) -> bool {
-    let (mut facts, mut nobody) = (Facts::default(), Skip);
-    let mut c = Cursor::new(p, 0, &BODY_ENDS, &mut nobody, &mut facts);
+    let (mut facts, mut sink) = (Facts::default(), Skip);
+    let mut c = Cursor::new(p, 0, &BODY_ENDS, &mut sink, &mut facts);
     has_version(p)
         && p.len() >= LEAST_ANSWER
         && c.field(&PREFIX, bytes(VERSION_AT)).is_ok()
@@ -381,9 +381,9 @@ fn asked(p: &[u8]) -> u32 {
 
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.mask_unless(secrets);
-    let whole = c.wire_len();
+    let wire_len = c.wire_len();
     let version = c.field(&VERSION, byte)?;
-    c.check_whole(&REQ_001, || whole == REQUEST_LEN);
+    c.check_whole(&REQ_001, || wire_len == REQUEST_LEN);
     c.check(&SEC_001, || true);
     c.skip_all(b"\0");
     if !c.rest().is_empty() {
@@ -395,14 +395,14 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(),
 }
 
 fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    let long = c.wire_len() >= LEAST_ANSWER;
+    let is_long_enough = c.wire_len() >= LEAST_ANSWER;
     let version = c.field(&VERSION, byte)?;
     let known = (1..=NEWEST).contains(&version);
     c.check(&RSP_004, || known);
-    let its = asked.filter(|asked| asked & Context::UNPAIRED == 0);
-    c.check(&TXN_005, || its.is_none_or(|asked| [0, version.into()].contains(&asked)));
-    c.check_whole(&RSP_001, || long);
-    if !known || !long {
+    let requested_version = asked.filter(|asked| asked & Context::UNPAIRED == 0);
+    c.check(&TXN_005, || requested_version.is_none_or(|asked| [0, version.into()].contains(&asked)));
+    c.check_whole(&RSP_001, || is_long_enough);
+    if !known || !is_long_enough {
         return c.ignored(&BODY);
     }
     c.ends(&BODY_ENDS);
@@ -424,9 +424,9 @@ enum Read {
 }
 
 /// The first and the last version with a field, how to read it, and the field.
-type Part = (u8, u8, Read, &'static Field);
+type VersionedField = (u8, u8, Read, &'static Field);
 
-const LAYOUT: &[Part] = &[
+const LAYOUT: &[VersionedField] = &[
     (2, 10, Read::U8, &RETAIL),
     (2, 10, Read::U8, &INSTANCE_TYPE),
     (2, 10, Read::U32, &CLIENT_CRC),
@@ -467,7 +467,7 @@ const LAYOUT: &[Part] = &[
     (3, 10, Read::Teams, &TEAMS),
     (1, 10, Read::Clients, &CLIENTS),
 ];
-const CLIENT_LAYOUT: &[Part] = &[
+const CLIENT_LAYOUT: &[VersionedField] = &[
     (1, 10, Read::U64, &CLIENT_NUMBER),
     (1, 10, Read::Text, &CLIENT_NAME),
     (1, 10, Read::U8, &CLIENT_TEAM),
@@ -483,7 +483,11 @@ const END_OF_TEAMS: &[u8] = &[255];
 const END_OF_CLIENTS: &[u8] = &[0; 8];
 
 /// Reads the fields that a version has.
-fn fields<S: FieldSink>(c: &mut Cursor<'_, '_, S>, version: u8, layout: &[Part]) -> Result<(), Fault> {
+fn fields<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    version: u8,
+    layout: &[VersionedField],
+) -> Result<(), Fault> {
     let mut players = 0;
     for &(_, _, read, field) in layout.iter().filter(|(first, last, ..)| (*first..=*last).contains(&version))
     {

@@ -296,25 +296,29 @@ impl Protocol for Unreal2 {
 }
 
 /// A sink that records whether an answer has no errors or warnings.
-struct Sound(bool);
+struct Clean(bool);
 
-impl FieldSink for Sound {
+impl FieldSink for Clean {
     fn violation(&mut self, v: crate::decode::Violation) {
         self.0 &= v.rule.severity == rule::Severity::Note && v.rule != &DET_001;
     }
 }
 
-/// Whether the answer can be read to its end without such errors.
+/// Whether the answer can be read to its end, and is clean.
 fn decodes(p: &[u8]) -> bool {
     let message = p.get(4).map_or(UNKNOWN, |kind| DETAILS.saturating_add(*kind));
-    let (mut sound, mut facts) = (Sound(true), Default::default());
+    let (mut clean, mut facts) = (Clean(true), Default::default());
     let cx = Context::of(message, Direction::S2c);
-    let read = crate::decode::dissect(p, 0, &ANSWER_ENDS, &mut sound, &mut facts, |c| Unreal2::decode(c, cx));
-    read.is_ok() && sound.0
+    let decoded =
+        crate::decode::dissect(p, 0, &ANSWER_ENDS, &mut clean, &mut facts, |c| Unreal2::decode(c, cx));
+    decoded.is_ok() && clean.0
 }
 
 /// Reads a text with its terminating zero.
-fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Counted<'a>, Fault> {
+fn terminated_text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+) -> Result<Counted<'a>, Fault> {
     c.ends(if c.rest().is_empty() { &ANSWER_ENDS } else { &TEXT_ENDS });
     let text = c.field_as(field, counted, Counted::value)?;
     c.skip(text.end());
@@ -325,11 +329,11 @@ fn words<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> 
 
 fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&SERVER_ID, le_u32)?;
-    words(c, &SERVER_IP)?;
+    terminated_text(c, &SERVER_IP)?;
     c.field(&PORT, le_u32)?;
     c.field(&QUERY_PORT, le_u32)?;
     for text in [&SERVER_NAME, &MAP, &GAME_TYPE] {
-        words(c, text)?;
+        terminated_text(c, text)?;
     }
     let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
     c.check(&DET_002, || players <= most);
@@ -343,7 +347,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         c.field(number, le_u32)?;
     }
     if numbers.len() > 1 {
-        words(c, &SKILL)?;
+        terminated_text(c, &SKILL)?;
     }
     let (at, zeros) = (c.to_end(), c.rest().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
@@ -358,20 +362,20 @@ const KILLING_FLOOR: usize = 16;
 
 /// The layout whose skill is a non-empty text. If that is true of both, the one followed only by zeros is chosen.
 fn layout(rest: &[u8]) -> Option<usize> {
-    let behind = |at: &usize| {
+    let zeros_follow = |at: &usize| {
         let (rest, text) = counted(rest.get(*at..)?).ok()?;
         let rest = rest.strip_prefix(text.end())?;
         (!text.is_empty()).then(|| rest.iter().all(|b| *b == 0))
     };
     let layouts = [UT2004, KILLING_FLOOR];
-    let exact = layouts.into_iter().find(|at| behind(at) == Some(true));
-    exact.or_else(|| layouts.into_iter().find(|at| behind(at).is_some()))
+    let exact = layouts.into_iter().find(|at| zeros_follow(at) == Some(true));
+    exact.or_else(|| layouts.into_iter().find(|at| zeros_follow(at).is_some()))
 }
 
 fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
-    let key = words(c, &KEY)?;
+    let key = terminated_text(c, &KEY)?;
     c.check(&RUL_001, || !key.is_empty());
-    let value = words(c, &VALUE)?;
+    let value = terminated_text(c, &VALUE)?;
     if key.text == b"ServerVersion" {
         c.facts.set(Fact::Version, value.value());
     }
@@ -380,7 +384,7 @@ fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&PLAYER_ID, le_u32)?;
-    words(c, &NAME)?;
+    terminated_text(c, &NAME)?;
     c.field(&PLAYER_PING, le_u32)?;
     c.field(&SCORE, le_i32)?;
     c.field(&STATS_ID, le_u32).map(drop)

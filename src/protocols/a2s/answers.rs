@@ -511,8 +511,12 @@ const THE_SHIP: u16 = 2400;
 
 // --- Confidence in answers, judged by their bytes alone
 
-/// Reads up to `count` elements. Returns how many were read, and the bytes after them.
-fn most<'a, T>(read: fn(&'a [u8]) -> Wire<'a, T>, count: usize, mut rest: &'a [u8]) -> (usize, &'a [u8]) {
+/// Reads up to `count` elements with `read`. Returns the number of elements read, and the bytes after them.
+fn read_up_to<'a, T>(
+    count: usize,
+    read: fn(&'a [u8]) -> Wire<'a, T>,
+    mut rest: &'a [u8],
+) -> (usize, &'a [u8]) {
     let mut found = 0usize;
     while found < count
         && let Ok((behind, _)) = read(rest)
@@ -527,7 +531,7 @@ fn row(i: &[u8]) -> Wire<'_, ()> {
 fn pair(i: &[u8]) -> Wire<'_, (Str<'_>, Str<'_>)> {
     (zero_ended, zero_ended).parse(i)
 }
-/// Reads server type and environment, if both are known letters.
+/// Reads server type and environment, if both letters are known.
 fn letters(i: &[u8]) -> Wire<'_, (u8, u8)> {
     let known = |(server, system): &(u8, u8)| is_type(*server) && is_environment(*system);
     verify((byte, byte), known).parse(i)
@@ -540,13 +544,13 @@ fn is_environment(letter: u8) -> bool {
     b"lwmo".contains(&letter.to_ascii_lowercase())
 }
 
-/// Confidence that the payload is an INFO answer. One that is cut or damaged shows by the name of its map that its texts are
+/// Confidence that the payload is an INFO answer. If it is cut or damaged, a printable name of the map shows that it contains
 /// texts.
 pub(super) fn info_level(p: &[u8]) -> Option<Level> {
     let texts = p.get(6..)?;
-    match most(zero_ended, 4, texts) {
+    match read_up_to(4, zero_ended, texts) {
         (0, _) => None,
-        (4, rest) if info_ends(rest).is_ok_and(|(rest, ())| rest.is_empty()) => Some(Level::High),
+        (4, rest) if info_tail(rest).is_ok_and(|(rest, ())| rest.is_empty()) => Some(Level::High),
         _ if !super::is_no_console(p) => None,
         _ if pair(texts).is_ok_and(|(_, (_, map))| is_plain(map.0)) => Some(Level::Medium),
         _ => Some(Level::Low),
@@ -556,7 +560,7 @@ fn is_plain(text: &[u8]) -> bool {
     let text = std::str::from_utf8(text).unwrap_or_default();
     !text.is_empty() && !text.contains(char::is_control)
 }
-fn info_ends(i: &[u8]) -> Wire<'_, ()> {
+fn info_tail(i: &[u8]) -> Wire<'_, ()> {
     let (i, (app_id, _, _, _)) = (le_u16, bytes(3), letters, bytes(2)).parse(i)?;
     let (i, _) = (cond(app_id == THE_SHIP, bytes(3)), zero_ended).parse(i)?;
     let (&flag, mut i) = i.split_first().unwrap_or((&0, i));
@@ -579,13 +583,13 @@ pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
     if host.is_empty() || !digits {
         return None;
     }
-    match most(zero_ended, 4, rest) {
-        (4, rest) if goldsrc_ends(rest).is_ok_and(|(rest, _)| rest.len() <= 1) => Some(Level::High),
+    match read_up_to(4, zero_ended, rest) {
+        (4, rest) if goldsrc_tail(rest).is_ok_and(|(rest, _)| rest.len() <= 1) => Some(Level::High),
         (2.., _) => Some(Level::Medium),
         _ => None,
     }
 }
-fn goldsrc_ends(i: &[u8]) -> Wire<'_, u8> {
+fn goldsrc_tail(i: &[u8]) -> Wire<'_, u8> {
     let (i, (_, _, _, is_mod)) = (bytes(3), letters, byte, byte).parse(i)?;
     let (i, _) = cond(is_mod == 1, (pair, bytes(11))).parse(i)?;
     byte(i)
@@ -594,13 +598,13 @@ fn goldsrc_ends(i: &[u8]) -> Wire<'_, u8> {
 /// Confidence that the payload is a PLAYER answer.
 pub(super) fn players_level(p: &[u8]) -> Option<Level> {
     let (rest, count) = byte.map(usize::from).parse(p.get(5..)?).ok()?;
-    let (rows, rest) = most(row, count, rest);
+    let (rows, rest) = read_up_to(count, row, rest);
     list_level(count, rows, rest.is_empty() || Some(rest.len()) == count.checked_mul(8))
 }
 /// Confidence that the payload is a RULES answer.
 pub(super) fn rules_level(p: &[u8]) -> Option<Level> {
     let (rest, count) = le_u16.map(usize::from).parse(p.get(5..)?).ok()?;
-    let (pairs, rest) = most(pair, count, rest);
+    let (pairs, rest) = read_up_to(count, pair, rest);
     list_level(count, pairs, rest.is_empty())
 }
 fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
@@ -614,7 +618,7 @@ fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
 /// The number of players that an INFO answer states, in either form.
 pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
     let (at, texts, skip) = if p.get(4) == Some(&0x6d) { (5, 5, 0) } else { (6, 4, 2) };
-    let (found, rest) = most(zero_ended, texts, p.get(at..)?);
+    let (found, rest) = read_up_to(texts, zero_ended, p.get(at..)?);
     rest.get(skip).copied().filter(|_| found == texts)
 }
 
@@ -638,8 +642,8 @@ fn letter<S: FieldSink>(
     names: &[(u8, &'static str)],
 ) -> Result<u8, Fault> {
     let letter = c.text(field, crate::decode::wire::text(1))?.0.first().copied().unwrap_or(0);
-    if let Some((_, said)) = names.iter().find(|(its, _)| *its == letter.to_ascii_lowercase()) {
-        c.derived(name, Value::Named(letter.into(), Some(said)));
+    if let Some((_, meaning)) = names.iter().find(|(known, _)| *known == letter.to_ascii_lowercase()) {
+        c.derived(name, Value::Named(letter.into(), Some(meaning)));
     }
     Ok(letter)
 }
@@ -655,7 +659,7 @@ fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
 }
 
 /// Reads server type, environment and visibility.
-fn kinds<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
     c.check(&INF_003, || is_type(server));
     let system = letter(c, &ENVIRONMENT, &ENVIRONMENT_NAME, SYSTEMS)?;
@@ -683,7 +687,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let players = counts(c)?;
     let bots = c.field(&BOTS, byte)?;
     c.check(&INF_004, || bots <= players);
-    kinds(c)?;
+    server_kind(c)?;
     flag(c, &VAC)?;
     if app_id == THE_SHIP {
         c.group(&SHIP, |c| {
@@ -697,10 +701,10 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     if old { Ok(()) } else { extra(c, app_id, folder) }
 }
 
-/// Takes the numbers of players and places from the tags of Rust, if both are there.
-fn tagged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
-    let number = |tag: &[u8]| {
-        let mut numbers = tags.0.split(|byte| *byte == b',').filter_map(|said| said.strip_prefix(tag));
+/// Takes the number of players and the maximum from the tags of Rust, if both are there.
+fn rust_tags<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
+    let number = |prefix: &[u8]| {
+        let mut numbers = tags.0.split(|byte| *byte == b',').filter_map(|tag| tag.strip_prefix(prefix));
         numbers.find_map(|digits| Str(digits).count())
     };
     let Some((players, most)) = number(b"cp").zip(number(b"mp")) else { return };
@@ -716,9 +720,9 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
             FieldKind::Text => {
-                let said = text(c, field)?;
+                let value = text(c, field)?;
                 if field == &KEYWORDS && folder.0 == b"rust" && !c.may_continue() {
-                    tagged(c, said);
+                    rust_tags(c, value);
                 }
             }
             FieldKind::Uint => drop(c.field(field, le_u16)?),
@@ -739,7 +743,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
     names(c)?;
     let players = counts(c)?;
     c.field(&PROTOCOL, byte)?;
-    kinds(c)?;
+    server_kind(c)?;
     let is_mod = c.field(&IS_MOD, byte)?;
     if is_mod == 1 {
         c.group(&MOD, |c| {
@@ -766,7 +770,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
     // The Ship's additional fields follow the list, but are reported with its players.
-    let (rows, behind) = most(row, count.into(), c.rest());
+    let (rows, behind) = read_up_to(count.into(), row, c.rest());
     let extra = rows.saturating_mul(8);
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
     let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
@@ -796,8 +800,8 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     Ok(())
 }
 
-/// Whether the list begins with all chunks of a binary message, as far as the capture holds them. The names of such chunks
-/// consist of number and total.
+/// Whether the list begins with all chunks of a binary message, as far as the capture holds them. The name of such a chunk
+/// consists of its number and the total.
 fn is_binary(rules: &[u8], cut: bool) -> bool {
     let mut rest = rules;
     let mut keys = std::iter::from_fn(|| {
@@ -810,7 +814,7 @@ fn is_binary(rules: &[u8], cut: bool) -> bool {
     first == 1 && total > 0 && (2..=total).all(follows)
 }
 
-/// Whether a value reveals at most whether there is a password.
+/// Whether a value reveals no more than whether there is a password.
 fn is_harmless(value: &[u8]) -> bool {
     const FLAGS: [&[u8]; 11] =
         [b"", b"0", b"1", b"true", b"false", b"yes", b"no", b"y", b"n", b"none", b"protected"];
@@ -833,15 +837,15 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
         c.group(&RULE_ITEM, |c| {
             let key = c.field(&KEY, until(b"\0"))?;
             c.check(&RUL_002, || !seen.repeats(key.0));
-            judge(c, key, binary);
+            check_encoding(c, key, binary);
             c.skip(b"\0");
-            let shows = key.mentions_password()
+            let shows_password = key.mentions_password()
                 && !is_harmless(c.rest().split(|byte| *byte == 0).next().unwrap_or_default());
             let value = c.field_as(&VALUE, until(b"\0"), |value| {
-                if shows && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }
+                if shows_password && !secrets { Value::Secret(FieldKind::Text) } else { value.into() }
             })?;
-            c.check(&SEC_005, || !shows);
-            judge(c, value, binary);
+            c.check(&SEC_005, || !shows_password);
+            check_encoding(c, value, binary);
             c.skip(b"\0");
             Ok(())
         })
@@ -849,7 +853,8 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
     c.list(&RULES_LIST, |_, done| done < count, rule).map(drop)
 }
 
-fn judge<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>, binary: bool) {
+/// Checks the encoding of a text, unless it is part of a binary message.
+fn check_encoding<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>, binary: bool) {
     if !binary {
         c.check_text(text, &STR_001, &STR_002);
     }

@@ -23,7 +23,7 @@ const FRESH: i64 = 5_000_000_000;
 #[derive(Debug)]
 pub struct Memory {
     /// Requests by exchange.
-    asked: Numbered<Asked, MAX_ASKED>,
+    requests: Numbered<Request, MAX_ASKED>,
     /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>, MAX_ADDRESSES>,
     /// The address that a challenge was first issued to, and when it was issued to it last, by server and value.
@@ -34,13 +34,18 @@ pub struct Memory {
 
 impl From<Budget> for Memory {
     fn from(budget: Budget) -> Memory {
-        Memory { asked: budget.into(), issued: budget.into(), owners: budget.into(), counts: budget.into() }
+        Memory {
+            requests: budget.into(),
+            issued: budget.into(),
+            owners: budget.into(),
+            counts: budget.into(),
+        }
     }
 }
 
-/// A request.
+/// A request whose answers may still come.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Request {
     step: u8,
     proof: Proof,
 }
@@ -58,7 +63,7 @@ enum Proof {
     Fresh,
 }
 
-/// Whether that time is not too long before a datagram.
+/// Whether a time is at most [`FRESH`] before a datagram.
 fn is_fresh(time: Time, seen: &Observation<'_>) -> bool {
     seen.datagram.time.since(time).is_some_and(|age| age <= FRESH)
 }
@@ -72,9 +77,9 @@ struct Challenge {
 
 impl Forgets for Memory {
     fn forgotten(&self) -> u64 {
-        let asked = self.asked.forgotten().saturating_add(self.issued.forgotten());
-        let answered = self.owners.forgotten().saturating_add(self.counts.forgotten());
-        asked.saturating_add(answered)
+        let by_requests = self.requests.forgotten().saturating_add(self.issued.forgotten());
+        let by_answers = self.owners.forgotten().saturating_add(self.counts.forgotten());
+        by_requests.saturating_add(by_answers)
     }
 }
 
@@ -87,10 +92,10 @@ impl Memory {
         }
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
-                let proof = self.judge(seen, raised);
-                self.asked.insert(exchange, Asked { step: seen.probe.step, proof });
+                let proof = self.proof_of(seen, raised);
+                self.requests.insert(exchange, Request { step: seen.probe.step, proof });
             }
-            // Of an answer in parts only the first shows that it is one.
+            // Only the first part of an answer shows that it is an answer.
             Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
                 raised.add(&TXN_001);
             }
@@ -100,11 +105,11 @@ impl Memory {
     }
 
     /// Determines what a request proves.
-    fn judge(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
-        let Some(value) = carried(seen.bytes()) else {
-            // Recognised as a request that carries one, although its bytes do not show it: they were cut.
-            let hidden = seen.probe.request_state & CARRIES != 0;
-            return if hidden { Proof::Right } else { Proof::None };
+    fn proof_of(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
+        let Some(value) = challenge_of(seen.bytes()) else {
+            // The request counts as carrying one, although its bytes contain none: they were cut.
+            let cut_off = seen.probe.request_state & CARRIES != 0;
+            return if cut_off { Proof::Right } else { Proof::None };
         };
         let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
         let last = issued.iter().rfind(|challenge| challenge.port == seen.client.port());
@@ -121,7 +126,7 @@ impl Memory {
     }
 
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-        let Some(&mut Asked { step, proof }) = self.asked.find(answer.exchange) else { return };
+        let Some(&mut Request { step, proof }) = self.requests.find(answer.exchange) else { return };
         let message = seen.probe.message;
         if message == CHALLENGE_RESPONSE {
             if proof == Proof::Fresh && !answer.second {
@@ -146,8 +151,8 @@ impl Memory {
                 }
             }
             PLAYERS_RESPONSE => {
-                let said = self.counts.get(&seen.server).filter(|(_, time)| is_fresh(*time, seen));
-                if let (Some((players, _)), Some(count)) = (said, bytes.get(5))
+                let stated = self.counts.get(&seen.server).filter(|(_, time)| is_fresh(*time, seen));
+                if let (Some((players, _)), Some(count)) = (stated, bytes.get(5))
                     && players != count
                 {
                     raised.add_at(&PLY_004, Span { start: 5, end: 6 });

@@ -24,11 +24,13 @@ use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
 use answers::{rules as rule_list, *};
 use parts::{LAYOUTS, is_first_part, is_unreadable, part, part_header, part_id, read_part};
 
+/// The values of a challenge field that stand for no challenge.
 const NONE_YET: [u32; 2] = [0, u32::MAX];
 /// Bits in the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
 const CARRIES: u32 = 1;
 const WORD: u32 = 2;
 
+/// The messages that are GoldSrc's words.
 const WORDS: std::ops::RangeInclusive<u8> = 5..=9;
 
 const INFO_STEP: u8 = 0;
@@ -37,15 +39,15 @@ const RULES_STEP: u8 = 2;
 const CHALLENGE_STEP: u8 = 3;
 const PING_STEP: u8 = 4;
 
-/// What an INFO request says.
+/// The text of an INFO request.
 const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
-const INFORMS: Form = Form::of(b"\xff\xff\xff\xff\x49");
-const INFORMS_OLD: Form = Form::of(b"\xff\xff\xff\xff\x6d");
-const LISTS_PLAYERS: Form = Form::of(b"\xff\xff\xff\xff\x44");
-const LISTS_RULES: Form = Form::of(b"\xff\xff\xff\xff\x45");
+const INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x49");
+const GOLDSRC_INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x6d");
+const PLAYERS_FORM: Form = Form::of(b"\xff\xff\xff\xff\x44");
+const RULES_FORM: Form = Form::of(b"\xff\xff\xff\xff\x45");
 
-/// A request for a list, which begins like this and carries a challenge, or says that there is none yet.
+/// The forms of a request for a list. It has this beginning, and a challenge or a value that stands for none.
 const fn asks(begins: &'static [u8]) -> [Form; 4] {
     let (any, whole) = (Form::of(begins), Form::of(begins).length(9, 9));
     [
@@ -55,11 +57,12 @@ const fn asks(begins: &'static [u8]) -> [Form; 4] {
         any.when(is_no_console).level(Level::Low),
     ]
 }
-/// A request that is one of GoldSrc's words, followed by a zero, a line feed or nothing.
+/// A request that is one of GoldSrc's words.
 const fn word(name: &'static str, step: u8, forms: &'static [Form]) -> Message {
     Message::request(name, step, forms).remembers(|_| WORD)
 }
-const fn worded(word: &'static [u8], level: Level) -> Form {
+/// The form of such a word, followed by a zero, a line feed or nothing.
+const fn word_form(word: &'static [u8], level: Level) -> Form {
     let (least, most) = (word.len().saturating_add(4), word.len().saturating_add(5));
     Form::of(word).after(&[MARK]).word(b"\0\n").length(least, most).level(level)
 }
@@ -86,11 +89,11 @@ messages! {
         Form::of(b"\xff\xff\xff\xff\x69").length(5, 9).when(is_padded).level(Level::Low),
         Form::of(b"\xff\xff\xff\xff\x69").when(|p| is_no_word(p) && is_no_console(p)).known(),
     ]);
-    GOLDSRC_DETAILS_REQUEST = word("goldsrc_details_request", INFO_STEP, &[worded(b"details", Level::Medium)]);
-    GOLDSRC_INFO_REQUEST = word("goldsrc_info_request", INFO_STEP, &[worded(b"info", Level::Low)]);
-    GOLDSRC_PLAYERS_REQUEST = word("goldsrc_players_request", PLAYERS_STEP, &[worded(b"players", Level::Medium)]);
-    GOLDSRC_RULES_REQUEST = word("goldsrc_rules_request", RULES_STEP, &[worded(b"rules", Level::Medium)]);
-    GOLDSRC_PING_REQUEST = word("goldsrc_ping_request", PING_STEP, &[worded(b"ping", Level::Low)]);
+    GOLDSRC_DETAILS_REQUEST = word("goldsrc_details_request", INFO_STEP, &[word_form(b"details", Level::Medium)]);
+    GOLDSRC_INFO_REQUEST = word("goldsrc_info_request", INFO_STEP, &[word_form(b"info", Level::Low)]);
+    GOLDSRC_PLAYERS_REQUEST = word("goldsrc_players_request", PLAYERS_STEP, &[word_form(b"players", Level::Medium)]);
+    GOLDSRC_RULES_REQUEST = word("goldsrc_rules_request", RULES_STEP, &[word_form(b"rules", Level::Medium)]);
+    GOLDSRC_PING_REQUEST = word("goldsrc_ping_request", PING_STEP, &[word_form(b"ping", Level::Low)]);
     CHALLENGE_RESPONSE = Message::response("challenge_response", CHALLENGE_STEP, &[
         Form::of(b"\xff\xff\xff\xff\x41").length(9, 9).level(Level::Low),
     ]).remembers(|_| WORD).answering(Answers {
@@ -99,25 +102,25 @@ messages! {
         follows: &[CHALLENGE_RESPONSE],
     });
     INFO_RESPONSE = answer("info_response", INFO_STEP, &[
-        INFORMS.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
-        INFORMS.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
-        INFORMS.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
-        INFORMS.known(),
+        INFO_FORM.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
+        INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
+        INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
+        INFO_FORM.known(),
     ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
     GOLDSRC_INFO_RESPONSE = answer("goldsrc_info_response", INFO_STEP, &[
-        INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
-        INFORMS_OLD.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
-        INFORMS_OLD.known(),
+        GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
+        GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
+        GOLDSRC_INFO_FORM.known(),
     ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
     PLAYERS_RESPONSE = answer("players_response", PLAYERS_STEP, &[
-        LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
-        LISTS_PLAYERS.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
-        LISTS_PLAYERS.known(),
+        PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
+        PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
+        PLAYERS_FORM.known(),
     ], &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE]);
     RULES_RESPONSE = answer("rules_response", RULES_STEP, &[
-        LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
-        LISTS_RULES.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
-        LISTS_RULES.known(),
+        RULES_FORM.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
+        RULES_FORM.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
+        RULES_FORM.known(),
     ], &[RULES_RESPONSE]);
     PING_RESPONSE = answer("ping_response", PING_STEP, &[
         Form::of(b"\xff\xff\xff\xff\x6a").and(5, b"00000000000000").level(Level::Medium),
@@ -200,40 +203,40 @@ impl Protocol for A2s {
 
     #[inline]
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
-        recognise::<Self>(p, wire_len).map(|probe| with_hidden(probe, p, wire_len))
+        recognise::<Self>(p, wire_len).map(|probe| with_cut_challenge(probe, p, wire_len))
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
-        let answers = known.direction == Direction::S2c;
+        let from_server = known.direction == Direction::S2c;
         if let Some(probe) = recognise_known::<Self>(p, wire_len, known).filter(|g| g.role != Role::Stray) {
-            return Some(with_hidden(probe, p, wire_len));
+            return Some(with_cut_challenge(probe, p, wire_len));
         }
         if known.level < Level::Medium {
             return None;
         }
-        let read = |at: u8| Some(MESSAGES.get(usize::from(at))?.probe(at, p, Level::Medium));
+        let message_probe = |at: u8| Some(MESSAGES.get(usize::from(at))?.probe(at, p, Level::Medium));
         let stray = |at: u8| Self::INFO.stray(at, p, known);
-        // Whatever else is sent to a server by others need not be a message at all.
+        // Other datagrams that strangers send to a server need not be messages.
         let of_conversation = known.conversation || known.pinned;
         // A server sends in-game traffic to its players in such parts, too: only the first part of an answer differs. The
-        // capture may have cut off what proves the layout of that.
-        if answers
+        // capture may have cut off the bytes that prove its layout.
+        if from_server
             && of_conversation
             && let Some(split) =
                 [p.len(), wire_len].into_iter().find_map(|length| read_part(p, length, Layout::Unknown))
         {
-            let probe = read(SPLIT_MESSAGE)?;
+            let probe = message_probe(SPLIT_MESSAGE)?;
             let part = Part { number: split.number, total: Some(split.total), makes: None };
             let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
             return Some(Probe { part: probe.part.or(Some(part)), role, ..probe });
         }
         match p {
             // Without an open request, a whole challenge belongs to the engine's handshake.
-            [0xff, 0xff, 0xff, 0xff, 0x41, ..] if answers && (known.open || wire_len < 9) => {
-                read(CHALLENGE_RESPONSE)
+            [0xff, 0xff, 0xff, 0xff, 0x41, ..] if from_server && (known.open || wire_len < 9) => {
+                message_probe(CHALLENGE_RESPONSE)
             }
             // These four bytes alone are Sky Co-op's query.
-            [0xfe, 0xff, 0xff, 0xff, _, ..] if answers && known.open && is_unreadable(p) => {
+            [0xfe, 0xff, 0xff, 0xff, _, ..] if from_server && known.open && is_unreadable(p) => {
                 stray(SPLIT_MESSAGE)
             }
             [0xff, 0xff, 0xff, 0xff, ..] if of_conversation && is_no_console(p) => stray(UNKNOWN),
@@ -342,31 +345,31 @@ impl Protocol for A2s {
 /// The offset of the challenge in a request.
 fn challenge_at(p: &[u8]) -> Option<usize> {
     match p.get(4)? {
-        // If the text is damaged, what stands there is none.
-        b'T' => p.iter().skip(5).zip(QUERY_TEXT).all(|(its, right)| its == right).then_some(25),
+        // Behind a damaged text, the bytes at this offset are no challenge.
+        b'T' => p.iter().skip(5).zip(QUERY_TEXT).all(|(byte, expected)| byte == expected).then_some(25),
         b'U' | b'V' => Some(5),
         _ => None,
     }
 }
 /// The challenge in a request; `None` if it carries none.
-fn carried(p: &[u8]) -> Option<u32> {
+fn challenge_of(p: &[u8]) -> Option<u32> {
     read_at(p, challenge_at(p)?, le_u32).filter(|value| !NONE_YET.contains(value))
 }
 fn carries(p: &[u8]) -> u32 {
-    if carried(p).is_some() { CARRIES } else { 0 }
+    if challenge_of(p).is_some() { CARRIES } else { 0 }
 }
-/// Whether the capture cut off the challenge of a request, so that it is not known whether there is one.
+/// Whether the capture may have cut off the challenge of a request.
 fn hides_challenge(p: &[u8], wire_len: usize) -> bool {
     let end = challenge_at(p).map(|at| at.saturating_add(4));
     end.is_some_and(|end| (p.len().saturating_add(1)..=wire_len).contains(&end))
 }
-/// The same probe, but a request whose challenge was cut off is taken to carry one: then no rule is broken for want of it.
-fn with_hidden(probe: Probe, p: &[u8], wire_len: usize) -> Probe {
-    let hidden = probe.message <= RULES_REQUEST && hides_challenge(p, wire_len);
-    Probe { request_state: if hidden { CARRIES } else { probe.request_state }, ..probe }
+/// The same probe, but a request whose challenge may be cut off counts as carrying one, so that it breaks no rule.
+fn with_cut_challenge(probe: Probe, p: &[u8], wire_len: usize) -> Probe {
+    let cut_off = probe.message <= RULES_REQUEST && hides_challenge(p, wire_len);
+    Probe { request_state: if cut_off { CARRIES } else { probe.request_state }, ..probe }
 }
-/// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type, and then
-/// the password.
+/// Whether this is no request of Sky Co-op's remote console, which has the length of a password in place of the type, followed
+/// by the password.
 fn is_no_console(p: &[u8]) -> bool {
     !matches!(*p, [_, _, _, _, _, 0, 0, 0, b' '..=b'~' | 0x80..=0xff, ..])
 }
@@ -395,7 +398,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 /// Decodes a message that is no query: a message of the game engine, whose content is not shown, or an unknown one.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
-    // In the wrong direction a type of these queries is an unknown one, unless it begins a word of the engine.
+    // In the wrong direction, a type of these queries counts as unknown, unless it begins a word of the engine.
     let word = !is_no_word(c.rest()) || c.is_cut();
     let engine = kind.is_some_and(|kind| match kind {
         b'i' | b'j' | b'm' => word,

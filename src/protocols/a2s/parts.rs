@@ -12,7 +12,7 @@ pub(super) static LAYOUTS: [&str; 3] = ["source", "source_no_size", "goldsrc"];
 /// Length of the header in each layout, in bytes.
 const HEADERS: [u16; 3] = [12, 10, 9];
 /// Maximum length of a part's content that its header may state, in bytes.
-const MOST: usize = 4096;
+const MAX_CONTENT: usize = 4096;
 
 static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
 
@@ -22,14 +22,15 @@ fn header_as(p: &[u8], layout: u8) -> Option<Split> {
     let header = *HEADERS.get(usize::from(layout))?;
     let rest = p.get(header.into()..)?;
     let [total, number] = match layout {
-        GOLDSRC => read_at(p, 8, byte).map(|both| [both & 15, both >> 4])?,
+        GOLDSRC => read_at(p, 8, byte).map(|nibbles| [nibbles & 15, nibbles >> 4])?,
         _ => read_at(p, 8, array)?,
     };
     let size = read_at(p, 10, le_u16).filter(|_| layout == SOURCE);
     let stream = rest.get(8..).is_some_and(|stream| stream.starts_with(b"BZh"));
-    let packs = number == 0 && layout != GOLDSRC && stream;
-    let packed = if packs { Some([read_at(rest, 0, le_u32)?, read_at(rest, 4, le_u32)?]) } else { None };
-    let body = header.saturating_add(if packs { 8 } else { 0 });
+    let is_compressed = number == 0 && layout != GOLDSRC && stream;
+    let packed =
+        if is_compressed { Some([read_at(rest, 0, le_u32)?, read_at(rest, 4, le_u32)?]) } else { None };
+    let body = header.saturating_add(if is_compressed { 8 } else { 0 });
     (number < total).then_some(Split { id, layout, total, number, size, packed, body })
 }
 
@@ -39,20 +40,21 @@ fn is_marked(p: &[u8], split: &Split) -> bool {
     split.number == 0 && (split.packed.is_some() || plain)
 }
 
-/// Whether a part may have this layout, if it is not the first one, or if the capture cut off what proves the layout of that.
+/// Whether a part that cannot prove its layout may have this one: it is not the first part, or the capture cut off the proof.
 fn fits(p: &[u8], wire_len: usize, split: &Split) -> bool {
     let rest = p.get(usize::from(split.body)..).unwrap_or_default();
-    let unseen = p.len() < wire_len && rest.len() < MARK.len() && MARK.starts_with(rest);
-    let held = wire_len.saturating_sub(usize::from(split.body));
-    let size = split.size.map_or(held, usize::from);
+    let proof_is_cut = p.len() < wire_len && rest.len() < MARK.len() && MARK.starts_with(rest);
+    let content_len = wire_len.saturating_sub(usize::from(split.body));
+    let size = split.size.map_or(content_len, usize::from);
     let last = split.number.saturating_add(1) == split.total;
-    (split.number > 0 || unseen) && (size == held || last && (held..=MOST).contains(&size))
+    (split.number > 0 || proof_is_cut)
+        && (size == content_len || last && (content_len..=MAX_CONTENT).contains(&size))
 }
 
 /// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is
 /// tried, and then the first layout that fits.
 pub(super) fn read_part(p: &[u8], wire_len: usize, layout: Layout) -> Option<Split> {
-    // The longest header may be cut off by the capture: then it cannot be told from the others.
+    // If the capture cut the longest header, the layouts cannot be distinguished.
     if !p.starts_with(b"\xfe\xff\xff\xff") || p.len() < wire_len.min(HEADERS[0].into()) {
         return None;
     }
@@ -73,11 +75,11 @@ pub(super) fn part_id(p: &[u8]) -> Option<u64> {
     read_at(p, 4, le_u32).map(u64::from)
 }
 
-/// Number and total of a part. `makes` is the message that the parts form, if this is the first part and says so.
+/// Number and total of a part. `makes` is the message that the parts form, if this is the first part and names it.
 pub(super) fn part(p: &[u8]) -> Option<Part> {
     let Split { number, total, body, .. } = read_part(p, p.len(), Layout::Unknown)?;
     let kind = p.get(body.into()..)?.strip_prefix(MARK).and_then(<[u8]>::first).filter(|_| number == 0);
-    let at = kind.and_then(|kind| b"ImDE".iter().position(|its| its == kind));
+    let at = kind.and_then(|kind| b"ImDE".iter().position(|known| known == kind));
     Some(Part { number, total: Some(total), makes: at.and_then(|at| JOINING.makes.get(at).copied()) })
 }
 

@@ -9,7 +9,7 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
     let cut_off = c.is_cut() && !rest.is_empty() && b"splitnum\0".starts_with(rest);
     let splits = cut_off || rest.starts_with(b"splitnum\0");
     if !splits {
-        unnumbered(c, asked, SPLITS);
+        check_unnumbered(c, asked, SPLITS);
         keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
@@ -20,12 +20,12 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
     c.derived(&PACKET_NUMBER, Value::Uint(u32::from(part & 0x7f)));
     c.derived(&LAST_PACKET, Value::Bool(last));
     let mut kind = c.field(&SECTION, byte)?;
-    let own_layout = asked.is_some_and(|asked| asked & (WHOLE | Context::UNPAIRED) == WHOLE);
+    let whole_answer = asked.is_some_and(|asked| asked & (WHOLE | Context::UNPAIRED) == WHOLE);
     let strict = last && !c.is_cut();
     if kind == 0 {
         let list = if part & 0x7f == 0 { &KEYS_AND_VALUES } else { &REST_OF_KEYS };
-        keys(c, list, strict || own_layout)?;
-        if own_layout {
+        keys(c, list, strict || whole_answer)?;
+        if whole_answer {
             return players(c);
         }
         let Some(&next) = c.rest().first() else { return Ok(()) };
@@ -42,8 +42,8 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
     columns(c, kind, strict)
 }
 
-/// Checks an answer without the number of a part: its request has not all of these bits.
-fn unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
+/// Checks an answer without a part number: its request must not have all of these bits.
+fn check_unnumbered<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>, bits: u32) {
     let asked = asked.filter(|asked| asked & Context::UNPAIRED == 0);
     let wrong = asked.is_some_and(|asked| asked & bits == bits) && !c.is_cut();
     c.about(None);
@@ -56,13 +56,13 @@ const KEYS_AND_VALUES: Keys = Keys {
     pair: &PAIR,
     key: &KEY,
     value: &VALUE,
-    twice: &KEY_002,
-    number: Some(&KEY_004),
-    open: &KEY_001,
-    lacking: Some(&KEY_003),
+    duplicate: &KEY_002,
+    not_a_number: Some(&KEY_004),
+    unterminated: &KEY_001,
+    incomplete: Some(&KEY_003),
 };
 /// The rest of a list, in a part that is not the first.
-const REST_OF_KEYS: Keys = Keys { lacking: None, ..KEYS_AND_VALUES };
+const REST_OF_KEYS: Keys = Keys { incomplete: None, ..KEYS_AND_VALUES };
 
 /// Reads the players in the form of Just Cause 2.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
@@ -80,36 +80,36 @@ fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 /// Reads columns of players and teams. The empty name after the last one may be missing.
 fn columns<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, strict: bool) -> Result<(), Fault> {
-    let (mut kind, mut open, mut unknown, mut marked) = (kind, false, false, true);
+    let (mut kind, mut open, mut missing_name, mut after_section) = (kind, false, false, true);
     let mut next = |c: &mut Cursor<'_, '_, S>, kind: &mut u8| loop {
         match *c.rest() {
             [0, 1 | 2, ..] | [0] => {
-                marked = false;
+                after_section = false;
                 c.skip(b"\0");
             }
             [section @ (1 | 2), ..] => {
-                unknown |= std::mem::replace(&mut marked, true);
+                missing_name |= std::mem::replace(&mut after_section, true);
                 *kind = section;
                 c.skip(&[section]);
             }
-            // A section's number is followed by a name, if only an empty one.
+            // A name must follow the number of a section, even if it is empty.
             [] | [0, ..] => {
-                unknown |= marked || !c.rest().is_empty();
+                missing_name |= after_section || !c.rest().is_empty();
                 return false;
             }
             _ => {
-                marked = false;
+                after_section = false;
                 return true;
             }
         }
     };
-    let any = next(c, &mut kind);
-    c.repeat(&COLUMNS, any, |c| {
+    let has_columns = next(c, &mut kind);
+    c.repeat(&COLUMNS, has_columns, |c| {
         open = c.group(&COLUMN, |c| column(c, kind))?;
         Ok(next(c, &mut kind))
     })?;
-    let wrong = open || unknown;
-    c.check(&COL_001, || !wrong || !strict);
+    let malformed = open || missing_name;
+    c.check(&COL_001, || !malformed || !strict);
     c.ignored(&IGNORED)
 }
 
@@ -123,8 +123,8 @@ fn column<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8) -> Result<bool, Fau
     c.field(&FIRST_INDEX, byte)?;
     let mut open = true;
     let mut empty = zeros(c, &mut open);
-    let any = empty > 0 || open && !c.rest().is_empty();
-    c.repeat(&VALUES, any, |c| {
+    let has_values = empty > 0 || open && !c.rest().is_empty();
+    c.repeat(&VALUES, has_values, |c| {
         c.text(&COLUMN_VALUE, until(b"\0"))?;
         let ended = c.skip(b"\0");
         empty = match empty.checked_sub(1) {
@@ -145,10 +145,10 @@ fn zeros<S: FieldSink>(c: &Cursor<'_, '_, S>, open: &mut bool) -> usize {
     let count = rest.iter().take_while(|b| **b == 0).count();
     let behind = rest.get(count..).unwrap_or_default();
     let name = behind.split(|b| *b == 0).next().unwrap_or_default();
-    let named = name.len() > 1 && (name.ends_with(b"_") || name.ends_with(b"_t"));
-    // What the capture cut off behind zeros is rather a name than a value.
+    let is_suffixed = name.len() > 1 && (name.ends_with(b"_") || name.ends_with(b"_t"));
+    // If the capture cut the text after the zeros, it is more likely a name than a value.
     let cut_off = c.is_cut() && name.len() == behind.len();
-    let is_name = (named || cut_off) && name.first().is_some_and(|first| *first > 2);
+    let is_name = (is_suffixed || cut_off) && name.first().is_some_and(|first| *first > 2);
     *open = count == 0 || !behind.is_empty() && !is_name && !matches!(behind, [1 | 2, ..]);
     match behind {
         _ if count == 0 || *open => count,
@@ -158,8 +158,8 @@ fn zeros<S: FieldSink>(c: &Cursor<'_, '_, S>, open: &mut bool) -> usize {
 }
 
 pub(super) fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    // To Minecraft a request of eleven bytes is one for this form, whatever bits it has.
-    unnumbered(c, asked, SPLITS | CARRIES);
+    // Minecraft takes any request of eleven bytes for one of this form, whatever its bits.
+    check_unnumbered(c, asked, SPLITS | CARRIES);
     c.ends(&BASIC_ENDS);
     for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
         c.terminated(field, b"\0")?;

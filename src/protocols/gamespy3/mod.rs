@@ -42,7 +42,7 @@ const PART: rule::Step = S(
 const MAX_HANDSHAKES: usize = 16_384;
 const MAX_STATS: usize = 65_536;
 /// Lifetime of a challenge in the SDK, in nanoseconds.
-const LIFE: i64 = 4_000_000_000;
+const LIFETIME: i64 = 4_000_000_000;
 /// Port of GameSpy's master server.
 const MASTER_PORT: u16 = 27900;
 /// Length of the shortest request in bytes.
@@ -431,7 +431,7 @@ impl Protocol for Gamespy3 {
     };
 
     fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
-        // The master server answers so to a game that asks whether it is served.
+        // The master server sends this answer to a game that asks whether it is served.
         let by_master = ports[0] == MASTER_PORT && p.starts_with(b"\xfe\xfd\x09\0\0\0\0");
         if by_master { None } else { recognise::<Self>(p, wire_len) }
     }
@@ -483,13 +483,13 @@ impl Protocol for Gamespy3 {
                 if answer.second && answer.repeats_message && !cut {
                     raised.add(&TXN_001);
                 }
-                // Digits may be cut off behind those that were captured.
+                // The capture may have cut off further digits.
                 let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
                 if value.is_some() || cut {
-                    let before = handshakes.get(&ends).and_then(|shaken| shaken.value);
-                    let shaken = Handshake { value, before, since: seen.datagram.time, used: false };
-                    handshakes.insert(ends, shaken);
+                    let before = handshakes.get(&ends).and_then(|handshake| handshake.value);
+                    let handshake = Handshake { value, before, since: seen.datagram.time, used: false };
+                    handshakes.insert(ends, handshake);
                 }
             }
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
@@ -498,7 +498,7 @@ impl Protocol for Gamespy3 {
                 let proof = match handshakes.get_mut(&ends) {
                     _ if cut_off => Proof::Right,
                     Some(Handshake { value: None, .. }) => Proof::Right,
-                    Some(shaken) if shaken.value != Some(0) => shaken.judge(request, now, raised),
+                    Some(handshake) if handshake.value != Some(0) => handshake.proof_of(request, now, raised),
                     // The challenge may have been issued before the capture.
                     None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
                     _ => Proof::None,
@@ -506,11 +506,11 @@ impl Protocol for Gamespy3 {
                 stats.insert(exchange, Stat { proof, numbers: Numbers::default(), total: u8::MAX });
             }
             (FULL_RESPONSE | BASIC_RESPONSE, Pairing::Answered(answer)) => {
-                let again = answer.second && answer.repeats_message && seen.datagram.cut == 0;
+                let repeats = answer.second && answer.repeats_message && seen.datagram.cut == 0;
                 let mut stat = stats.find(answer.exchange);
                 let part = seen.probe.part.zip(stat.as_mut());
                 let contradicts = part.map(|(part, stat)| stat.contradicts(part));
-                if again && contradicts != Some(false) {
+                if repeats && contradicts != Some(false) {
                     raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
@@ -531,16 +531,16 @@ pub struct Stat {
     proof: Proof,
     /// Numbers of the parts.
     numbers: Numbers,
-    /// How many parts there are; the most there can be as long as that is unknown.
+    /// Number of parts; the maximum, as long as it is unknown.
     total: u8,
 }
 
 impl Stat {
-    /// Records a part; returns whether one with its number had come, or its number is none of this answer.
+    /// Records a part; returns whether a part with its number came before, or its number is beyond the last one.
     fn contradicts(&mut self, part: Part) -> bool {
-        let known = !self.numbers.insert(part.number) || part.number >= self.total;
+        let contradicts = !self.numbers.insert(part.number) || part.number >= self.total;
         self.total = self.total.min(part.total.unwrap_or(u8::MAX));
-        known
+        contradicts
     }
 }
 
@@ -567,8 +567,8 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Determines what a request proves. The last four bytes of it may be a selector as well as this challenge.
-    fn judge(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
+    /// Determines what a request proves. Its last four bytes may be either a selector or this challenge.
+    fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
         let word = read_at(request, 7, be_u32).map(|word| word as i32);
         if word != self.value {
             if carried(request).is_some() {
@@ -576,7 +576,8 @@ impl Handshake {
             }
             return if word.is_some() && word == self.before { Proof::Right } else { Proof::Wrong };
         }
-        if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFE) {
+        if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFETIME)
+        {
             raised.add_at(&TXN_006, Span { start: 7, end: 11 });
         }
         Proof::Right
@@ -607,7 +608,7 @@ fn is_challenge(p: &[u8]) -> bool {
     let ended = text.get(text.len().saturating_sub(1)..) == Some(&[0]);
     ended && (1..=10).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
 }
-/// Whether a number stands at the end, as in an answer whose id Minecraft has made longer.
+/// Whether the payload ends with a number, as an answer does whose id Minecraft has made longer.
 fn ends_in_digits(p: &[u8]) -> bool {
     p.iter().rev().find(|b| **b != 0).is_some_and(u8::is_ascii_digit)
 }
@@ -635,18 +636,18 @@ fn asked(p: &[u8]) -> u32 {
         | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
         | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
 }
-/// Whether this is Minecraft's basic form: the last two of its five strings are numbers; or if it ends before these, it begins
-/// with no known key.
+/// Whether this is Minecraft's basic form: the last two of its five strings are numbers, or it ends before these and does not
+/// begin with a known key.
 fn is_basic(p: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"splitnum", b"hostname", b"gamename", b"gamever", b"mapname"];
     let body = p.get(5..).unwrap_or_default();
     let strings = || body.splitn(6, |b| *b == 0);
     let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
     let first = strings().next().unwrap_or_default();
-    let keyed = || KEYS.iter().any(|key| key.starts_with(first));
-    if strings().count() < 6 { !keyed() } else { number(3) && number(4) }
+    let begins_with_key = || KEYS.iter().any(|key| key.starts_with(first));
+    if strings().count() < 6 { !begins_with_key() } else { number(3) && number(4) }
 }
-/// Whether this is that form with nothing missing.
+/// Whether this is a complete basic form.
 fn is_whole_basic(p: &[u8]) -> bool {
     let strings = p.get(5..).unwrap_or_default().splitn(6, |b| *b == 0);
     is_basic(p) && strings.last().is_some_and(|end| end.get(2..).is_some_and(|end| end.ends_with(b"\0")))
@@ -667,15 +668,15 @@ fn part(p: &[u8]) -> Option<Part> {
 fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let rest = c.rest();
     let digits = rest.split(|b| *b == 0).next().unwrap_or_default();
-    // Where the capture ends with a digit, more may be cut off.
+    // If the captured bytes end with a digit, the capture may have cut off more.
     let whole = !c.is_cut() || digits.len() < rest.len();
     let value = Str(digits).decimal().filter(|_| whole);
     match value {
         Some(value) => drop(c.field_as(&CHALLENGE, text(digits.len()), |_| Value::Int(value))?),
         None => drop(c.text(&CHALLENGE_TEXT, text(digits.len()))?),
     }
-    let sound = value.is_some() && digits.len() < rest.len() || c.is_cut();
-    c.check(&CHA_001, || sound);
+    let is_valid = value.is_some() && digits.len() < rest.len() || c.is_cut();
+    c.check(&CHA_001, || is_valid);
     c.check(&CHA_002, || value != Some(0));
     c.skip_all(b"\0");
     c.ignored(&IGNORED)
@@ -684,13 +685,13 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let len = c.rest().len();
     let selects = len == 4 && c.rest().starts_with(&[0xff; 3]);
-    let (at, sound) = (c.to_end(), c.is_cut() || [4, 7, 8].contains(&len));
-    if !sound {
+    let (at, is_valid) = (c.to_end(), c.is_cut() || [4, 7, 8].contains(&len));
+    if !is_valid {
         c.ignored(&BODY)?;
         c.about(None);
     }
-    c.check_at(&REQ_002, at, || sound);
-    if sound && !selects {
+    c.check_at(&REQ_002, at, || is_valid);
+    if is_valid && !selects {
         c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
     }
     for field in [&SERVER_KEYS, &PLAYER_KEYS, &TEAM_KEYS, &OPTIONS] {

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_arguments_are_told_apart() {
+    fn splits_commands_and_arguments() {
         let found: Vec<_> =
             pieces(b"echo\x1ea\x1f\x1db\x04rest").map(|p| (p.at, Command::of(p.text))).collect();
         assert_eq!(found.len(), 2);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_have_status_name_and_values() {
+    fn splits_replies_into_status_name_and_values() {
         let reply = Reply::of(b"10identify\x1e\x12gamename\x1fut\x1e\x11x");
         assert_eq!((reply.status, reply.name), (Some(10), &b"identify"[..]));
         assert_eq!(strings(reply.values()), ["gamename", "ut", "x"]);

@@ -112,14 +112,14 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
 
 /// Reads the list of arguments; returns their number.
 fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<u16, Fault> {
-    let (mut count, mut begun) = (0u16, false);
+    let (mut count, mut has_rs) = (0u16, false);
     let argument = |c: &mut Cursor<'_, '_, S>| {
-        let by = c.rest().first().copied();
+        let separator = c.rest().first().copied();
         string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
-        c.check(&REQ_002, || count > 0 || by == Some(RS) || around.continues);
-        // After a US in place of RS, the first RS is not the second one.
-        c.check(&REQ_003, || by == Some(US) || !begun || around.continues);
-        begun |= by == Some(RS);
+        c.check(&REQ_002, || count > 0 || separator == Some(RS) || around.continues);
+        // If a US takes the place of the first RS, the next RS is the first one.
+        c.check(&REQ_003, || separator == Some(US) || !has_rs || around.continues);
+        has_rs |= separator == Some(RS);
         count = count.saturating_add(1);
         Ok(())
     };
@@ -265,21 +265,21 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     let blanks = c.rest().get(separator..).unwrap_or_default();
     let blanks = blanks.iter().take_while(|b| **b == b' ').count();
     let before = separator.saturating_add(blanks);
-    // This may be any part of a reply that began in the previous datagram.
+    // If the reply began in the previous datagram, this may be any part of it.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], rules)?;
     c.check(&RSP_007, || blanks == 0 || status.is_none());
     let whole = !around.continues && !around.open;
     c.check(&RSP_006, || !name.is_empty() || status.is_none() || !whole);
     let at = Span { start, end: c.offset() };
-    let data = matches!(c.rest().first(), Some(&RS));
-    c.check_at(&RSP_003, at, || data || !whole);
-    let mut seen = 0u8;
-    records(c, around, &mut seen)?;
+    let has_data = matches!(c.rest().first(), Some(&RS));
+    c.check_at(&RSP_003, at, || has_data || !whole);
+    let mut identity = 0u8;
+    records(c, around, &mut identity)?;
     let at = Span { start, end: c.offset() };
     c.about(Some(&RECORDS));
-    let lacking = status == Some(10) && name == b"identify" && seen != WHOLE_IDENTITY;
-    c.check_at(&RSP_008, at, || !lacking || !whole || !data);
+    let incomplete = status == Some(10) && name == b"identify" && identity != WHOLE_IDENTITY;
+    c.check_at(&RSP_008, at, || !incomplete || !whole || !has_data);
     Ok(())
 }
 
@@ -297,10 +297,10 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     let binary = matches!(reply.first(), Some(0x0a | 0x14..=0x16));
     let Some(status) = status(reply).or(reply.first().copied().filter(|_| binary)) else {
         let start = c.offset().saturating_add(before as u16);
-        let shown = reply.len().min(2) as u16;
+        let shown_len = reply.len().min(2) as u16;
         c.about(Some(&STATUS));
         let cut = around.open && reply.len() < 2;
-        c.check_at(&RSP_001, Span { start, end: start.saturating_add(shown) }, || cut);
+        c.check_at(&RSP_001, Span { start, end: start.saturating_add(shown_len) }, || cut);
         return Ok(None);
     };
     let digits = if binary { 1 } else { 2 };
@@ -314,8 +314,8 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     Ok(Some(status))
 }
 
-/// Reads the records, and marks in `seen` which names of identify are among them.
-fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u8) -> Result<(), Fault> {
+/// Reads the records; sets the bits of the [`IDENTITY`] names among them in `identity`.
+fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, identity: &mut u8) -> Result<(), Fault> {
     let mut count = 0u16;
     c.list(
         &RECORDS,
@@ -327,28 +327,34 @@ fn records<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around, seen: &mut u
         },
         |c| {
             let inside = c.rest().get(1..).unwrap_or_default();
-            let record = split_before(inside, &[GS, RS, EOT]).0;
-            let more = inside.get(record.len()).is_some_and(|b| *b == RS);
+            let bytes = split_before(inside, &[GS, RS, EOT]).0;
+            let more = inside.get(bytes.len()).is_some_and(|b| *b == RS);
             // A record that is cut by the start or end of the datagram is not checked.
-            let cut = around.open && record.len() == inside.len() || around.continues && count == 0;
+            let cut = around.open && bytes.len() == inside.len() || around.continues && count == 0;
             let alone = count == 0 && !more;
             count = count.saturating_add(1);
-            c.group(&RECORD, |c| decode_record(c, Shape { record, cut, alone }, seen))
+            c.group(&RECORD, |c| decode_record(c, Record { bytes, cut, alone }, identity))
         },
     )?;
     Ok(())
 }
 
-/// A record without the separator in front of it, and its circumstances.
+/// A record without the separator in front of it.
 #[derive(Clone, Copy)]
-struct Shape<'a> {
-    record: &'a [u8],
+struct Record<'a> {
+    bytes: &'a [u8],
+    /// Whether the start or end of the datagram may cut it.
     cut: bool,
+    /// Whether it is the only record of its reply.
     alone: bool,
 }
 
-fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &mut u8) -> Result<(), Fault> {
-    let Shape { record, cut, alone } = p;
+fn decode_record<S: FieldSink>(
+    c: &mut Cursor<'_, '_, S>,
+    record: Record<'_>,
+    identity: &mut u8,
+) -> Result<(), Fault> {
+    let Record { bytes: record, cut, alone } = record;
     let (mark, kind) = match record.first() {
         None => {
             c.field_as(&RAW, bytes(1), |_| Value::Latin1(&[]))?;
@@ -387,12 +393,12 @@ fn decode_record<S: FieldSink>(c: &mut Cursor<'_, '_, S>, p: Shape<'_>, seen: &m
     let (values, first) = values(c, usize::from(mark.is_none()))?;
     let at = Span { start, end: c.offset() };
     c.about(Some(&VALUES));
-    // Of a record that began in the previous datagram, the mark is there.
+    // The mark of a record that began in the previous datagram is in that datagram.
     c.check_at(&REC_003, at, || kind != 0 || values == 1 || mark.is_none() && cut);
     c.check_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut);
     c.check_at(&REC_005, at, || mark != Some(DC4) || values > 1 || cut);
-    let named = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
-    *seen |= named.map_or(0, |bit| 1 << bit);
+    let name_bit = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
+    *identity |= name_bit.map_or(0, |bit| 1 << bit);
     Ok(())
 }
 

@@ -39,7 +39,7 @@ const MAX_COMMANDS: usize = 16;
 /// Maximum number of logins remembered over all servers; the oldest goes first.
 const MAX_LOGINS: usize = 16_384;
 /// Maximum number of servers whose extensions are remembered, and of extensions per server. If a server has more, any command
-/// may be one of them.
+/// may be an extension.
 const MAX_ANNOUNCING: usize = 16_384;
 const MAX_EXTENSIONS: usize = 32;
 /// From this ratio of answer to request on, a server is useful as a reflector for attacks.
@@ -120,7 +120,7 @@ rules! {
 /// Rules that a message without an end breaks as well, besides the rules of its replies.
 static UNPAIRED: &[&Rule] =
     &[&REQ_005, &TXN_001, &TXN_002, &TXN_003, &TXN_004, &TXN_005, &TXN_006, &TXN_007, &TXN_008, &TXN_009];
-/// Errors in a reply that make it impossible to say what is missing from it.
+/// Errors in a reply that make it impossible to find out what is missing from it.
 static BROKEN_RECORDS: &[&Rule] = &[&REC_003, &REC_004, &REC_006, &RSP_009];
 
 static CAUSES: &[Causation] = &[
@@ -221,14 +221,14 @@ impl Protocol for Gqp {
     #[inline(never)]
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let payload = seen.datagram.payload;
-        // A message in parts, or one that the capture cut, is not compared.
+        // Messages in parts and messages that the capture cut are not compared.
         let whole = seen.datagram.cut == 0 && matches!(seen.probe.role, Role::Request | Role::Response);
         match *seen.pairing {
-            Pairing::Asked { exchange, .. } if whole => asked(memory, seen, exchange, raised),
+            Pairing::Asked { exchange, .. } if whole => observe_request(memory, seen, exchange, raised),
             Pairing::Asked { .. } => memory.may_have_asked(seen),
             Pairing::Answered(answer) => {
                 if whole && !answer.part {
-                    answered(memory, seen, &answer, payload, raised);
+                    observe_response(memory, seen, &answer, payload, raised);
                 } else {
                     memory.may_have_answered(seen, answer.exchange);
                 }
@@ -284,17 +284,17 @@ fn begins_request(p: &[u8]) -> bool {
 
 /// Whether the payload begins with two digits, a name and RS.
 fn begins_response(p: &[u8]) -> bool {
-    let named = p.get(2..).map(|rest| split_before(rest, &[GS, RS, US, EOT]));
-    let named = named.is_some_and(|(name, rest)| is_string(name) && rest.first() == Some(&RS));
-    begins_encoded(p) || status(p).is_some() && named
+    let after_status = p.get(2..).map(|rest| split_before(rest, &[GS, RS, US, EOT]));
+    let has_name = after_status.is_some_and(|(name, rest)| is_string(name) && rest.first() == Some(&RS));
+    begins_encoded(p) || status(p).is_some() && has_name
 }
 
 /// Whether the payload begins with SOH, an ASCII name, and ACK or EOT.
 fn begins_encoded(p: &[u8]) -> bool {
     let Some((name, rest)) = encoding(p) else { return false };
-    let named = name.iter().all(|b| matches!(b, b' '..=b'~'));
+    let is_name = name.iter().all(|b| matches!(b, b' '..=b'~'));
     // An empty name is accepted only before ACK, and EOT must be the last byte.
-    named && (rest.first() == Some(&ACK) || !name.is_empty() && rest.len() == 1)
+    is_name && (rest.first() == Some(&ACK) || !name.is_empty() && rest.len() == 1)
 }
 
 /// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
@@ -302,13 +302,13 @@ fn is_text(p: &[u8], known: Known<'_>) -> bool {
     if is_other_query(p) {
         return false;
     }
-    let plain =
+    let plain_count =
         p.iter().filter(|b| matches!(**b, b' '..=b'~' | EOT | ACK | DC1..=DC4 | ETB | GS..=US)).count();
-    let framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
+    let is_framed = known.conversation && p.last() == Some(&EOT) || known.pinned && p.first() == Some(&SOH);
     // An expected answer may be more damaged than other datagrams.
     let expected = known.open && known.direction == Direction::S2c;
-    let most = if expected { p.len() / 2 } else { p.len() / 4 };
-    framed || p.len().saturating_sub(plain) <= most
+    let max_other = if expected { p.len() / 2 } else { p.len() / 4 };
+    is_framed || p.len().saturating_sub(plain_count) <= max_other
 }
 
 /// Recognises a request by a required command at its start, or a sufficiently long part of one.
@@ -320,9 +320,9 @@ fn request_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
         let name = name.strip_suffix(b"#").unwrap_or(name);
         let cut = |r: &Required| r.name.as_bytes().starts_with(name);
         let part = !ended && name.len() >= SHORTEST_PART && matches!(rest, [] | [ETB]);
-        // The start of a name begins a message only where it goes on with none.
-        let begun = || Probe { begins: false, ..request(Role::RequestPart, 0, Level::Hint) };
-        return (part && REQUIRED.iter().any(cut)).then(begun);
+        // The start of a name begins a message only if this datagram does not continue one.
+        let request_part = || Probe { begins: false, ..request(Role::RequestPart, 0, Level::Hint) };
+        return (part && REQUIRED.iter().any(cut)).then(request_part);
     }
     let clean = p.len() == wire_len && p.last() == Some(&EOT) && body(p).len().saturating_add(1) == p.len();
     let clean = clean && pieces(p).all(|piece| Command::of(piece.text).is_clean());
@@ -347,7 +347,7 @@ fn response_probe(p: &[u8]) -> Option<Probe> {
 /// Recognises an encoded message: SOH, a printable name, ACK and EOT.
 #[inline(never)]
 fn encoded_probe(p: &[u8]) -> Option<Probe> {
-    // Either side may send one, and two of them contain nothing that ties them together.
+    // Both sides may send encoded messages, and nothing in two of them proves that they belong together.
     (begins_encoded(p) && p.get(1) != Some(&ACK))
         .then(|| Probe { paired: Level::Low, ..request(Role::MaybeRequest, 0, Level::Low) })
 }
@@ -356,19 +356,19 @@ fn encoded_probe(p: &[u8]) -> Option<Probe> {
 
 /// The commands of an open request.
 #[derive(Clone, Copy, Debug, Default)]
-struct Asked {
+struct OpenRequest {
     /// Hash of its encoding's name.
     encoding: Option<u64>,
-    /// Number of commands before the first one that is encoded by itself.
+    /// Number of commands before the first one that has an encoding of its own.
     count: usize,
-    /// Whether a command is encoded by itself. Everything after it is opaque.
+    /// Whether a command has an encoding of its own. Everything after it is opaque.
     opaque: bool,
     names: [u64; MAX_COMMANDS],
     arguments: [u64; MAX_COMMANDS],
 }
 
-impl Asked {
-    /// Whether the command whose name has this hash may be among its commands.
+impl OpenRequest {
+    /// Whether a command whose name has this hash may be among its commands.
     fn may_hold(&self, name: u64) -> bool {
         self.opaque || self.encoding.is_some() || self.count > MAX_COMMANDS || self.names.contains(&name)
     }
@@ -397,13 +397,13 @@ struct Announced {
 /// one in 2^64.
 #[derive(Debug)]
 pub struct Memory {
-    asked: Numbered<Asked, MAX_ASKED>,
+    asked: Numbered<OpenRequest, MAX_ASKED>,
     logins: Bounded<u64, Login, MAX_LOGINS>,
     /// The client that received a string.
     owners: Bounded<u64, u64, MAX_LOGINS>,
     announced: Bounded<Endpoint, Announced, MAX_ANNOUNCING>,
     /// Number of commands, replies and extensions that could not be compared because the tables were full.
-    beyond: u64,
+    uncompared: u64,
     hasher: DefaultHashBuilder,
 }
 
@@ -414,28 +414,28 @@ impl From<Budget> for Memory {
             logins: budget.into(),
             owners: budget.into(),
             announced: budget.into(),
-            beyond: 0,
+            uncompared: 0,
             hasher: DefaultHashBuilder::default(),
         }
     }
 }
 
 impl Forgets for Memory {
-    /// Requests count only if they were answered afterwards.
+    /// A forgotten request counts only if it was answered afterwards.
     fn forgotten(&self) -> u64 {
         let asked = self.asked.forgotten().saturating_add(self.logins.forgotten());
         let logins = asked.saturating_add(self.owners.forgotten());
-        logins.saturating_add(self.announced.forgotten()).saturating_add(self.beyond)
+        logins.saturating_add(self.announced.forgotten()).saturating_add(self.uncompared)
     }
 }
 
 impl Memory {
     /// Counts entries that could not be compared.
-    fn count_beyond(&mut self, count: usize) {
-        self.beyond = self.beyond.saturating_add(count as u64);
+    fn count_uncompared(&mut self, count: usize) {
+        self.uncompared = self.uncompared.saturating_add(count as u64);
     }
 
-    /// Notes a request that asks for a login, or may ask for one because not all of it is read.
+    /// Notes a request that asks for a login, or may ask for one because it is read only in part.
     fn may_have_asked(&mut self, seen: &Observation<'_>) {
         let key = self.hash((seen.server, seen.client));
         if !matches!(self.logins.get(&key), Some(Login::Got(_))) {
@@ -443,12 +443,12 @@ impl Memory {
         }
     }
 
-    /// Notes an answer of which not all is read: unless its request shows that it cannot, it may have announced any
-    /// extension, and returned any string.
+    /// Notes an answer that is read only in part. It may have announced any extension and returned any string, unless its
+    /// request asked for neither.
     fn may_have_answered(&mut self, seen: &Observation<'_>, exchange: u64) {
         let asked = self.asked.find(exchange).copied();
-        let may = |name: &[u8]| asked.is_none_or(|asked| asked.may_hold(self.hash(name)));
-        let [extensions, auth] = [may(b"extensions"), may(b"auth")];
+        let may_hold = |name: &[u8]| asked.is_none_or(|asked| asked.may_hold(self.hash(name)));
+        let [extensions, auth] = [may_hold(b"extensions"), may_hold(b"auth")];
         if extensions {
             self.announced.insert(seen.server, Announced { names: [0; MAX_EXTENSIONS], more: true });
         }
@@ -462,36 +462,36 @@ impl Memory {
     }
 
     /// A hash of several texts, independent of the separators between them.
-    fn texts<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> u64 {
+    fn hash_texts<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> u64 {
         texts.fold(0, |all, text| self.hash((all, text)))
     }
 }
 
 /// Handles a complete request.
-fn asked(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
+fn observe_request(memory: &mut Memory, seen: &Observation<'_>, exchange: u64, raised: &mut Raised) {
     let payload = seen.datagram.payload;
-    let mut new =
-        Asked { encoding: encoding(payload).map(|(name, _)| memory.hash(name)), ..Asked::default() };
-    if new.encoding.is_none() {
+    let encoding = encoding(payload).map(|(name, _)| memory.hash(name));
+    let mut request = OpenRequest { encoding, ..OpenRequest::default() };
+    if request.encoding.is_none() {
         for piece in pieces(payload) {
             if piece.is_encoded() {
-                new.opaque = true;
+                request.opaque = true;
                 break;
             }
             let command = Command::of(piece.text);
-            let slots = new.names.get_mut(new.count).zip(new.arguments.get_mut(new.count));
+            let slots = request.names.get_mut(request.count).zip(request.arguments.get_mut(request.count));
             if let Some((name, arguments)) = slots {
                 *name = memory.hash(command.name);
-                *arguments = memory.texts(command.arguments());
+                *arguments = memory.hash_texts(command.arguments());
             }
-            new.count = new.count.saturating_add(1);
+            request.count = request.count.saturating_add(1);
             let at = span(piece);
-            unannounced(memory, seen, &command, at, raised);
-            login(memory, seen, &command, at, raised);
+            check_announced(memory, seen, &command, at, raised);
+            observe_login(memory, seen, &command, at, raised);
         }
     }
-    memory.count_beyond(new.count.saturating_sub(MAX_COMMANDS));
-    memory.asked.insert(exchange, new);
+    memory.count_uncompared(request.count.saturating_sub(MAX_COMMANDS));
+    memory.asked.insert(exchange, request);
 }
 
 fn span(piece: Piece<'_>) -> Span {
@@ -499,7 +499,8 @@ fn span(piece: Piece<'_>) -> Span {
     Span { start, end: start.saturating_add(piece.text.len() as u16) }
 }
 
-fn unannounced(
+/// Checks that a command is required or announced.
+fn check_announced(
     memory: &Memory,
     seen: &Observation<'_>,
     command: &Command<'_>,
@@ -518,7 +519,13 @@ fn unannounced(
 }
 
 /// Handles the commands auth and challenge.
-fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at: Span, raised: &mut Raised) {
+fn observe_login(
+    memory: &mut Memory,
+    seen: &Observation<'_>,
+    command: &Command<'_>,
+    at: Span,
+    raised: &mut Raised,
+) {
     let (server, client) = (seen.server, seen.client);
     let key = memory.hash((server, client));
     // A client that was refused may ask again and get a string.
@@ -529,7 +536,7 @@ fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at:
     let (hash, owner) = (memory.hash(string), memory.hash((server, string)));
     let foreign = memory.owners.get(&owner).is_some_and(|c| *c != memory.hash(client));
     match memory.logins.get(&key) {
-        Some(Login::Got(own)) if *own == hash => {}
+        Some(Login::Got(issued)) if *issued == hash => {}
         _ if foreign => raised.add_at(&TXN_007, at),
         Some(Login::Got(_)) => raised.add_at(&TXN_006, at),
         Some(Login::Asked) => {}
@@ -538,7 +545,7 @@ fn login(memory: &mut Memory, seen: &Observation<'_>, command: &Command<'_>, at:
 }
 
 /// Handles a complete response to a request.
-fn answered(
+fn observe_response(
     memory: &mut Memory,
     seen: &Observation<'_>,
     answer: &Answer,
@@ -563,7 +570,7 @@ fn answered(
         if let Some(asked) = &plain {
             compare(memory, asked, count, &reply, span(piece), raised);
         }
-        learn(memory, seen, &reply);
+        remember(memory, seen, &reply);
         count = count.saturating_add(1);
     }
     if plain.is_some_and(|a| !a.opaque && !opaque && a.count != count) {
@@ -572,7 +579,7 @@ fn answered(
 }
 
 /// Compares the n-th reply with the n-th command.
-fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span, raised: &mut Raised) {
+fn compare(memory: &Memory, asked: &OpenRequest, n: usize, reply: &Reply<'_>, at: Span, raised: &mut Raised) {
     let command = asked.names.get(n).zip(asked.arguments.get(n)).filter(|_| n < asked.count);
     let Some((name, arguments)) = command else { return };
     // Without a status the name begins at another offset, and without a name only the position could be compared.
@@ -581,14 +588,16 @@ fn compare(memory: &Memory, asked: &Asked, n: usize, reply: &Reply<'_>, at: Span
     }
     if memory.hash(reply.name) != *name {
         raised.add_at(&TXN_003, at);
-    } else if reply.name == b"echo" && reply.status == Some(10) && memory.texts(reply.values()) != *arguments
+    } else if reply.name == b"echo"
+        && reply.status == Some(10)
+        && memory.hash_texts(reply.values()) != *arguments
     {
         raised.add_at(&TXN_004, at);
     }
 }
 
 /// Remembers facts that later requests may refer to.
-fn learn(memory: &mut Memory, seen: &Observation<'_>, reply: &Reply<'_>) {
+fn remember(memory: &mut Memory, seen: &Observation<'_>, reply: &Reply<'_>) {
     let (server, client) = (seen.server, seen.client);
     if reply.status != Some(10) {
         let key = memory.hash((server, client));
@@ -608,9 +617,9 @@ fn learn(memory: &mut Memory, seen: &Observation<'_>, reply: &Reply<'_>) {
             for (slot, name) in names.iter_mut().zip(reply.values()) {
                 *slot = memory.hash(name);
             }
-            let beyond = reply.values().skip(MAX_EXTENSIONS).count();
-            memory.count_beyond(beyond);
-            memory.announced.insert(server, Announced { names, more: beyond > 0 });
+            let uncompared = reply.values().skip(MAX_EXTENSIONS).count();
+            memory.count_uncompared(uncompared);
+            memory.announced.insert(server, Announced { names, more: uncompared > 0 });
         }
         _ => {}
     }

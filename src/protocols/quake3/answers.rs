@@ -10,7 +10,7 @@ pub(super) fn response<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     message: u8,
     prefix: usize,
-    moved: bool,
+    has_direction_byte: bool,
 ) -> Result<(), Fault> {
     const WORDS: [(&[u8], usize); 5] = [
         (b"statusResponse", 0),
@@ -19,12 +19,12 @@ pub(super) fn response<S: FieldSink>(
         (b"info", QUAKE2),
         (b"n", QUAKEWORLD),
     ];
-    let begun = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
-    let found = WORDS.iter().find(begun).filter(|(word, _)| c.rest().len() >= word.len());
+    let may_be = |(word, _): &&(&[u8], usize)| c.rest().starts_with(word) || word.starts_with(c.rest());
+    let found = WORDS.iter().find(may_be).filter(|(word, _)| c.rest().len() >= word.len());
     let Some(&(word, family)) = found else { return Err(c.ended_early()) };
     c.text(&WORD, text(word.len()))?;
     let dialect = match (family, prefix) {
-        (0, _) if moved => 4,
+        (0, _) if has_direction_byte => 4,
         (QUAKEWORLD, 5) => 3,
         _ => family,
     };
@@ -37,24 +37,24 @@ pub(super) fn response<S: FieldSink>(
     }
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
-    let mut said = 0;
+    let mut stated = 0;
     c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_continue())?;
     if has_info {
-        said = info(c, status)?;
+        stated = info(c, status)?;
     } else {
         c.list(&INFO, |_, _| false, |_| Ok(()))?;
     }
-    if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, said) }
+    if status { status_body(c, [family == QUAKEWORLD, has_info]) } else { info_body(c, stated) }
 }
 
-/// The facts about the server that variables state, and those that every answer must state.
-const SAYS: [(&[u8], Fact); 14] = [
+/// The facts about the server that variables state.
+const FACT_KEYS: [(&[u8], Fact); 14] = [
     (b"sv_hostname", Fact::ServerName),
     (b"hostname", Fact::ServerName),
     (b"mapname", Fact::Map),
     (b"map", Fact::Map),
     (b"gamename", Fact::Game),
-    // The modification; it tells the game where nothing else does.
+    // The modification, which may be the only hint at the game.
     (b"game", Fact::Mode),
     (b"fs_game", Fact::Mode),
     (b"version", Fact::Version),
@@ -67,33 +67,34 @@ const SAYS: [(&[u8], Fact); 14] = [
 ];
 /// Variables that are numbers.
 const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
+/// The facts that every info response must state.
 const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
 
 /// Reads variables, and returns a bit for each [`Fact`] that they state.
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
-    let (mut said, mut seen) = (0, Repeats::default());
-    let mut seen_again = Repeats::default();
+    let (mut stated, mut seen) = (0, Repeats::default());
+    let mut seen_in_second = Repeats::default();
     // FiveM's second info string is reported together with the first, and states nothing about the server.
     let second = c.rest().windows(2).position(|two| two == b"\n\\").filter(|_| status);
     let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).unwrap_or_default();
     let second = second.split(|b| *b == 0).next().unwrap_or_default();
-    let mut pairs = pairs(second.strip_suffix(b"\n").unwrap_or(second)).peekable();
-    let mut own = c.skip(b"\\");
-    c.repeat(&INFO, own || pairs.peek().is_some(), |c| {
-        if own {
-            own = variable(c, &mut said, &mut seen)?;
-        } else if let Some((key, value)) = pairs.next() {
+    let mut second_pairs = pairs(second.strip_suffix(b"\n").unwrap_or(second)).peekable();
+    let mut has_variable = c.skip(b"\\");
+    c.repeat(&INFO, has_variable || second_pairs.peek().is_some(), |c| {
+        if has_variable {
+            has_variable = variable(c, &mut stated, &mut seen)?;
+        } else if let Some((key, value)) = second_pairs.next() {
             c.group(&VARIABLE, |c| {
-                further_variable(c, [key, value], &mut seen_again);
+                further_variable(c, [key, value], &mut seen_in_second);
                 Ok(())
             })?;
         }
-        Ok(own || pairs.peek().is_some())
+        Ok(has_variable || second_pairs.peek().is_some())
     })?;
-    Ok(said)
+    Ok(stated)
 }
 
-/// Reports a variable behind the players, and checks it as those before them.
+/// Reports a variable that follows the players, and checks it like those before them.
 fn further_variable<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
     [key, value]: [&'a [u8]; 2],
@@ -112,7 +113,7 @@ fn further_variable<'a, S: FieldSink>(
 /// Reads a variable; returns whether another one follows.
 fn variable<'a, S: FieldSink>(
     c: &mut Cursor<'a, '_, S>,
-    said: &mut u32,
+    stated: &mut u32,
     seen: &mut Repeats<'a>,
 ) -> Result<bool, Fault> {
     c.group(&VARIABLE, |c| {
@@ -130,9 +131,9 @@ fn variable<'a, S: FieldSink>(
         let whole = !c.may_continue();
         c.check(&INF_006, || !whole || value.is_integer() || !COUNTS.contains(&key.0));
         // Engines compare names without case.
-        let mut names = SAYS.iter().map(|(name, _)| Str(name));
-        let name = names.find(|name| name.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
-        *said |= c.store_fact(&SAYS, name, value);
+        let mut keys = FACT_KEYS.iter().map(|(name, _)| Str(name));
+        let known_key = keys.find(|known| known.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
+        *stated |= c.store_fact(&FACT_KEYS, known_key, value);
         Ok(c.skip(b"\\"))
     })
 }
@@ -148,9 +149,9 @@ fn value(i: &[u8]) -> Wire<'_, Str<'_>> {
 }
 
 /// Reads the rest of an info response after the variables.
-fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, said: u32) -> Result<(), Fault> {
+fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, stated: u32) -> Result<(), Fault> {
     let cut = c.is_cut();
-    c.check_whole(&INF_005, || cut || said & NEEDED == NEEDED);
+    c.check_whole(&INF_005, || cut || stated & NEEDED == NEEDED);
     c.ignored(&IGNORED)
 }
 
@@ -162,8 +163,8 @@ fn status_body<S: FieldSink>(
     c.skip(b"\r");
     let mut ended = c.skip(b"\n") || !has_info;
     skip_lines(c);
-    let (mut count, any) = (0u32, is_player(c));
-    c.groups([&PLAYERS, &PLAYER], any, |c| {
+    let (mut count, has_players) = (0u32, is_player(c));
+    c.groups([&PLAYERS, &PLAYER], has_players, |c| {
         count = count.saturating_add(1);
         player(c, quakeworld)?;
         ended = c.skip(b"\n");
@@ -180,7 +181,7 @@ fn status_body<S: FieldSink>(
     c.ignored(&IGNORED)
 }
 
-/// Skips empty lines, and lines of QuakeWorld about servers for spectators.
+/// Skips empty lines, and QuakeWorld's lines about servers for spectators.
 fn skip_lines<S: FieldSink>(c: &mut Cursor<'_, '_, S>) {
     loop {
         let text = line(c.rest());
@@ -244,12 +245,13 @@ const LAYOUTS: [Layout; 2] = [
     &[(false, &SCORE), (false, &PING), (false, &TEAM), (true, &NAME), (true, &ADDRESS)],
 ];
 
-/// The fields of a player's line, in its order. Further tokens have no field. `None` if it is not a player's line.
+/// The fields of the tokens of a player's line, in their order; further tokens have none. `None` if it is not a player's line.
 pub(super) fn layout(tokens: &Tokens<'_>, quakeworld: bool) -> Option<ArrayVec<&'static Field, 10>> {
     let name = tokens.iter().position(|(quoted, _)| *quoted)?;
     let layouts = if quakeworld { &[QUAKEWORLD_LAYOUT][..] } else { &LAYOUTS };
     let mut layout = layouts.iter().find(|l| l.iter().position(|(quoted, _)| *quoted) == Some(name))?.iter();
-    let fields = tokens.iter().map_while(|(quoted, _)| layout.find(|(is, _)| is == quoted));
+    let fields =
+        tokens.iter().map_while(|(quoted, _)| layout.find(|(field_quoted, _)| field_quoted == quoted));
     Some(fields.map(|(_, field)| *field).collect())
 }
 
@@ -291,27 +293,27 @@ fn token<S: FieldSink>(
 }
 
 /// The length of the name in Quake 2's line, if map, players and maximum follow it.
-pub(super) fn places(line: &[u8]) -> Option<usize> {
+pub(super) fn quake2_name_len(line: &[u8]) -> Option<usize> {
     let slash = line.iter().rposition(|b| *b == b'/')?;
-    let number = |text: &[u8]| Str(text.trim_ascii()).decimal().is_some();
+    let is_number = |text: &[u8]| Str(text.trim_ascii()).decimal().is_some();
     let before = line.get(..slash)?;
     let clients = before.iter().rposition(|b| *b == b' ')?;
-    let sound = number(before.get(clients..)?) && number(line.get(slash.saturating_add(1)..)?);
+    let has_counts = is_number(before.get(clients..)?) && is_number(line.get(slash.saturating_add(1)..)?);
     let map_end = before.get(..clients)?.trim_ascii_end().len();
     let name_end = before.get(..map_end)?.iter().rposition(|b| *b == b' ')?;
     let name = before.get(..name_end)?.trim_ascii_end().len();
-    sound.then_some(name)
+    has_counts.then_some(name)
 }
 
 /// Reads Quake 2's line, which is formatted as `%16s %8s %2i/%2i`.
 fn quake2_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.skip_all(b" ");
     let line = line(c.rest());
-    let Some(name) = places(line) else {
+    let Some(name_len) = quake2_name_len(line) else {
         c.text(&TEXT, until(b"\n\0"))?;
         return c.ignored(&IGNORED);
     };
-    c.text(&HOSTNAME, text(name))?;
+    c.text(&HOSTNAME, text(name_len))?;
     const PARTS: [(&[u8], &Field, &[u8]); 3] =
         [(b"", &MAP, b" \n\0"), (b"", &CLIENTS, b"/\n\0"), (b"/", &MOST_CLIENTS, b" \n\0")];
     for (before, field, ends) in PARTS {
@@ -328,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_more_parts_than_are_told_apart_is_none_of_a_player() {
+    fn rejects_a_player_line_with_too_many_tokens() {
         let line = |parts: usize| "5 ".repeat(parts - 1) + "\"Ann\"";
         assert_eq!(tokens(line(MAX_TOKENS).as_bytes()).map(|all| all.len()), Some(MAX_TOKENS));
         assert!(tokens(line(MAX_TOKENS + 1).as_bytes()).is_none());

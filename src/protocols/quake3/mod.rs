@@ -18,7 +18,7 @@ use super::prelude::*;
 use super::sources::gamedig;
 use crate::capture::Time;
 use crate::net::Endpoint;
-use answers::{layout, places, response, tokens};
+use answers::{layout, quake2_name_len, response, tokens};
 use arrayvec::ArrayVec;
 
 const SPEC: &str = "https://github.com/ioquake/ioq3";
@@ -361,7 +361,7 @@ messages! {
     INFO_RESPONSE = Message::response("info_response", INFORMATION, &[
         answers(Form::of(b"infoResponse\n\\")),
         answers(Form::of(b"infoResponse")).level(Level::Medium),
-        answers(Form::of(b"info\n")).when(ends_with_places).level(Level::Medium),
+        answers(Form::of(b"info\n")).when(ends_with_player_counts).level(Level::Medium),
         answers(Form::of(b"info\n")).awaited(),
         Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
     ]).keyed(repeated_challenge).also(&[STATUS]);
@@ -398,7 +398,7 @@ impl Protocol for Quake3 {
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
         let challenge = ask.random as u32;
         let command = match (ask.answered, ask.silences) {
-            // Quake 2 and QuakeWorld know no other word, and tell everything at once.
+            // Quake 2 and QuakeWorld know no other word, and answer it with everything.
             (0, 2..) => "status".to_owned(),
             (0, _) => format!("getinfo {challenge:08x}"),
             (1, _) if ask.all && words(ask.first).starts_with(b"infoResponse") => {
@@ -436,12 +436,12 @@ impl Protocol for Quake3 {
     };
 
     fn probe(p: &[u8], wire_len: usize, _ports: [u16; 2]) -> Option<Probe> {
-        recognise::<Self>(p, wire_len).map(|g| whole_key(g, p, wire_len))
+        recognise::<Self>(p, wire_len).map(|g| without_cut_key(g, p, wire_len))
     }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
-        let read = recognise_known::<Self>(p, wire_len, known).map(|g| whole_key(g, p, wire_len));
-        read.or_else(|| {
+        let claimed = recognise_known::<Self>(p, wire_len, known).map(|g| without_cut_key(g, p, wire_len));
+        claimed.or_else(|| {
             let word = p.get(prefix(p)..).unwrap_or_default();
             match p {
                 [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
@@ -466,28 +466,28 @@ impl Protocol for Quake3 {
             return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
         }
         c.require(&HDR_001, prefix >= 4)?;
-        let moved = matches!(c.rest(), [1 | 2, ..]);
-        if moved {
+        let has_direction_byte = matches!(c.rest(), [1 | 2, ..]);
+        if has_direction_byte {
             c.field(&DIRECTION_BYTE, byte)?;
         }
         let wire_len = c.wire_len();
         match cx.message {
             STATUS_RESPONSE | INFO_RESPONSE => {
                 c.check_whole(&RSP_003, || wire_len <= UNFRAGMENTED);
-                response(c, cx.message, prefix, moved)
+                response(c, cx.message, prefix, has_direction_byte)
             }
             PRINT_RESPONSE => {
                 let length = if c.rest().first() == Some(&b'n') { 1 } else { "print".len() };
                 c.text(&WORD, text(length))?;
                 c.skip(if length == 1 { b"" } else { b"\n" });
-                // The value of a variable stands in quotes.
+                // The console prints the value of a variable in quotes.
                 let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
                 c.mask_unless(cx.secrets || !shows);
                 c.secret_text(&TEXT, remaining).map(drop)
             }
             OOB => {
                 c.text(&COMMAND, until(BEHIND))?;
-                // Who connects may state the password of the game.
+                // A connect packet may contain the password of the game.
                 c.hide_password(cx.secrets);
                 c.ignored(&IGNORED)
             }
@@ -502,12 +502,13 @@ impl Protocol for Quake3 {
             _ => return, // nearly all packets are the game's
         };
         let now = seen.datagram.time;
-        let needed = |(_, client): &(_, Client)| client.limits(now);
-        let client = clients.get_or_insert_over((seen.server, seen.client.host()), Client::default(), needed);
-        if asks && client.drops(now) {
+        let still_counts = |(_, client): &(_, Client)| client.still_counts(now);
+        let client =
+            clients.get_or_insert_over((seen.server, seen.client.host()), Client::default(), still_counts);
+        if asks && client.exceeds_requests(now) {
             raised.add(&TXN_008);
         }
-        if !asks && client.floods(now) {
+        if !asks && client.exceeds_answers(now) {
             raised.add(&SEC_002);
         }
     }
@@ -524,16 +525,16 @@ pub struct Client {
 }
 
 impl Client {
-    /// Whether what it sent and got may still count: it takes that long to empty the bucket.
-    fn limits(&self, now: Time) -> bool {
+    /// Whether its requests and answers may still count: the bucket is not empty before that.
+    fn still_counts(&self, now: Time) -> bool {
         let latest = self.since.max(self.answers.last().copied());
         latest
             .and_then(|latest| now.since(latest))
             .is_some_and(|age| age < PERIOD.saturating_mul(BURST.into()))
     }
 
-    /// Whether a server with ioquake3's rate limit drops a request.
-    fn drops(&mut self, now: Time) -> bool {
+    /// Records a request; returns whether a server with ioquake3's rate limit drops it.
+    fn exceeds_requests(&mut self, now: Time) -> bool {
         let age = self.since.and_then(|since| now.since(since)).filter(|age| *age >= 0);
         let leaked = age.map_or(i64::MAX, |age| age.checked_div(PERIOD).unwrap_or(i64::MAX));
         if leaked > 0 {
@@ -546,8 +547,8 @@ impl Client {
         full
     }
 
-    /// Whether an answer is beyond the limit within a second. After that, they are counted anew.
-    fn floods(&mut self, now: Time) -> bool {
+    /// Records an answer; returns whether it exceeds the limit within a second. After that, counting starts again.
+    fn exceeds_answers(&mut self, now: Time) -> bool {
         let recent = |age| (0..=PERIOD).contains(&age);
         self.answers.retain(|at| now.since(*at).is_some_and(recent));
         let full = self.answers.is_full();
@@ -599,15 +600,15 @@ fn may_have_player(p: &[u8]) -> bool {
     matches!(words(p), [b'n', b'\\' | b'0'..=b'9' | b'-', ..])
 }
 
-/// Whether this is QuakeWorld's answer without an info string where nobody plays, or with lines about servers only.
+/// Whether this is QuakeWorld's answer without an info string and without players, or with lines about servers only.
 fn has_nothing(p: &[u8]) -> bool {
     let rest = words(p).get(1..).unwrap_or_default();
     rest.starts_with(QTV) || rest.iter().all(|b| b"\n\0".contains(b))
 }
 
 /// Whether the line ends with the numbers of players and the maximum.
-fn ends_with_places(p: &[u8]) -> bool {
-    words(p).strip_prefix(b"info\n").is_some_and(|rest| places(line(rest)).is_some())
+fn ends_with_player_counts(p: &[u8]) -> bool {
+    words(p).strip_prefix(b"info\n").is_some_and(|rest| quake2_name_len(line(rest)).is_some())
 }
 
 /// Whether the text begins with a word of letters.
@@ -619,8 +620,8 @@ fn is_word(text: &[u8]) -> bool {
 
 /// Whether the payload ends inside this word.
 fn is_cut(p: &[u8], word: &[u8]) -> bool {
-    let begun = words(p);
-    p.starts_with(&[0xff; 4]) && begun.len() > 1 && word.starts_with(begun)
+    let text = words(p);
+    p.starts_with(&[0xff; 4]) && text.len() > 1 && word.starts_with(text)
 }
 
 /// The request that a word stands for.
@@ -631,11 +632,11 @@ fn query(word: &[u8]) -> Option<u8> {
     queries.iter().position(|query| *query == word).map(|at| at as u8)
 }
 
-/// Forgets the key where its challenge may go on behind the captured bytes: where the last of these belongs to it.
-fn whole_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
+/// Removes the key if the capture may have cut its challenge: if the last captured byte belongs to it.
+fn without_cut_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
     let key = MESSAGES.get(usize::from(g.message)).and_then(|message| message.key);
-    let open = || key.zip(p.split_last()).is_some_and(|(key, (_, rest))| key(rest) != g.key);
-    if p.len() < wire_len && open() { Probe { key: None, ..g } } else { g }
+    let reaches_end = || key.zip(p.split_last()).is_some_and(|(key, (_, rest))| key(rest) != g.key);
+    if p.len() < wire_len && reaches_end() { Probe { key: None, ..g } } else { g }
 }
 
 fn asked_challenge(p: &[u8]) -> Option<u64> {
@@ -649,7 +650,7 @@ fn repeated_challenge(p: &[u8]) -> Option<u64> {
     challenge.split(|b| *b == b' ').next().filter(|first| !first.is_empty()).map(hashed)
 }
 
-/// The keys and values of an info string behind its first backslash.
+/// The keys and values of an info string after its first backslash.
 fn pairs(info: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut parts = info.split(|b| *b == b'\\');
     std::iter::from_fn(move || Some((parts.next()?, parts.next()?)))
@@ -701,9 +702,13 @@ mod tests {
     #[test]
     fn the_bucket_takes_ten_requests_at_once_and_one_a_second() {
         let mut client = Client::default();
-        let mut drops = |seconds: i64| client.drops(Time::from_nanos(seconds * PERIOD + PERIOD / 2));
-        assert_eq!((0..12).map(|_| drops(0)).collect::<Vec<_>>(), [vec![false; 10], vec![true; 2]].concat());
-        assert_eq!([1, 1, 3, 3, 3].map(&mut drops), [false, true, false, false, true]);
-        assert_eq!([60, 60].map(&mut drops), [false, false]);
+        let mut exceeds =
+            |seconds: i64| client.exceeds_requests(Time::from_nanos(seconds * PERIOD + PERIOD / 2));
+        assert_eq!(
+            (0..12).map(|_| exceeds(0)).collect::<Vec<_>>(),
+            [vec![false; 10], vec![true; 2]].concat()
+        );
+        assert_eq!([1, 1, 3, 3, 3].map(&mut exceeds), [false, true, false, false, true]);
+        assert_eq!([60, 60].map(&mut exceeds), [false, false]);
     }
 }

@@ -51,9 +51,9 @@ pub(super) const SAMPLES: &[Example] = &[
 
 /// Maximum number of cookies remembered over all servers with 64 MiB; the oldest goes first.
 const MAX_COOKIES: usize = 131_072;
-/// Maximum number of clients remembered whose cookie other clients have sent since; the oldest goes first.
+/// Maximum number of clients remembered whose cookie other clients sent afterwards; the oldest goes first.
 const MAX_SHARING: usize = 8_192;
-/// Maximum number of cookies that several clients sent, and of such clients that wait at once; the oldest goes first.
+/// Maximum number of cookies that several clients sent, and of clients that wait with the same cookie; the oldest goes first.
 const MAX_SHARED: usize = 1_024;
 const MAX_WAITING: usize = 8;
 /// Maximum number of servers whose last state is remembered.
@@ -61,7 +61,7 @@ const MAX_STATES: usize = 16_384;
 /// How long a poll is open at most, in nanoseconds: the late window.
 const LATE: i64 = 10_000_000_000;
 /// Maximum number of successive polls without an answer that is still normal.
-const PATIENCE: u8 = 20;
+const MAX_UNANSWERED: u8 = 20;
 /// Position of the cookie in a message with an envelope, and in one of version 0.
 const COOKIE_AT: Span = Span { start: 4, end: 12 };
 const LEGACY_COOKIE_AT: Span = Span { start: 2, end: 10 };
@@ -180,29 +180,29 @@ struct State {
     versions: [Option<u16>; 8],
 }
 
-/// The last poll with a cookie.
+/// A client's last poll with a cookie.
 #[derive(Clone, Copy, Debug)]
-struct Cookie {
-    since: Time,
+struct Poll {
+    time: Time,
     /// Hash of the client that polled.
     client: u32,
     answered: bool,
     /// Whether an earlier poll of the same client with this cookie was answered.
-    before: bool,
+    answered_before: bool,
 }
 
-impl Cookie {
+impl Poll {
     /// Whether the client has received an answer to a poll with this cookie.
-    fn used(&self) -> bool {
-        self.answered || self.before
+    fn is_used(&self) -> bool {
+        self.answered || self.answered_before
     }
-    /// Whether another client has sent it as well, and not an address translation shown it twice.
-    fn rivals(&self, new: &Cookie) -> bool {
-        self.open(new.since) && !at_translation(new.since, self.since)
+    /// Whether it is open when another client sends the cookie, and an address translation has not shown one poll twice.
+    fn conflicts_with(&self, new: &Poll) -> bool {
+        self.is_open(new.time) && !at_translation(new.time, self.time)
     }
     /// Whether the answer may still come.
-    fn open(&self, now: Time) -> bool {
-        !self.answered && now.since(self.since).is_none_or(|t| t <= LATE)
+    fn is_open(&self, now: Time) -> bool {
+        !self.answered && now.since(self.time).is_none_or(|t| t <= LATE)
     }
 }
 
@@ -211,12 +211,12 @@ impl Cookie {
 #[derive(Debug)]
 pub struct Memory {
     /// The last poll by server and cookie.
-    cookies: Bounded<u64, Cookie, MAX_COOKIES>,
+    cookies: Bounded<u64, Poll, MAX_COOKIES>,
     /// Whether clients that polled with a cookie before its last poll have received an answer, by server, cookie and client.
     /// Clients whose cookie never changes share it with all others of their kind.
     used: Bounded<u64, bool, MAX_SHARING>,
     /// Polls of such clients that wait for an answer, by server and cookie.
-    waiting: Bounded<u64, ArrayVec<Cookie, MAX_WAITING>, MAX_SHARED>,
+    waiting: Bounded<u64, ArrayVec<Poll, MAX_WAITING>, MAX_SHARED>,
     states: Bounded<Endpoint, State, MAX_STATES>,
     hasher: DefaultHashBuilder,
 }
@@ -241,7 +241,7 @@ impl Forgets for Memory {
 }
 
 impl Memory {
-    /// Asks for the place of the cookie that a datagram carries.
+    /// Prefetches the entry of the cookie that a datagram carries.
     #[inline(always)]
     pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
         if let Some(cookie) = probe.key {
@@ -253,48 +253,48 @@ impl Memory {
         hash_one(&self.hasher, what)
     }
 
-    /// Returns whether the polling client has received an answer with this cookie before, and whether another client has an
-    /// open poll with it. `old` is the last poll with this cookie, by any client.
+    /// Records a poll with a cookie that was sent before. Returns whether its client has received an answer with the cookie,
+    /// and whether another client has an open poll with it. `old` is the last poll with the cookie, by any client.
     #[cold]
     #[inline(never)]
-    fn again(&mut self, key: u64, old: Cookie, new: Cookie) -> (bool, bool) {
-        let mut used = old.used();
+    fn record_reuse(&mut self, key: u64, old: Poll, new: Poll) -> (bool, bool) {
+        let mut used = old.is_used();
         if old.client != new.client {
             used = self.used.get(&self.hash((key, new.client))).is_some_and(|used| *used);
-            self.used.insert(self.hash((key, old.client)), old.used());
+            self.used.insert(self.hash((key, old.client)), old.is_used());
             let waiting = self.waiting.get_or_insert(key, ArrayVec::new());
-            waiting.retain(|other| other.client != new.client && other.open(new.since));
+            waiting.retain(|other| other.client != new.client && other.is_open(new.time));
             if waiting.is_full() {
                 waiting.remove(0);
             }
-            if old.open(new.since) {
+            if old.is_open(new.time) {
                 waiting.push(old);
             }
         }
         if let Some(last) = self.cookies.get_mut(&key) {
-            last.before = used;
+            last.answered_before = used;
         }
-        (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.rivals(&new)))
+        (used, self.waiting.get(&key).into_iter().flatten().any(|other| other.conflicts_with(&new)))
     }
 
-    /// A poll is retransmitted, so its answer may come that much later.
+    /// Records a retransmission: the answer to the poll may come later.
     #[cold]
     #[inline(never)]
-    fn repeated(&mut self, seen: &Observation<'_>) {
+    fn record_retransmission(&mut self, seen: &Observation<'_>) {
         let Some(cookie) = seen.probe.key else { return };
         let key = self.hash((seen.server, cookie));
-        let (who, now) = (self.hash(seen.client) as u32, seen.datagram.time);
+        let (client, now) = (self.hash(seen.client) as u32, seen.datagram.time);
         let others = self.waiting.get_mut(&key).into_iter().flatten();
         let last = self.cookies.get_mut(&key).into_iter();
-        last.chain(others).filter(|poll| poll.client == who).for_each(|poll| poll.since = now);
+        last.chain(others).filter(|poll| poll.client == client).for_each(|poll| poll.time = now);
     }
 
-    /// A client receives an answer after other clients have sent its cookie.
+    /// Records an answer to a client after other clients have sent its cookie.
     #[cold]
     #[inline(never)]
-    fn answered_behind_others(&mut self, key: u64, client: u32) {
-        let own = self.hash((key, client));
-        if let Some(used) = self.used.get_mut(&own) {
+    fn record_answer_after_others(&mut self, key: u64, client: u32) {
+        let client_key = self.hash((key, client));
+        if let Some(used) = self.used.get_mut(&client_key) {
             *used = true;
         }
         if let Some(waiting) = self.waiting.get_mut(&key) {
@@ -305,26 +305,27 @@ impl Memory {
 
 pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     match *seen.pairing {
-        Pairing::Asked { .. } => asked(memory, seen, raised),
+        Pairing::Asked { .. } => observe_poll(memory, seen, raised),
         Pairing::Retransmission { .. } => {
-            memory.repeated(seen);
-            patience(seen, raised);
+            memory.record_retransmission(seen);
+            check_unanswered(seen, raised);
         }
-        Pairing::Answered(_) => answered(memory, seen, raised),
+        Pairing::Answered(_) => observe_answer(memory, seen, raised),
         _ => {}
     }
 }
 
-fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     if seen.probe.message == LEGACY_POLL && seen.server.port() != LEGACY_PORT {
         raised.add(&LEG_003);
     }
     if let Some(cookie) = seen.probe.key {
         let (server, client) = (seen.server, seen.client);
-        let (key, who) = (memory.hash((server, cookie)), memory.hash(client) as u32);
-        let new = Cookie { client: who, since: seen.datagram.time, answered: false, before: false };
+        let (key, client_hash) = (memory.hash((server, cookie)), memory.hash(client) as u32);
+        let (time, answered, answered_before) = (seen.datagram.time, false, false);
+        let new = Poll { client: client_hash, time, answered, answered_before };
         if let Some(old) = memory.cookies.insert(key, new) {
-            let (used, open) = memory.again(key, old, new);
+            let (used, open) = memory.record_reuse(key, old, new);
             let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
             if used {
                 raised.add_at(&REQ_003, at);
@@ -334,50 +335,51 @@ fn asked(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
             }
         }
     }
-    patience(seen, raised);
+    check_unanswered(seen, raised);
 }
 
-/// Checks how many polls in a row had no answer; one that is repeated is a poll, too.
-fn patience(seen: &Observation<'_>, raised: &mut Raised) {
-    if seen.unanswered == PATIENCE.saturating_add(1) {
+/// Checks the number of successive polls without an answer. A retransmission counts as a poll.
+fn check_unanswered(seen: &Observation<'_>, raised: &mut Raised) {
+    if seen.unanswered == MAX_UNANSWERED.saturating_add(1) {
         raised.add(&TXN_009);
     }
 }
 
-fn answered(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
+fn observe_answer(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let (server, client) = (seen.server, seen.client);
-    let who = memory.hash(client) as u32;
+    let client_hash = memory.hash(client) as u32;
     if let Some(cookie) = seen.probe.key {
         let key = memory.hash((server, cookie));
         match memory.cookies.get_mut(&key) {
-            Some(last) if last.client == who => last.answered = true,
-            Some(_) => memory.answered_behind_others(key, who),
+            Some(last) if last.client == client_hash => last.answered = true,
+            Some(_) => memory.record_answer_after_others(key, client_hash),
             None => {}
         }
     }
     if seen.probe.message != STATE_RESPONSE || seen.datagram.cut > 0 {
         return;
     }
-    let Some(brief) = brief(seen.datagram.payload) else { return };
-    let first = State { net_cl: brief.net_cl, ..State::default() };
+    let Some(response) = comparable(seen.datagram.payload) else { return };
+    let first = State { net_cl: response.net_cl, ..State::default() };
     let state = memory.states.get_or_insert(server, first);
     let before = *state;
-    state.net_cl = brief.net_cl;
-    if before.net_cl != brief.net_cl {
+    state.net_cl = response.net_cl;
+    if before.net_cl != response.net_cl {
         raised.add_at(&TXN_008, NET_CL_AT);
     }
-    for (i, (at, id, version)) in brief.sub_states().enumerate() {
+    for (i, (at, id, version)) in response.sub_states().enumerate() {
         let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
         *known = Some(version);
         let Some(&Some(old)) = before.versions.get(usize::from(id)) else { continue };
         // If a sub state is listed twice, the last version counts.
-        if version != old && !brief.sub_states().skip(i.saturating_add(1)).any(|(_, later, _)| later == id) {
+        if version != old && !response.sub_states().skip(i.saturating_add(1)).any(|(_, later, _)| later == id)
+        {
             raised.add_at(if version < old { &SUB_005 } else { &SUB_006 }, at);
         }
     }
 }
 
-// --- The part of a response that is compared with the next one
+// --- The parts of a response that are compared with the next one
 
 /// Length of a sub state in bytes: number and version.
 pub(super) const ENTRY: usize = 3;
@@ -387,14 +389,14 @@ pub(super) const NET_CL_AT: Span = Span { start: 13, end: 17 };
 /// Offset of the sub states.
 const SUB_STATES_AT: usize = 26;
 
-/// The part of a response that is compared with the next one.
-pub(super) struct Brief<'a> {
+/// The parts of a response that are compared with the next one.
+pub(super) struct Comparable<'a> {
     pub net_cl: u32,
     entries: &'a [u8],
 }
 
-/// Extracts it from a complete state response; `None` if that is too short.
-pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
+/// Extracts them from a complete state response; `None` if that is too short.
+pub(super) fn comparable(p: &[u8]) -> Option<Comparable<'_>> {
     let net_cl = u32::from_le_bytes(*p.get(NET_CL_AT.start.into()..)?.first_chunk()?);
     let count = usize::from(*p.get(SUB_STATES_AT.saturating_sub(1))?);
     let rest = p.get(SUB_STATES_AT..)?;
@@ -402,10 +404,10 @@ pub(super) fn brief(p: &[u8]) -> Option<Brief<'_>> {
     if behind.is_empty() && rest.last() == Some(&1) {
         return None; // the last entry would contain the terminator
     }
-    Some(Brief { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
+    Some(Comparable { net_cl, entries: if is_misprinted(count, rest) { &[] } else { entries } })
 }
 
-impl Brief<'_> {
+impl Comparable<'_> {
     /// The position of the version, the number and the version of each sub state.
     pub fn sub_states(&self) -> impl Iterator<Item = (Span, u8, u16)> {
         self.entries.as_chunks::<ENTRY>().0.iter().enumerate().map(|(i, &[id, low, high])| {

@@ -394,7 +394,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     terminator(c, &ENV_005, &ENV_006)
 }
 
-/// Fails if the message ends behind the next `width` bytes, so that its terminator is not taken for part of the field.
+/// Fails if the message ends after the next `width` bytes, so that its terminator is not read as part of the field.
 #[inline(always)]
 fn cut_before<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
@@ -408,7 +408,7 @@ fn cut_before<S: FieldSink>(
     Ok(())
 }
 
-/// The fault of a name whose length includes the terminator: of the name and its length.
+/// The fault of a name whose length includes the terminator. It covers the length and the name.
 #[cold]
 fn name_too_long<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Fault {
     c.about(Some(&SERVER_NAME));
@@ -416,7 +416,7 @@ fn name_too_long<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Fault {
     Fault { at: Span { start: fault.at.start.saturating_sub(2), ..fault.at }, ..fault }
 }
 
-/// Whether the message ends behind the next `width` bytes, with a terminator.
+/// Whether the message ends after the next `width` bytes, with a terminator.
 #[inline(always)]
 fn ends_with_terminator<S: FieldSink>(c: &Cursor<'_, '_, S>, width: usize) -> bool {
     c.rest().len() == width && c.rest().last() == Some(&1) && !c.is_cut()

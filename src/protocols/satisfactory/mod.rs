@@ -87,8 +87,8 @@ impl Protocol for Satisfactory {
             WIRE_MAGIC => Some(with_magic(p, rest, wire_len)),
             // The bytes are swapped, so only length or port can confirm the protocol.
             [0xf6, 0xd5] => {
-                let ours = wire_len == POLL_LEN || wire_len >= 29 && source == GAME_PORT;
-                ours.then(|| stray(Level::Low))
+                let is_plausible = wire_len == POLL_LEN || wire_len >= 29 && source == GAME_PORT;
+                is_plausible.then(|| stray(Level::Low))
             }
             [0, 0] if wire_len == 10 => legacy(Role::Request, p, destination),
             [1, 0] if wire_len == 17 => legacy(Role::Response, p, source),
@@ -99,11 +99,11 @@ impl Protocol for Satisfactory {
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let by_server = known.direction == Direction::S2c;
         let level = known.level.min(Level::Medium);
-        let answer = by_server && known.open;
+        let answers_poll = by_server && known.open;
         // Also accepts a further answer to a poll.
-        let again = by_server && known.conversation && known.level >= Level::Medium;
+        let may_answer_again = by_server && known.conversation && known.level >= Level::Medium;
         if let [1, 0, ..] = p
-            && (answer || again)
+            && (answers_poll || may_answer_again)
             && (10..=32).contains(&wire_len)
         {
             return legacy(Role::Response, p, LEGACY_PORT);
@@ -124,7 +124,7 @@ impl Protocol for Satisfactory {
             // The game shares the port; its packets are not handled here.
             [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
             _ if is_other_query(p) && !known.pinned => None,
-            _ => (answer && known.conversation).then(|| stray(level)),
+            _ => (answers_poll && known.conversation).then(|| stray(level)),
         }
     }
 

@@ -4,12 +4,13 @@
 //! {'players':['Ann','Bob'],'experience':'Stalker','pvp':'True'}
 //! ```
 //!
-//! The server escapes nothing, so between single quotes a backslash is a backslash here, whatever its clients make of it.
+//! The server escapes nothing, so a backslash between single quotes is read as a backslash, although clients may read it
+//! differently.
 //! Text between double quotes is read as JSON, but its escapes are shown as they were sent, because values are borrowed.
 //!
 //! Also contains the datagrams that all examples share.
 
-use crate::decode::Value as Shown;
+use crate::decode::Value as FieldValue;
 use crate::protocols::prelude::*;
 
 /// The published page.
@@ -185,9 +186,9 @@ pub(super) struct Config<'a> {
     pvp: Option<(Slice<'a>, bool)>,
     /// Whether the string is valid JSON.
     strict: bool,
-    /// Whether a string in it stands between single quotes.
-    single: bool,
-    /// Whether a string in it would not be valid JSON between double quotes either.
+    /// Whether a string in it has single quotes.
+    single_quoted: bool,
+    /// Whether a string in it would be invalid in JSON even with double quotes.
     broken: bool,
     /// Length of the string in bytes.
     length: u16,
@@ -207,10 +208,10 @@ impl Slice<'_> {
         tail.is_empty() && units.iter().map(|u| u16::from_le_bytes(*u)).eq(ascii.bytes().map(u16::from))
     }
 
-    /// The truth value that it names, as .NET or JSON writes it.
-    fn truth(&self) -> Option<bool> {
+    /// The boolean that it names, as .NET or JSON writes it.
+    fn boolean(&self) -> Option<bool> {
         let words = [("True", true), ("true", true), ("False", false), ("false", false)];
-        words.iter().find(|(word, _)| self.is(word)).map(|(_, truth)| *truth)
+        words.iter().find(|(word, _)| self.is(word)).map(|(_, value)| *value)
     }
 }
 
@@ -237,7 +238,7 @@ impl<'a> Config<'a> {
         }
         let mut reader = Reader::new(text);
         let mut config = Config::default();
-        reader.blanks();
+        reader.skip_blanks();
         reader.object(0, |key, value| {
             if key.is("players") && value.kind == Kind::List {
                 config.players.get_or_insert(value.inside);
@@ -247,9 +248,9 @@ impl<'a> Config<'a> {
                 config.pvp.get_or_insert((value.inside, value.kind == Kind::Text));
             }
         })?;
-        reader.blanks();
+        reader.skip_blanks();
         config.strict = reader.strict && !reader.broken;
-        (config.single, config.broken) = (reader.single, reader.broken);
+        (config.single_quoted, config.broken) = (reader.single_quoted, reader.broken);
         config.length = text.len() as u16;
         (reader.at == reader.units.len()).then_some(config)
     }
@@ -270,9 +271,9 @@ impl<'a> Iterator for Players<'a> {
     type Item = Slice<'a>;
 
     fn next(&mut self) -> Option<Slice<'a>> {
-        self.reader.blanks();
+        self.reader.skip_blanks();
         let Slice { text, at } = self.reader.value(0)?.inside;
-        self.reader.blanks();
+        self.reader.skip_blanks();
         self.reader.take(b',');
         Some(Slice { text, at: at.saturating_add(self.base) })
     }
@@ -284,13 +285,13 @@ struct Reader<'a> {
     units: &'a [[u8; 2]],
     at: usize,
     strict: bool,
-    single: bool,
+    single_quoted: bool,
     broken: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(text: &'a [u8]) -> Reader<'a> {
-        Reader { text, units: text.as_chunks().0, at: 0, strict: true, single: false, broken: false }
+        Reader { text, units: text.as_chunks().0, at: 0, strict: true, single_quoted: false, broken: false }
     }
 
     fn peek(&self) -> Option<u16> {
@@ -309,7 +310,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    fn blanks(&mut self) {
+    fn skip_blanks(&mut self) {
         while matches!(self.peek(), Some(0x20 | 0x09 | 0x0a | 0x0d)) {
             self.skip();
         }
@@ -349,7 +350,7 @@ impl<'a> Reader<'a> {
         let from = self.at;
         let single = quote == u16::from(b'\'');
         self.strict &= !single;
-        self.single |= single;
+        self.single_quoted |= single;
         loop {
             let c = self.peek()?;
             self.skip();
@@ -360,7 +361,7 @@ impl<'a> Reader<'a> {
             if c == u16::from(b'\\') {
                 let escape = self.peek().is_some_and(|c| ESCAPES.map(u16::from).contains(&c));
                 self.broken |= !escape;
-                // The quote behind a backslash that a name ends with is the end of the name.
+                // If a name ends with a backslash, the quote after it ends the name.
                 if escape || !single {
                     self.skip();
                 }
@@ -400,11 +401,11 @@ impl<'a> Reader<'a> {
                 return None;
             }
             let key = reader.string()?;
-            reader.blanks();
+            reader.skip_blanks();
             if !reader.take(b':') {
                 return None;
             }
-            reader.blanks();
+            reader.skip_blanks();
             let value = reader.value(depth.checked_add(1).filter(|d| *d < MAX_DEPTH)?)?;
             pair(key, value);
             Some(())
@@ -413,14 +414,14 @@ impl<'a> Reader<'a> {
 
     /// Reads elements between commas, up to `end`.
     fn elements(&mut self, end: u8, mut element: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.blanks();
+        self.skip_blanks();
         if self.take(end) {
             return Some(());
         }
         loop {
-            self.blanks();
+            self.skip_blanks();
             element(self)?;
-            self.blanks();
+            self.skip_blanks();
             if self.take(end) {
                 return Some(());
             }
@@ -439,8 +440,8 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     let config = Config::read(text);
     c.check(&JSN_002, || config.is_some_and(|config| !config.broken));
     let Some(config) = config else { return };
-    c.facts.game = config.experience.map(|e| Shown::Utf16(e.text));
-    c.check(&JSN_001, || !config.single || config.broken);
+    c.facts.game = config.experience.map(|e| FieldValue::Utf16(e.text));
+    c.check(&JSN_001, || !config.single_quoted || config.broken);
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
@@ -450,29 +451,30 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.check(&JSN_005, || config.experience.is_none_or(known));
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
     c.check(&JSN_007, || config.pvp.is_none_or(by_dotnet));
-    show(c, &config);
+    report(c, &config);
 }
 
-fn show<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {
+/// Reports the content as derived fields.
+fn report<S: FieldSink>(c: &mut Cursor<'_, '_, S>, config: &Config<'_>) {
     let end = c.last().end;
     let all = Span { start: end.saturating_sub(config.length), end };
-    let place = |slice: &Slice<'_>| {
+    let span = |slice: &Slice<'_>| {
         let start = all.start.saturating_add(slice.at as u16);
         Span { start, end: start.saturating_add(slice.text.len() as u16) }
     };
     c.derived_in(&CONFIG_PARSED, Shape::Group, all, |c| {
         if let (Some(players), Some(inside)) = (config.players(), &config.players) {
-            c.derived_in(&PLAYER_LIST, Shape::List, place(inside), |c| {
-                players.for_each(|name| c.derived_at(&PLAYER, place(&name), Shown::Utf16(name.text)));
+            c.derived_in(&PLAYER_LIST, Shape::List, span(inside), |c| {
+                players.for_each(|name| c.derived_at(&PLAYER, span(&name), FieldValue::Utf16(name.text)));
             });
         }
         if let Some(e) = &config.experience {
-            c.derived_at(&EXPERIENCE, place(e), Shown::Utf16(e.text));
+            c.derived_at(&EXPERIENCE, span(e), FieldValue::Utf16(e.text));
         }
         if let Some((value, _)) = &config.pvp
-            && let Some(truth) = value.truth()
+            && let Some(pvp) = value.boolean()
         {
-            c.derived_at(&PVP, place(value), Shown::Bool(truth));
+            c.derived_at(&PVP, span(value), FieldValue::Bool(pvp));
         }
     });
 }
@@ -491,7 +493,7 @@ mod tests {
         let bytes = utf16(text);
         let shown = |s: Slice<'_>| {
             assert_eq!(&bytes[s.at..s.at + s.text.len()], s.text, "a slice stands where it says");
-            Shown::Utf16(s.text).text().unwrap().into_owned()
+            FieldValue::Utf16(s.text).text().unwrap().into_owned()
         };
         let config = Config::read(&bytes)?;
         let players = config.players().map(|p| p.map(shown).collect()).unwrap_or_default();
@@ -500,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_servers_send_is_read_as_it_is_meant() {
+    fn reads_single_quoted_text_as_servers_send_it() {
         let real =
             read("{'players':['Alice','Ёжик','a\"b','c\\'],'experience':'Interloper','pvp':'True'}").unwrap();
         assert!(!real.0);
@@ -513,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_json() {
+    fn reads_valid_json() {
         let text = r#" { "players" : [ "a\"b" , "c" ] , "x" : {"y":[1,-2.5,null]}, "pvp": true } "#;
         assert_eq!(
             read(text).unwrap(),
@@ -524,7 +526,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_break_it_for_json_are_read_all_the_same() {
+    fn reads_names_that_would_break_json() {
         let broken = |text: &str| Config::read(&utf16(text)).unwrap().broken;
         for text in ["{'a':'\\'}", "{'a':'\\o/'}", "{'a':'b\tc'}", "{\"a\":\"\\x\"}", "{\"a\":\"b\tc\"}"] {
             assert!(broken(text), "{text:?}");
@@ -535,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_neither_is_refused() {
+    fn rejects_malformed_text() {
         for text in [
             "",
             "{",
@@ -555,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_followed_to_its_limit() {
+    fn reads_nesting_up_to_the_limit() {
         let nested = |open: &str, inside: &str, close: &str, n| {
             read(&format!("{{'a':{}{inside}{},'pvp':'True'}}", open.repeat(n), close.repeat(n)))
         };

@@ -178,8 +178,8 @@ impl Protocol for Skycoop {
                     return Some(response(Level::High));
                 }
                 let plausible = int(p, 4).is_some_and(|n| (0..=LONGEST_NAME).contains(&n));
-                let usual = source == PORT && plausible && !is_game_packet(p, wire_len);
-                usual.then(|| response(Level::Low))
+                let is_usual = source == PORT && plausible && !is_game_packet(p, wire_len);
+                is_usual.then(|| response(Level::Low))
             }
             _ => None,
         }

@@ -63,27 +63,27 @@ const OTHERS: [Units; 7] = [
 
 /// Determines the layout of the bytes after the header. `missing` bytes at the end were not captured.
 fn layout_of(rest: &[u8], missing: usize) -> Layout {
-    if left(rest, missing, BYTES) == Some(0) {
+    if bytes_left(rest, missing, BYTES) == Some(0) {
         return Layout::Current(BYTES);
     }
     if is_legacy(rest) {
         return Layout::Legacy;
     }
-    let fits = |units: &Units| left(rest, missing, *units) == Some(0);
+    let fits = |units: &Units| bytes_left(rest, missing, *units) == Some(0);
     Layout::Current(OTHERS.into_iter().find(fits).unwrap_or(BYTES))
 }
 
 /// Whether the bytes after the header are exactly one reply.
 pub(super) fn is_exact(rest: &[u8]) -> bool {
     let legacy = || is_legacy(rest) && short_version(rest).is_some_and(|(_, tail)| tail.len() == LEGACY_TAIL);
-    left(rest, 0, BYTES) == Some(0) || legacy()
+    bytes_left(rest, 0, BYTES) == Some(0) || legacy()
 }
 
 /// The number of bytes left after the last string of a current reply; `None` if a length is negative or exceeds the datagram.
-/// The `missing` bytes that were not captured belong to that string or follow it.
-fn left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
-    let counts = |what| units & what != 0;
-    let utf16 = |n: usize, what| n.checked_mul(if counts(what) { 2 } else { 1 });
+/// `missing` bytes were not captured; they belong to that string or follow it.
+fn bytes_left(rest: &[u8], missing: usize, units: Units) -> Option<usize> {
+    let counts = |field| units & field != 0;
+    let utf16 = |n: usize, field| n.checked_mul(if counts(field) { 2 } else { 1 });
     let version = |n, text: &[u8]| if counts(VERSION_TEXT) { utf8_of_units(text, n) } else { Some(n) };
     let rest = behind_string(rest, |n, _| utf16(n, NAME))?;
     let rest = behind_string(rest, version)?;
@@ -107,16 +107,16 @@ fn length(rest: &[u8]) -> Option<(usize, &[u8])> {
 fn utf8_of_units(text: &[u8], units: usize) -> Option<usize> {
     // A UTF-16 unit takes at most three bytes in UTF-8.
     let text = text.get(..units.saturating_mul(3)).unwrap_or(text);
-    let sound = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let (mut bytes, mut seen) = (0usize, 0usize);
-    for c in sound.chars() {
-        if seen >= units {
+    let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let (mut bytes, mut counted) = (0usize, 0usize);
+    for c in valid.chars() {
+        if counted >= units {
             break;
         }
-        seen = seen.saturating_add(c.len_utf16());
+        counted = counted.saturating_add(c.len_utf16());
         bytes = bytes.saturating_add(c.len_utf8());
     }
-    (seen == units).then_some(bytes)
+    (counted == units).then_some(bytes)
 }
 
 /// Whether this is a legacy reply, which begins with its version. Read as a name, "0.11.2" would be three Chinese characters.
@@ -417,7 +417,7 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
     c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
-    // Only the header may be big-endian, or everything; the lengths tell.
+    // Either the header alone is big-endian, or everything; the lengths show which.
     c.require(&RSP_003, header == REPLY || is_exact(c.rest()))?;
     c.check(&RSP_003, || header == REPLY);
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
@@ -451,14 +451,14 @@ fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     players(c)?;
     [&FAST_CONSUMPTION, &DUPPED_SPAWNS, &DUPPED_CONTAINERS]
         .into_iter()
-        .try_for_each(|field| truth(c, field))?;
+        .try_for_each(|field| boolean(c, field))?;
     let modes = [&PLAYERS_SPAWN_TYPE, &FIRE_SYNC, &CHEATS_MODE];
     modes.into_iter().try_for_each(|field| c.field(field, le_i32).map(drop))?;
-    [&CHECK_MODS_VALIDATION, &SAVE_SCAM_PROTECTION, &PVP].into_iter().try_for_each(|field| truth(c, field))
+    [&CHECK_MODS_VALIDATION, &SAVE_SCAM_PROTECTION, &PVP].into_iter().try_for_each(|field| boolean(c, field))
 }
 
-/// Reads a truth value; as in .NET, any byte but 0 is true.
-fn truth<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
+/// Reads a boolean; as in .NET, any byte but 0 is true.
+fn boolean<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     c.field_as(field, byte, |b| Value::Bool(b != 0)).map(drop)
 }
 
@@ -504,7 +504,7 @@ mod tests {
     use crate::rule::hex;
 
     #[test]
-    fn units_are_taken_only_where_the_chain_then_ends_exactly() {
+    fn utf16_units_are_assumed_only_if_all_fields_then_end_exactly() {
         let bytes = hex("02000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
         assert_eq!(layout_of(&bytes, 0), Layout::Current(BYTES));
         let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_the_capture_cuts_ends_where_its_lengths_say() {
+    fn the_layout_of_a_cut_reply_follows_from_its_lengths() {
         let name = hex("01000000 4100 03000000 302e31 00000000 01000000 04000000 7b007d00");
         for missing in 0..=4 {
             let cut = &name[..name.len() - missing];
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_in_front_is_the_legacy_layout() {
+    fn a_reply_that_begins_with_a_version_is_legacy() {
         let legacy =
             hex("06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
         assert_eq!(layout_of(&legacy, 0), Layout::Legacy);

@@ -107,7 +107,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
         // There is no choice.
         Some(SERVER_INFO) if !c.rest().is_empty() => {
             chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info::<S, true>)?;
-            behind(c, asked, SERVER_INFO)
+            check_surplus(c, asked, SERVER_INFO)
         }
         _ => c.out_of_line(|c| chosen(c, asked)),
     }
@@ -116,10 +116,10 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>
 /// Decodes the chunks that are chosen where there is a choice, and reports missing ones.
 #[inline(never)]
 fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<(), Fault> {
-    let Some(Choice { kinds: mask, asked, known }) = choose(c, asked) else { return opaque(c) };
+    let Some(Choice { kinds: mask, asked, is_certain }) = choose(c, asked) else { return opaque(c) };
     let whole = c.to_end();
-    chunks(c, (mask, known))?;
-    behind(c, asked, mask)?;
+    chunks(c, (mask, is_certain))?;
+    check_surplus(c, asked, mask)?;
     let missing = asked.unwrap_or(mask) & !mask;
     if missing != 0 {
         c.about(None);
@@ -129,9 +129,9 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<
     Ok(())
 }
 
-/// Examines the bytes behind the chunks of these kinds.
+/// Examines the bytes after the chunks of these kinds.
 #[inline(always)]
-fn behind<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Result<(), Fault> {
+fn check_surplus<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) -> Result<(), Fault> {
     if S::RULES && !c.rest().is_empty() && !c.is_cut() && asked.is_some() {
         c.check(&TXN_017, || true);
         if c.out_of_line(|c| surplus_is_chunks(c, mask)) {
@@ -141,13 +141,13 @@ fn behind<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask: u8) 
     Ok(())
 }
 
-/// Decodes chunks of these kinds. If the kinds are known, chunks that count the same things are compared.
-fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, known): (u8, bool)) -> Result<(), Fault> {
+/// Decodes chunks of these kinds. If the kinds are certain, chunks that count the same things are compared.
+fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, is_certain): (u8, bool)) -> Result<(), Fault> {
     let players = match mask & SERVER_INFO {
         0 => None,
         _ => Some(chunk(c, &SERVER_INFO_LENGTH, &COUNTS, server_info::<S, false>)?),
     };
-    let players = players.filter(|_| known);
+    let players = players.filter(|_| is_certain);
     if mask & SERVER_RULES != 0 {
         server_rules(c)?;
     }
@@ -163,8 +163,8 @@ fn chunks<S: FieldSink>(c: &mut Cursor<'_, '_, S>, (mask, known): (u8, bool)) ->
     Ok(())
 }
 
-/// Decodes the ServerInfo chunk; returns the number of players in it. `ALONE` says that no other chunk was requested: such
-/// answers are the usual ones, and what is compiled once for them is compiled in place.
+/// Decodes the ServerInfo chunk; returns the number of players in it. `ALONE` means that no other chunk was requested: this is
+/// the usual case, which has a compiled copy of its own, inlined where it is called.
 #[inline(always)]
 fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Result<u16, Fault> {
     c.group(&INFO, |c| {
@@ -198,12 +198,12 @@ fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Re
 // A chunk carries no tag: only the request tells its kind. If fewer chunks came than were requested, the subsets of the
 // request's bits are tried; if the request is unknown, all subsets.
 
-/// The chunk kinds that a body is decoded as, and the requested ones as far as they matter then.
+/// The chunk kinds that a body is decoded as, and the requested kinds, if they are still compared with these.
 struct Choice {
     pub kinds: u8,
     pub asked: Option<u8>,
     /// Whether the kinds follow from the request and the number of chunks. Otherwise they are guessed.
-    pub known: bool,
+    pub is_certain: bool,
 }
 
 /// Chooses the kinds of the chunks; `None` if nothing is known about them.
@@ -212,33 +212,33 @@ fn choose<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
         // At most one chunk was requested.
         Some(mask) if mask.count_ones() <= 1 => {
             let mask = if c.rest().is_empty() && !c.is_cut() { 0 } else { mask };
-            Some(meant(c, asked, mask))
+            Some(requested(c, asked, mask))
         }
         _ => search(c, asked),
     }
 }
 
-/// Chooses the requested chunks, or rather `kinds` of them.
-fn meant<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
+/// Chooses `kinds`, the requested chunks that are there.
+fn requested<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, kinds: u8) -> Choice {
     if kinds & SERVER_INFO == 0 {
         without_info(c, asked, kinds)
     } else {
-        Choice { kinds, asked, known: true }
+        Choice { kinds, asked, is_certain: true }
     }
 }
 
-/// The number of chunks is certain, because their lengths are on the wire. So only choices of that size can fit, and if all
-/// requested chunks are there, no trial is needed.
+/// Searches for kinds that fit. The number of chunks is certain, because their lengths are on the wire: only choices of that
+/// size can fit, and if all requested chunks are there, no trial is needed.
 fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<Choice> {
     let mask = asked.unwrap_or(KNOWN);
     let count = if c.is_cut() { None } else { chunk_count(c.rest()) };
     if asked.is_some() && count.is_none_or(|n| n >= mask.count_ones()) {
         if c.is_cut()
-            && let Some(kinds) = fewer_of_cut(c, mask)
+            && let Some(kinds) = subset_in_cut_body(c, mask)
         {
-            return Some(Choice { kinds, asked: None, known: false });
+            return Some(Choice { kinds, asked: None, is_certain: false });
         }
-        return Some(meant(c, asked, mask));
+        return Some(requested(c, asked, mask));
     }
     let mut fits = candidates(mask, count.unwrap_or(0)).filter(|&m| fits(c, m));
     let (first, second) = (fits.next(), fits.next());
@@ -250,45 +250,45 @@ fn search<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Option<
     match first {
         Some(kinds) => {
             c.check_at(&CHK_007, whole, || second.is_none());
-            Some(Choice { kinds, asked, known: asked.is_some() && second.is_none() })
+            Some(Choice { kinds, asked, is_certain: asked.is_some() && second.is_none() })
         }
         // The request tells which chunks were due. Without a request, a guess could report errors where there are none.
-        None => asked.map(|mask| Choice { known: false, ..meant(c, asked, mask) }),
+        None => asked.map(|mask| Choice { is_certain: false, ..requested(c, asked, mask) }),
     }
 }
 
-/// For a body that the capture cut: a smaller choice of the requested kinds, if all of them together cannot be read up to the
-/// cut, but the smaller choice can, and with the same warnings as ServerInfo alone, which is always answered. Nobody knows
-/// which chunks are missing after the cut.
+/// For a body that the capture cut: a subset of the requested kinds, if all of them together cannot be read up to the cut, but
+/// the subset can, and with the same warnings as ServerInfo alone, which is always answered. Which chunks are missing after the
+/// cut is unknown.
 #[cold]
-fn fewer_of_cut<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
+fn subset_in_cut_body<S: FieldSink>(c: &Cursor<'_, '_, S>, mask: u8) -> Option<u8> {
     // Whether decoding reaches the cut, and the number of warnings on the way.
-    let tried = |m: u8| {
-        let (mut wrong, mut reached) = (Wrong::default(), false);
-        c.trial(&mut wrong, |c| {
+    let trial = |m: u8| {
+        let (mut counter, mut reached) = (WarningCounter::default(), false);
+        c.trial(&mut counter, |c| {
             let out = chunks(c, (m, true));
             reached = out.as_ref().map_or_else(|fault| fault.rule == &GEN_001, |_| c.rest().is_empty());
             out
         });
-        (reached && !wrong.fit.misfit, wrong.warnings)
+        (reached && !counter.fit.misfit, counter.warnings)
     };
-    if tried(mask).0 {
+    if trial(mask).0 {
         return None;
     }
     let info = mask & SERVER_INFO;
-    let (_, warnings) = tried(info);
-    let fewer = (1..mask.count_ones()).rev().flat_map(|size| candidates(mask, size));
-    fewer.filter(|m| m & SERVER_INFO == info).find(|&m| tried(m) == (true, warnings))
+    let (_, warnings) = trial(info);
+    let subsets = (1..mask.count_ones()).rev().flat_map(|size| candidates(mask, size));
+    subsets.filter(|m| m & SERVER_INFO == info).find(|&m| trial(m) == (true, warnings))
 }
 
-/// A trial that also counts warnings.
+/// A sink for trials that also counts warnings.
 #[derive(Default)]
-struct Wrong {
+struct WarningCounter {
     fit: Fit,
     warnings: u32,
 }
 
-impl FieldSink for Wrong {
+impl FieldSink for WarningCounter {
     fn violation(&mut self, v: Violation) {
         self.warnings = self.warnings.saturating_add(u32::from(v.rule.severity == Severity::Warning));
         self.fit.violation(v);
@@ -323,11 +323,11 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
     let with_info = |&m: &u8| m & SERVER_INFO != 0 && fits(c, m);
     let kinds = candidates(mask | SERVER_INFO, count.unwrap_or(0)).find(with_info);
     let Some(kinds) = kinds.filter(|_| !fits(c, mask)) else {
-        return Choice { kinds: mask, asked, known: true };
+        return Choice { kinds: mask, asked, is_certain: true };
     };
     c.about(Some(&INFO));
     c.check_at(&TXN_017, c.to_end(), || false);
-    Choice { kinds, asked, known: false }
+    Choice { kinds, asked, is_certain: false }
 }
 
 /// Whether the bytes after the requested chunks are more than padding and decode exactly as other chunks.

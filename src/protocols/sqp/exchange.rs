@@ -71,9 +71,9 @@ const MAX_TOKENS: usize = 131_072;
 /// Maximum number of suspect queries remembered until their answers come, and of answers in parts, with 64 MiB; the oldest
 /// goes first.
 const MAX_SUSPECT: usize = 4_096;
-/// How many of the latest tokens may have been issued in that time.
+/// Number of the latest tokens that are compared with a token issued within a millisecond.
 const RECENT: usize = 64;
-/// How often all tokens are searched at most for the latest one of a client.
+/// Maximum number of searches through all tokens for the latest one of a client.
 const MAX_SEARCHES: u32 = 16_384;
 /// Position of the token in every packet.
 pub(super) const TOKEN_AT: Span = Span { start: 1, end: 5 };
@@ -234,7 +234,7 @@ pub struct Memory {
     issued: Bounded<u64, u64, MAX_TOKENS>,
     /// Queries whose token was missing, wrong or issued to another client.
     suspect: Numbered<(), MAX_SUSPECT>,
-    /// Tokens that clients used, and that were issued where the capture may not show it.
+    /// Tokens that clients used, and whose issue the capture may not show.
     trusted: Bounded<u64, (), MAX_TOKENS>,
     /// The numbers of the parts that came, by exchange, unless the only answer is whole.
     parts: Numbered<Numbers, MAX_SUSPECT>,
@@ -261,7 +261,7 @@ impl From<Budget> for Memory {
 }
 
 impl Forgets for Memory {
-    /// Tokens count, too, that were not searched because that takes too long.
+    /// Tokens count, too, that were not searched for because that would take too long.
     fn forgotten(&self) -> u64 {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         let doubtful = self.suspect.forgotten().saturating_add(self.trusted.forgotten());
@@ -275,16 +275,16 @@ impl Memory {
     fn hash(&self, what: impl Hash) -> u64 {
         hash_one(&self.hasher, what)
     }
-    /// Whether the token, given as a key, was issued so shortly before that it is the same answer.
+    /// Whether the token, given as a key, was issued so recently that this is the same answer.
     #[cold]
     fn has_just_issued(&self, key: u64, now: Time) -> bool {
         let same = |&(other, time): &(u64, Time)| other == key && at_translation(now, time);
         self.recent.iter().any(same)
     }
-    /// Whether an answer has the packet number of an earlier one to its query: parts with different numbers are no second
-    /// answer.
+    /// Records the packet number of an answer; returns whether an earlier answer to its query has the same number. Parts with
+    /// different numbers are no second answer.
     #[cold]
-    fn has_part(&mut self, answer: &Answer, packets: u32) -> bool {
+    fn repeats_part(&mut self, answer: &Answer, packets: u32) -> bool {
         let number = (packets >> 8) as u8;
         if let Some(parts) = self.parts.find(answer.exchange) {
             return !parts.insert(number);
@@ -297,7 +297,7 @@ impl Memory {
         self.parts.insert(answer.exchange, parts);
         !new
     }
-    /// Asks for the place of the token that an answer issues.
+    /// Prefetches the entry of the token that an answer issues.
     #[inline(always)]
     pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
         if probe.role == Role::Response && probe.step == CHALLENGE {
@@ -334,7 +334,9 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
 }
 
 fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
-    if (answer.second || seen.probe.request_state != 0) && memory.has_part(answer, seen.probe.request_state) {
+    if (answer.second || seen.probe.request_state != 0)
+        && memory.repeats_part(answer, seen.probe.request_state)
+    {
         raised.add(&TXN_014);
     }
     if !memory.suspect.is_empty() && memory.suspect.find(answer.exchange).is_some() {
@@ -355,8 +357,8 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     }
 }
 
-/// Checks whether the token of a query was issued to this client and is fresh. If the client has just asked for one, and
-/// the answer stands behind the query in the file or is missing from it, nobody knows.
+/// Checks whether the token of a query was issued to this client and is fresh. This is unknown if the client has just asked
+/// for a token, and the answer follows the query in the file or is missing from it.
 fn token_rules(
     memory: &mut Memory,
     seen: &Observation<'_>,
@@ -364,8 +366,8 @@ fn token_rules(
     raised: &mut Raised,
 ) {
     let token = seen.probe.key.unwrap_or_default();
-    if let Some(own) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
-        if own.used {
+    if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
+        if issued.used {
             raised.add_at(&TXN_006, TOKEN_AT);
         }
         return;
@@ -373,17 +375,17 @@ fn token_rules(
     let (key, client) = (memory.hash((seen.server, token as u32)), memory.hash((seen.server, seen.client)));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
-        None if issue_pending && seen.issued.is_none_or(|own| own.used) => {
+        None if issue_pending && seen.issued.is_none_or(|issued| issued.used) => {
             if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }
             return;
         }
         _ if seen.issued.is_some() => &TXN_001,
-        known => match memory.latest(client) {
+        owner => match memory.latest(client) {
             Some(latest) if latest != key => &TXN_001,
-            None if known.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
-            // The client's latest token stays known to its next conversation with the server until it is used, so this one was
+            None if owner.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
+            // An unused latest token of the client would be known to its next conversation with the server, so this one was
             // used.
             _ => return raised.add_at(&TXN_006, TOKEN_AT),
         },

@@ -105,20 +105,24 @@ impl Protocol for Sqp {
         }
         match *rest {
             [chunks @ 0x01..=0x1f] if wire_len == 8 => {
-                let asks = query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High);
-                // With token 0 these are just small integers, which prove nothing: there must be a token, or one must have been
-                // issued.
-                Some(if token == 0 { Probe { level: Level::Low, paired: Level::Low, ..asks } } else { asks })
+                let request = query(Role::Request, QUERY_REQUEST, token, asked(version, chunks), Level::High);
+                // With token 0 these are just small integers, which prove nothing: the query must carry a token, or the server
+                // must have issued one.
+                Some(if token == 0 {
+                    Probe { level: Level::Low, paired: Level::Low, ..request }
+                } else {
+                    request
+                })
             }
             [0, 0, high, low, ..] => {
                 let length = u16::from_be_bytes([high, low]) as usize;
-                let answers = |level| query(Role::Response, QUERY_RESPONSE, token, 0, level);
+                let response = |level| query(Role::Response, QUERY_RESPONSE, token, 0, level);
                 if wire_len == length.saturating_add(11) {
-                    return Some(answers(Level::High));
+                    return Some(response(Level::High));
                 }
                 // Only its request can prove that this is an answer, and only by a token other than 0.
                 let paired = if token == 0 { Level::Low } else { Level::High };
-                (!is_ping_or_pong(p)).then(|| Probe { paired, ..answers(Level::Hint) })
+                (!is_ping_or_pong(p)).then(|| Probe { paired, ..response(Level::Hint) })
             }
             _ => None,
         }
@@ -128,7 +132,11 @@ impl Protocol for Sqp {
         let server = known.direction == Direction::S2c;
         let kind = p.first().copied();
         if known.level <= Level::Low {
-            return if server { answers_candidate(p, wire_len, known) } else { repeats(p, wire_len, known) };
+            return if server {
+                candidate_answer(p, wire_len, known)
+            } else {
+                candidate_query(p, wire_len, known)
+            };
         }
         if !known.conversation && !damaged(p, wire_len, known) || is_other_query(p) {
             return None;
@@ -142,7 +150,7 @@ impl Protocol for Sqp {
                 // Whatever else is wrong with it, nothing but a query carries the token that was issued.
                 let right = token != 0 && known.issued == Some(token);
                 let level = if right { Level::High } else { level };
-                query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level)
+                query(Role::Request, QUERY_REQUEST, token, requested_chunks(p, wire_len), level)
             }
             (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
             _ => stray(level),
@@ -213,29 +221,30 @@ fn challenge_probe(p: &[u8], wire_len: usize) -> Option<Probe> {
     zeros.then(|| Probe { message, paired: Level::Hint, ..challenge(Role::MaybeRequest, 0, Level::Hint) })
 }
 
-/// Recognises what a server sends while five zero bytes wait for their answer: a datagram that begins like an answer but is cut
-/// or too long, or one of the right length but another type. Zeros are a keep-alive, and a wrong length proves nothing.
-fn answers_candidate(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
+/// Recognises a datagram from a server while five zero bytes wait for their answer: one that begins like an answer but is cut or
+/// too long, or one of the right length but another type. Zeros are a keep-alive, and a wrong length proves nothing.
+fn candidate_answer(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
     let kind = p.first().copied();
-    let like = if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
-    let answer = like && p.iter().skip(1).any(|&b| b != 0);
+    let is_like_answer =
+        if kind == Some(0) { wire_len <= LONGEST_REQUEST } else { p.len() == 5 && wire_len == 5 };
+    let is_answer = is_like_answer && p.iter().skip(1).any(|&b| b != 0);
     let probe = || match (kind, token_of(p)) {
         (Some(0), Some(token)) => challenge(Role::Response, token, Level::Low),
         (Some(1), Some(token)) => query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low),
         _ => stray(Level::Low),
     };
     let waits = known.level == Level::Low && known.open && known.issued.is_some();
-    (waits && answer).then(|| Probe { paired: Level::Low, ..probe() })
+    (waits && is_answer).then(|| Probe { paired: Level::Low, ..probe() })
 }
 
-/// Recognises what a client sends after it seems to have received a token: a query with that token, whatever else is wrong with
-/// it, or a bare header with another token, which may be a query that was cut.
-fn repeats(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
+/// Recognises a datagram from a client that seems to have received a token: a query with that token, whatever else is wrong
+/// with it, or a bare header with another token, which may be a query that was cut.
+fn candidate_query(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
     let (issued, token) = (known.issued.filter(|token| *token != 0)?, token_of(p)?);
     let (right, short) = (token == issued, wire_len == 5);
     let asks = p.first() == Some(&1) && wire_len <= LONGEST_REQUEST && (right || short);
     let level = if right { Level::High } else { Level::Low };
-    asks.then(|| query(Role::Request, QUERY_REQUEST, token, asks_for(p, wire_len), level))
+    asks.then(|| query(Role::Request, QUERY_REQUEST, token, requested_chunks(p, wire_len), level))
 }
 
 /// The token in the header; `None` if the header is cut.
@@ -245,7 +254,7 @@ fn token_of(p: &[u8]) -> Option<u32> {
 
 /// The chunks that a query requests, see [`asked`]; 0 if it is too short to request any, [`UNKNOWN_CHUNKS`] if the capture cut
 /// them off.
-fn asks_for(p: &[u8], wire_len: usize) -> u32 {
+fn requested_chunks(p: &[u8], wire_len: usize) -> u32 {
     match p {
         [_, _, _, _, _, high, low, chunks, ..] => asked(u16::from_be_bytes([*high, *low]), *chunks),
         _ if wire_len >= 8 => UNKNOWN_CHUNKS,
@@ -266,7 +275,7 @@ fn packets(p: &[u8]) -> u32 {
     p.get(7..9).map_or(0, |n| n.iter().fold(0, |all, &n| all << 8 | u32::from(n)))
 }
 
-/// The request state of a query of which the capture lacks the chunks.
+/// The request state of a query whose chunks are not in the capture.
 const UNKNOWN_CHUNKS: u32 = 1 << 25;
 
 /// The request state that the decoder of the answer needs: the chunks in bits 0 to 7, the version in bits 8 to 23, and bit 24,
@@ -289,7 +298,7 @@ fn stray(level: Level) -> Probe {
 fn damaged(p: &[u8], wire_len: usize, known: Known<'_>) -> bool {
     let ours = p.first().is_some_and(|&kind| kind <= 1);
     let short = wire_len <= LONGEST_REQUEST;
-    // Zeros from a server that was not asked are no answer: it queries another server, or keeps a path open.
+    // Zeros from a server that was not queried are no answer: it queries another server, or keeps a path open.
     let unasked = !known.open && is_zeros(p, wire_len);
     match known.direction {
         Direction::C2s => ours && short,
@@ -302,8 +311,8 @@ fn is_zeros(p: &[u8], wire_len: usize) -> bool {
     p.len() == wire_len && p.iter().all(|&b| b == 0)
 }
 
-/// Whether there is an existing version where answers have one, and behind it the numbers of an answer in one packet, or the
-/// right length: small numbers of other protocols look like one of these.
+/// Whether there is a known version at its place in an answer, followed by the packet numbers of an answer in one packet, or by
+/// the right length. Small numbers of other protocols may look like one of these.
 fn is_like_answer(p: &[u8], wire_len: usize) -> bool {
     match *p {
         [_, _, _, _, _, 0, 0..=2, 0, 0, ..] => true,
@@ -542,7 +551,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
         chunks::decode(c, cx.asked.filter(|asked| asked & UNKNOWN_CHUNKS == 0))
     });
     if body.is_err() {
-        c.out_of_line(|c| behind_body(c, end));
+        c.out_of_line(|c| check_after_body(c, end));
     }
     body
 }
@@ -550,7 +559,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
 /// If the body cannot be read to its end, surplus bytes after it are still reported, because PacketLength tells where it ends.
 #[cold]
 #[inline(never)]
-fn behind_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
+fn check_after_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
     let at = Span { start: end, ..c.whole() };
     c.about(Some(&SURPLUS));
     c.check_at(&RSP_008, at, || at.start >= at.end);
@@ -563,8 +572,8 @@ static BREAKS: &[&Rule] = &[
     &CHK_001, &CHK_002, &CHK_005, &STR_001, &INF_001, &INF_002, &RUL_001, &DYN_001, &DYN_003, &TAB_001,
     &TAB_003, &MET_001,
 ];
-/// Errors in a body that do neither.
-static STAYS: &[&Rule] = &[&STR_002, &TAB_002, &MET_002];
+/// Errors in a body that neither end its decoding nor shift what follows.
+static HARMLESS: &[&Rule] = &[&STR_002, &TAB_002, &MET_002];
 static MISSING: &[&Rule] = &[&TXN_011, &TXN_012];
 static HEADER_BREAKS: &[&Rule] = &[&RSP_001, &RSP_003, &RSP_004, &RSP_005, &RSP_007, &RSP_008];
 /// Errors of incomplete answers.
@@ -572,7 +581,7 @@ static CUT: &[&Rule] = &[&RSP_006, &RSP_007];
 
 static CAUSES: &[Causation] = &[
     (Same, CUT, BREAKS),
-    (Same, CUT, STAYS),
+    (Same, CUT, HARMLESS),
     (Same, CUT, MISSING),
     (Same, BREAKS, BREAKS),
     (Same, BREAKS, MISSING),
@@ -582,5 +591,5 @@ static CAUSES: &[Causation] = &[
     // bytes that follow the answer.
     (Earlier, HEADER_BREAKS, &[&TXN_001]),
     (Earlier, BREAKS, &[&TXN_001]),
-    (Earlier, STAYS, &[&TXN_001]),
+    (Earlier, HARMLESS, &[&TXN_001]),
 ];

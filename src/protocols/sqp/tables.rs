@@ -211,13 +211,13 @@ fn named_type(i: &[u8]) -> Wire<'_, (Str<'_>, u8)> {
     Ok((i, (name, code)))
 }
 
-/// Checks that the name of a list's next element is complete. If it is cut, it is read before an element begins, because it
+/// Checks that the name of a list's next element is complete. An incomplete name is read outside of an element, because it
 /// does not count as one.
 ///
 /// # Errors
 /// As when the name is read.
 #[inline(always)]
-fn whole<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
+fn require_name<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -> Result<(), Fault> {
     if string8(c.rest()).is_ok() { Ok(()) } else { c.field(name, string8).map(drop) }
 }
 
@@ -231,7 +231,7 @@ fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> 
 }
 
 /// Reads a value and checks it. The ends say which rules the end of the chunk breaks inside a text, and inside other values.
-fn checked<S: FieldSink>(
+fn checked_value<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     field: &'static Field,
     code: u8,
@@ -262,14 +262,14 @@ fn rule<'a, S: FieldSink>(
     value: &'static Ends,
 ) -> Result<(), Fault> {
     c.ends(&KEY);
-    whole(c, &RULE_KEY)?;
+    require_name(c, &RULE_KEY)?;
     c.group(&RULE, |c| {
         let key = string(c, &RULE_KEY)?;
         c.check(&RUL_003, || !key.0.is_empty());
         c.check(&RUL_002, || !seen.repeats(key.0));
         c.ends(&KIND);
         let code = type_code(c, &RULE_TYPE)?;
-        checked(c, &RULE_VALUE, code, [&KEY, value])
+        checked_value(c, &RULE_VALUE, code, [&KEY, value])
     })
 }
 
@@ -448,17 +448,17 @@ pub(super) static TEAM: TableFields = TableFields {
     ends: table_ends(&TEAM_SURPLUS),
 };
 
-/// Reads a PlayerInfo or TeamInfo chunk; `counted` is the number of records that the answer stated before.
+/// Reads a PlayerInfo or TeamInfo chunk; `stated_count` is the number of records that the answer stated before.
 pub(super) fn table_chunk<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
-    counted: Option<u16>,
+    stated_count: Option<u16>,
 ) -> Result<(), Fault> {
     let body = |c: &mut Cursor<'_, '_, S>| {
         let mut begun = 0;
-        let table = table(c, f, counted, &mut begun);
+        let table = table(c, f, stated_count, &mut begun);
         if table.is_err() {
-            c.out_of_line(|c| without(c, [f.fields, f.records], begun));
+            c.out_of_line(|c| add_empty_lists(c, [f.fields, f.records], begun));
         }
         table
     };
@@ -469,12 +469,12 @@ pub(super) fn table_chunk<S: FieldSink>(
 fn table<S: FieldSink>(
     c: &mut Cursor<'_, '_, S>,
     f: &'static TableFields,
-    counted: Option<u16>,
+    stated_count: Option<u16>,
     begun: &mut usize,
 ) -> Result<(), Fault> {
     let count = c.field(f.count, be_u16)?;
-    if let Some(counted) = counted {
-        c.check(&TAB_006, || counted == count);
+    if let Some(stated_count) = stated_count {
+        c.check(&TAB_006, || stated_count == count);
     }
     let mut width = 0;
     if count > 0 || !c.rest().is_empty() {
@@ -500,7 +500,7 @@ fn columns<'a, S: FieldSink>(
     let mut seen = Repeats::default();
     let column = |c: &mut Cursor<'a, '_, S>| {
         c.ends(&f.ends[0]);
-        whole(c, name)?;
+        require_name(c, name)?;
         c.group(field, |c| {
             let name = string(c, name)?;
             c.check(&TAB_004, || !seen.repeats(name.0));
@@ -527,7 +527,7 @@ fn records<'a, S: FieldSink>(
         let value = |c: &mut Cursor<'a, '_, S>| {
             let (rest, (_, code)) = named_type(columns).unwrap_or((&[], (Str(&[]), 0)));
             columns = rest;
-            checked(c, f.value, code, [in_text, elsewhere])
+            checked_value(c, f.value, code, [in_text, elsewhere])
         };
         c.list(f.record, |_, done| done < width.into(), value).map(drop)
     };
@@ -536,10 +536,10 @@ fn records<'a, S: FieldSink>(
     Ok(())
 }
 
-/// If a table ended early, its lists that had not begun are reported as empty.
+/// Reports the lists that had not begun when a table ended early as empty.
 #[cold]
 #[inline(never)]
-fn without<S: FieldSink>(c: &mut Cursor<'_, '_, S>, lists: [&'static Field; 2], begun: usize) {
+fn add_empty_lists<S: FieldSink>(c: &mut Cursor<'_, '_, S>, lists: [&'static Field; 2], begun: usize) {
     for list in lists.into_iter().skip(begun) {
         let _ = c.list(list, |_, _| false, |_| Ok(())); // an empty list cannot fail
     }
