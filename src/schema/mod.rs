@@ -16,7 +16,7 @@ mod packets;
 use crate::declared::{self, ProtocolRecord};
 use crate::protocols::Id;
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
-use crate::stats::{Holds, TABLES, Table};
+use crate::stats::{CellType, TABLES, Table};
 use crate::terms::{self, one_of, text};
 use crate::verdict::{self, FindingRecord};
 use schemars::generate::SchemaSettings;
@@ -30,8 +30,8 @@ pub const ARRAY: &str = "array";
 
 /// The types of records: the values of the key `type`.
 pub fn records() -> impl Iterator<Item = &'static str> {
-    let own = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
-    own.into_iter().chain(TABLES.iter().map(|table| table.kind)).chain(["summary"])
+    let kinds = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
+    kinds.into_iter().chain(TABLES.iter().map(|table| table.kind)).chain(["summary"])
 }
 
 /// All names that have a schema: the types of records, and [`ARRAY`].
@@ -43,8 +43,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn schema() -> Value {
     let about = "One record: a line of what qdissect writes with -T ndjson. What it writes with -T json is an array of \
                  such records: #/$defs/array describes it, and `qdissect generate schema array` makes that the whole.";
-    let one_of: Vec<_> = records().map(of).collect();
-    whole("Records of qdissect", about, "oneOf", one_of.into(), all())
+    let one_of: Vec<_> = records().map(reference).collect();
+    document("Records of qdissect", about, "oneOf", one_of.into(), definitions())
 }
 
 /// The schema of one type of records, or of what `-T json` writes; `None` for a name that is not among [`names`].
@@ -54,55 +54,56 @@ pub fn schema_of(name: &str) -> Option<Value> {
         ARRAY => ("Output of qdissect".to_owned(), "What qdissect writes with -T json: an array of records."),
         _ => (format!("Record {name} of qdissect"), "One record of this type."),
     };
-    let mut defs = all();
-    let used = reached(&defs, name);
-    defs.retain(|name, _| used.contains(name));
-    Some(whole(&title, about, "$ref", format!("#/$defs/{name}").into(), defs))
+    let mut defs = definitions();
+    let reachable = reachable(&defs, name);
+    defs.retain(|name, _| reachable.contains(name));
+    Some(document(&title, about, "$ref", format!("#/$defs/{name}").into(), defs))
 }
 
-fn whole(title: &str, about: &str, keyword: &str, what: Value, defs: Map<String, Value>) -> Value {
+/// A schema document, whose `keyword` has the value `what`.
+fn document(title: &str, about: &str, keyword: &str, what: Value, defs: Map<String, Value>) -> Value {
     let title = format!("{title} {}", env!("CARGO_PKG_VERSION"));
     json!({ "$schema": DIALECT, "title": title, "description": about, keyword: what, "$defs": defs })
 }
 
 /// Every definition: records first, then the definitions that they refer to.
-fn all() -> Map<String, Value> {
+fn definitions() -> Map<String, Value> {
     let mut defs = Map::new();
     let mut add = |name: &str, schema: Value| {
         let before = defs.insert(name.to_owned(), schema);
         debug_assert!(before.is_none(), "two definitions are called {name}");
     };
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let own = &mut generator;
-    add("capture", record::<CaptureRecord<'_>>("capture", own));
+    let schemas = &mut generator;
+    add("capture", record::<CaptureRecord<'_>>("capture", schemas));
     add("packet", packets::packet());
     add("exchange", packets::exchange());
-    add("finding", record::<FindingRecord<'_>>("finding", own));
-    add("server", record::<ServerRecord>("server", own));
+    add("finding", record::<FindingRecord<'_>>("finding", schemas));
+    add("server", record::<ServerRecord>("server", schemas));
     let rules = ["rule.broken", "rule.judged", "rule.declared"];
-    add("rule", json!({ "description": "A rule.", "oneOf": rules.map(of) }));
-    add("protocol", record::<ProtocolRecord>("protocol", own));
+    add("rule", json!({ "description": "A rule.", "oneOf": rules.map(reference) }));
+    add("protocol", record::<ProtocolRecord>("protocol", schemas));
     TABLES.iter().for_each(|table| add(table.kind, row(table)));
-    add("unclaimed", record::<UnclaimedRecord>("unclaimed", own));
-    add("summary", record::<TotalsRecord<'_>>("summary", own));
-    add(ARRAY, list(json!({ "oneOf": records().map(of).collect::<Vec<_>>() })));
+    add("unclaimed", record::<UnclaimedRecord>("unclaimed", schemas));
+    add("summary", record::<TotalsRecord<'_>>("summary", schemas));
+    add(ARRAY, list(json!({ "oneOf": records().map(reference).collect::<Vec<_>>() })));
     add("packet.claimed", packets::claimed());
     add("packet.unclaimed", packets::unclaimed());
     add("packet.finding", packets::finding(term("length"), "A rule that the packet breaks."));
     add("exchange.any", packets::any_exchange());
     let null = json!({ "type": "null" });
     add("exchange.finding", packets::finding(null, "A rule that the exchange breaks."));
-    add("rule.broken", record::<BrokenRecord<'_>>("rule", own));
-    add("rule.judged", record::<verdict::ResultRecord>("rule", own));
-    add("rule.declared", record::<declared::RuleRecord>("rule", own));
+    add("rule.broken", record::<BrokenRecord<'_>>("rule", schemas));
+    add("rule.judged", record::<verdict::ResultRecord>("rule", schemas));
+    add("rule.declared", record::<declared::RuleRecord>("rule", schemas));
     add(declared::EXAMPLE_RECORD, packets::example_record());
     packets::messages().for_each(|(info, m)| add(&packets::name(info, m), packets::fields(info, m)));
-    terms::define_all(own);
+    terms::define_all(schemas);
     generator.take_definitions(true).into_iter().for_each(|(name, schema)| add(&name, schema));
     defs
 }
 
-/// The schema of a record that is a struct. schemars leaves the tag of a struct out: here it comes first.
+/// The schema of a record that is a struct. schemars leaves out the tag of a struct, which is added here as the first key.
 fn record<T: JsonSchema>(kind: &str, generator: &mut SchemaGenerator) -> Value {
     let mut schema = T::json_schema(generator);
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -118,10 +119,10 @@ fn record<T: JsonSchema>(kind: &str, generator: &mut SchemaGenerator) -> Value {
 fn row(table: &Table) -> Value {
     let keyed = table.columns.iter().filter(|column| !column.key.is_empty());
     let object = keyed.fold(Object::record(table.kind), |object, column| {
-        let cell = cell(column.holds);
-        let object = object.key(column.key, if column.null { or_null(cell) } else { cell });
-        match column.holds {
-            Holds::Name => object.maybe(format!("{}_hex", column.key), term("hex")),
+        let cell = cell(column.cell_type);
+        let object = object.key(column.key, if column.nullable { or_null(cell) } else { cell });
+        match column.cell_type {
+            CellType::Name => object.optional(format!("{}_hex", column.key), term("hex")),
             _ => object,
         }
     });
@@ -129,21 +130,21 @@ fn row(table: &Table) -> Value {
 }
 
 /// The schema of a cell.
-fn cell(holds: Holds) -> Value {
+fn cell(cell_type: CellType) -> Value {
     let steps = Id::ALL.iter().flat_map(|id| id.info().steps);
-    match holds {
-        Holds::Protocol => term("protocol"),
-        Holds::Step => one_of(declared::unique(steps.map(|step| step.name))),
-        Holds::Server => term("endpoint"),
-        Holds::Role => one_of(["server", "client"]),
-        Holds::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
-        Holds::Text | Holds::Name => text(),
-        Holds::Count => term("count"),
-        Holds::Seconds => term("seconds"),
-        Holds::Time => term("time"),
-        Holds::Number => json!({ "type": "number", "minimum": 0 }),
-        Holds::Spread => list(bucket()),
-        Holds::Shown => json!(false),
+    match cell_type {
+        CellType::Protocol => term("protocol"),
+        CellType::Step => one_of(declared::unique(steps.map(|step| step.name))),
+        CellType::Server => term("endpoint"),
+        CellType::Role => one_of(["server", "client"]),
+        CellType::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
+        CellType::Text | CellType::Name => text(),
+        CellType::Count => term("count"),
+        CellType::Seconds => term("seconds"),
+        CellType::Time => term("time"),
+        CellType::Number => json!({ "type": "number", "minimum": 0 }),
+        CellType::Histogram => list(bucket()),
+        CellType::Shown => json!(false),
     }
 }
 
@@ -156,15 +157,15 @@ fn bucket() -> Value {
         .end("So many response times from one on and before another.")
 }
 
-/// The definitions to which a definition leads, itself included.
-fn reached(defs: &Map<String, Value>, from: &str) -> Vec<String> {
+/// The definitions that a definition refers to, directly or not, itself included.
+fn reachable(defs: &Map<String, Value>, from: &str) -> Vec<String> {
     let mut found = vec![from.to_owned()];
     let mut at = 0;
     while let Some(schema) = found.get(at).and_then(|name| defs.get(name)) {
-        let mut named = vec![];
-        references(schema, &mut named);
-        named.retain(|name| !found.contains(name));
-        found.append(&mut named);
+        let mut next = vec![];
+        references(schema, &mut next);
+        next.retain(|name| !found.contains(name));
+        found.append(&mut next);
         at += 1;
     }
     found
@@ -190,7 +191,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
 struct Object {
     properties: Map<String, Value>,
     required: Vec<&'static str>,
-    further: Map<String, Value>,
+    keywords: Map<String, Value>,
 }
 
 impl Object {
@@ -212,14 +213,14 @@ impl Object {
     }
 
     /// A key that may be missing.
-    fn maybe(mut self, name: impl Into<String>, schema: Value) -> Object {
+    fn optional(mut self, name: impl Into<String>, schema: Value) -> Object {
         self.properties.insert(name.into(), schema);
         self
     }
 
     /// Where `key` is present, `other` must be present, too.
     fn needs(mut self, key: &str, other: &str) -> Object {
-        let all = self.further.entry("dependentRequired").or_insert_with(|| json!({}));
+        let all = self.keywords.entry("dependentRequired").or_insert_with(|| json!({}));
         match &mut all[key] {
             Value::Array(others) => others.push(other.into()),
             place => *place = json!([other]),
@@ -228,8 +229,8 @@ impl Object {
     }
 
     /// A further keyword of JSON Schema.
-    fn with(mut self, keyword: &str, value: Value) -> Object {
-        self.further.insert(keyword.to_owned(), value);
+    fn with_keyword(mut self, keyword: &str, value: Value) -> Object {
+        self.keywords.insert(keyword.to_owned(), value);
         self
     }
 
@@ -245,19 +246,19 @@ impl Object {
             schema.insert("required".to_owned(), self.required.into());
         }
         schema.insert("additionalProperties".to_owned(), false.into());
-        schema.extend(self.further);
+        schema.extend(self.keywords);
         schema.into()
     }
 }
 
 /// A reference to a definition in `$defs`.
-fn of(name: &str) -> Value {
+fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
 /// A reference to a term that several records share: see [`crate::terms`].
 fn term(name: &str) -> Value {
-    of(&format!("term.{name}"))
+    reference(&format!("term.{name}"))
 }
 
 /// A value of that schema, or null.
@@ -280,18 +281,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reference_leads_somewhere_and_every_definition_is_reached() {
-        let defs = all();
+    fn every_reference_is_defined_and_every_definition_is_reachable() {
+        let defs = definitions();
         let (mut named, mut used) = (vec![], vec![]);
         references(&schema(), &mut named);
         named.iter().for_each(|name| assert!(defs.contains_key(name), "there is no {name}"));
-        names().for_each(|name| used.extend(reached(&defs, name)));
+        names().for_each(|name| used.extend(reachable(&defs, name)));
         let unused: Vec<_> = defs.keys().filter(|name| !used.contains(name)).collect();
         assert!(unused.is_empty(), "{unused:?}");
     }
 
     #[test]
-    fn one_record_brings_only_what_it_is_made_of() {
+    fn the_schema_of_a_record_has_only_definitions_it_needs() {
         let schema = schema_of("hierarchy").expect("there is such a record");
         let names: Vec<_> = schema["$defs"].as_object().expect("an object").keys().collect();
         assert_eq!(names, ["hierarchy", "term.count"]);

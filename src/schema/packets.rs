@@ -1,6 +1,6 @@
 //! Schemas of packets and exchanges. The `fields` of packets follow from what the protocols declare of their messages.
 
-use super::{Object, list, list_of, of, or_null, term};
+use super::{Object, list, list_of, or_null, reference, term};
 use crate::capture::MAX_PACKET_COMMENTS;
 use crate::declared;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
@@ -18,18 +18,18 @@ pub fn packet() -> Value {
 
 /// `exchange`
 pub fn exchange() -> Value {
-    let exchange = of("exchange.any");
+    let exchange = reference("exchange.any");
     json!({ "description": "An exchange.", "allOf": [exchange], "properties": { "file": term("file") } })
 }
 
 /// A packet or an exchange in the examples of rules, which belong to no file.
 pub fn example_record() -> Value {
-    let all: Vec<_> = datagrams().into_iter().chain([of("exchange.any")]).collect();
+    let all: Vec<_> = datagrams().into_iter().chain([reference("exchange.any")]).collect();
     json!({ "oneOf": all, "properties": { "file": { "type": "null" } } })
 }
 
 fn datagrams() -> [Value; 2] {
-    [of("packet.claimed"), of("packet.unclaimed")]
+    [reference("packet.claimed"), reference("packet.unclaimed")]
 }
 
 /// The beginning of the record of any datagram.
@@ -40,9 +40,9 @@ fn head() -> Object {
         .key("time", or_null(term("time")))
         .key("src", term("endpoint"))
         .key("dst", term("endpoint"))
-        .maybe("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
-        .maybe("fragments", list_of(term("number"), 1, MAX_FRAMES))
-        .maybe("comment", list_of(text(), 1, MAX_PACKET_COMMENTS))
+        .optional("encapsulation", list_of(term("tunnel"), 1, MAX_DEPTH))
+        .optional("fragments", list_of(term("number"), 1, MAX_FRAMES))
+        .optional("comment", list_of(text(), 1, MAX_PACKET_COMMENTS))
 }
 
 /// A datagram that no protocol claims.
@@ -51,7 +51,7 @@ pub fn unclaimed() -> Value {
     head()
         .keys(&["protocol", "message", "confidence"], &null)
         .key("payload_length", term("length"))
-        .maybe("captured_length", term("length"))
+        .optional("captured_length", term("length"))
         .key("payload", term("payload"))
         .key("looks_like", or_null(term("looks_like")))
         .end("With --all: a datagram that no protocol claims. Without -x its first 64 bytes are shown.")
@@ -61,7 +61,7 @@ pub fn unclaimed() -> Value {
 pub fn claimed() -> Value {
     let variants: Vec<_> = messages()
         .map(|(info, message)| {
-            let fields = of(&name(info, message));
+            let fields = reference(&name(info, message));
             json!({ "properties": {
                 "protocol": { "const": info.name }, "message": { "const": message }, "fields": fields,
             } })
@@ -73,26 +73,26 @@ pub fn claimed() -> Value {
         .key("direction", term("direction"))
         .key("confidence", term("confidence"))
         .key("payload_length", term("length"))
-        .maybe("payload", term("payload"))
+        .optional("payload", term("payload"))
         .key("fields", json!({ "type": "object" }))
-        .maybe("exchange", term("number"))
-        .maybe("request_frame", term("number"))
-        .maybe("request_file", term("file"))
-        .maybe("response_time", or_null(term("seconds")))
-        .maybe("retransmission", json!({ "const": true }))
-        .maybe("duplicate_of", term("number"))
-        .maybe("duplicate_file", term("file"))
-        .maybe("captured_length", term("length"))
-        .key("findings", list(of("packet.finding")))
-        .maybe("more_findings", term("number"))
+        .optional("exchange", term("number"))
+        .optional("request_frame", term("number"))
+        .optional("request_file", term("file"))
+        .optional("response_time", or_null(term("seconds")))
+        .optional("retransmission", json!({ "const": true }))
+        .optional("duplicate_of", term("number"))
+        .optional("duplicate_file", term("file"))
+        .optional("captured_length", term("length"))
+        .key("findings", list(reference("packet.finding")))
+        .optional("more_findings", term("number"))
         .needs("request_frame", "exchange")
         .needs("request_frame", "response_time")
         .needs("response_time", "request_frame")
         .needs("request_file", "request_frame")
         .needs("retransmission", "exchange")
         .needs("duplicate_file", "duplicate_of")
-        .with("not", json!({ "required": ["request_frame", "duplicate_of"] }))
-        .with("oneOf", variants.into())
+        .with_keyword("not", json!({ "required": ["request_frame", "duplicate_of"] }))
+        .with_keyword("oneOf", variants.into())
         .end("A message of a protocol.")
 }
 
@@ -104,14 +104,14 @@ pub fn finding(bytes: Value, about: &str) -> Value {
         .key("field", or_null(term("field")))
         .keys(&["start", "end"], &bytes)
         .key("message", text())
-        .maybe("caused_by", term("cause"))
+        .optional("caused_by", term("cause"))
         .end(about)
 }
 
 /// A request and its outcome, in a file or not.
 pub fn any_exchange() -> Value {
-    let own = |info: &'static Info| info.named_steps().map(|step| (info.name, step));
-    let steps = Id::ALL.iter().flat_map(|id| own(id.info()));
+    let steps_of = |info: &'static Info| info.named_steps().map(|step| (info.name, step));
+    let steps = Id::ALL.iter().flat_map(|id| steps_of(id.info()));
     let variants: Vec<_> = steps
         .map(|(protocol, step)| {
             json!({ "properties": {
@@ -131,20 +131,20 @@ pub fn any_exchange() -> Value {
         .keys(&["client_port", "server_port"], &json!({ "type": "integer", "minimum": 0, "maximum": 65535 }))
         .key("request_time", or_null(term("time")))
         .key("request_frame", term("number"))
-        .maybe("request_file", term("file"))
+        .optional("request_file", term("file"))
         .key("response_frames", list(term("number")))
-        .maybe("response_files", list(term("file")))
+        .optional("response_files", list(term("file")))
         .key("outcome", term("outcome"))
-        .maybe("answer", text())
+        .optional("answer", text())
         .key("response_time", or_null(term("seconds")))
         .keys(&["request_bytes", "response_bytes"], &term("count"))
-        .maybe("reason", text())
-        .maybe("retransmissions", term("number"))
-        .key("findings", list(of("exchange.finding")))
-        .with("oneOf", variants.into())
-        .with("if", refused)
-        .with("then", json!({ "required": ["reason"] }))
-        .with("else", json!({ "properties": { "reason": false } }))
+        .optional("reason", text())
+        .optional("retransmissions", term("number"))
+        .key("findings", list(reference("exchange.finding")))
+        .with_keyword("oneOf", variants.into())
+        .with_keyword("if", refused)
+        .with_keyword("then", json!({ "required": ["reason"] }))
+        .with_keyword("else", json!({ "properties": { "reason": false } }))
         .end("A request and what became of it.")
 }
 
@@ -167,7 +167,7 @@ pub fn name(info: &Info, message: &str) -> String {
     format!("fields.{}.{message}", info.name)
 }
 
-/// The `fields` object of a message. None of its keys need be there: decoding may stop anywhere.
+/// The `fields` object of a message. All of its keys are optional, because decoding may stop anywhere.
 pub fn fields(info: &Info, message: &str) -> Value {
     let mut all: Vec<&Field> = info.fields.iter().copied().flatten().copied().collect();
     all.extend(SHARED_FIELDS);
@@ -176,14 +176,14 @@ pub fn fields(info: &Info, message: &str) -> Value {
 
 /// The object of the fields whose path is `prefix` and one more name.
 fn object(all: &[&Field], prefix: &str, about: &str) -> Value {
-    let here =
+    let is_direct =
         |field: &&&Field| field.name.strip_prefix(prefix).is_some_and(|rest| !rest.contains(['.', '[']));
     let mut object = Object::default();
-    for field in all.iter().filter(here) {
-        object = object.maybe(field.key, value(all, field));
-        if let Some(twin) = twin(all, field) {
+    for field in all.iter().filter(is_direct) {
+        object = object.optional(field.key, value(all, field));
+        if let Some(schema) = hex_schema(all, field) {
             let name = format!("{}_hex", field.key);
-            object = object.maybe(name.as_str(), twin).needs(&name, field.key);
+            object = object.optional(name.as_str(), schema).needs(&name, field.key);
         }
     }
     object.end(about)
@@ -213,22 +213,22 @@ fn value(all: &[&Field], field: &Field) -> Value {
     schema
 }
 
-/// The field that stands for the elements of a list.
+/// The field of the elements of a list.
 fn element<'a>(all: &[&'a Field], list: &Field) -> Option<&'a Field> {
     all.iter().copied().find(|field| field.name.strip_suffix("[]") == Some(list.name))
 }
 
-/// The schema of the key beside a value that is, or may hold, damaged text: its bytes, in the shape of the value.
-fn twin(all: &[&Field], field: &Field) -> Option<Value> {
+/// The schema of the `_hex` key of a value that is, or may contain, damaged text: its bytes, in the shape of the value.
+fn hex_schema(all: &[&Field], field: &Field) -> Option<Value> {
     match field.kind {
         FieldKind::Text | FieldKind::Dynamic => Some(term("hex")),
-        FieldKind::List => element(all, field).and_then(|element| beside(all, element)).map(list),
+        FieldKind::List => element(all, field).and_then(|element| element_hex_schema(all, element)).map(list),
         _ => None,
     }
 }
 
-/// The schema of such bytes inside a list, where null stands for a sound element.
-fn beside(all: &[&Field], field: &Field) -> Option<Value> {
-    let twin = twin(all, field)?;
-    Some(if field.kind == FieldKind::List { twin } else { or_null(twin) })
+/// The schema of such bytes in a list, in which null stands for an undamaged element.
+fn element_hex_schema(all: &[&Field], field: &Field) -> Option<Value> {
+    let schema = hex_schema(all, field)?;
+    Some(if field.kind == FieldKind::List { schema } else { or_null(schema) })
 }

@@ -5,7 +5,7 @@ use crate::net::{Datagram, DropReason};
 use crate::protocols::Id;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most link types told apart; further link types are counted together.
+/// Most link types counted separately; further link types are counted together.
 const MAX_LINKS: usize = 64;
 /// Stands for all further link types.
 const OTHER_LINKS: u16 = u16::MAX;
@@ -44,8 +44,8 @@ pub struct Pending {
     number: u64,
     link: u16,
     bytes: u64,
-    /// How it counts if no datagram of it is reported: as a tunnel, or as a fragment.
-    otherwise: Option<DropReason>,
+    /// How the frame counts if no datagram of it is reported: as a tunnel, or as a fragment.
+    fallback: Option<DropReason>,
 }
 
 /// Counts of frames and bytes by link type and content.
@@ -78,45 +78,45 @@ impl Hierarchy {
         link
     }
 
-    /// A frame has been read.
+    /// Counts a frame that has been read, or keeps it until its datagram is reported.
     pub fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
         let (number, link, bytes) = (frame.number, self.link(frame.link), u64::from(frame.wire_len));
-        let otherwise = match parsed {
+        let fallback = match parsed {
             Ok(_) => None,
             Err(why @ (DropReason::Tunnel | DropReason::Fragment)) => Some(*why),
             Err(why) => return self.count(link, Leaf::Dropped(*why), bytes),
         };
-        self.await_datagram(Pending { number, link, bytes, otherwise });
+        self.add_pending(Pending { number, link, bytes, fallback });
     }
 
-    fn await_datagram(&mut self, frame: Pending) {
+    fn add_pending(&mut self, frame: Pending) {
         if self.pending.len() >= MAX_PENDING {
-            // A datagram that waits will be reported; the content of a tunnel or a fragment perhaps never.
-            let oldest = self.pending.iter().position(|p| p.otherwise.is_some()).unwrap_or(0);
-            if let Some(Pending { link, bytes, otherwise: Some(why), .. }) = self.pending.remove(oldest) {
+            // A pending datagram will be reported; the content of a tunnel or a fragment may never be.
+            let oldest = self.pending.iter().position(|p| p.fallback.is_some()).unwrap_or(0);
+            if let Some(Pending { link, bytes, fallback: Some(why), .. }) = self.pending.remove(oldest) {
                 self.count(link, Leaf::Dropped(why), bytes);
             }
         }
         self.pending.push_back(frame);
     }
 
-    /// Counts the tunnels and fragments of which no datagram was reported, unless reports come through a filter, which no
-    /// frame without a datagram passes.
+    /// Counts the tunnels and fragments of which no datagram was reported, unless a filter is set: frames without a datagram
+    /// do not pass it.
     pub fn finish(&mut self, filtered: bool) {
         if filtered {
             self.pending.clear();
             return self.leaves.retain(|(_, leaf), _| matches!(leaf, Leaf::Udp { .. }));
         }
-        for Pending { link, bytes, otherwise, .. } in std::mem::take(&mut self.pending) {
-            if let Some(why) = otherwise {
+        for Pending { link, bytes, fallback, .. } in std::mem::take(&mut self.pending) {
+            if let Some(why) = fallback {
                 self.count(link, Leaf::Dropped(why), bytes);
             }
         }
     }
 
-    /// Forgets a frame: its datagram is counted, or will not be reported and is not to count.
-    pub fn leave_out(&mut self, frame: u64) -> Option<Pending> {
-        // This is nearly always the last frame; the datagrams of others have waited.
+    /// Removes a pending frame whose datagram is counted, or will not be reported and does not count.
+    pub fn remove_pending(&mut self, frame: u64) -> Option<Pending> {
+        // Nearly always, this is the last frame; the datagrams of other frames were pending.
         let at = match self.pending.back() {
             Some(last) if last.number == frame => Some(self.pending.len() - 1),
             _ => self.pending.binary_search_by_key(&frame, |p| p.number).ok(),
@@ -126,7 +126,7 @@ impl Hierarchy {
 
     /// Counts a datagram that is reported: a message of a protocol, or a datagram that no protocol claims.
     pub fn datagram(&mut self, d: &Datagram<'_>, message: Option<(Id, u8)>) {
-        if let Some(Pending { link, bytes, .. }) = self.leave_out(d.frame) {
+        if let Some(Pending { link, bytes, .. }) = self.remove_pending(d.frame) {
             let (v6, unclaimed) = (d.src.octets().is_none(), message.is_none());
             self.count(link, Leaf::Udp { v6, unclaimed, message }, bytes);
         }
@@ -143,13 +143,13 @@ impl Hierarchy {
             let path = names(*link, *leaf);
             for depth in 1..=path.len() {
                 let path = path.get(..depth).unwrap_or_default();
-                // Leaves are in order, so a layer stands near the end if it is there.
+                // Leaves are sorted, so an existing layer is near the end.
                 match layers.iter_mut().rev().find(|layer| layer.path == path) {
                     Some(layer) => layer.count.add(*count),
                     None => {
                         // Several link types can have one name.
-                        let around = path.get(..depth - 1).unwrap_or_default();
-                        let last = layers.iter().rposition(|layer| layer.path.starts_with(around));
+                        let parent_path = path.get(..depth - 1).unwrap_or_default();
+                        let last = layers.iter().rposition(|layer| layer.path.starts_with(parent_path));
                         let at = last.map_or(0, |last| last + 1);
                         layers.insert(at, Layer { path: path.to_vec(), count: *count });
                     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_told_of_later_counts_with_its_own_frame() {
+    fn a_datagram_that_is_reported_later_counts_with_its_frame() {
         let (v4, v6) = (Endpoint::v4([192, 0, 2, 1], 1), Endpoint::v6([1; 16], 1));
         let mut h = Hierarchy::default();
         h.frame(&frame(1, 1, 60), &Ok(datagram(1, v4)));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_fragments_makes_it_grow_or_loses_a_frame() {
+    fn many_fragments_stay_within_the_limit_and_lose_no_frame() {
         let end = Endpoint::v4([192, 0, 2, 1], 1);
         let mut h = Hierarchy::default();
         h.frame(&frame(1, 1, 10), &Ok(datagram(1, end)));
@@ -257,7 +257,7 @@ mod tests {
         assert!(h.layers().is_empty(), "nothing is known of any of them");
         fragment(&mut h, 9_000);
         assert_eq!(text(&h).last().unwrap(), "frame:ethernet:ip_fragment 1 1", "the oldest of them");
-        // The datagram that waits is reported, and so are the latest ones; the oldest fragment is counted already.
+        // The pending datagram is reported, and so are the latest ones; the oldest fragment is counted already.
         [1, 2, 3, 9_000].into_iter().for_each(|number| h.datagram(&datagram(number, end), None));
         h.finish(false);
         let layers = text(&h);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_number_of_link_types_makes_it_grow() {
+    fn many_link_types_stay_within_the_limit() {
         let mut h = Hierarchy::default();
         for link in 1_000..u16::MAX {
             h.frame(&frame(1, link, 1), &Err(DropReason::UnknownLink));

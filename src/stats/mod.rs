@@ -13,7 +13,7 @@ mod traffic;
 pub use super::escape::CsvText;
 pub use screen::write;
 use sheet::Sheet;
-pub(crate) use sheet::{Holds, TABLES, Table};
+pub(crate) use sheet::{CellType, TABLES, Table};
 
 use super::packet::Packet;
 use crate::capture::{self, Frame};
@@ -35,7 +35,7 @@ use traffic::{Ranked, Served, Traffic, UNIT};
 pub const MAX_SERVERS: usize = 8_192;
 /// The same for clients, by address.
 pub const MAX_CLIENTS: usize = 32_768;
-/// Most servers with quantiles of their response times; the memory for them grows to some 10 KiB each.
+/// Most servers with quantiles of their response times, which take up to some 10 KiB each.
 pub const MAX_TIMED: usize = 1_024;
 
 /// A part of the statistics.
@@ -49,7 +49,7 @@ pub enum Section {
     Hierarchy,
     /// Queries, answers and losses over time.
     Series,
-    /// How much servers send for what they get.
+    /// The traffic that servers send in proportion to what they receive.
     Amplification,
     /// Losses and retransmissions.
     Losses,
@@ -73,7 +73,7 @@ struct StepTimes {
     id: Id,
     step: u8,
     times: Times<UNIT>,
-    spread: Spread,
+    histogram: Histogram,
 }
 
 /// Gathers the statistics. Set [`crate::pipeline::Options::all`], so that all datagrams are reported.
@@ -85,6 +85,7 @@ pub struct Stats {
     clients: Ranked<Endpoint, Traffic>,
     hierarchy: Hierarchy,
     series: Series,
+    /// Number of servers that keep response times.
     timed: usize,
 }
 
@@ -105,8 +106,8 @@ impl Stats {
     fn step(&mut self, e: &Exchange) -> &mut StepTimes {
         let (id, step) = (e.protocol, e.protocol.info().first_step_of_name(e.step));
         let at = self.steps.iter().position(|s| (s.id, s.step) == (id, step)).unwrap_or_else(|| {
-            let (times, spread) = (Times::default(), Spread::default());
-            self.steps.push(StepTimes { id, step, times, spread });
+            let (times, histogram) = (Times::default(), Histogram::default());
+            self.steps.push(StepTimes { id, step, times, histogram });
             self.steps.len() - 1
         });
         &mut self.steps[at]
@@ -130,7 +131,7 @@ impl Report for Stats {
         let [client, server] = p.ends();
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
-        served.hear(p);
+        served.count_packet(p);
         if by_server && let Some(facts) = p.facts() {
             update_text(&mut served.server_name, facts.server_name);
         }
@@ -145,7 +146,7 @@ impl Report for Stats {
     }
 
     fn frame_left_out(&mut self, frame: u64) {
-        self.hierarchy.leave_out(frame);
+        self.hierarchy.remove_pending(frame);
     }
 
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
@@ -153,11 +154,11 @@ impl Report for Stats {
         if let Some(t) = e.response_time {
             let step = self.step(e);
             step.times.add(t, true);
-            step.spread.add(t);
+            step.histogram.add(t);
         }
-        let may_time = self.timed < MAX_TIMED;
-        let taken = self.servers.entry((e.server, e.protocol)).close(e, may_time);
-        self.timed += usize::from(taken);
+        let may_take_memory = self.timed < MAX_TIMED;
+        let took_memory = self.servers.entry((e.server, e.protocol)).add_exchange(e, may_take_memory);
+        self.timed += usize::from(took_memory);
         Ok(())
     }
 
@@ -216,10 +217,10 @@ const DECADES: usize = 8;
 /// Number of buckets: one of negative times, one below a microsecond, and the last one without an end.
 const BUCKETS: usize = DECADES * STEPS.len() + 2;
 
-/// Counts by response time in buckets that begin at 1, 2 and 5 times the powers of ten, from 1 µs to 50 s. Times
-/// below zero, of clocks that were set back, have a bucket of their own.
+/// Counts by response time in buckets that begin at 1, 2 and 5 times the powers of ten, from 1 µs to 50 s. Negative times,
+/// from clocks that were set back, have a bucket of their own.
 #[derive(Clone, Debug)]
-pub struct Spread([u64; BUCKETS]);
+pub struct Histogram([u64; BUCKETS]);
 
 /// One bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,9 +233,9 @@ pub struct Bucket {
     pub count: u64,
 }
 
-impl Default for Spread {
+impl Default for Histogram {
     fn default() -> Self {
-        Spread([0; BUCKETS])
+        Histogram([0; BUCKETS])
     }
 }
 
@@ -245,7 +246,7 @@ fn edge(bucket: usize) -> Option<i64> {
     if bucket == 1 { Some(0) } else { above.map(from) }
 }
 
-impl Spread {
+impl Histogram {
     /// Counts a time in nanoseconds.
     pub fn add(&mut self, nanos: i64) {
         let bucket = (1..BUCKETS).take_while(|&b| edge(b).is_some_and(|from| from <= nanos)).count();
@@ -267,9 +268,9 @@ mod tests {
 
     #[test]
     fn buckets_begin_at_one_two_and_five() {
-        let mut spread = Spread::default();
-        [-3, 999, 1_000, 1_999, 2_000, 4_999, 5_000].iter().for_each(|&t| spread.add(t));
-        let found: Vec<_> = spread.buckets().iter().map(|b| (b.from, b.to, b.count)).collect();
+        let mut histogram = Histogram::default();
+        [-3, 999, 1_000, 1_999, 2_000, 4_999, 5_000].iter().for_each(|&t| histogram.add(t));
+        let found: Vec<_> = histogram.buckets().iter().map(|b| (b.from, b.to, b.count)).collect();
         let (none, us) = ((None, Some(0), 1), |n: i64| Some(1_000 * n));
         assert_eq!(
             found,
@@ -279,13 +280,13 @@ mod tests {
 
     #[test]
     fn the_last_bucket_has_no_end_and_gaps_are_kept() {
-        let mut spread = Spread::default();
-        assert_eq!(spread.buckets(), []);
-        [20_000_000_000, i64::MAX].iter().for_each(|&t| spread.add(t));
-        let found: Vec<_> = spread.buckets().iter().map(|b| (b.from, b.to, b.count)).collect();
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.buckets(), []);
+        [20_000_000_000, i64::MAX].iter().for_each(|&t| histogram.add(t));
+        let found: Vec<_> = histogram.buckets().iter().map(|b| (b.from, b.to, b.count)).collect();
         let s = 1_000_000_000;
         assert_eq!(found, [(Some(20 * s), Some(50 * s), 1), (Some(50 * s), None, 1)]);
-        spread.add(3_000_000_000);
-        assert_eq!(spread.buckets().iter().map(|b| b.count).collect::<Vec<_>>(), [1, 0, 0, 1, 1]);
+        histogram.add(3_000_000_000);
+        assert_eq!(histogram.buckets().iter().map(|b| b.count).collect::<Vec<_>>(), [1, 0, 0, 1, 1]);
     }
 }

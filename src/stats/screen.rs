@@ -18,7 +18,7 @@ const NARROW_BAR: usize = 16;
 
 /// Columns between two columns of a table.
 const GAP: u16 = 2;
-/// From this width on, the numbers of a row have room in one line, even if its other cells have not.
+/// From this width on, the numbers of a row fit in one line, even if its other cells do not.
 const FULL: u16 = 80;
 
 /// Writes sections as tables.
@@ -37,29 +37,29 @@ pub fn write(
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
             write!(out, "\n{}", screen.paint(BOLD, &sheet.title))?;
             table(out, screen, sheet)?;
-            spreads(out, screen, sheet)?;
+            histograms(out, screen, sheet)?;
         }
     }
     limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let mut shown: Vec<_> = sheet.table.columns.iter().enumerate().collect();
-    shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
-    let mut table = lay_out(screen, sheet, &shown);
+    let mut columns: Vec<_> = sheet.table.columns.iter().enumerate().collect();
+    columns.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
+    let mut table = lay_out(screen, sheet, &columns);
     if !has_room(screen, &table) {
-        shown.retain(|(_, column)| !column.spare);
-        table = lay_out(screen, sheet, &shown);
+        columns.retain(|(_, column)| !column.spare);
+        table = lay_out(screen, sheet, &columns);
     }
-    // A row that fits stays in one line; where it does not, names and addresses give way, and numbers last.
-    let room = has_room(screen, &table);
-    for (column, &(at, _)) in table.column_iter_mut().zip(&shown) {
+    // A row that fits stays in one line. Otherwise, names and addresses are wrapped first, and numbers last.
+    let fits = has_room(screen, &table);
+    for (column, &(at, _)) in table.column_iter_mut().zip(&columns) {
         let number = sheet.rows.iter().any(|row| is_number(&row[at]));
         column.set_padding((1, 0));
         if number {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        if room || number && screen.width >= FULL {
+        if fits || number && screen.width >= FULL {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
@@ -70,11 +70,11 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
     sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
 }
 
-fn lay_out(screen: Screen, sheet: &Sheet, shown: &[(usize, &Column)]) -> Table {
+fn lay_out(screen: Screen, sheet: &Sheet, columns: &[(usize, &Column)]) -> Table {
     let mut table = screen.table(false);
-    table.set_header(shown.iter().map(|(_, column)| column.head));
+    table.set_header(columns.iter().map(|(_, column)| column.head));
     for row in sheet.rows.iter().take(screen.rows()) {
-        table.add_row(shown.iter().map(|&(at, _)| match &row[at] {
+        table.add_row(columns.iter().map(|&(at, _)| match &row[at] {
             Cell::Bar(share) => bar(screen, *share, NARROW_BAR),
             other => cell(other),
         }));
@@ -97,13 +97,13 @@ fn cell(cell: &Cell) -> String {
         Cell::Nothing => "-".to_owned(),
         Cell::All => "all".to_owned(),
         Cell::Text(text) => escaped(text).into_owned(),
-        Cell::Name(said) => truncated(&escaped(&said.text()), MAX_CELL),
+        Cell::Name(name) => truncated(&escaped(&name.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
         Cell::Count(n) => n.to_string(),
         Cell::Duration(nanos) => brief(*nanos),
         Cell::Time(time) => moment(*time),
         Cell::Number(x) => format!("{x:.1}"),
-        Cell::Spread(_) | Cell::Bar(_) => String::new(),
+        Cell::Histogram(_) | Cell::Bar(_) => String::new(),
     }
 }
 
@@ -123,13 +123,13 @@ fn brief(nanos: i64) -> String {
     format!("{:.decimals$} {name}", nanos as f64 / unit)
 }
 
-/// A time stamp with as many decimals as it takes.
+/// A time stamp without trailing zeros.
 fn moment(time: Time) -> String {
     let text = stamp(time).replace('T', " ");
     text.trim_end_matches('Z').trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A bar, in eighths of a character except in ASCII; it is never empty where the share is above 0.
+/// A bar, in eighths of a character except in ASCII; it is only empty if the share is 0.
 fn bar(screen: Screen, share: f64, most: usize) -> String {
     if screen.ascii {
         return "#".repeat((share * most as f64).ceil() as usize);
@@ -140,29 +140,29 @@ fn bar(screen: Screen, share: f64, most: usize) -> String {
 }
 
 /// Writes the histograms of a table.
-fn spreads(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
+fn histograms(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
     let Some(at) = sheet.table.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
     for row in &sheet.rows {
         if let [protocol, step, ..] = row.as_slice()
-            && let Some(Cell::Spread(buckets)) = row.get(at)
+            && let Some(Cell::Histogram(buckets)) = row.get(at)
         {
-            spread(out, screen, &format!("{} {}", cell(protocol), cell(step)), buckets)?;
+            histogram(out, screen, &format!("{} {}", cell(protocol), cell(step)), buckets)?;
         }
     }
     Ok(())
 }
 
-fn spread(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]) -> io::Result<()> {
+fn histogram(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]) -> io::Result<()> {
     writeln!(out, "\n{name}")?;
     let most = buckets.iter().map(|b| b.count).max().unwrap_or(0).max(1);
-    let room = usize::from(screen.width).saturating_sub(40).min(BAR);
+    let max_len = usize::from(screen.width).saturating_sub(40).min(BAR);
     for b in buckets {
         let range = match (b.from.map(short_time), b.to.map(short_time)) {
             (Some(from), Some(to)) => format!("{from} to {to}"),
             (Some(from), None) => format!("from {from}"),
             (None, to) => format!("below {}", to.unwrap_or_default()),
         };
-        let bar = bar(screen, b.count as f64 / most as f64, room);
+        let bar = bar(screen, b.count as f64 / most as f64, max_len);
         writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", b.count).trim_end())?;
     }
     Ok(())
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_three_digits_and_stamps_no_more_than_needed() {
+    fn durations_have_three_digits_and_stamps_no_trailing_zeros() {
         for (nanos, text) in [
             (999, "1.00 µs"),
             (2_547_100, "2.55 ms"),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_that_is_there_has_a_bar() {
+    fn the_smallest_share_has_a_bar() {
         let ascii = Screen { ascii: true, ..Screen::default() };
         let [none, least, all] = [0.0, 0.001, 1.0].map(|share| bar(ascii, share, 30).len());
         assert_eq!((none, least, all), (0, 1, 30));

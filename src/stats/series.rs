@@ -1,8 +1,8 @@
 //! Counts queries, answers and losses over time.
 //!
-//! Only intervals in which something happened take memory, and their number is bounded: a clock that jumps
-//! makes a gap, not a million rows. Where no interval is asked for, time is cut finely at first, and more
-//! coarsely whenever that makes too many pieces; the interval of the rows is chosen at the end.
+//! Only intervals with events take memory, and their number is bounded: a clock that jumps makes a gap, not a million rows.
+//! If the user sets no interval, time is cut into short pieces at first, and into longer ones whenever these are too many;
+//! the interval of the rows is chosen at the end.
 
 use crate::capture::Time;
 use crate::exchange::{Exchange, Outcome};
@@ -14,11 +14,11 @@ const MIN: i64 = 60 * S;
 const HOUR: i64 = 60 * MIN;
 const DAY: i64 = 24 * HOUR;
 
-/// Most intervals kept where the user sets their length; what happens in further intervals is added up.
+/// Most intervals kept where the user sets their length; the events of further intervals are added up.
 pub const MAX_INTERVALS: usize = 65_536;
 /// Most pieces of time kept where the interval is chosen at the end.
 const MAX_PIECES: usize = 8_192;
-/// Most rows where the interval is chosen at the end; with enough traffic there are at least about a third as many.
+/// Most rows where the interval is chosen at the end; enough traffic makes at least about a third as many.
 pub const MAX_CHOSEN: usize = 60;
 /// Most empty intervals shown between others; a longer pause is a gap.
 pub const MAX_EMPTY: i64 = 10;
@@ -35,9 +35,9 @@ const INTERVALS: [i64; 37] = [
     50 * DAY, 100 * DAY, 200 * DAY, 500 * DAY, 1_000 * DAY, 2_000 * DAY, 5_000 * DAY,
 ];
 
-/// What happened in an interval.
+/// The events of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tick {
+pub struct IntervalCounts {
     /// Requests, without repetitions.
     pub queries: u64,
     /// Repetitions of the requests that were made here.
@@ -49,25 +49,25 @@ pub struct Tick {
     /// Requests made here that ICMP errors refused.
     pub refused: u64,
     /// The sum of the response times of the answers in nanoseconds, and the longest of them.
-    pub waited: i128,
+    pub response_time_sum: i128,
     pub longest: Option<i64>,
 }
 
-impl Tick {
-    fn add(&mut self, other: &Tick) {
+impl IntervalCounts {
+    fn add(&mut self, other: &IntervalCounts) {
         self.queries += other.queries;
         self.retransmissions += other.retransmissions;
         self.answers += other.answers;
         self.unanswered += other.unanswered;
         self.refused += other.refused;
-        self.waited += other.waited;
+        self.response_time_sum += other.response_time_sum;
         self.longest = self.longest.max(other.longest);
     }
 
     /// The mean of the response times in nanoseconds.
     pub fn mean(&self) -> Option<i64> {
         self.longest?;
-        self.waited.checked_div(self.answers.into()).and_then(|mean| i64::try_from(mean).ok())
+        self.response_time_sum.checked_div(self.answers.into()).and_then(|mean| i64::try_from(mean).ok())
     }
 }
 
@@ -79,11 +79,11 @@ pub struct Series {
     /// Whether the user chose the length.
     fixed: bool,
     /// The pieces, by their number since 1970.
-    pieces: BTreeMap<i64, Tick>,
-    /// What happened at unknown times.
-    pub untimed: Tick,
-    /// What happened in intervals that found no place, where the user chose their length.
-    pub beyond: Tick,
+    pieces: BTreeMap<i64, IntervalCounts>,
+    /// Events at unknown times.
+    pub untimed: IntervalCounts,
+    /// Events in intervals beyond [`MAX_INTERVALS`], where the user chose their length.
+    pub overflow: IntervalCounts,
 }
 
 /// The rows of the table.
@@ -91,9 +91,9 @@ pub struct Series {
 pub struct Rows {
     /// Length of an interval in nanoseconds.
     pub interval: i64,
-    /// Beginnings of the intervals in nanoseconds since 1970, and what happened in them.
-    pub rows: Vec<(i64, Tick)>,
-    /// How often more than [`MAX_EMPTY`] empty intervals were left out.
+    /// Beginnings of the intervals in nanoseconds since 1970, and their events.
+    pub rows: Vec<(i64, IntervalCounts)>,
+    /// Number of gaps, in which more than [`MAX_EMPTY`] empty intervals were left out.
     pub gaps: u64,
 }
 
@@ -104,47 +104,50 @@ impl Series {
             length: interval.unwrap_or(PIECES[0]).max(1),
             fixed: interval.is_some(),
             pieces: BTreeMap::new(),
-            untimed: Tick::default(),
-            beyond: Tick::default(),
+            untimed: IntervalCounts::default(),
+            overflow: IntervalCounts::default(),
         }
     }
 
     /// Counts an exchange: its request, its outcome, and its answer.
     pub fn add(&mut self, e: &Exchange) {
-        let asked = Tick {
+        let request = IntervalCounts {
             queries: 1,
             retransmissions: u64::from(e.retransmissions),
             unanswered: u64::from(e.outcome == Outcome::Unanswered),
             refused: u64::from(e.outcome == Outcome::Refused),
-            ..Tick::default()
+            ..IntervalCounts::default()
         };
-        self.put(e.request_time, asked);
+        self.add_at(e.request_time, request);
         if matches!(e.outcome, Outcome::Answered | Outcome::Late) {
-            // Without a response time the time of the answer is unknown, so all answers of an interval have one.
+            // Without a response time, the time of the answer is unknown: all answers counted in intervals have one.
             let time = e.response_time.map_or(Time::UNKNOWN, |t| e.request_time.plus(t));
-            let (waited, longest) = (e.response_time.unwrap_or(0).into(), e.response_time);
-            self.put(time, Tick { answers: 1, waited, longest, ..Tick::default() });
+            let (response_time_sum, longest) = (e.response_time.unwrap_or(0).into(), e.response_time);
+            self.add_at(
+                time,
+                IntervalCounts { answers: 1, response_time_sum, longest, ..IntervalCounts::default() },
+            );
         }
     }
 
-    fn put(&mut self, time: Time, tick: Tick) {
-        let Some(nanos) = time.nanos() else { return self.untimed.add(&tick) };
+    fn add_at(&mut self, time: Time, counts: IntervalCounts) {
+        let Some(nanos) = time.nanos() else { return self.untimed.add(&counts) };
         let most = if self.fixed { MAX_INTERVALS } else { MAX_PIECES };
         if self.pieces.len() >= most && !self.pieces.contains_key(&nanos.div_euclid(self.length)) {
             if self.fixed {
-                return self.beyond.add(&tick);
+                return self.overflow.add(&counts);
             }
             self.coarsen();
         }
-        self.pieces.entry(nanos.div_euclid(self.length)).or_default().add(&tick);
+        self.pieces.entry(nanos.div_euclid(self.length)).or_default().add(&counts);
     }
 
-    /// Makes the pieces longer, until there are no more than half of [`MAX_PIECES`].
+    /// Makes the pieces longer, until their number is at most half of [`MAX_PIECES`].
     #[cold]
     fn coarsen(&mut self) {
         let longer = PIECES.iter().copied().filter(|&piece| piece > self.length);
         for length in longer.collect::<Vec<_>>() {
-            (self.pieces, self.length) = (self.folded(length), length);
+            (self.pieces, self.length) = (self.merged(length), length);
             if self.pieces.len() <= MAX_PIECES / 2 {
                 return;
             }
@@ -152,24 +155,24 @@ impl Series {
     }
 
     /// The pieces merged into longer pieces of `length`, a multiple of the present length.
-    fn folded(&self, length: i64) -> BTreeMap<i64, Tick> {
+    fn merged(&self, length: i64) -> BTreeMap<i64, IntervalCounts> {
         let ratio = (length / self.length).max(1);
-        let mut folded = BTreeMap::<_, Tick>::new();
-        for (at, tick) in &self.pieces {
-            folded.entry(at.div_euclid(ratio)).or_default().add(tick);
+        let mut merged = BTreeMap::<_, IntervalCounts>::new();
+        for (at, counts) in &self.pieces {
+            merged.entry(at.div_euclid(ratio)).or_default().add(counts);
         }
-        folded
+        merged
     }
 
     /// The rows: in intervals that the user chose, or in the shortest intervals that make no more than [`MAX_CHOSEN`] rows.
     pub fn rows(&self) -> Rows {
         if self.fixed {
-            return filled(self.length, &self.pieces);
+            return with_empty_intervals(self.length, &self.pieces);
         }
         let mut rows = Rows::default();
         for interval in INTERVALS.into_iter().filter(|&interval| interval >= self.length) {
-            rows = filled(interval, &self.folded(interval));
-            // A gap counts as the most empty rows that can be shown: short intervals would hide regular traffic in gaps.
+            rows = with_empty_intervals(interval, &self.merged(interval));
+            // A gap counts as [`MAX_EMPTY`] rows, because short intervals would hide regular traffic in gaps.
             if rows.rows.len() as i64 + rows.gaps as i64 * MAX_EMPTY <= MAX_CHOSEN as i64 {
                 break;
             }
@@ -179,20 +182,20 @@ impl Series {
 }
 
 /// The intervals, with the empty ones between them, except in gaps.
-fn filled(interval: i64, pieces: &BTreeMap<i64, Tick>) -> Rows {
-    let mut filled = Rows { interval, ..Rows::default() };
+fn with_empty_intervals(interval: i64, pieces: &BTreeMap<i64, IntervalCounts>) -> Rows {
+    let mut rows = Rows { interval, ..Rows::default() };
     let mut next = None;
-    for (&at, tick) in pieces {
+    for (&at, counts) in pieces {
         let from = next.unwrap_or(at);
         if at.saturating_sub(from) > MAX_EMPTY {
-            filled.gaps += 1;
+            rows.gaps += 1;
         } else {
-            filled.rows.extend((from..at).map(|at| (at.saturating_mul(interval), Tick::default())));
+            rows.rows.extend((from..at).map(|at| (at.saturating_mul(interval), IntervalCounts::default())));
         }
-        filled.rows.push((at.saturating_mul(interval), *tick));
+        rows.rows.push((at.saturating_mul(interval), *counts));
         next = Some(at.saturating_add(1));
     }
-    filled
+    rows
 }
 
 #[cfg(test)]
@@ -202,15 +205,15 @@ mod tests {
     use crate::protocols::Id;
 
     fn asked(series: &mut Series, nanos: i64) {
-        series.put(Time::from_nanos(nanos), Tick { queries: 1, ..Tick::default() });
+        series.add_at(Time::from_nanos(nanos), IntervalCounts { queries: 1, ..IntervalCounts::default() });
     }
 
     fn total(rows: &Rows) -> u64 {
-        rows.rows.iter().map(|(_, tick)| tick.queries).sum()
+        rows.rows.iter().map(|(_, counts)| counts.queries).sum()
     }
 
     #[test]
-    fn every_interval_is_a_multiple_of_the_pieces_it_is_made_of() {
+    fn every_interval_is_a_multiple_of_its_pieces() {
         for interval in INTERVALS {
             assert!(PIECES.iter().all(|piece| *piece > interval || interval % piece == 0), "{interval}");
         }
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_has_the_mean_and_the_longest_time_of_the_answers_that_came_in_it() {
+    fn an_interval_has_the_mean_and_the_longest_time_of_its_answers() {
         let mut series = Series::new(Some(S));
         let lost = Exchange::unanswered(1, Id::Sqp, [Endpoint::v4([192, 0, 2, 1], 1); 2]);
         // The last answer comes in the next second.
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn times_from_all_over_stay_within_bounds() {
+    fn scattered_times_stay_within_the_limits() {
         let mut series = Series::new(None);
         let mut fixed = Series::new(Some(MS));
         let mut time = 1_i64;
@@ -282,7 +285,7 @@ mod tests {
         }
         assert!(series.pieces.len() <= MAX_PIECES && fixed.pieces.len() <= MAX_INTERVALS);
         assert_eq!(total(&series.rows()), 100_000);
-        assert_eq!(total(&fixed.rows()) + fixed.beyond.queries, 100_000);
+        assert_eq!(total(&fixed.rows()) + fixed.overflow.queries, 100_000);
     }
 
     #[test]
@@ -295,24 +298,24 @@ mod tests {
     }
 
     #[test]
-    fn intervals_beyond_the_most_are_added_up() {
+    fn intervals_beyond_the_limit_are_added_up() {
         let mut series = Series::new(Some(S));
         (0..MAX_INTERVALS as i64).for_each(|n| asked(&mut series, n * S));
-        assert_eq!((series.pieces.len(), series.beyond.queries), (65_536, 0));
+        assert_eq!((series.pieces.len(), series.overflow.queries), (65_536, 0));
         asked(&mut series, MAX_INTERVALS as i64 * S);
         asked(&mut series, 0);
-        assert_eq!((series.pieces.len(), series.beyond.queries), (65_536, 1), "those that are there go on");
+        assert_eq!((series.pieces.len(), series.overflow.queries), (65_536, 1), "those that are there go on");
     }
 
     #[test]
-    fn the_interval_asked_for_is_kept_and_pauses_are_shown() {
+    fn a_fixed_interval_is_kept_and_pauses_are_shown() {
         let mut series = Series::new(Some(2 * S));
         [0, S, 7 * S, 100 * S].iter().for_each(|&time| asked(&mut series, time));
         let rows = series.rows();
         let found: Vec<_> = rows.rows.iter().map(|(at, tick)| (at / S, tick.queries)).collect();
         assert_eq!((rows.interval, found), (2 * S, vec![(0, 2), (2, 0), (4, 0), (6, 1), (100, 1)]));
         assert_eq!(rows.gaps, 1);
-        series.put(Time::UNKNOWN, Tick { queries: 1, ..Tick::default() });
+        series.add_at(Time::UNKNOWN, IntervalCounts { queries: 1, ..IntervalCounts::default() });
         assert_eq!(series.untimed.queries, 1);
     }
 }

@@ -19,7 +19,7 @@ pub enum Cell {
     Text(String),
     /// Text from the network.
     Name(ServerText),
-    /// A name, nested in so many other names.
+    /// A name, and the number of names in which it is nested.
     Nested(usize, String),
     /// A number of things, or of bytes.
     Count(u64),
@@ -30,18 +30,18 @@ pub enum Cell {
     /// A ratio, or a percentage.
     Number(f64),
     /// A histogram. CSV leaves it out.
-    Spread(Vec<Bucket>),
+    Histogram(Vec<Bucket>),
     /// A bar, as a share of the longest from 0 to 1. Only screens have it.
     Bar(f64),
 }
 
 impl Cell {
-    /// The ratio of a number to `base`; nothing where the base is 0.
+    /// The ratio of a number to `base`; nothing if the base is 0.
     pub fn ratio(part: u64, base: u64) -> Cell {
         if base == 0 { Cell::Nothing } else { Cell::Number(part as f64 / base as f64) }
     }
 
-    /// A number as a percentage of `base`; nothing where the base is 0.
+    /// A number as a percentage of `base`; nothing if the base is 0.
     pub fn percent(part: u64, base: u64) -> Cell {
         if base == 0 { Cell::Nothing } else { Cell::Number(part as f64 * 100.0 / base as f64) }
     }
@@ -55,17 +55,17 @@ impl Cell {
         match self {
             Cell::Nothing | Cell::All | Cell::Bar(_) => Value::Null,
             Cell::Text(text) | Cell::Nested(_, text) => text.as_str().into(),
-            Cell::Name(said) => said.text().into(),
+            Cell::Name(name) => name.text().into(),
             Cell::Count(n) => (*n).into(),
             Cell::Duration(nanos) => seconds(*nanos).into(),
             Cell::Time(time) => Some(stamp(*time)).filter(|text| !text.is_empty()).into(),
             Cell::Number(x) => thousandths(*x).into(),
-            Cell::Spread(buckets) => buckets.iter().map(bucket).collect(),
+            Cell::Histogram(buckets) => buckets.iter().map(bucket).collect(),
         }
     }
 }
 
-/// Rounds to three decimals: ratios of sizes of datagrams are no more exact.
+/// Rounds to three decimals: ratios of datagram sizes are not more precise.
 fn thousandths(x: f64) -> f64 {
     (x * 1_000.0).round() / 1_000.0
 }
@@ -76,7 +76,7 @@ fn bucket(b: &Bucket) -> Value {
 
 /// The type of the cells of a column, where they are not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum CellType {
     /// Name of a protocol.
     Protocol,
     /// Name of a step.
@@ -100,7 +100,7 @@ pub enum Holds {
     /// A ratio, or a percentage.
     Number,
     /// A histogram.
-    Spread,
+    Histogram,
     /// Content for screens alone.
     Shown,
 }
@@ -114,10 +114,10 @@ pub struct Column {
     pub head: &'static str,
     /// Whether narrow screens leave it out.
     pub spare: bool,
-    /// What its cells hold.
-    pub holds: Holds,
+    /// The type of its cells.
+    pub cell_type: CellType,
     /// Whether its cells may be empty.
-    pub null: bool,
+    pub nullable: bool,
 }
 
 /// The type of records, and the columns of their table.
@@ -133,19 +133,19 @@ pub struct Table {
 pub static TABLES: [&Table; 6] = [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES];
 
 /// A column of cells that are never empty.
-const fn column(key: &'static str, head: &'static str, holds: Holds) -> Column {
-    Column { key, head, spare: false, holds, null: false }
+const fn column(key: &'static str, head: &'static str, cell_type: CellType) -> Column {
+    Column { key, head, spare: false, cell_type, nullable: false }
 }
 
 /// A column that narrow screens leave out.
-const fn spare(key: &'static str, head: &'static str, holds: Holds) -> Column {
-    Column { key, head, spare: true, holds, null: false }
+const fn spare(key: &'static str, head: &'static str, cell_type: CellType) -> Column {
+    Column { key, head, spare: true, cell_type, nullable: false }
 }
 
 impl Column {
     /// The same column, but cells may be empty.
     const fn or_none(self) -> Column {
-        Column { null: true, ..self }
+        Column { nullable: true, ..self }
     }
 }
 
@@ -153,17 +153,17 @@ impl Column {
 pub static TIMES: Table = Table {
     kind: "response_times",
     columns: &[
-        column("protocol", "protocol", Holds::Protocol),
-        column("step", "step", Holds::Step).or_none(),
-        column("server", "server", Holds::Server).or_none(),
-        column("count", "answers", Holds::Count),
-        column("min", "min", Holds::Seconds).or_none(),
-        column("median", "median", Holds::Seconds).or_none(),
-        spare("p90", "p90", Holds::Seconds).or_none(),
-        column("p99", "p99", Holds::Seconds).or_none(),
-        column("max", "max", Holds::Seconds).or_none(),
-        spare("mean", "mean", Holds::Seconds).or_none(),
-        column(HISTOGRAM, "", Holds::Spread).or_none(),
+        column("protocol", "protocol", CellType::Protocol),
+        column("step", "step", CellType::Step).or_none(),
+        column("server", "server", CellType::Server).or_none(),
+        column("count", "answers", CellType::Count),
+        column("min", "min", CellType::Seconds).or_none(),
+        column("median", "median", CellType::Seconds).or_none(),
+        spare("p90", "p90", CellType::Seconds).or_none(),
+        column("p99", "p99", CellType::Seconds).or_none(),
+        column("max", "max", CellType::Seconds).or_none(),
+        spare("mean", "mean", CellType::Seconds).or_none(),
+        column(HISTOGRAM, "", CellType::Histogram).or_none(),
     ],
 };
 
@@ -171,17 +171,17 @@ pub static TIMES: Table = Table {
 pub static ENDPOINTS: Table = Table {
     kind: "endpoint",
     columns: &[
-        column("role", "", Holds::Role),
-        column("endpoint", "endpoint", Holds::Endpoint).or_none(),
-        column("protocol", "protocol", Holds::Protocol).or_none(),
-        column("server_name", "name", Holds::Name).or_none(),
-        column("datagrams_sent", "sent", Holds::Count),
-        column("bytes_sent", "bytes", Holds::Count),
-        spare("wire_bytes_sent", "on the\nwire", Holds::Count),
-        column("datagrams_received", "got", Holds::Count),
-        column("bytes_received", "bytes", Holds::Count),
-        spare("wire_bytes_received", "on the\nwire", Holds::Count),
-        column("left_out", "", Holds::Count).or_none(),
+        column("role", "", CellType::Role),
+        column("endpoint", "endpoint", CellType::Endpoint).or_none(),
+        column("protocol", "protocol", CellType::Protocol).or_none(),
+        column("server_name", "name", CellType::Name).or_none(),
+        column("datagrams_sent", "sent", CellType::Count),
+        column("bytes_sent", "bytes", CellType::Count),
+        spare("wire_bytes_sent", "on the\nwire", CellType::Count),
+        column("datagrams_received", "got", CellType::Count),
+        column("bytes_received", "bytes", CellType::Count),
+        spare("wire_bytes_received", "on the\nwire", CellType::Count),
+        column("left_out", "", CellType::Count).or_none(),
     ],
 };
 
@@ -189,11 +189,11 @@ pub static ENDPOINTS: Table = Table {
 pub static HIERARCHY: Table = Table {
     kind: "hierarchy",
     columns: &[
-        column("name", "protocol", Holds::Text),
-        column("path", "", Holds::Text),
-        column("frames", "frames", Holds::Count),
-        column("bytes", "bytes", Holds::Count),
-        column("percent", "% of bytes", Holds::Number).or_none(),
+        column("name", "protocol", CellType::Text),
+        column("path", "", CellType::Text),
+        column("frames", "frames", CellType::Count),
+        column("bytes", "bytes", CellType::Count),
+        column("percent", "% of bytes", CellType::Number).or_none(),
     ],
 };
 
@@ -201,16 +201,16 @@ pub static HIERARCHY: Table = Table {
 pub static SERIES: Table = Table {
     kind: "interval",
     columns: &[
-        column("start", "from", Holds::Time),
-        column("interval", "", Holds::Seconds),
-        column("queries", "queries", Holds::Count),
-        column("retransmissions", "repeated", Holds::Count),
-        column("answers", "answers", Holds::Count),
-        column("unanswered", "unanswered", Holds::Count),
-        column("refused", "refused", Holds::Count),
-        column("response_time_mean", "", Holds::Seconds).or_none(),
-        column("response_time_max", "", Holds::Seconds).or_none(),
-        column("", "queries", Holds::Shown),
+        column("start", "from", CellType::Time),
+        column("interval", "", CellType::Seconds),
+        column("queries", "queries", CellType::Count),
+        column("retransmissions", "repeated", CellType::Count),
+        column("answers", "answers", CellType::Count),
+        column("unanswered", "unanswered", CellType::Count),
+        column("refused", "refused", CellType::Count),
+        column("response_time_mean", "", CellType::Seconds).or_none(),
+        column("response_time_max", "", CellType::Seconds).or_none(),
+        column("", "queries", CellType::Shown),
     ],
 };
 
@@ -218,30 +218,30 @@ pub static SERIES: Table = Table {
 pub static AMPLIFICATION: Table = Table {
     kind: "amplification",
     columns: &[
-        column("server", "server", Holds::Server),
-        column("protocol", "", Holds::Protocol),
-        column("step", "", Holds::Step),
-        column("", "step", Holds::Shown),
-        column("requests", "", Holds::Count),
-        spare("request_bytes", "bytes\nin", Holds::Count),
-        column("request_wire_bytes", "", Holds::Count),
-        column("responses", "", Holds::Count),
-        spare("response_bytes", "bytes\nout", Holds::Count),
-        column("response_wire_bytes", "", Holds::Count),
-        column("ratio", "ratio", Holds::Number).or_none(),
-        column("wire_ratio", "on the\nwire", Holds::Number).or_none(),
-        column("worst_ratio", "worst", Holds::Number).or_none(),
-        column("worst_request_bytes", "", Holds::Count).or_none(),
-        column("worst_response_bytes", "", Holds::Count).or_none(),
-        column("worst_file", "", Holds::Text).or_none(),
-        column("worst_frame", "", Holds::Count).or_none(),
-        column("", "in\nframe", Holds::Shown),
-        column("without_challenge", "without\nchal-\nlenge", Holds::Count),
-        column("copies", "", Holds::Count),
-        column("copy_bytes", "", Holds::Count),
-        column("unasked", "", Holds::Count),
-        column("unasked_bytes", "", Holds::Count),
-        spare("", "not\nasked", Holds::Shown),
+        column("server", "server", CellType::Server),
+        column("protocol", "", CellType::Protocol),
+        column("step", "", CellType::Step),
+        column("", "step", CellType::Shown),
+        column("requests", "", CellType::Count),
+        spare("request_bytes", "bytes\nin", CellType::Count),
+        column("request_wire_bytes", "", CellType::Count),
+        column("responses", "", CellType::Count),
+        spare("response_bytes", "bytes\nout", CellType::Count),
+        column("response_wire_bytes", "", CellType::Count),
+        column("ratio", "ratio", CellType::Number).or_none(),
+        column("wire_ratio", "on the\nwire", CellType::Number).or_none(),
+        column("worst_ratio", "worst", CellType::Number).or_none(),
+        column("worst_request_bytes", "", CellType::Count).or_none(),
+        column("worst_response_bytes", "", CellType::Count).or_none(),
+        column("worst_file", "", CellType::Text).or_none(),
+        column("worst_frame", "", CellType::Count).or_none(),
+        column("", "in\nframe", CellType::Shown),
+        column("without_challenge", "without\nchal-\nlenge", CellType::Count),
+        column("copies", "", CellType::Count),
+        column("copy_bytes", "", CellType::Count),
+        column("unasked", "", CellType::Count),
+        column("unasked_bytes", "", CellType::Count),
+        spare("", "not\nasked", CellType::Shown),
     ],
 };
 
@@ -249,22 +249,22 @@ pub static AMPLIFICATION: Table = Table {
 pub static LOSSES: Table = Table {
     kind: "loss",
     columns: &[
-        column("server", "server", Holds::Server).or_none(),
-        column("protocol", "protocol", Holds::Protocol).or_none(),
-        column("requests", "asked", Holds::Count),
-        column("answered", "answered", Holds::Count),
-        spare("late", "late", Holds::Count),
-        column("unanswered", "lost", Holds::Count),
-        spare("refused", "re-\nfused", Holds::Count),
-        spare("undecided", "open", Holds::Count),
-        column("decided", "", Holds::Count),
-        column("unanswered_percent", "lost %", Holds::Number).or_none(),
-        column("late_percent", "", Holds::Number).or_none(),
-        column("refused_percent", "", Holds::Number).or_none(),
-        column("retransmissions", "re-\npeated", Holds::Count),
-        column("retransmission_percent", "", Holds::Number).or_none(),
-        spare("copies", "copies", Holds::Count),
-        column("copy_percent", "", Holds::Number).or_none(),
+        column("server", "server", CellType::Server).or_none(),
+        column("protocol", "protocol", CellType::Protocol).or_none(),
+        column("requests", "asked", CellType::Count),
+        column("answered", "answered", CellType::Count),
+        spare("late", "late", CellType::Count),
+        column("unanswered", "lost", CellType::Count),
+        spare("refused", "re-\nfused", CellType::Count),
+        spare("undecided", "open", CellType::Count),
+        column("decided", "", CellType::Count),
+        column("unanswered_percent", "lost %", CellType::Number).or_none(),
+        column("late_percent", "", CellType::Number).or_none(),
+        column("refused_percent", "", CellType::Number).or_none(),
+        column("retransmissions", "re-\npeated", CellType::Count),
+        column("retransmission_percent", "", CellType::Number).or_none(),
+        spare("copies", "copies", CellType::Count),
+        column("copy_percent", "", CellType::Number).or_none(),
     ],
 };
 
@@ -301,8 +301,8 @@ impl Sheet {
             record.insert("type".to_owned(), self.table.kind.into());
             for (key, cell) in self.keyed(row) {
                 record.insert(key.to_owned(), cell.json());
-                if let Cell::Name(said) = cell
-                    && let Some(hex) = said.damaged_hex()
+                if let Cell::Name(name) = cell
+                    && let Some(hex) = name.damaged_hex()
                 {
                     record.insert(format!("{key}_hex"), hex.into());
                 }
@@ -328,14 +328,14 @@ impl Sheet {
     }
 }
 
-/// The key of histograms, which no cell of CSV can hold.
+/// The key of histograms, which CSV leaves out.
 pub const HISTOGRAM: &str = "histogram";
 
 /// A cell in CSV.
 fn field(cell: &Cell) -> String {
     match cell {
         Cell::Text(text) | Cell::Nested(_, text) => CsvText(text).to_string(),
-        Cell::Name(said) => CsvText(&said.text()).to_string(),
+        Cell::Name(name) => CsvText(&name.text()).to_string(),
         cell => match cell.json() {
             Value::Null => String::new(),
             Value::String(text) => CsvText(&text).to_string(),
@@ -351,20 +351,20 @@ mod tests {
     static TABLE: Table = Table {
         kind: "endpoint",
         columns: &[
-            column("name", "", Holds::Name),
-            column("time", "", Holds::Time),
-            column(HISTOGRAM, "", Holds::Spread),
-            column("", "", Holds::Shown),
+            column("name", "", CellType::Name),
+            column("time", "", CellType::Time),
+            column(HISTOGRAM, "", CellType::Histogram),
+            column("", "", CellType::Shown),
         ],
     };
 
     #[test]
-    fn numbers_stay_numbers_in_csv_and_nothing_is_empty() {
+    fn csv_has_plain_numbers_and_empty_cells_for_nothing() {
         let mut out = vec![];
         let row = vec![
             Cell::Name(b"a\xff"[..].into()),
             Cell::Duration(-1_500_000),
-            Cell::Spread(vec![]),
+            Cell::Histogram(vec![]),
             Cell::Bar(1.0),
         ];
         let sheet = Sheet::new(&TABLE, "", vec![row]);
@@ -376,10 +376,10 @@ mod tests {
 
     #[test]
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
-        let spread = Cell::Spread(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
+        let histogram = Cell::Histogram(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
         let name = Cell::Name(b"a\xff"[..].into());
         let sheet =
-            Sheet::new(&TABLE, "", vec![vec![name, Cell::Time(Time::UNKNOWN), spread, Cell::Bar(0.5)]]);
+            Sheet::new(&TABLE, "", vec![vec![name, Cell::Time(Time::UNKNOWN), histogram, Cell::Bar(0.5)]]);
         let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
         assert_eq!(
             records,

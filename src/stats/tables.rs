@@ -1,8 +1,8 @@
 //! The tables of each section.
 
-use super::series::{MAX_EMPTY, Tick};
+use super::series::{IntervalCounts, MAX_EMPTY};
 use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LOSSES, SERIES, Sheet, TIMES};
-use super::traffic::{Audit, Flow, Losses, Served, Traffic, UNIT, Weighed};
+use super::traffic::{Flow, Losses, Served, StepTraffic, Traffic, UNIT, Weighed};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;
@@ -25,7 +25,7 @@ impl Stats {
     pub(super) fn tables(&self, section: Section) -> Vec<Sheet> {
         match section {
             Section::Times => vec![self.step_times(), self.server_times()],
-            Section::Endpoints => vec![self.server_ends(), self.client_ends()],
+            Section::Endpoints => vec![self.server_endpoints(), self.client_endpoints()],
             Section::Hierarchy => vec![self.layers()],
             Section::Series => vec![self.over_time()],
             Section::Amplification => vec![self.amplification()],
@@ -38,8 +38,8 @@ impl Stats {
         steps.sort_by_key(|s| (s.id, s.step));
         let row = |s: &&super::StepTimes| {
             let step = step_name(s.id, usize::from(s.step));
-            let spread = Cell::Spread(s.spread.buckets());
-            times_row([text(s.id.info().name), text(step), Cell::Nothing], &s.times, spread)
+            let histogram = Cell::Histogram(s.histogram.buckets());
+            times_row([text(s.id.info().name), text(step), Cell::Nothing], &s.times, histogram)
         };
         let rows = steps.iter().map(row).collect();
         Sheet { hidden: &["server"], ..Sheet::new(&TIMES, "Response times by step", rows) }
@@ -54,16 +54,17 @@ impl Stats {
             times_row(heads, &served.times, Cell::Nothing)
         };
         let mut notes = self.left_out();
-        let bare = servers.iter().filter(|(_, served)| served.times.quantile(0.5).is_none()).count();
-        if bare > 0 {
-            let bare = count(bare as u64, "server");
-            notes.push(format!("{bare} beyond the first {MAX_TIMED} have no median, p90 and p99"));
+        let without_quantiles =
+            servers.iter().filter(|(_, served)| served.times.quantile(0.5).is_none()).count();
+        if without_quantiles > 0 {
+            let servers = count(without_quantiles as u64, "server");
+            notes.push(format!("{servers} beyond the first {MAX_TIMED} have no median, p90 and p99"));
         }
         let rows = servers.iter().map(row).collect();
         Sheet { hidden: &["step"], notes, ..Sheet::new(&TIMES, "Response times by server", rows) }
     }
 
-    /// A remark on the servers that were left out because the table of servers is bounded.
+    /// A remark on servers that were left out because the table of servers is bounded.
     fn left_out(&self) -> Vec<String> {
         match self.servers.left_out {
             0 => vec![],
@@ -71,21 +72,21 @@ impl Stats {
         }
     }
 
-    fn server_ends(&self) -> Sheet {
+    fn server_endpoints(&self) -> Sheet {
         let row = |((end, id), served): &((Endpoint, Id), &Served)| {
             let name = served.server_name.clone().map_or(Cell::Nothing, Cell::Name);
             let heads = [text("server"), Cell::Text(end.to_string()), text(id.info().name), name];
-            end_row(heads, &served.traffic, 0)
+            endpoint_row(heads, &served.traffic, 0)
         };
         let mut rows: Vec<_> = self.servers.sorted().iter().map(row).collect();
         rows.extend(rest_row("server", &self.servers.rest.traffic, self.servers.left_out));
         Sheet { notes: self.left_out(), ..Sheet::new(&ENDPOINTS, "Servers", rows) }
     }
 
-    fn client_ends(&self) -> Sheet {
+    fn client_endpoints(&self) -> Sheet {
         let row = |(end, traffic): &(Endpoint, &Traffic)| {
             let address = end.ip().to_string();
-            end_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
+            endpoint_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
         };
         let mut rows: Vec<_> = self.clients.sorted().iter().map(row).collect();
         rows.extend(rest_row("client", &self.clients.rest, self.clients.left_out));
@@ -110,56 +111,63 @@ impl Stats {
     }
 
     fn over_time(&self) -> Sheet {
-        let filled = self.series.rows();
-        let most = filled.rows.iter().map(|(_, tick)| tick.queries).max().unwrap_or(0).max(1);
-        let row = |(start, tick): &(i64, Tick)| {
+        let series = self.series.rows();
+        let most = series.rows.iter().map(|(_, counts)| counts.queries).max().unwrap_or(0).max(1);
+        let row = |(start, counts): &(i64, IntervalCounts)| {
             vec![
                 Cell::Time(Time::from_nanos(*start)),
-                Cell::Duration(filled.interval),
-                Cell::Count(tick.queries),
-                Cell::Count(tick.retransmissions),
-                Cell::Count(tick.answers),
-                Cell::Count(tick.unanswered),
-                Cell::Count(tick.refused),
-                Cell::duration(tick.mean()),
-                Cell::duration(tick.longest),
-                Cell::Bar(tick.queries as f64 / most as f64),
+                Cell::Duration(series.interval),
+                Cell::Count(counts.queries),
+                Cell::Count(counts.retransmissions),
+                Cell::Count(counts.answers),
+                Cell::Count(counts.unanswered),
+                Cell::Count(counts.refused),
+                Cell::duration(counts.mean()),
+                Cell::duration(counts.longest),
+                Cell::Bar(counts.queries as f64 / most as f64),
             ]
         };
         let mut notes = vec![];
-        if filled.gaps > 0 {
-            let pauses = count(filled.gaps, "pause");
+        if series.gaps > 0 {
+            let pauses = count(series.gaps, "pause");
             notes.push(format!("{pauses} of more than {MAX_EMPTY} empty intervals left out"));
         }
-        for (tick, why) in [
+        for (counts, why) in [
             (&self.series.untimed, "at unknown times"),
-            (&self.series.beyond, "in further intervals, for want of room"),
+            (&self.series.overflow, "in further intervals, for want of room"),
         ] {
-            if *tick != Tick::default() {
-                let Tick { queries, answers, unanswered, .. } = tick;
+            if *counts != IntervalCounts::default() {
+                let IntervalCounts { queries, answers, unanswered, .. } = counts;
                 notes.push(format!("{queries} queries, {answers} answers, {unanswered} unanswered {why}"));
             }
         }
-        let title = format!("Over time (UTC), in intervals of {}", span(filled.interval));
-        let rows = filled.rows.iter().map(row).collect();
+        let title = format!("Over time (UTC), in intervals of {}", span(series.interval));
+        let rows = series.rows.iter().map(row).collect();
         let hidden = &["retransmissions", "refused"];
         Sheet { hidden, notes, ..Sheet::new(&SERIES, &title, rows) }
     }
 
     fn amplification(&self) -> Sheet {
-        let mut cases = vec![];
+        let mut rows_by_step = vec![];
         for ((end, id), served) in self.servers.sorted() {
             let steps = served.steps.iter().enumerate();
-            let any = |a: &Audit| a.requests.datagrams + a.sent.datagrams > 0;
-            cases.extend(steps.filter(|(_, a)| any(a)).map(|(step, audit)| (end, id, step, audit)));
+            let has_traffic = |a: &StepTraffic| a.requests.datagrams + a.sent.datagrams > 0;
+            rows_by_step.extend(
+                steps
+                    .filter(|(_, a)| has_traffic(a))
+                    .map(|(step, step_traffic)| (end, id, step, step_traffic)),
+            );
         }
-        cases.sort_by(|a, b| severity(b.3).total_cmp(&severity(a.3)));
-        let row = |(end, id, step, audit): &(Endpoint, Id, usize, &Audit)| {
+        rows_by_step.sort_by(|a, b| sort_ratio(b.3).total_cmp(&sort_ratio(a.3)));
+        let row = |(end, id, step, step_traffic): &(Endpoint, Id, usize, &StepTraffic)| {
             let (protocol, step) = (id.info().name, step_name(*id, *step));
             let both = Cell::Text(format!("{protocol} {step}"));
-            self.audit_row([Cell::Text(end.to_string()), text(protocol), text(step), both], audit)
+            self.amplification_row(
+                [Cell::Text(end.to_string()), text(protocol), text(step), both],
+                step_traffic,
+            )
         };
-        let rows = cases.iter().map(row).collect();
+        let rows = rows_by_step.iter().map(row).collect();
         let mut notes = vec![
             "ratio: everything sent for everything got; not asked: copies, and answers to nothing".to_owned(),
         ];
@@ -167,7 +175,7 @@ impl Stats {
         Sheet { notes, ..Sheet::new(&AMPLIFICATION, "Amplification", rows) }
     }
 
-    fn audit_row(&self, heads: [Cell; 4], a: &Audit) -> Vec<Cell> {
+    fn amplification_row(&self, heads: [Cell; 4], a: &StepTraffic) -> Vec<Cell> {
         let mut row = heads.to_vec();
         row.extend(flow(&a.requests));
         row.extend(flow(&a.sent));
@@ -190,9 +198,9 @@ impl Stats {
             Cell::Count(a.without_challenge),
             Cell::Count(a.copies.datagrams),
             Cell::Count(a.copies.bytes),
-            Cell::Count(a.unasked.datagrams),
-            Cell::Count(a.unasked.bytes),
-            Cell::Count(a.copies.datagrams + a.unasked.datagrams),
+            Cell::Count(a.unsolicited.datagrams),
+            Cell::Count(a.unsolicited.bytes),
+            Cell::Count(a.copies.datagrams + a.unsolicited.datagrams),
         ]);
         row
     }
@@ -217,7 +225,7 @@ impl Stats {
     }
 }
 
-fn times_row([protocol, step, server]: [Cell; 3], times: &Times<UNIT>, spread: Cell) -> Vec<Cell> {
+fn times_row([protocol, step, server]: [Cell; 3], times: &Times<UNIT>, histogram: Cell) -> Vec<Cell> {
     let quantile = |share| Cell::duration(times.quantile(share));
     let ends = times.extremes();
     vec![
@@ -231,7 +239,7 @@ fn times_row([protocol, step, server]: [Cell; 3], times: &Times<UNIT>, spread: C
         quantile(0.99),
         Cell::duration(ends.map(|e| e.1)),
         Cell::duration(times.mean()),
-        spread,
+        histogram,
     ]
 }
 
@@ -240,7 +248,7 @@ fn flow(flow: &Flow) -> [Cell; 3] {
     [flow.datagrams, flow.bytes, flow.wire].map(Cell::Count)
 }
 
-fn end_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell> {
+fn endpoint_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell> {
     let mut row = heads.to_vec();
     row.extend(flow(&traffic.sent));
     row.extend(flow(&traffic.received));
@@ -251,7 +259,8 @@ fn end_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell> {
 /// A row that adds up the endpoints that were left out.
 fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Option<Vec<Cell>> {
     let name = Cell::Nothing;
-    (rest.weight() > 0).then(|| end_row([text(role), name, Cell::Nothing, Cell::Nothing], rest, left_out))
+    (rest.weight() > 0)
+        .then(|| endpoint_row([text(role), name, Cell::Nothing, Cell::Nothing], rest, left_out))
 }
 
 fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {
@@ -265,8 +274,8 @@ fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {
     row
 }
 
-/// How bad a case is: the ratio of the worst exchange, or where there is none, the ratio of all that was sent.
-fn severity(a: &Audit) -> f64 {
+/// The ratio by which the rows are sorted: that of the worst exchange, or without one, that of everything sent.
+fn sort_ratio(a: &StepTraffic) -> f64 {
     let (part, base) = match &a.worst {
         Some(worst) => (worst.response_bytes, worst.request_bytes),
         None => (a.sent.bytes, a.requests.bytes),

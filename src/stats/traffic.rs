@@ -18,9 +18,9 @@ const HEADERS_V6: u64 = 48;
 /// Resolution of the quantiles of response times, in nanoseconds.
 pub const UNIT: i64 = 100;
 
-/// What a [`Ranked`] can weigh and add up.
+/// A value that a [`Ranked`] can weigh and add up.
 pub trait Weighed: Default {
-    /// The weight, which decides which entries stay.
+    /// The weight. The heaviest entries stay.
     fn weight(&self) -> u64;
     /// Adds the value of an entry that is removed.
     fn absorb(&mut self, other: Self);
@@ -46,7 +46,7 @@ impl<K: Copy + Ord + Hash, V: Weighed> Ranked<K, V> {
         Ranked { map: HashMap::new(), most: most.max(1), rest: V::default(), left_out: 0 }
     }
 
-    /// The value of `key`, made where there is none.
+    /// The value of `key`, a new one if there is none.
     pub fn entry(&mut self, key: K) -> &mut V {
         if self.map.len() >= self.most.saturating_mul(2) && !self.map.contains_key(&key) {
             self.halve();
@@ -185,7 +185,7 @@ impl Losses {
 
 /// The answer that is largest in proportion to its request.
 #[derive(Clone, Copy, Debug)]
-pub struct Worst {
+pub struct WorstExchange {
     /// Payload of the request in bytes.
     pub request_bytes: u64,
     /// Payload of the answer in bytes, all parts.
@@ -194,9 +194,9 @@ pub struct Worst {
     pub frame: u64,
 }
 
-impl Worst {
-    /// Whether this is worse than another: in proportion, and where that is the same, in bytes.
-    fn beats(&self, other: &Worst) -> bool {
+impl WorstExchange {
+    /// Whether this is worse than another: in proportion, or if that is the same, in bytes.
+    fn is_worse_than(&self, other: &WorstExchange) -> bool {
         let product = |a: u64, b: u64| u128::from(a) * u128::from(b.max(1));
         let this = product(self.response_bytes, other.request_bytes);
         let that = product(other.response_bytes, self.request_bytes);
@@ -204,25 +204,25 @@ impl Worst {
     }
 }
 
-/// What a server sends for what it gets, in one step of its protocol.
+/// The datagrams that a server receives and sends in one step of its protocol.
 #[derive(Clone, Debug, Default)]
-pub struct Audit {
+pub struct StepTraffic {
     /// Requests, their repetitions and parts.
     pub requests: Flow,
-    /// Everything sent: answers, their parts and copies, and answers that were not asked for.
+    /// Everything sent: answers, their parts and copies, and unsolicited answers.
     pub sent: Flow,
     /// Answers in `sent` to clients that had not proven their address, if they are larger than their request or follow an
     /// invalid challenge; the parts of an answer count once.
     pub without_challenge: u64,
     /// Copies of answers in `sent`.
     pub copies: Flow,
-    /// Answers in `sent` that were not asked for.
-    pub unasked: Flow,
+    /// Unsolicited answers in `sent`.
+    pub unsolicited: Flow,
     /// The worst single exchange.
-    pub worst: Option<Worst>,
+    pub worst: Option<WorstExchange>,
 }
 
-/// What one server did in one protocol.
+/// The traffic of one server in one protocol.
 #[derive(Debug, Default)]
 pub struct Served {
     /// The name that it gave itself last.
@@ -234,14 +234,14 @@ pub struct Served {
     /// Its response times.
     pub times: Times<UNIT>,
     /// By step of the protocol, up to the last step with traffic.
-    pub steps: Vec<Audit>,
+    pub steps: Vec<StepTraffic>,
 }
 
 impl Weighed for Served {
     fn weight(&self) -> u64 {
         self.traffic.weight()
     }
-    /// Steps are not added up: steps of different protocols have nothing in common.
+    /// Does not add up steps: steps of different protocols have nothing in common.
     fn absorb(&mut self, other: Served) {
         self.traffic.absorb(other.traffic);
         self.losses.absorb(&other.losses);
@@ -250,47 +250,47 @@ impl Weighed for Served {
 }
 
 impl Served {
-    /// What is counted of a step, with the steps of the same name.
-    fn step(&mut self, id: Id, step: u8) -> &mut Audit {
+    /// The counts of a step, which steps of the same name share.
+    fn step(&mut self, id: Id, step: u8) -> &mut StepTraffic {
         let at = usize::from(id.info().first_step_of_name(step));
         if at >= self.steps.len() {
-            self.steps.resize_with(at + 1, Audit::default);
+            self.steps.resize_with(at + 1, StepTraffic::default);
         }
         &mut self.steps[at]
     }
 
-    /// Counts a datagram to the server or from it. An answer counts in the step that was asked, whatever it says: in A2S
+    /// Counts a datagram to the server or from it. An answer counts in the step of its request, whatever its message: in A2S,
     /// a challenge may answer any request.
-    pub fn hear(&mut self, p: &Packet<'_>) {
+    pub fn count_packet(&mut self, p: &Packet<'_>) {
         let (d, by_server) = (p.datagram, p.direction == Direction::S2c);
         if by_server { &mut self.traffic.sent } else { &mut self.traffic.received }.add(d);
         self.losses.copies += u64::from(matches!(p.pairing, Pairing::DuplicateResponse { .. }));
-        let audit = self.step(p.id, p.pairing.step().unwrap_or(p.step));
+        let step_traffic = self.step(p.id, p.pairing.step().unwrap_or(p.step));
         match p.pairing {
             Pairing::Nothing | Pairing::DuplicateFrame { .. } => return,
-            Pairing::Asked { .. } | Pairing::Retransmission { .. } => return audit.requests.add(d),
+            Pairing::Asked { .. } | Pairing::Retransmission { .. } => return step_traffic.requests.add(d),
             Pairing::Answered(_) => {
                 let unproven = p.raised.rules().any(|rule| *rule == GEN_007 || rule.unproven);
-                audit.without_challenge += u64::from(unproven);
+                step_traffic.without_challenge += u64::from(unproven);
             }
-            Pairing::DuplicateResponse { .. } => audit.copies.add(d),
-            Pairing::Unsolicited { .. } => audit.unasked.add(d),
+            Pairing::DuplicateResponse { .. } => step_traffic.copies.add(d),
+            Pairing::Unsolicited { .. } => step_traffic.unsolicited.add(d),
         }
-        audit.sent.add(d);
+        step_traffic.sent.add(d);
     }
 
-    /// Counts an exchange. `keep` allows memory for its response times; returns whether the memory was taken.
-    pub fn close(&mut self, e: &Exchange, keep: bool) -> bool {
+    /// Counts an exchange. `may_take_memory` allows memory for its response times; returns whether the memory was taken.
+    pub fn add_exchange(&mut self, e: &Exchange, may_take_memory: bool) -> bool {
         self.losses.add(e);
         if let Some(frame) = e.response_frame {
             let Exchange { request_bytes, response_bytes, .. } = *e;
             let worst = &mut self.step(e.protocol, e.step).worst;
-            let case = Worst { request_bytes, response_bytes, frame };
-            if worst.is_none_or(|worst| case.beats(&worst)) {
-                *worst = Some(case);
+            let this = WorstExchange { request_bytes, response_bytes, frame };
+            if worst.is_none_or(|worst| this.is_worse_than(&worst)) {
+                *worst = Some(this);
             }
         }
-        e.response_time.is_some_and(|t| self.times.add(t, keep))
+        e.response_time.is_some_and(|t| self.times.add(t, may_take_memory))
     }
 }
 
@@ -311,11 +311,11 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_light_ones_does_not_drive_out_the_heavy_and_nothing_is_lost() {
+    fn a_flood_of_light_entries_displaces_no_heavy_entry_and_loses_nothing() {
         let mut map = Ranked::<u32, Sum>::new(4);
         for key in 0..1_000_u32 {
             map.entry(key).0 += 1;
-            map.entry(5_000).0 += 10; // the only one that always speaks
+            map.entry(5_000).0 += 10; // the only one with constant traffic
             assert!(map.values().count() <= 8);
         }
         let list = map.sorted();
