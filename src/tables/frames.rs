@@ -1,4 +1,4 @@
-//! Frames as a table, for the way from code that reads captures to code that judges [shards](crate::shards) of them.
+//! Frames as a table, which code that reads captures sends to code that judges [shards](crate::shards) of them.
 
 use super::rows::Rows;
 use super::{Column, Kind, column};
@@ -19,7 +19,7 @@ const FRAME: i32 = 1;
 /// A file ends, with its highest time stamp.
 const END: i32 = 2;
 
-/// A batch is handed on when it has enough rows, or so many bytes of frames.
+/// A batch is handed on when it has enough rows, or this many bytes of frames.
 const MAX_BYTES: usize = 4 << 20;
 
 const COLUMNS: &[Column] = &[
@@ -76,7 +76,7 @@ impl Batches<'_> {
         self.hand_on(self.bytes >= MAX_BYTES)
     }
 
-    /// Hands the rows on if they are enough for a batch; at the end all of them.
+    /// Hands the rows on if there are enough for a batch, or at the end if there are any.
     fn hand_on(&mut self, end: bool) -> io::Result<()> {
         let Some(batch) = self.rows.take(end)? else { return Ok(()) };
         self.bytes = 0;
@@ -84,8 +84,8 @@ impl Batches<'_> {
     }
 }
 
-/// Reads a capture, to its end or as far as it goes, and hands on its frames in batches, each frame with the shard that it
-/// is for. `before` frames stand in the files before it.
+/// Reads a capture, to its end or as far as it goes, and hands on its frames in batches, each frame with its shard. `before` is
+/// the number of frames in the files before it.
 ///
 /// # Errors
 /// The errors of `take`; the errors of the capture, after what could be read has been handed on.
@@ -126,27 +126,27 @@ pub fn frames(
 /// # Errors
 /// When the report cannot be written, or a batch has other columns than [`schema`].
 pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> io::Result<()> {
-    let strange = || io::Error::new(io::ErrorKind::InvalidData, "These rows are not those of frames.");
-    let column = |name| batch.column_by_name(name).ok_or_else(strange);
-    let longs = |name| column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(strange);
-    let ints = |name| column(name)?.as_primitive_opt::<Int32Type>().ok_or_else(strange);
+    let invalid = || io::Error::new(io::ErrorKind::InvalidData, "These rows are not those of frames.");
+    let column = |name| batch.column_by_name(name).ok_or_else(invalid);
+    let longs = |name| column(name)?.as_primitive_opt::<Int64Type>().ok_or_else(invalid);
+    let ints = |name| column(name)?.as_primitive_opt::<Int32Type>().ok_or_else(invalid);
     let [before, numbers, times] = [longs("file")?, longs("frame")?, longs("time_ns")?];
     let [clocks, lengths] = [longs("clock_ns")?, longs("wire_length")?];
     let [kinds, links, interfaces] = [ints("kind")?, ints("link")?, ints("interface")?];
-    let data = column("data")?.as_binary_opt::<i32>().ok_or_else(strange)?;
-    let names = column("name")?.as_string_opt::<i32>().ok_or_else(strange)?;
+    let data = column("data")?.as_binary_opt::<i32>().ok_or_else(invalid)?;
+    let names = column("name")?.as_string_opt::<i32>().ok_or_else(invalid)?;
     for row in 0..batch.num_rows() {
         let time = |of: &arrow_array::Int64Array| match of.is_null(row) {
             true => Time::UNKNOWN,
             false => Time::from_nanos(of.value(row)),
         };
-        let number = u64::try_from(numbers.value(row)).map_err(|_| strange())?;
-        let link = u16::try_from(links.value(row)).map_err(|_| strange())?;
+        let number = u64::try_from(numbers.value(row)).map_err(|_| invalid())?;
+        let link = u16::try_from(links.value(row)).map_err(|_| invalid())?;
         match kinds.value(row) {
             BEGIN => {
                 let format = if data.value(row) == b"pcap" { "pcap" } else { "pcapng" };
                 let facts = CaptureInfo { format, links: vec![link], ..CaptureInfo::default() };
-                let before = u64::try_from(before.value(row)).map_err(|_| strange())?;
+                let before = u64::try_from(before.value(row)).map_err(|_| invalid())?;
                 judge.begin(names.value(row), &facts, before, time(times))?;
             }
             FRAME => {
@@ -154,15 +154,15 @@ pub fn judge(judge: &mut Judge<'_>, batch: &RecordBatch) -> io::Result<()> {
                     number,
                     time: time(times),
                     link,
-                    interface: u32::try_from(interfaces.value(row)).map_err(|_| strange())?,
+                    interface: u32::try_from(interfaces.value(row)).map_err(|_| invalid())?,
                     at: 0,
-                    wire_len: u32::try_from(lengths.value(row)).map_err(|_| strange())?,
+                    wire_len: u32::try_from(lengths.value(row)).map_err(|_| invalid())?,
                     bytes: data.value(row),
                 };
                 judge.frame(&frame, time(clocks))?;
             }
             END => judge.end(&CaptureInfo::default(), number, time(clocks))?,
-            _ => return Err(strange()),
+            _ => return Err(invalid()),
         }
     }
     Ok(())

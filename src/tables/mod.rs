@@ -68,20 +68,20 @@ pub struct Column {
     /// Its type.
     pub kind: Kind,
     /// Whether it may be null.
-    pub null: bool,
+    pub nullable: bool,
     /// The unit: `ns`, `bytes`; empty where there is none.
     pub unit: &'static str,
-    /// What it means.
-    pub means: &'static str,
+    /// Its meaning.
+    pub meaning: &'static str,
 }
 
-const fn column(name: &'static str, kind: Kind, means: &'static str) -> Column {
-    Column { name, kind, null: false, unit: "", means }
+const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
+    Column { name, kind, nullable: false, unit: "", meaning }
 }
 
 impl Column {
     const fn or_null(self) -> Column {
-        Column { null: true, ..self }
+        Column { nullable: true, ..self }
     }
     const fn in_unit(self, unit: &'static str) -> Column {
         Column { unit, ..self }
@@ -93,9 +93,9 @@ impl Column {
         let list = |of| DataType::List(Arc::new(Field::new("element", of, false)));
         let field = |name: &str, kind, unit: &str| {
             let unit = Some(("unit".to_owned(), unit.to_owned())).filter(|(_, unit)| !unit.is_empty());
-            let means = ("comment".to_owned(), self.means.to_owned());
-            let metadata: HashMap<_, _> = [means].into_iter().chain(unit).collect();
-            Field::new(name, kind, self.null).with_metadata(metadata)
+            let meaning = ("comment".to_owned(), self.meaning.to_owned());
+            let metadata: HashMap<_, _> = [meaning].into_iter().chain(unit).collect();
+            Field::new(name, kind, self.nullable).with_metadata(metadata)
         };
         let kind = match self.kind {
             Kind::Int32 => DataType::Int32,

@@ -93,12 +93,12 @@ impl<'t> Tables<'t> {
     }
 
     fn wants_table(&self, table: Table) -> bool {
-        self.rows.iter().any(|(its, _)| *its == table)
+        self.rows.iter().any(|(known, _)| *known == table)
     }
 
     /// The rows of a table, where it is wanted.
     fn rows(&mut self, table: Table) -> Option<&mut Rows> {
-        self.rows.iter_mut().find(|(its, _)| *its == table).map(|(_, rows)| rows)
+        self.rows.iter_mut().find(|(known, _)| *known == table).map(|(_, rows)| rows)
     }
 
     /// The key of a frame in the tables: file and number.
@@ -112,7 +112,7 @@ impl<'t> Tables<'t> {
         p.pairing.request_frame(p.datagram.frame).map(|frame| self.key(frame))
     }
 
-    /// Hands on the rows of a table if they are enough for a batch; at the end all of them.
+    /// Hands on the rows of a table if there are enough for a batch, or at the end if there are any.
     fn hand_on(&mut self, table: Table, end: bool) -> io::Result<()> {
         let Some(rows) = self.rows(table) else { return Ok(()) };
         match rows.take(end)? {
@@ -136,61 +136,61 @@ impl<'t> Tables<'t> {
         let tunnels = self.tunnels.get(&d.tunnel).cloned().unwrap_or_default();
         let fields = p.object().map(|object| String::from_utf8_lossy(object).into_owned());
         let Some(rows) = self.rows(Table::Messages) else { return Ok(()) };
-        pair(rows, Some(key));
+        key_cells(rows, Some(key));
         rows.time(d.time);
         rows.endpoint(d.src);
         rows.endpoint(d.dst);
         words(rows, [p.id.info().name, p.message_name(), p.direction.name(), p.level.name()]);
         rows.count(d.wire_len() as u64);
         rows.count(d.payload.len() as u64);
-        pair(rows, exchange);
+        key_cells(rows, exchange);
         rows.number(response_time);
-        pair(rows, copy);
+        key_cells(rows, copy);
         rows.texts(&tunnels);
         facts(rows, p.facts().unwrap_or(&decode::Facts::default()));
         rows.text(fields.as_deref());
         self.hand_on(Table::Messages, false)
     }
 
-    fn finding(&mut self, f: &Finding, about: &About) -> io::Result<()> {
-        let key = self.key(about.frame);
+    fn finding(&mut self, f: &Finding, subject: &Subject) -> io::Result<()> {
+        let key = self.key(subject.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
-        pair(rows, Some(key));
-        rows.time(about.time);
-        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), about.protocol.info().name]);
-        rows.endpoint(about.client);
-        rows.endpoint(about.server);
+        key_cells(rows, Some(key));
+        rows.time(subject.time);
+        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), subject.protocol.info().name]);
+        rows.endpoint(subject.client);
+        rows.endpoint(subject.server);
         rows.text(f.path().as_deref());
         rows.number(f.span.map(|span| span.start.into()));
         rows.number(f.span.map(|span| span.end.into()));
-        rows.written(|line| push(line, format_args!("{f}")));
+        rows.formatted(|line| push(line, format_args!("{f}")));
         rows.word(cause.map(|(rule, _)| rule));
-        pair(rows, cause.map(|(_, key)| key));
-        pair(rows, about.exchange);
+        key_cells(rows, cause.map(|(_, key)| key));
+        key_cells(rows, subject.exchange);
         self.hand_on(Table::Findings, false)
     }
 
     fn exchange_row(&mut self, e: &Exchange) -> io::Result<()> {
-        let asked = self.key(e.request_frame);
-        let answer = e.response_frames().first().map(|&frame| self.key(frame).0);
+        let request = self.key(e.request_frame);
+        let answer_file = e.response_frames().first().map(|&frame| self.key(frame).0);
         let mut frames = std::mem::take(&mut self.numbers);
         frames.extend(e.response_frames().iter().map(|&frame| self.key(frame).1));
         let step = e.protocol.info().steps.get(usize::from(e.step));
         let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
-        pair(rows, Some(asked));
+        key_cells(rows, Some(request));
         rows.time(e.request_time);
         words(rows, [e.protocol.info().name, step.map_or("", |step| step.name)]);
         rows.endpoint(e.client);
         rows.endpoint(e.server);
         match e.key {
-            Some(key) => rows.written(|line| push_key(line, key, step.map_or(0, |step| step.key_digits))),
+            Some(key) => rows.formatted(|line| push_key(line, key, step.map_or(0, |step| step.key_digits))),
             None => rows.text(None),
         }
         rows.word(e.outcome.name());
         rows.word(e.reason);
         rows.number(e.response_time);
-        rows.number(answer);
+        rows.number(answer_file);
         rows.numbers(frames.drain(..));
         rows.count(e.request_bytes);
         rows.count(e.response_bytes);
@@ -234,7 +234,7 @@ impl<'t> Tables<'t> {
 }
 
 /// The packet or exchange that a finding is about.
-struct About {
+struct Subject {
     frame: u64,
     time: Time,
     protocol: Id,
@@ -270,7 +270,7 @@ impl Capture {
         rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high));
         [self.packets, self.udp, self.recognised].into_iter().for_each(|n| rows.count(n));
         rows.number(facts.dropped().map(signed));
-        rows.yes(error.is_none());
+        rows.boolean(error.is_none());
         rows.text(error);
         rows.word(env!("CARGO_PKG_VERSION"));
         rows.text(options);
@@ -283,7 +283,7 @@ impl Report for Tables<'_> {
     }
 
     fn wants(&self) -> Wants {
-        // In the order of the records, so that a remark made once for each server is made about the same packet.
+        // In the order of the records, so that a finding reported once per server is about the same packet.
         Wants { ordered: true, frames: self.wants_table(Table::Captures), ..Wants::default() }
     }
 
@@ -323,8 +323,8 @@ impl Report for Tables<'_> {
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             let exchange = self.exchange_key(p);
             let [client, server] = p.ends();
-            let about = About { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
-            p.findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
+            let subject = Subject { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
+            p.findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
         }
         if self.wants_table(Table::Servers) { self.summary.packet(p) } else { Ok(()) }
     }
@@ -335,8 +335,8 @@ impl Report for Tables<'_> {
         }
         if !findings.is_empty() && self.wants_table(Table::Findings) {
             let Exchange { request_frame: frame, request_time: time, protocol, client, server, .. } = *e;
-            let about = About { frame, time, protocol, client, server, exchange: Some(self.key(frame)) };
-            findings.iter().try_for_each(|finding| self.finding(finding, &about))?;
+            let subject = Subject { frame, time, protocol, client, server, exchange: Some(self.key(frame)) };
+            findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
         }
         if self.wants_table(Table::Servers) { self.summary.exchange(e, findings) } else { Ok(()) }
     }
@@ -354,7 +354,7 @@ impl Report for Tables<'_> {
 }
 
 /// Appends the two cells of a key.
-fn pair(rows: &mut Rows, key: Option<(i64, i64)>) {
+fn key_cells(rows: &mut Rows, key: Option<(i64, i64)>) {
     rows.number(key.map(|(file, _)| file));
     rows.number(key.map(|(_, frame)| frame));
 }
@@ -364,7 +364,7 @@ fn words<const N: usize>(rows: &mut Rows, words: [&'static str; N]) {
     words.into_iter().for_each(|word| rows.word(word));
 }
 
-/// Appends what a message says about its server.
+/// Appends the facts that a message states about its server.
 fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
     let text = |value: Option<decode::Value<'_>>| value.and_then(|v| v.text()).map(|t| t.into_owned());
     let version = match facts.version {
@@ -373,10 +373,11 @@ fn facts(rows: &mut Rows, facts: &decode::Facts<'_>) {
         None => None,
     };
     let [name, game, map] = [facts.server_name, facts.game, facts.map].map(text);
-    said(rows, [name, game, map, version], facts.player_counts(), facts.state);
+    server_cells(rows, [name, game, map, version], facts.player_counts(), facts.state);
 }
 
-fn said(
+/// Appends the cells that describe a server.
+fn server_cells(
     rows: &mut Rows,
     texts: [Option<String>; 4],
     players: Option<(u32, u32)>,
@@ -394,7 +395,7 @@ fn server_row(rows: &mut Rows, s: &Server) {
     rows.endpoint(s.endpoint);
     rows.word(s.id.info().name);
     let [name, game, map] = [&s.facts.server_name, &s.facts.game, &s.facts.map].map(text);
-    said(rows, [name, game, map, version], s.facts.players, s.facts.state);
+    server_cells(rows, [name, game, map, version], s.facts.players, s.facts.state);
     for n in [s.requests, s.answered, s.late, s.unanswered, s.undecided, s.refused] {
         rows.count(n);
     }

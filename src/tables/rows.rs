@@ -21,10 +21,11 @@ use std::sync::Arc;
 /// A column of texts with few different values, each of which is kept once.
 #[derive(Default)]
 struct Labels {
+    /// The index of the text of each row.
     rows: Vec<i32>,
     texts: StringBuilder,
     /// The index of each text, by its hash.
-    known: HashTable<i32>,
+    indices: HashTable<i32>,
     hasher: DefaultHashBuilder,
     /// The index of words of the program, by their address.
     words: ArrayVec<(&'static str, i32), 8>,
@@ -32,36 +33,38 @@ struct Labels {
 
 impl Labels {
     fn push(&mut self, text: &str) {
-        let row = self.which(text);
-        self.rows.push(row);
+        let index = self.index_of(text);
+        self.rows.push(index);
     }
 
+    /// Appends a word of the program, which is looked up by its address.
     fn push_word(&mut self, word: &'static str) {
-        let known = self.words.iter().find(|(known, _)| std::ptr::eq(*known, word)).map(|(_, row)| *row);
-        let row = known.unwrap_or_else(|| {
-            let row = self.which(word);
-            let _ = self.words.try_push((word, row)); // without room it is looked up by its hash each time
-            row
+        let known = self.words.iter().find(|(known, _)| std::ptr::eq(*known, word)).map(|(_, index)| *index);
+        let index = known.unwrap_or_else(|| {
+            let index = self.index_of(word);
+            let _ = self.words.try_push((word, index)); // without room, the word is looked up by its hash each time
+            index
         });
-        self.rows.push(row);
+        self.rows.push(index);
     }
 
-    fn which(&mut self, text: &str) -> i32 {
-        let Labels { texts, known, hasher, .. } = self;
+    /// The index of a text, which is added if it is new.
+    fn index_of(&mut self, text: &str) -> i32 {
+        let Labels { texts, indices, hasher, .. } = self;
         let hash = hasher.hash_one(text.as_bytes());
-        if let Some(row) = known.find(hash, |row| nth(texts, *row) == text.as_bytes()) {
-            return *row;
+        if let Some(index) = indices.find(hash, |index| text_at(texts, *index) == text.as_bytes()) {
+            return *index;
         }
-        let row = known.len() as i32; // no more than rows in a batch
+        let index = indices.len() as i32; // no more than rows in a batch
         texts.append_value(text);
-        known.insert_unique(hash, row, |row| hasher.hash_one(nth(texts, *row)));
-        row
+        indices.insert_unique(hash, index, |index| hasher.hash_one(text_at(texts, *index)));
+        index
     }
 }
 
 /// The text with this index.
-fn nth(texts: &StringBuilder, row: i32) -> &[u8] {
-    let ends = texts.offsets_slice().get(row as usize..).and_then(<[i32]>::first_chunk);
+fn text_at(texts: &StringBuilder, index: i32) -> &[u8] {
+    let ends = texts.offsets_slice().get(index as usize..).and_then(<[i32]>::first_chunk);
     ends.and_then(|&[start, end]| texts.values_slice().get(start as usize..end as usize)).unwrap_or_default()
 }
 
@@ -70,8 +73,8 @@ pub(super) fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Takes the cells filled in, and leaves room for the rows of the next batch.
-fn all<T>(cells: &mut Vec<T>) -> Vec<T> {
+/// Takes the cells, and leaves room for the rows of the next batch.
+fn take_cells<T>(cells: &mut Vec<T>) -> Vec<T> {
     replace(cells, Vec::with_capacity(BATCH))
 }
 
@@ -91,14 +94,14 @@ enum Cells {
 /// An Arrow column that is being filled.
 struct Column {
     cells: Cells,
-    /// Which cells are not null, for a column that may hold nulls.
-    held: Option<NullBufferBuilder>,
-    /// Number of cells since the last null, which `held` does not count yet.
-    run: usize,
+    /// Which cells are not null, for a nullable column.
+    validity: Option<NullBufferBuilder>,
+    /// Number of cells since the last null, which `validity` does not count yet.
+    valid_run: usize,
 }
 
 impl Column {
-    fn new(kind: Kind, null: bool) -> Column {
+    fn new(kind: Kind, nullable: bool) -> Column {
         let element = |of| Arc::new(Field::new("element", of, false));
         let cells = match kind {
             Kind::Int32 => Cells::Int32(Vec::with_capacity(BATCH)),
@@ -115,39 +118,39 @@ impl Column {
             }
             Kind::Bytes => Cells::Bytes(BinaryBuilder::new()),
         };
-        Column { cells, held: null.then(|| NullBufferBuilder::new(BATCH)), run: 0 }
+        Column { cells, validity: nullable.then(|| NullBufferBuilder::new(BATCH)), valid_run: 0 }
     }
 
-    /// Notes whether the next cell is not null.
+    /// Records whether the next cell is not null.
     #[inline(always)]
-    fn holds(&mut self, something: bool) {
-        self.run += 1;
-        if !something && let Some(held) = &mut self.held {
-            held.append_n_non_nulls(take(&mut self.run) - 1);
-            held.append_null();
+    fn set_validity(&mut self, is_valid: bool) {
+        self.valid_run += 1;
+        if !is_valid && let Some(validity) = &mut self.validity {
+            validity.append_n_non_nulls(take(&mut self.valid_run) - 1);
+            validity.append_null();
         }
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let run = take(&mut self.run);
-        let held = self.held.as_mut().and_then(|held| {
-            held.append_n_non_nulls(run);
-            held.finish()
+        let valid_run = take(&mut self.valid_run);
+        let validity = self.validity.as_mut().and_then(|validity| {
+            validity.append_n_non_nulls(valid_run);
+            validity.finish()
         });
         Ok(match &mut self.cells {
-            Cells::Int32(cells) => Arc::new(Int32Array::try_new(all(cells).into(), held)?),
-            Cells::Int64(cells) => Arc::new(Int64Array::try_new(all(cells).into(), held)?),
-            Cells::Bool(cells) => Arc::new(BooleanArray::from(all(cells))),
+            Cells::Int32(cells) => Arc::new(Int32Array::try_new(take_cells(cells).into(), validity)?),
+            Cells::Int64(cells) => Arc::new(Int64Array::try_new(take_cells(cells).into(), validity)?),
+            Cells::Bool(cells) => Arc::new(BooleanArray::from(take_cells(cells))),
             Cells::Text(cells) => Arc::new(cells.finish()),
             Cells::Label(cells) => {
-                let Labels { rows, texts, known, words, .. } = cells;
-                known.clear();
+                let Labels { rows, texts, indices, words, .. } = cells;
+                indices.clear();
                 words.clear();
-                let rows = Int32Array::try_new(all(rows).into(), held)?;
+                let rows = Int32Array::try_new(take_cells(rows).into(), validity)?;
                 Arc::new(DictionaryArray::<Int32Type>::try_new(rows, Arc::new(texts.finish()))?)
             }
             Cells::Micros(cells) => {
-                let cells = TimestampMicrosecondArray::try_new(all(cells).into(), held)?;
+                let cells = TimestampMicrosecondArray::try_new(take_cells(cells).into(), validity)?;
                 Arc::new(cells.with_timezone("UTC"))
             }
             Cells::Numbers(cells) => Arc::new(cells.finish()),
@@ -157,8 +160,8 @@ impl Column {
     }
 }
 
-/// The rows of a table that have not been handed on. Cells are pushed in the order of the columns; a cell that its column
-/// does not take is left out, and then the batch cannot be made.
+/// The rows of a table that have not been handed on. Cells are pushed in the order of the columns; a cell of a wrong type is
+/// left out, and then the batch cannot be made.
 pub(super) struct Rows {
     schema: Arc<Schema>,
     columns: Vec<Column>,
@@ -173,28 +176,28 @@ pub(super) struct Rows {
 impl Rows {
     pub fn new(columns: &[Declared], schema: Arc<Schema>) -> Rows {
         let kinds = columns.iter().flat_map(|column| match column.kind {
-            Kind::Time => [Some((Kind::Time, column.null)), Some((Kind::Int64, column.null))],
-            kind => [Some((kind, column.null)), None],
+            Kind::Time => [Some((Kind::Time, column.nullable)), Some((Kind::Int64, column.nullable))],
+            kind => [Some((kind, column.nullable)), None],
         });
-        let columns = kinds.flatten().map(|(kind, null)| Column::new(kind, null)).collect();
+        let columns = kinds.flatten().map(|(kind, nullable)| Column::new(kind, nullable)).collect();
         Rows { schema, columns, next: 0, len: 0, line: Line::default() }
     }
 
-    /// The cells of the next column, where a cell that is null or not is to be added.
+    /// The cells of the next column, to which the caller adds a cell. `is_valid` says whether it is not null.
     #[inline(always)]
-    fn cell(&mut self, held: bool) -> &mut Cells {
+    fn next_cells(&mut self, is_valid: bool) -> &mut Cells {
         let at = self.next;
         self.len += usize::from(at == 0);
         self.next = if at + 1 == self.columns.len() { 0 } else { at + 1 };
         let column = &mut self.columns[at];
-        column.holds(held);
+        column.set_validity(is_valid);
         &mut column.cells
     }
 
     /// Appends both cells of a time.
     pub fn time(&mut self, time: Time) {
         let nanos = time.nanos();
-        if let Cells::Micros(cells) = self.cell(nanos.is_some()) {
+        if let Cells::Micros(cells) = self.next_cells(nanos.is_some()) {
             cells.push(nanos.unwrap_or_default().div_euclid(1_000));
         }
         self.number(nanos);
@@ -203,7 +206,7 @@ impl Rows {
     #[inline(always)]
     pub fn number(&mut self, n: impl Into<Option<i64>>) {
         let n = n.into();
-        match self.cell(n.is_some()) {
+        match self.next_cells(n.is_some()) {
             Cells::Int64(cells) => cells.push(n.unwrap_or_default()),
             // All these numbers are ports, or bounded in another way.
             Cells::Int32(cells) => cells.push(n.map_or(0, |n| i32::try_from(n).unwrap_or(i32::MAX))),
@@ -215,15 +218,15 @@ impl Rows {
         self.number(signed(n));
     }
 
-    pub fn yes(&mut self, yes: bool) {
-        if let Cells::Bool(cells) = self.cell(true) {
-            cells.push(yes);
+    pub fn boolean(&mut self, value: bool) {
+        if let Cells::Bool(cells) = self.next_cells(true) {
+            cells.push(value);
         }
     }
 
     pub fn text<'a>(&mut self, text: impl Into<Option<&'a str>>) {
         let text = text.into();
-        match (self.cell(text.is_some()), text) {
+        match (self.next_cells(text.is_some()), text) {
             (Cells::Text(cells), text) => cells.append_option(text),
             (Cells::Label(cells), Some(text)) => cells.push(text),
             (Cells::Label(cells), None) => cells.rows.push(0),
@@ -234,15 +237,15 @@ impl Rows {
     /// Appends a word of the program.
     pub fn word(&mut self, word: impl Into<Option<&'static str>>) {
         let word = word.into();
-        match (self.cell(word.is_some()), word) {
+        match (self.next_cells(word.is_some()), word) {
             (Cells::Label(cells), Some(word)) => cells.push_word(word),
             (Cells::Label(cells), None) => cells.rows.push(0),
             _ => {}
         }
     }
 
-    /// Appends a text that is written for this cell.
-    pub fn written(&mut self, write: impl FnOnce(&mut Line)) {
+    /// Appends a text that `write` formats.
+    pub fn formatted(&mut self, write: impl FnOnce(&mut Line)) {
         let mut line = take(&mut self.line);
         line.clear();
         write(&mut line);
@@ -253,26 +256,26 @@ impl Rows {
 
     /// Appends the address and the port.
     pub fn endpoint(&mut self, e: Endpoint) {
-        self.written(|line| push_ip(line, e));
+        self.formatted(|line| push_ip(line, e));
         self.number(i64::from(e.port()));
     }
 
     pub fn numbers(&mut self, numbers: impl Iterator<Item = i64>) {
-        if let Cells::Numbers(cells) = self.cell(true) {
+        if let Cells::Numbers(cells) = self.next_cells(true) {
             numbers.for_each(|n| cells.values().append_value(n));
             cells.append(true);
         }
     }
 
     pub fn texts(&mut self, texts: &[String]) {
-        if let Cells::Texts(cells) = self.cell(true) {
+        if let Cells::Texts(cells) = self.next_cells(true) {
             texts.iter().for_each(|text| cells.values().append_value(text));
             cells.append(true);
         }
     }
 
     pub fn bytes(&mut self, bytes: &[u8]) {
-        if let Cells::Bytes(cells) = self.cell(true) {
+        if let Cells::Bytes(cells) = self.next_cells(true) {
             cells.append_value(bytes);
         }
     }
@@ -294,7 +297,7 @@ mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
 
-    /// Rows with so many columns of a kind.
+    /// Rows with `columns` columns of a kind.
     fn rows(columns: usize, kind: Kind, arrow: &DataType) -> Rows {
         let fields = (0..columns).map(|n| Field::new(n.to_string(), arrow.clone(), true)).collect::<Vec<_>>();
         let columns = (0..columns).map(|_| Column::new(kind, true)).collect();
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_stand_once_in_a_batch_whatever_stands_between_them() {
+    fn a_batch_has_each_label_once() {
         let label = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut rows = rows(1, Kind::Label, &label);
         let texts = [None, Some(""), Some("a"), None, Some("a"), Some("b"), Some("a"), Some("")];
@@ -319,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_its_column_does_not_take_is_an_error() {
+    fn a_cell_of_a_wrong_type_is_an_error() {
         let mut rows = rows(2, Kind::Int64, &DataType::Int64);
         rows.text("one");
         rows.number(2);

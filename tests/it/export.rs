@@ -89,10 +89,10 @@ mod written {
                     Kind::Texts => "list of text",
                     Kind::Bytes => "bytes",
                 };
-                let null = if column.null { " or null" } else { "" };
+                let null = if column.nullable { " or null" } else { "" };
                 let unit =
                     if column.unit.is_empty() { String::new() } else { format!(" In {}.", column.unit) };
-                writeln!(text, "| `{}` | {kind}{null} | {}{unit} |", column.name, column.means).unwrap();
+                writeln!(text, "| `{}` | {kind}{null} | {}{unit} |", column.name, column.meaning).unwrap();
             }
         }
         text + "\n"
