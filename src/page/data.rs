@@ -33,7 +33,7 @@ pub struct Data {
     pub summary: Value,
     /// Rows that were left out, by the name of the table.
     pub left_out: Value,
-    /// Further remarks, in sentences.
+    /// Further remarks, as sentences.
     pub notes: Vec<String>,
 }
 
@@ -56,14 +56,14 @@ impl Data {
         let mut findings: Vec<_> = verdict.worst_first().iter().map(|e| finding(e, g, verdict)).collect();
         let mut unclaimed: Vec<_> =
             g.summary.unclaimed.busiest().iter().map(|busy| json!(busy.record())).collect();
-        let further = verdict.totals.files.saturating_sub(captures.len() as u64);
-        let unlisted = (verdict.findings.len() - findings.len()) as u64 + verdict.more_findings;
+        let more_captures = verdict.totals.files.saturating_sub(captures.len() as u64);
+        let more_findings = (verdict.findings.len() - findings.len()) as u64 + verdict.more_findings;
         let left_out = json!({
-            "server": cut(&mut servers, MAX_SERVERS),
-            "finding": cut(&mut findings, MAX_FINDINGS) + unlisted,
+            "server": truncate(&mut servers, MAX_SERVERS),
+            "finding": truncate(&mut findings, MAX_FINDINGS) + more_findings,
             "exchange": g.exchanges.left_out,
-            "unclaimed": cut(&mut unclaimed, MAX_UNCLAIMED),
-            "capture": cut(&mut captures, MAX_CAPTURES) + further,
+            "unclaimed": truncate(&mut unclaimed, MAX_UNCLAIMED),
+            "capture": truncate(&mut captures, MAX_CAPTURES) + more_captures,
         });
         let tables = vec![
             ("capture", captures),
@@ -98,8 +98,8 @@ impl Data {
     }
 }
 
-/// Keeps the first rows, and returns how many others there were.
-fn cut(rows: &mut Vec<Value>, most: usize) -> u64 {
+/// Keeps the first `most` rows, and returns the number of rows removed.
+fn truncate(rows: &mut Vec<Value>, most: usize) -> u64 {
     let more = rows.len().saturating_sub(most);
     rows.truncate(most);
     more as u64
@@ -114,13 +114,13 @@ fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
     let mut rows = vec![];
     for (index, server) in (0..).zip(&g.summary.servers) {
         let Some(s) = server else { continue };
-        let found = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
+        let findings = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
         let mut record = json!(ServerRecord::new(s));
-        record["finding_counts"] = json!(found);
+        record["finding_counts"] = json!(findings);
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
         record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
-        rows.push((Reverse((found.error, found.warning, s.unanswered, s.requests)), record));
+        rows.push((Reverse((findings.error, findings.warning, s.unanswered, s.requests)), record));
     }
     rows.sort_by_key(|(order, _)| *order);
     rows.into_iter().map(|(_, record)| record).collect()
@@ -143,14 +143,14 @@ fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     record
 }
 
-/// Counts each finding in the interval of its frame, if all findings are kept. Returns a remark on those that are in none.
+/// Counts each finding in the interval of its frame, if all findings are kept. Returns a remark on findings that are in none.
 fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Option<String> {
     let counted = verdict.findings.iter().filter(|e| e.counts());
-    let all = verdict.counts.total();
-    if counted.clone().count() as u64 != all {
-        // Those that are kept are the worst and the first: their numbers would say that later there were none.
+    let total = verdict.counts.total();
+    if counted.clone().count() as u64 != total {
+        // The kept findings are the worst and the first: their counts would suggest that there are none later.
         intervals.iter_mut().for_each(|row| row["finding_counts"] = Value::Null);
-        return Some(format!("no findings over time, for not all {all} could be kept"));
+        return Some(format!("no findings over time, for not all {total} could be kept"));
     }
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let starts: Vec<_> = intervals.iter().map(|row| text(row, "start")).collect();
@@ -209,11 +209,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_beyond_the_most_are_left_out_and_counted() {
+    fn rows_beyond_the_limit_are_left_out_and_counted() {
         for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CAPTURES] {
             for (rows, more) in [(most, 0), (most + 3, 3)] {
                 let mut all = vec![Value::Null; rows];
-                assert_eq!((cut(&mut all, most), all.len()), (more, most));
+                assert_eq!((truncate(&mut all, most), all.len()), (more, most));
             }
         }
     }

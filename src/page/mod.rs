@@ -58,7 +58,7 @@ pub struct Page<F> {
 }
 
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
-    /// A report that has gathered nothing yet, around the report that judges.
+    /// An empty report, which passes everything on to `check`.
     pub fn new(check: Check<F>, options: &Options) -> Page<F> {
         let (summary, stats) = (Summary::default(), Stats::new(None));
         let (exchanges, frames) = (Exchanges::default(), Frames::default());
@@ -164,14 +164,14 @@ pub fn write(out: &mut dyn Write, gathered: &Gathered, verdict: &Verdict) -> io:
     while let Some((before, after)) = rest.split_once("{{") {
         let Some((name, behind)) = after.split_once("}}") else { break };
         out.write_all(before.as_bytes())?;
-        out.write_all(part(name, &data, verdict).as_bytes())?;
+        out.write_all(content_of(name, &data, verdict).as_bytes())?;
         rest = behind;
     }
     out.write_all(rest.as_bytes())
 }
 
 /// The content for a placeholder of the template.
-fn part(name: &str, data: &Data, verdict: &Verdict) -> String {
+fn content_of(name: &str, data: &Data, verdict: &Verdict) -> String {
     match name {
         "title" => title(data),
         "policy" => policy(),
@@ -215,7 +215,7 @@ fn embedded(data: &Data) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
 }
 
-/// The first sentences: how much traffic there is, from when, what else there is, and whether anything could not be read.
+/// The first sentences: the amount of traffic, its time, other traffic, and whether anything could not be read.
 fn lead(data: &Data, verdict: &Verdict) -> String {
     let summary = &data.summary;
     let span = ["first_time", "last_time"].map(|key| summary[key].as_str().unwrap_or_default().get(..19));
@@ -238,9 +238,11 @@ fn tiles(data: &Data) -> String {
     let summary = &data.summary;
     let counts = &summary["finding_counts"];
     let servers = data.rows("server").len() as u64 + data.left_out["server"].as_u64().unwrap_or(0);
-    let of = |value: &Value| value.as_u64().unwrap_or(0);
-    let outcome = |key: &str| of(&summary[key]);
-    let all = |key: &str| summary["of"][key].as_u64().or(summary["of"]["finding_counts"][key].as_u64());
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let outcome = |key: &str| number(&summary[key]);
+    // With a filter, the number without it.
+    let unfiltered =
+        |key: &str| summary["of"][key].as_u64().or(summary["of"]["finding_counts"][key].as_u64());
     let tiles = [
         ("servers", "servers", servers, ""),
         ("exchanges", "exchanges", outcome("exchanges"), ""),
@@ -249,14 +251,17 @@ fn tiles(data: &Data) -> String {
         ("unanswered", "unanswered", outcome("unanswered"), "error"),
         ("refused", "refused", outcome("refused"), "error"),
         ("undecided", "undecided", outcome("undecided"), "note"),
-        ("error", "errors", of(&counts["error"]), "error"),
-        ("warning", "warnings", of(&counts["warning"]), "warning"),
-        ("note", "notes", of(&counts["note"]), "note"),
+        ("error", "errors", number(&counts["error"]), "error"),
+        ("warning", "warnings", number(&counts["warning"]), "warning"),
+        ("note", "notes", number(&counts["note"]), "note"),
     ];
-    let tile = |(key, what, n, class): (&str, &str, u64, &str)| {
+    let tile = |(key, label, n, class): (&str, &str, u64, &str)| {
         let class = if n > 0 { class } else { "" };
-        let all = all(key).map(|all| format!("<small> of {all}</small>")).unwrap_or_default();
-        format!("<div class=\"tile {class}\" data-number=\"{key}\"><dt>{what}</dt><dd>{n}{all}</dd></div>")
+        let unfiltered =
+            unfiltered(key).map(|unfiltered| format!("<small> of {unfiltered}</small>")).unwrap_or_default();
+        format!(
+            "<div class=\"tile {class}\" data-number=\"{key}\"><dt>{label}</dt><dd>{n}{unfiltered}</dd></div>"
+        )
     };
     tiles.map(tile).concat()
 }
@@ -268,21 +273,21 @@ fn section(table: &Table, data: &Data) -> String {
     let left_out = match more {
         0 => String::new(),
         _ => {
-            let more = count(more, &format!("further {}", table.what));
+            let more = count(more, &format!("further {}", table.noun));
             format!("<p class=\"more\">Not on this page: {more}.</p>")
         }
     };
     match (rows.is_empty(), more) {
-        (true, 0) => return format!("<p class=\"none\">There are no {}s.</p>", table.what),
+        (true, 0) => return format!("<p class=\"none\">There are no {}s.</p>", table.noun),
         (true, _) => return left_out,
         (false, _) => {}
     }
-    let mut caption = count(rows.len() as u64, table.what);
+    let mut caption = count(rows.len() as u64, table.noun);
     if rows.len() > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }
     // The element scrolls, so the keyboard must reach it.
-    let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.what);
+    let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.noun);
     format!("<div class=\"scroll\" {label}>{}</div>{left_out}", table.html(&caption, rows, data.several()))
 }
 
@@ -299,18 +304,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_of_the_template_has_a_part() {
+    fn every_placeholder_of_the_template_has_content() {
         let data = Data::default();
         let verdict = crate::verdict::Check::new(Default::default(), |_, _| Ok(()));
         let verdict = verdict.verdict(Default::default()).expect("nothing is written");
-        let places = TEMPLATE.split("{{").skip(1).map(|rest| rest.split_once("}}").expect("it ends").0);
-        for place in places.filter(|place| *place != "notes") {
-            assert!(!part(place, &data, &verdict).is_empty(), "{place}");
+        let placeholders = TEMPLATE.split("{{").skip(1).map(|rest| rest.split_once("}}").expect("it ends").0);
+        for placeholder in placeholders.filter(|placeholder| *placeholder != "notes") {
+            assert!(!content_of(placeholder, &data, &verdict).is_empty(), "{placeholder}");
         }
     }
 
     #[test]
-    fn without_data_it_is_small() {
+    fn the_page_without_data_is_small() {
         let size = TEMPLATE.len() + STYLE.len() + SCRIPT.len();
         assert!(size < 300_000, "{size} bytes");
     }

@@ -1,5 +1,5 @@
-//! Keeps single exchanges and datagrams for the page, and sums up how each server answered over time in a few numbers, from
-//! which a sparkline is drawn, in bounded memory.
+//! Keeps single exchanges and datagrams for the page, and counts the answers of each server over time in a few numbers, for
+//! its sparkline. The memory is bounded.
 
 use crate::capture::Time;
 use crate::check::Finding;
@@ -20,7 +20,7 @@ pub const MAX_ODD: usize = 2_000;
 pub const MAX_OF_SERVER: usize = 20;
 /// Most frames with findings whose times are kept.
 pub const MAX_FRAMES: usize = 50_000;
-/// Most datagrams whose bytes are kept for a rule, in the order found.
+/// Most datagrams whose bytes are kept for a rule, the first ones.
 pub const MAX_OF_RULE: usize = 20;
 /// Most bytes kept of a datagram, or of the message that was joined from it and other parts.
 pub const MAX_BYTES: usize = 512;
@@ -32,7 +32,7 @@ const LINE: usize = 16;
 pub struct Exchanges {
     kept: [Vec<(Exchange, Vec<Finding>)>; 2],
     of_server: HashMap<u32, [usize; 2]>,
-    /// How many exchanges were not kept.
+    /// Number of exchanges that were not kept.
     pub left_out: u64,
 }
 
@@ -41,12 +41,12 @@ impl Exchanges {
     pub fn add(&mut self, e: &Exchange, findings: &[Finding]) {
         let odd = usize::from(e.outcome != Outcome::Answered || !findings.is_empty());
         let [kept, most] = [self.kept[odd].len(), [MAX_EXCHANGES, MAX_ODD][odd]];
-        let own = &mut self.of_server.entry(e.server_index).or_default()[odd];
-        if kept >= most || *own >= MAX_OF_SERVER {
+        let of_server = &mut self.of_server.entry(e.server_index).or_default()[odd];
+        if kept >= most || *of_server >= MAX_OF_SERVER {
             self.left_out += 1;
             return;
         }
-        *own += 1;
+        *of_server += 1;
         self.kept[odd].push((e.clone(), findings.to_vec()));
     }
 
@@ -65,6 +65,7 @@ pub struct Frames {
     of_rule: HashMap<&'static str, usize>,
 }
 
+/// The time of a frame, and bytes of its message.
 #[derive(Debug)]
 struct Kept {
     time: Time,
@@ -85,13 +86,14 @@ impl Frames {
         self.time(place, p.datagram.time);
         let Some(kept) = self.frames.get_mut(&place).filter(|kept| kept.bytes.is_none()) else { return };
         let of_rule = &mut self.of_rule;
-        let room = |rule: &'static Rule| of_rule.get(rule.id).is_none_or(|&n| n < MAX_OF_RULE);
-        let Some(wanted) = p.findings.iter().rev().filter(|f| room(f.rule)).max_by_key(|f| f.severity) else {
+        let has_room = |rule: &'static Rule| of_rule.get(rule.id).is_none_or(|&n| n < MAX_OF_RULE);
+        let Some(worst) = p.findings.iter().rev().filter(|f| has_room(f.rule)).max_by_key(|f| f.severity)
+        else {
             return;
         };
         p.findings.iter().for_each(|f| *of_rule.entry(f.rule.id).or_default() += 1);
         // Half of the bytes kept come before the place of the finding.
-        let start = usize::from(wanted.span.unwrap_or_default().start).saturating_sub(MAX_BYTES / 2);
+        let start = usize::from(worst.span.unwrap_or_default().start).saturating_sub(MAX_BYTES / 2);
         let from = if p.bytes.len() > MAX_BYTES { start / LINE * LINE } else { 0 };
         let hidden = if secrets { vec![] } else { in_packet(p) };
         let end = p.bytes.len().min(from + MAX_BYTES);
@@ -104,12 +106,12 @@ impl Frames {
         self.frames.get(&place).map_or(Time::UNKNOWN, |kept| kept.time)
     }
 
-    /// The offset of the first byte kept of a frame, and the bytes as hex, with `**` for a masked byte. `None` where the
-    /// bytes kept do not reach to `offset`.
+    /// The offset of the first byte kept of a frame, and the bytes as hex, with `**` for a masked byte. `None` if the
+    /// bytes kept do not reach `offset`.
     pub fn bytes_of(&self, place: Place, offset: usize) -> Option<Value> {
         let (from, hex) = self.frames.get(&place)?.bytes.as_ref()?;
-        let kept = *from..=from + hex.len() / 2;
-        kept.contains(&offset).then(|| json!({ "from": from, "hex": hex }))
+        let range = *from..=from + hex.len() / 2;
+        range.contains(&offset).then(|| json!({ "from": from, "hex": hex }))
     }
 }
 
@@ -133,7 +135,7 @@ struct Slot {
     lost: u32,
     /// Answers with a response time, and the sum of their response times in nanoseconds.
     timed: u32,
-    waited: i64,
+    response_time_sum: i64,
 }
 
 impl Slot {
@@ -141,7 +143,7 @@ impl Slot {
         self.requests = self.requests.saturating_add(other.requests);
         self.lost = self.lost.saturating_add(other.lost);
         self.timed = self.timed.saturating_add(other.timed);
-        self.waited = self.waited.saturating_add(other.waited);
+        self.response_time_sum = self.response_time_sum.saturating_add(other.response_time_sum);
     }
 }
 
@@ -160,8 +162,8 @@ impl Trace {
         }
         let Some(slot) = self.slots.get_mut((after / self.length) as usize) else { return };
         let lost = matches!(e.outcome, Outcome::Unanswered | Outcome::Refused);
-        let (timed, waited) = e.response_time.map_or((0, 0), |time| (1, time));
-        slot.add(Slot { requests: 1, lost: lost.into(), timed, waited });
+        let (timed, response_time_sum) = e.response_time.map_or((0, 0), |time| (1, time));
+        slot.add(Slot { requests: 1, lost: lost.into(), timed, response_time_sum });
     }
 
     /// Doubles the length of the slots.
@@ -185,7 +187,9 @@ impl Trace {
             self.fold();
         }
         let used = self.slots.iter().rposition(|slot| slot.requests > 0).map_or(0, |last| last + 1);
-        let mean = |slot: &Slot| slot.waited.checked_div(slot.timed.into()).map(|nanos| nanos as f64 / 1e9);
+        let mean = |slot: &Slot| {
+            slot.response_time_sum.checked_div(slot.timed.into()).map(|nanos| nanos as f64 / 1e9)
+        };
         let slots = self.slots.iter().take(used);
         slots.map(|slot| json!([slot.requests, slot.lost, mean(slot)])).collect()
     }
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_exchanges_of_each_server_are_kept_and_the_odd_ones_apart() {
+    fn plain_and_odd_exchanges_of_each_server_are_kept_up_to_the_limit() {
         let mut kept = Exchanges::default();
         for id in 0..50 {
             kept.add(&exchange(2 * id, 7, Outcome::Answered), &[]);
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_so_many_frames_are_kept() {
+    fn times_of_frames_are_kept_up_to_the_limit() {
         let mut frames = Frames::default();
         let place = |frame| Place { file: 0, frame };
         (0..=MAX_FRAMES as u64).for_each(|frame| frames.time(place(frame), Time::from_nanos(5)));
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_out_of_reach_of_twenty_four_slots() {
+    fn any_time_fits_in_the_slots() {
         let lost = Exchange::unanswered(1, Id::Sqp, [Endpoint::v4([192, 0, 2, 1], 1); 2]);
         let mut trace = Trace::default();
         [i64::MIN, -1, 0, i64::MAX].iter().for_each(|&after| trace.add(after, &lost));

@@ -7,7 +7,7 @@ use crate::report::duration;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Rows of a table that stand in the HTML; the script shows the others.
+/// Most rows of a table in the HTML; the script shows the others.
 pub const MAX_ROWS: usize = 200;
 /// Most frames listed in a cell.
 const MAX_LISTED: usize = 4;
@@ -37,11 +37,11 @@ pub enum Kind {
     Rule,
     /// Findings by severity.
     Findings,
-    /// Number of players; the most there can be stands in another key.
+    /// Number of players; the maximum is in another key.
     Players,
     /// Bytes as hex, and which of them are marked.
     Bytes,
-    /// How a server answered over time, which only the script draws.
+    /// The answers of a server over time, which only the script draws.
     Trace,
 }
 
@@ -54,7 +54,7 @@ pub struct Table {
     /// The name of its rows in the data.
     pub name: &'static str,
     /// The noun for a row; an s after it makes it plural.
-    pub what: &'static str,
+    pub noun: &'static str,
     /// The columns.
     pub columns: &'static [Column],
 }
@@ -62,7 +62,7 @@ pub struct Table {
 /// Servers.
 pub const SERVERS: Table = Table {
     name: "server",
-    what: "server",
+    noun: "server",
     columns: &[
         ("server", "Server", Kind::Text),
         ("protocol", "Protocol", Kind::Text),
@@ -82,7 +82,7 @@ pub const SERVERS: Table = Table {
 /// Findings.
 pub const FINDINGS: Table = Table {
     name: "finding",
-    what: "finding",
+    noun: "finding",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("rule", "Rule", Kind::Rule),
@@ -99,7 +99,7 @@ pub const FINDINGS: Table = Table {
 /// Exchanges.
 pub const EXCHANGES: Table = Table {
     name: "exchange",
-    what: "exchange",
+    noun: "exchange",
     columns: &[
         ("id", "No.", Kind::Count),
         ("request_time", "Asked (UTC)", Kind::Time),
@@ -120,7 +120,7 @@ pub const EXCHANGES: Table = Table {
 /// Endpoints whose traffic no protocol claims.
 pub const UNCLAIMED: Table = Table {
     name: "unclaimed",
-    what: "unclaimed endpoint",
+    noun: "unclaimed endpoint",
     columns: &[
         ("endpoint", "Endpoint", Kind::Text),
         ("looks_like", "Looks like", Kind::Text),
@@ -133,7 +133,7 @@ pub const UNCLAIMED: Table = Table {
 /// Response times by step.
 pub const STEPS: Table = Table {
     name: "response_times",
-    what: "step",
+    noun: "step",
     columns: &[
         ("protocol", "Protocol", Kind::Text),
         ("step", "Step", Kind::Text),
@@ -150,7 +150,7 @@ pub const STEPS: Table = Table {
 /// Intervals of time.
 pub const INTERVALS: Table = Table {
     name: "interval",
-    what: "interval",
+    noun: "interval",
     columns: &[
         ("start", "From (UTC)", Kind::Time),
         ("queries", "Queries", Kind::Count),
@@ -167,7 +167,7 @@ pub const INTERVALS: Table = Table {
 /// Rules that were broken.
 pub const RULES: Table = Table {
     name: "rule",
-    what: "broken rule",
+    noun: "broken rule",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("id", "Rule", Kind::Rule),
@@ -180,7 +180,7 @@ pub const RULES: Table = Table {
 /// Captures.
 pub const CAPTURES: Table = Table {
     name: "capture",
-    what: "capture",
+    noun: "capture",
     columns: &[
         ("file", "Capture", Kind::Name),
         ("format", "Format", Kind::Text),
@@ -238,7 +238,7 @@ impl Table {
         let mut out = format!(
             "<table data-table=\"{}\" data-what=\"{}\"><caption>{}</caption><thead><tr>",
             self.name,
-            self.what,
+            self.noun,
             escaped(caption)
         );
         for (key, head, kind) in self.columns_shown(several) {
@@ -317,8 +317,8 @@ fn severity(name: &str, times: Option<u64>) -> String {
 
 /// Findings by severity: `1 error 12 notes`.
 pub fn findings(counts: &Value) -> String {
-    let of = |name: &str| counts[name].as_u64().filter(|n| *n > 0).map(|n| severity(name, Some(n)));
-    let all: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(of).collect();
+    let part = |name: &str| counts[name].as_u64().filter(|n| *n > 0).map(|n| severity(name, Some(n)));
+    let all: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(part).collect();
     if all.is_empty() { "–".to_owned() } else { all.join(" ") }
 }
 
@@ -328,7 +328,7 @@ fn rule(id: &str) -> String {
     format!("<a href=\"{}\" rel=\"noreferrer noopener\">{}</a>", escaped(&page), escaped(id))
 }
 
-/// The first of the bytes that a finding marks, as far as they are kept.
+/// The first bytes of those that a finding marks, as far as they are kept.
 fn marked(row: &Value, bytes: &Value) -> String {
     const SHOWN: usize = 12;
     let from = bytes["from"].as_u64().unwrap_or(0);
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_text_is_markup() {
+    fn texts_are_escaped() {
         assert_eq!(escaped("<b a='\"'>&\u{202e}\n"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{202e}\\n");
         let row = json!({ "server_name": "<script>alert(1)</script>", "players": 3, "max_players": 16 });
         let html = SERVERS.html("a", &[row], false);
@@ -360,19 +360,19 @@ mod tests {
     }
 
     #[test]
-    fn so_many_rows_stand_in_the_html() {
+    fn the_html_has_rows_up_to_the_limit() {
         let rows: Vec<_> = (0..MAX_ROWS + 5).map(|n| json!({ "endpoint": n.to_string() })).collect();
         assert_eq!(UNCLAIMED.html("a", &rows, false).matches("<tr>").count(), 1 + MAX_ROWS);
     }
 
     #[test]
-    fn of_many_frames_four_are_listed() {
+    fn at_most_four_frames_are_listed() {
         assert_eq!(list(&json!([1, 2, 3, 4])), "1 2 3 4");
         assert_eq!(list(&json!([1, 2, 3, 4, 5])), "1 2 3 4 and 1 more");
     }
 
     #[test]
-    fn the_bytes_of_a_finding_are_those_that_it_marks() {
+    fn a_finding_shows_the_bytes_that_it_marks() {
         let row = |start, end| json!({ "start": start, "end": end });
         let bytes = json!({ "from": 16, "hex": "000102**0405" });
         assert_eq!(marked(&row(17, 20), &bytes), "<code>01 02 **</code>");

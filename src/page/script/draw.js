@@ -1,4 +1,4 @@
-/* Pictures, drawn for the width that there is. Every number in them stands in a table, too. */
+/* Pictures, drawn for the available width. A table contains every number in them, too. */
 
 const HEIGHT = 150;
 const LEFT = 64;
@@ -6,7 +6,7 @@ const BOTTOM = 22;
 
 const widthOf = (figure) => Math.max(280, figure.clientWidth || figure.parentElement.clientWidth);
 
-/** Shows a picture below the caption of a figure; `keys` are marks and what they mean. */
+/** Shows a picture below the caption of a figure; `keys` are marks and their meanings. */
 function show(figure, picture, keys = []) {
   figure.querySelector(':scope > svg')?.remove();
   const caption = figure.querySelector('figcaption');
@@ -25,37 +25,37 @@ function canvas(width, height, label) {
 const line = (kind, x1, y1, x2, y2) => svg('line', { class: kind, x1, y1, x2, y2 });
 const label = (x, y, anchor, text, kind = '') => svg('text', { x, y, 'text-anchor': anchor, class: kind }, text);
 const box = (kind, x, y, width, height) => svg('rect', { class: kind, x, y, width, height });
-/** Strokes over what was lost: it can be told apart without colours. */
+/** Strokes over lost requests, which make them distinguishable without colours. */
 const strokes = (x, y, width, height) => {
   const lines = [];
   for (let at = 3; at < height; at += 5) lines.push(line('hatch', x, y + at, x + width, y + at));
   return lines;
 };
 
-/** A round number at least as large. */
+/** The next round number that is not smaller. */
 function ceiling(n) {
   const size = 10 ** Math.floor(Math.log10(Math.max(n, 1)));
   return [1, 2, 5, 10].map((step) => step * size).find((round) => round >= n);
 }
 
-/** Where each interval stands: a place for each, and a half one where a pause was left out. */
-function places(intervals, width) {
+/** The position of each interval: a step for each, and half a step where a pause was left out. */
+function positionsOf(intervals, width) {
   const gap = (i) => i > 0 && Date.parse(intervals[i].start) - Date.parse(intervals[i - 1].start) > intervals[i].interval * 1500;
   const gaps = intervals.filter((_, i) => gap(i)).length;
   const step = (width - LEFT) / Math.max(1, intervals.length + gaps / 2);
   let x = LEFT;
   return intervals.map((_, i) => {
     if (gap(i)) x += step / 2;
-    const place = { x, step, bar: Math.max(1, Math.min(step * 0.8, 40)), gap: gap(i) };
+    const position = { x, step, bar: Math.max(1, Math.min(step * 0.8, 40)), gap: gap(i) };
     x += step;
-    return place;
+    return position;
   });
 }
 
-/** Lines and times that all pictures over time share. */
-function frameOf(picture, intervals, at, width) {
+/** Draws the axis, the gaps and the times of a picture over time. */
+function drawAxis(picture, intervals, positions, width) {
   picture.append(line('axis', LEFT, HEIGHT - BOTTOM, width, HEIGHT - BOTTOM));
-  for (const { x, step, gap } of at) if (gap) picture.append(line('gap', x - step / 4, 4, x - step / 4, HEIGHT - BOTTOM));
+  for (const { x, step, gap } of positions) if (gap) picture.append(line('gap', x - step / 4, 4, x - step / 4, HEIGHT - BOTTOM));
   const day = intervals[0].start.slice(0, 10) !== intervals.at(-1).start.slice(0, 10);
   const text = (row) => (day ? time(row.start).slice(0, 16) : row.start.slice(11, row.interval < 1 ? 23 : 19));
   picture.append(label(LEFT, HEIGHT - 6, 'start', text(intervals[0])));
@@ -65,7 +65,7 @@ function frameOf(picture, intervals, at, width) {
 /** Bars over time; `parts` are functions to counts, each with a class, from the bottom up. */
 function bars(figure, intervals, parts, name) {
   const width = widthOf(figure);
-  const at = places(intervals, width);
+  const positions = positionsOf(intervals, width);
   const sum = (row) => parts.reduce((all, [count]) => all + count(row), 0);
   const top = ceiling(Math.max(1, ...intervals.map(sum)));
   const picture = canvas(width, HEIGHT, `${name}, at most ${Math.max(...intervals.map(sum))} in an interval`);
@@ -76,7 +76,7 @@ function bars(figure, intervals, parts, name) {
     picture.append(line('grid', LEFT, y, width, y), label(LEFT - 8, y + 4, 'end', top * share));
   }
   intervals.forEach((row, i) => {
-    const { x, step, bar } = at[i];
+    const { x, step, bar } = positions[i];
     let y = HEIGHT - BOTTOM;
     const group = svg('g', {}, svg('title', {}, `${time(row.start)}: ${parts.map(([count, , what]) => `${count(row)} ${what}`).join(', ')}`));
     for (const [count, kind] of parts) {
@@ -89,7 +89,7 @@ function bars(figure, intervals, parts, name) {
     }
     picture.append(group);
   });
-  frameOf(picture, intervals, at, width);
+  drawAxis(picture, intervals, positions, width);
   show(figure, picture, parts.map(([, kind, what]) => [[box(kind, 0, 0, 10, 10), ...(kind === 'lost' ? strokes(0, 0, 10, 10) : [])], what]));
 }
 
@@ -98,7 +98,7 @@ function timesPlot(figure, intervals) {
   const timed = intervals.filter((row) => row.response_time_max > 0);
   if (!timed.length) return;
   const width = widthOf(figure);
-  const at = places(intervals, width);
+  const positions = positionsOf(intervals, width);
   const positive = timed.flatMap((row) => [row.response_time_mean, row.response_time_max]).filter((t) => t > 0);
   const low = Math.floor(Math.log10(Math.min(...positive)));
   const high = Math.max(low + 1, Math.ceil(Math.log10(Math.max(...positive))));
@@ -111,19 +111,19 @@ function timesPlot(figure, intervals) {
   let path = '';
   intervals.forEach((row, i) => {
     if (row.response_time_mean === null) return (path += ' ');
-    const x = at[i].x + at[i].step / 2;
-    path += `${path === '' || path.endsWith(' ') || at[i].gap ? 'M' : 'L'}${x.toFixed(1)},${y(row.response_time_mean).toFixed(1)}`;
+    const x = positions[i].x + positions[i].step / 2;
+    path += `${path === '' || path.endsWith(' ') || positions[i].gap ? 'M' : 'L'}${x.toFixed(1)},${y(row.response_time_mean).toFixed(1)}`;
     const top = y(row.response_time_max);
     picture.append(svg('g', {}, svg('title', {}, `${time(row.start)}: mean ${duration(row.response_time_mean)}, longest ${duration(row.response_time_max)}`),
       svg('path', { class: 'longest', d: `M${x - 4},${top + 3}L${x},${top - 4}L${x + 4},${top + 3}Z` }),
       svg('circle', { class: 'mean', cx: x, cy: y(row.response_time_mean), r: 2.5 })));
   });
   picture.append(svg('path', { class: 'mean', d: path.trim().replace(/ +/g, '') || 'M0,0' }));
-  frameOf(picture, intervals, at, width);
+  drawAxis(picture, intervals, positions, width);
   show(figure, picture, [[[svg('circle', { class: 'mean', cx: 5, cy: 5, r: 3 })], 'mean'], [[svg('path', { class: 'longest', d: 'M1,8L5,1L9,8Z' })], 'longest']]);
 }
 
-/** How often each step took how long. */
+/** The number of answers of a step by response time. */
 function histogram(figure, step) {
   const width = widthOf(figure);
   const most = Math.max(...step.histogram.map((bucket) => bucket.count));
@@ -139,7 +139,7 @@ function histogram(figure, step) {
 
 const range = ({ from, to }) => (to === null ? `from ${short(from)}` : from === 0 ? `below ${short(to)}` : `${short(from)} – ${short(to)}`);
 
-/** How a server answered: the line is the mean response time, a cross is a request without an answer. */
+/** The answers of a server over time: the line is the mean response time, a cross is a request without an answer. */
 function sparkline(trace, longest) {
   if (!trace.length) return null;
   const [width, height] = [112, 24];
@@ -149,8 +149,8 @@ function sparkline(trace, longest) {
   const x = (i) => 4 + (i / (slots - 1)) * (width - 8);
   const y = (t) => (high > low ? 19 - ((Math.log(Math.max(t, 1e-9)) - low) / (high - low)) * 14 : 12);
   const sum = (at) => trace.reduce((all, slot) => all + slot[at], 0);
-  const said = times.length ? `, means from ${duration(Math.min(...times))} to ${duration(Math.max(...times))}` : '';
-  const picture = canvas(width, height, `${counted(sum(0), 'request')}, ${sum(1)} lost${said}`);
+  const means = times.length ? `, means from ${duration(Math.min(...times))} to ${duration(Math.max(...times))}` : '';
+  const picture = canvas(width, height, `${counted(sum(0), 'request')}, ${sum(1)} lost${means}`);
   picture.append(svg('title', {}, picture.getAttribute('aria-label')));
   let path = '';
   trace.forEach(([requests, lost, mean], i) => {

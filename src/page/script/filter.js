@@ -1,7 +1,7 @@
 /* Filters over the keys of rows, in the language of the program's display filters: == != < <= > >= (eq ne lt le gt ge),
    contains, in {a, b}, and or not (&& || !), brackets; a key alone means that it has a value. */
 
-/* No word of strangers finds what every object has. */
+/* These objects have no prototype, so that no word in a filter finds an inherited property. */
 const RANKS = { __proto__: null, severity: ['note', 'warning', 'error'], confidence: ['low', 'medium', 'high'] };
 const WORDS = { __proto__: null, eq: '==', ne: '!=', lt: '<', le: '<=', gt: '>', ge: '>=', and: '&&', or: '||', not: '!' };
 const COMPARE = {
@@ -10,25 +10,25 @@ const COMPARE = {
   '>': (a, b) => a > b, '>=': (a, b) => a >= b,
 };
 const UNITS = { __proto__: null, ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 };
-/** Brackets within each other, as in the program's filters. */
-const DEEPEST = 64;
+/** Most nested brackets, as in the program's filters. */
+const MAX_DEPTH = 64;
 
-/** The keys of all rows, each with what it holds: number, boolean, string, or object. */
+/** The keys of all rows, each with the type of its values: number, boolean, string, or object. */
 function keysOf(rows) {
   const keys = new Map();
   const add = (value, path) => {
     if (value === null) return keys.has(path) || keys.set(path, null);
-    const one = Array.isArray(value) ? value[0] : value;
+    const element = Array.isArray(value) ? value[0] : value;
     if (!Array.isArray(value) && typeof value === 'object') {
       keys.set(path, 'object');
       for (const [key, inner] of Object.entries(value)) add(inner, `${path}.${key}`);
-    } else if (!keys.get(path)) keys.set(path, one === undefined ? null : typeof one);
+    } else if (!keys.get(path)) keys.set(path, element === undefined ? null : typeof element);
   };
   for (const row of rows) for (const [key, value] of Object.entries(row)) add(value, key);
   return keys;
 }
 
-/** How many letters must be changed to make one name of another. */
+/** The edit distance of two names. */
 function distance(a, b) {
   let row = [...Array(b.length + 1).keys()];
   for (let i = 1; i <= a.length; i++) {
@@ -41,14 +41,15 @@ function distance(a, b) {
   return row[b.length];
 }
 
+/** A message about a key that no row has. */
 function unknown(name, keys) {
-  const near = [...keys.keys()].map((key) => [distance(name, key), key]).sort((a, b) => a[0] - b[0])[0];
-  const meant = [...keys.keys()].find((key) => key.endsWith(`.${name}`));
-  const guess = meant ?? (near && near[0] <= Math.max(2, name.length / 3) ? near[1] : null);
+  const nearest = [...keys.keys()].map((key) => [distance(name, key), key]).sort((a, b) => a[0] - b[0])[0];
+  const qualified = [...keys.keys()].find((key) => key.endsWith(`.${name}`));
+  const guess = qualified ?? (nearest && nearest[0] <= Math.max(2, name.length / 3) ? nearest[1] : null);
   return `There is no field "${name}" here${guess ? `; did you mean ${guess}?` : `. There are ${[...keys.keys()].join(', ')}.`}`;
 }
 
-/** A function that says whether a row passes. Throws an error with a sentence where the text is no filter. */
+/** Compiles a filter to a function that says whether a row passes. Throws an error with a message if the text is no filter. */
 function compile(text, keys) {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|&&|\|\||[=!<>]=|[<>!(){},]|[^\s"(){},=!<>&|]+|\S/g) ?? [];
   let at = 0;
@@ -59,40 +60,40 @@ function compile(text, keys) {
   };
   const take = (token, wanted) => (peek() === token ? at++ : fail(wanted));
 
-  function either() {
-    let left = both();
+  function parseOr() {
+    let left = parseAnd();
     while (peek() === '||') {
       at++;
-      const [a, b] = [left, both()];
+      const [a, b] = [left, parseAnd()];
       left = (row) => a(row) || b(row);
     }
     return left;
   }
-  function both() {
-    let left = one();
+  function parseAnd() {
+    let left = parseUnary();
     while (peek() === '&&') {
       at++;
-      const [a, b] = [left, one()];
+      const [a, b] = [left, parseUnary()];
       left = (row) => a(row) && b(row);
     }
     return left;
   }
-  function one() {
-    if (++depth > DEEPEST) throw new Error(`More than ${DEEPEST} brackets stand within each other.`);
+  function parseUnary() {
+    if (++depth > MAX_DEPTH) throw new Error(`More than ${MAX_DEPTH} brackets stand within each other.`);
     let test;
     if (peek() === '!') {
       at++;
-      const inner = one();
+      const inner = parseUnary();
       test = (row) => !inner(row);
     } else if (peek() === '(') {
       at++;
-      test = either();
+      test = parseOr();
       take(')', 'a closing bracket');
-    } else test = comparison();
+    } else test = parseComparison();
     depth--;
     return test;
   }
-  function comparison() {
+  function parseComparison() {
     const key = tokens[at];
     if (!/^[a-z]/i.test(key ?? '') || WORDS[key]) fail('the name of a field');
     if (!keys.has(key)) throw new Error(unknown(key, keys));
@@ -120,7 +121,7 @@ function compile(text, keys) {
     const test = (value) => compare(rank(key, value), wanted);
     return (row) => (operator === '!=' ? values(row).length > 0 && values(row).every(test) : values(row).some(test));
   }
-  /** Severities are compared by how bad they are. */
+  /** Severities and confidences are compared by their rank. */
   const rank = (key, value) => (RANKS[key] ? RANKS[key].indexOf(value) : value);
   function word() {
     const token = tokens[at];
@@ -131,9 +132,9 @@ function compile(text, keys) {
   function literal(key) {
     const text = word();
     if (RANKS[key]) {
-      const place = RANKS[key].indexOf(text);
-      if (place < 0) throw new Error(`"${text}" is no ${key}: there are ${RANKS[key].join(', ')}.`);
-      return place;
+      const index = RANKS[key].indexOf(text);
+      if (index < 0) throw new Error(`"${text}" is no ${key}: there are ${RANKS[key].join(', ')}.`);
+      return index;
     }
     switch (keys.get(key)) {
       case 'number': {
@@ -152,6 +153,6 @@ function compile(text, keys) {
   }
 
   if (tokens.length === 0) return () => true;
-  const test = either();
+  const test = parseOr();
   return at < tokens.length ? fail('"and", "or" or the end') : test;
 }

@@ -1,6 +1,6 @@
-/* What a finding says in full: the rule, the place, and the bytes. */
+/* The details of a finding: the rule, the place, and the bytes. */
 
-/** Lines of sixteen bytes, the marked ones in a mark. `bytes` begin at an offset in the payload; `**` may not be seen. */
+/** Lines of sixteen bytes, of which those from `start` to `end` are marked. `bytes` begin at an offset in the payload; `**` is a masked byte. */
 function hexDump(bytes, start, end) {
   const pairs = bytes.hex.match(/../g) ?? [];
   const out = el('pre', { class: 'hex', tabindex: '0', 'aria-label': `Bytes; ${start} to ${end} are marked` });
@@ -9,28 +9,28 @@ function hexDump(bytes, start, end) {
     const code = parseInt(pair, 16);
     return code >= 0x20 && code < 0x7f ? String.fromCharCode(code) : '.';
   };
-  /** Neighbours in one element, so that a mark has no gaps. */
-  const run = (line, from, show, between) => {
+  /** Appends a line. Neighbouring marked bytes share an element, so that the mark has no gaps. */
+  const appendLine = (line, from, show, between) => {
     let i = 0;
     while (i < line.length) {
-      const on = marked(from + i);
+      const isMarked = marked(from + i);
       let text = show(line[i]);
-      for (i++; i < line.length && marked(from + i) === on; i++) text += between + show(line[i]);
-      out.append(on ? el('mark', {}, text) : text, i < line.length ? between : '');
+      for (i++; i < line.length && marked(from + i) === isMarked; i++) text += between + show(line[i]);
+      out.append(isMarked ? el('mark', {}, text) : text, i < line.length ? between : '');
     }
   };
   for (let from = 0; from < pairs.length; from += 16) {
     const line = pairs.slice(from, from + 16);
     out.append(el('span', { class: 'at' }, `${(bytes.from + from).toString(16).padStart(4, '0')}  `));
-    run(line, from, (pair) => pair, ' ');
+    appendLine(line, from, (pair) => pair, ' ');
     out.append(' '.repeat(3 * (16 - line.length) + 3));
-    run(line, from, letter, '');
+    appendLine(line, from, letter, '');
     out.append('\n');
   }
   return out;
 }
 
-/** A name as a word of the shell, whatever is in it. */
+/** A name as one word of the shell, quoted if necessary. */
 function quoted(name) {
   const word = name.startsWith('-') ? `./${name}` : name;
   return /^[\w./-]+$/.test(word) ? word : `'${shown(word).replaceAll("'", "'\\''")}'`;
@@ -40,24 +40,24 @@ function quoted(name) {
 function findingDetail(finding, data, columns) {
   const rule = data.rule.find((known) => known.id === finding.rule);
   const list = el('dl');
-  const say = (what, ...said) => list.append(el('dt', {}, what), el('dd', {}, ...said));
+  const add = (term, ...description) => list.append(el('dt', {}, term), el('dd', {}, ...description));
   const link = (url, text) => el('a', { href: url, rel: 'noreferrer noopener' }, text);
   if (rule) {
-    say('Rule', link(rule.page, rule.id), `: ${rule.title}`);
-    say('Why', rule.why);
+    add('Rule', link(rule.page, rule.id), `: ${rule.title}`);
+    add('Why', rule.why);
     const source = `${rule.source.document}, ${rule.source.section}`;
-    say('Source', rule.source.url ? link(rule.source.url, source) : source);
+    add('Source', rule.source.url ? link(rule.source.url, source) : source);
   }
   const place = finding.start === null ? '' : `, bytes ${finding.start}..${finding.end} of the payload`;
-  say('Place', `frame ${finding.frame} of ${shown(finding.file)}${place}`);
-  if (finding.time) say('Time', `${time(finding.time)} UTC`);
-  if (finding.field) say('Field', el('code', {}, finding.field));
-  say('Between', `client ${finding.client} and server ${finding.server}, ${finding.protocol}`);
-  if (finding.count > 1) say('Times', `${finding.count}; this is the first`);
-  if (finding.caused_by) say('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
-  if (finding.suppressed) say('Suppressed', shown(finding.suppressed));
-  if (finding.baseline) say('Baseline', 'it stands in the baseline');
-  say('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));
+  add('Place', `frame ${finding.frame} of ${shown(finding.file)}${place}`);
+  if (finding.time) add('Time', `${time(finding.time)} UTC`);
+  if (finding.field) add('Field', el('code', {}, finding.field));
+  add('Between', `client ${finding.client} and server ${finding.server}, ${finding.protocol}`);
+  if (finding.count > 1) add('Times', `${finding.count}; this is the first`);
+  if (finding.caused_by) add('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
+  if (finding.suppressed) add('Suppressed', shown(finding.suppressed));
+  if (finding.baseline) add('Baseline', 'it stands in the baseline');
+  add('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));
   const dump = finding.bytes ? hexDump(finding.bytes, finding.start ?? 0, finding.end ?? 0) : null;
   return el('tr', { class: 'detail' }, el('td', { colspan: columns }, el('div', {}, list, dump)));
 }

@@ -1,9 +1,9 @@
 /* Puts the page together. */
 
-/** Exchanges in the ladder. */
+/** Most exchanges in the ladder. */
 const RUNGS = 40;
 
-/** In a frame without an origin, links within the page are refused, and others would put a page of errors in its place. */
+/** In a frame without an origin, the browser refuses links within the page, and other links would replace it by an error page. */
 const FRAMED = window !== parent;
 
 function goTo(id) {
@@ -11,7 +11,7 @@ function goTo(id) {
   else location.hash = `#${id}`;
 }
 
-/** Follows a link in a frame, if it stays in the page. */
+/** Follows a link in a frame, if its target is in the page. */
 function follow(event) {
   const link = event.target.closest('a');
   if (!link) return;
@@ -24,7 +24,7 @@ function begin() {
   const data = JSON.parse(document.getElementById('data').textContent);
   const table = (name) => document.querySelector(`table[data-table="${name}"]`);
   const figure = (id) => document.getElementById(id);
-  const start = (name, options) => (table(name) ? alive(table(name), name, data, options) : null);
+  const start = (name, options) => (table(name) ? activate(table(name), name, data, options) : null);
   let rungs = data.exchange;
 
   const steps = data.response_times.filter((step) => step.histogram?.length);

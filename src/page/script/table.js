@@ -5,10 +5,10 @@ const ROWS = 200;
 const UNSORTED = ['trace', 'bytes', 'list'];
 
 const severity = (name) => el('span', { class: `is ${name}` }, name);
-/** The mark and the number are seen, the word is heard. */
+/** The mark and the number are visible, the word is for screen readers. */
 const severities = (name, n) => el('span', { class: `is ${name}`, title: `${name}s` }, String(n), el('span', { class: 'word' }, ` ${name}${n === 1 ? '' : 's'}`));
 
-/** What stands in a cell. The first rows come from the program and read the same. */
+/** The content of a cell by kind of column, the same as the program writes in the first rows. */
 const CELLS = {
   name: (value) => [el('bdi', {}, shown(value))],
   seconds: (value) => [duration(value)],
@@ -33,7 +33,7 @@ const CELLS = {
   },
 };
 
-/** What rows are sorted by. */
+/** The value by which a row is sorted. */
 function order(row, key, kind) {
   const value = valueOf(row, key);
   if (kind === 'severity') return RANKS.severity.indexOf(value);
@@ -45,13 +45,13 @@ function compareBy(key, kind, down) {
   return (a, b) => {
     const [x, y] = [order(a, key, kind), order(b, key, kind)];
     if (x === null || y === null) return (x === null) - (y === null);
-    const way = typeof x === 'number' ? x - y : String(x).localeCompare(String(y), 'en', { numeric: true });
-    return down ? -way : way;
+    const difference = typeof x === 'number' ? x - y : String(x).localeCompare(String(y), 'en', { numeric: true });
+    return down ? -difference : difference;
   };
 }
 
-/** Brings a table to life; `link` makes something of the cells of a column, `detail` a row below one. */
-function alive(table, name, data, { filter = false, link = {}, detail = null, changed = () => {} } = {}) {
+/** Makes a table interactive; `link` makes the content of the cells of a column, `detail` the row below a row. */
+function activate(table, name, data, { filter = false, link = {}, detail = null, changed = () => {} } = {}) {
   const all = data[name];
   const columns = data.columns[name];
   const keys = filter ? keysOf(all) : null;
@@ -65,17 +65,17 @@ function alive(table, name, data, { filter = false, link = {}, detail = null, ch
   function cell(row, [key, , kind], i) {
     const value = valueOf(row, key);
     const inside = value === null && kind !== 'findings' ? ['–'] : (CELLS[kind] ?? ((text) => [shown(text)]))(value, row, { data, longest });
-    const made = link[key] ? [link[key](row, inside)] : inside;
-    return el('td', { class: kind }, ...(detail && i === 0 ? [opener(row, made)] : made));
+    const content = link[key] ? [link[key](row, inside)] : inside;
+    return el('td', { class: kind }, ...(detail && i === 0 ? [opener(row, content)] : content));
   }
   /** A button that opens the row below. */
   function opener(row, inside) {
     const button = el('button', { type: 'button', class: 'link', 'aria-expanded': 'false' }, ...inside);
     button.addEventListener('click', () => {
-      const own = button.closest('tr');
-      const open = own.nextElementSibling?.classList.contains('detail');
-      if (open) own.nextElementSibling.remove();
-      else own.after(detail(row, columns.length));
+      const tr = button.closest('tr');
+      const open = tr.nextElementSibling?.classList.contains('detail');
+      if (open) tr.nextElementSibling.remove();
+      else tr.after(detail(row, columns.length));
       button.setAttribute('aria-expanded', String(!open));
     });
     return button;
@@ -104,8 +104,8 @@ function alive(table, name, data, { filter = false, link = {}, detail = null, ch
       alert.textContent = '';
       input.removeAttribute('aria-invalid');
       update();
-    } catch (wrong) {
-      alert.textContent = wrong.message;
+    } catch (error) {
+      alert.textContent = error.message;
       input.setAttribute('aria-invalid', 'true');
     }
   }

@@ -1,9 +1,9 @@
 'use strict';
-/* What is written: text, numbers and elements. Text goes into the page as text, never as HTML. */
+/* Formats text and numbers, and creates elements. Text goes into the page as text, never as HTML. */
 
-/** Characters that turn the direction of text, have no width, or control something: as the program writes them. */
+/** Characters that change the direction of text, have no width, or control something; they are escaped as by the program. */
 const HOSTILE = /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e0fff}]/gu;
-/** What begins like a command of GitHub's runners, and an IPv6 address, which is none. */
+/** Text that begins like a command of GitHub's runners, and an IPv6 address, which is no command. */
 const COMMAND = /^\p{White_Space}*::/u;
 const ADDRESS = /^\p{White_Space}*[0-9a-fA-F:.\/]*$/u;
 const NAMED = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
@@ -25,7 +25,7 @@ function duration(seconds) {
   return `${seconds < 0 ? '-' : ''}${(steps / 10 ** decimals).toFixed(decimals)} ${unit}`;
 }
 
-/** The same in short, for axes: `50 ms`. */
+/** Seconds in short, for axes: `50 ms`. */
 function short(seconds) {
   const [size, unit] = seconds < 1e-3 ? [1e6, 'µs'] : seconds < 1 ? [1e3, 'ms'] : [1, 's'];
   return `${Number((seconds * size).toPrecision(3))} ${unit}`;
@@ -40,15 +40,15 @@ const valueOf = (row, key) => key.split('.').reduce((value, part) => value?.[par
 
 /** An element with attributes; children are elements, or text. */
 function el(tag, attributes = {}, ...children) {
-  return dress(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes, children);
 }
 
-/** The same of a picture. */
+/** The same for an SVG element. */
 function svg(tag, attributes = {}, ...children) {
-  return dress(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+  return build(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
 
-function dress(element, attributes, children) {
+function build(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value);
