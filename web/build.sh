@@ -5,15 +5,15 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-most=1048576
+limit=1048576
 report=../src/page
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
-# The hash of what comes in, as a content security policy names it.
+# The hash of standard input in the form of a content security policy.
 hash() {
     printf '%b' "$(sha256sum | cut -c1-64 | sed 's/../\\x&/g')" | base64
 }
-# The report's script, in the order in which the report has it.
+# The scripts of the report, in the order of the report.
 script() {
     grep -o 'script/[a-z]*\.js' $report/mod.rs | sed "s|^|$report/|" | xargs cat
 }
@@ -25,12 +25,12 @@ rm -rf dist
 mkdir dist
 cp www/app.js www/list.js www/packet.js dist
 cat $report/base.css www/style.css >dist/style.css
-# A command that fails within another's arguments does not end the script; here it does.
+# Assigned to variables, because a command that fails within the arguments of another does not end the script.
 script=$(script | hash)
 style=$(cat $report/base.css $report/style.css | hash)
 sed -e "s|REPORT_SCRIPT|$script|" -e "s|REPORT_STYLE|$style|" www/index.html >dist/index.html
-# The worker's program is a function of the page, which starts it from its own text: so the page's policy holds there, too, and
-# nothing has to be fetched.
+# The worker's program is a function of the page, which starts the worker from the text of that function. So the page's policy applies to
+# the worker, too, and nothing has to be fetched.
 {
     echo "'use strict';"
     echo 'function engineWorker() {'
@@ -43,4 +43,4 @@ sed -e "s|REPORT_SCRIPT|$script|" -e "s|REPORT_STYLE|$style|" www/index.html >di
 
 size=$(cat dist/* | gzip -9c | wc -c)
 echo "web/dist: $(cat dist/* | wc -c) bytes, $size compressed"
-((size <= most)) || { echo "more than $most bytes compressed"; exit 1; }
+((size <= limit)) || { echo "more than $limit bytes compressed"; exit 1; }

@@ -1,7 +1,7 @@
 //! qdissect for Python: captures as Arrow tables, pasted bytes as dictionaries.
 
 mod shards;
-mod streamed;
+mod stream_batches;
 
 use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -18,26 +18,27 @@ use qdissect::report::{Filtered, Form, Output, Records, Report, Unread};
 use qdissect::tables::{Table, Tables, Take, file_id};
 use std::io;
 use std::path::{Path, PathBuf};
-use streamed::streamed;
+use stream_batches::stream_batches;
 
-fn wrong(why: impl ToString) -> PyErr {
-    PyValueError::new_err(why.to_string())
+fn value_error(message: impl ToString) -> PyErr {
+    PyValueError::new_err(message.to_string())
 }
 
-/// The table of a name.
+/// Finds a table by its name.
 fn table_of(name: &str) -> PyResult<Table> {
     let known: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     Table::by_name(name)
-        .ok_or_else(|| wrong(format!("There is no table \"{name}\"; there are {}.", known.join(", "))))
+        .ok_or_else(|| value_error(format!("There is no table \"{name}\"; there are {}.", known.join(", "))))
 }
 
 fn protocol_of(name: &str) -> PyResult<Id> {
     let known: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
-    Id::by_name(name)
-        .ok_or_else(|| wrong(format!("There is no protocol \"{name}\"; there are {}.", known.join(", "))))
+    Id::by_name(name).ok_or_else(|| {
+        value_error(format!("There is no protocol \"{name}\"; there are {}.", known.join(", ")))
+    })
 }
 
-/// One path, or several from whatever can be iterated.
+/// One path, or the paths of an iterable.
 struct Paths(Vec<PathBuf>);
 
 impl<'py> FromPyObject<'_, 'py> for Paths {
@@ -51,7 +52,7 @@ impl<'py> FromPyObject<'_, 'py> for Paths {
     }
 }
 
-/// What happens to a capture that cannot be read.
+/// The captures to read, and whether an unreadable one is an error.
 struct Reading {
     paths: Vec<PathBuf>,
     failfast: bool,
@@ -60,7 +61,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// As keywords say: a filter, protocols and a mode.
+    /// Takes the keyword arguments `display_filter`, `protocols` and `mode`.
     fn new(
         paths: Vec<PathBuf>,
         (filter, protocols, mode): (Option<&str>, Option<Vec<String>>, &str),
@@ -69,7 +70,7 @@ impl Reading {
             "permissive" => false,
             "failfast" => true,
             other => {
-                return Err(wrong(format!(
+                return Err(value_error(format!(
                     "There is no mode \"{other}\"; there are permissive and failfast."
                 )));
             }
@@ -77,7 +78,7 @@ impl Reading {
         Ok(Reading { paths, failfast, options: options(protocols)?, filter: filter_of(filter)? })
     }
 
-    /// Reads the captures, and what is wrong with some of them unless that is to end it.
+    /// Reads the captures. With `failfast` an unreadable capture is an error; otherwise it is passed to the report.
     fn run(&self, report: &mut dyn Report) -> Result<(), String> {
         let mut pipeline = Pipeline::new(self.options.clone(), report);
         let mut unread = vec![];
@@ -95,8 +96,8 @@ impl Reading {
         pipeline.finish(complete).map(drop).map_err(|e| e.to_string())
     }
 
-    /// The same through the filter, if there is one.
-    fn filtered(&self, report: &mut dyn Report) -> Result<(), String> {
+    /// Reads the captures through the filter, if there is one.
+    fn run_filtered(&self, report: &mut dyn Report) -> Result<(), String> {
         match &self.filter {
             None => self.run(report),
             Some(filter) => self.run(&mut Filtered::new(filter.clone(), self.options.secrets, report)),
@@ -104,7 +105,7 @@ impl Reading {
     }
 }
 
-/// Reads one capture, and returns why not everything in it could be read, if so.
+/// Reads one capture. Returns the reason if not all of it could be read.
 fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> io::Result<Option<String>> {
     let read = Source::open(path).map_err(Stopped::Capture).and_then(|mut source: Source| {
         pipeline.read(&mut source, file)?;
@@ -117,26 +118,26 @@ fn read_one(pipeline: &mut Pipeline<'_>, path: &Path, file: &str) -> io::Result<
     }
 }
 
-/// What to read, and the table of it.
-struct Asked {
+/// The captures to read, and the requested table.
+struct TableRequest {
     reading: Reading,
     table: Table,
     fields: bool,
     sensor: Option<String>,
 }
 
-impl Asked {
-    /// Hands on the batches of the table.
+impl TableRequest {
+    /// Passes the batches of the table to `take`.
     fn run(self, take: Box<Take<'_>>) -> Result<(), String> {
         let mut tables = Tables::new(&[self.table], self.fields, "{}", take);
         if let Some(sensor) = &self.sensor {
             tables = tables.made_by(sensor);
         }
-        self.reading.filtered(&mut tables)
+        self.reading.run_filtered(&mut tables)
     }
 }
 
-/// How captures are read, as keywords say.
+/// The options for the pipeline, from the keyword argument `protocols`.
 fn options(protocols: Option<Vec<String>>) -> PyResult<Options> {
     let mut options = Options::default();
     if let Some(names) = protocols {
@@ -147,7 +148,7 @@ fn options(protocols: Option<Vec<String>>) -> PyResult<Options> {
 }
 
 fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
-    text.map(Filter::parse).transpose().map_err(wrong)
+    text.map(Filter::parse).transpose().map_err(value_error)
 }
 
 /// A table of what captures hold: "messages", "exchanges", "findings", "servers" or "captures".
@@ -175,9 +176,9 @@ fn read(
     sensor: Option<String>,
 ) -> PyResult<PyTable> {
     let reading = Reading::new(paths.0, (display_filter, protocols, mode))?;
-    let asked = Asked { reading, table: table_of(table)?, fields, sensor };
-    let schema = asked.table.schema();
-    let batches = py.detach(|| gathered(|take| asked.run(take))).map_err(PyOSError::new_err)?;
+    let request = TableRequest { reading, table: table_of(table)?, fields, sensor };
+    let schema = request.table.schema();
+    let batches = py.detach(|| collect_batches(|take| request.run(take))).map_err(PyOSError::new_err)?;
     PyTable::try_new(batches, schema)
 }
 
@@ -199,13 +200,15 @@ fn stream(
     sensor: Option<String>,
 ) -> PyResult<PyRecordBatchReader> {
     let reading = Reading::new(paths.0, (display_filter, protocols, mode))?;
-    let asked = Asked { reading, table: table_of(table)?, fields, sensor };
-    let schema = asked.table.schema();
-    Ok(streamed(schema, move |send| asked.run(Box::new(|_, batch| send(batch)))))
+    let request = TableRequest { reading, table: table_of(table)?, fields, sensor };
+    let schema = request.table.schema();
+    Ok(stream_batches(schema, move |send| request.run(Box::new(|_, batch| send(batch)))))
 }
 
-/// All batches that `run` hands on.
-fn gathered(run: impl FnOnce(Box<Take<'_>>) -> Result<(), String>) -> Result<Vec<RecordBatch>, String> {
+/// Collects the batches that `run` passes on.
+fn collect_batches(
+    run: impl FnOnce(Box<Take<'_>>) -> Result<(), String>,
+) -> Result<Vec<RecordBatch>, String> {
     let mut batches = vec![];
     run(Box::new(|_, batch| {
         batches.push(batch);
@@ -236,18 +239,18 @@ fn dissect<'py>(
     response: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     if payload.len() > MAX_PAYLOAD {
-        return Err(wrong(format!(
+        return Err(value_error(format!(
             "The payload has {} bytes; UDP carries {MAX_PAYLOAD} at most.",
             payload.len()
         )));
     }
     let ids = protocol.map(protocol_of).transpose()?;
-    let record = py.detach(|| one(&payload, ids, response)).map_err(PyOSError::new_err)?;
+    let record = py.detach(|| packet_record(&payload, ids, response)).map_err(PyOSError::new_err)?;
     py.import("json")?.call_method1("loads", (record,))
 }
 
 /// The record of one datagram.
-fn one(payload: &[u8], protocol: Option<Id>, response: bool) -> Result<String, String> {
+fn packet_record(payload: &[u8], protocol: Option<Id>, response: bool) -> Result<String, String> {
     let port = protocol.and_then(|id| id.info().ports.first().copied()).unwrap_or(9);
     let ends = [Endpoint::v4([192, 0, 2, 1], 50_000), Endpoint::v4([192, 0, 2, 2], port)];
     let [src, dst] = if response { [ends[1], ends[0]] } else { ends };
@@ -258,12 +261,12 @@ fn one(payload: &[u8], protocol: Option<Id>, response: bool) -> Result<String, S
     let mut out = vec![];
     let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
     let mut pipeline = Pipeline::new(options, &mut records);
-    let told = |e: io::Error| e.to_string();
-    pipeline.begin_file("bytes", &CaptureInfo::default(), Time::UNKNOWN).map_err(told)?;
+    let error_text = |e: io::Error| e.to_string();
+    pipeline.begin_file("bytes", &CaptureInfo::default(), Time::UNKNOWN).map_err(error_text)?;
     let datagram = Datagram { frame: 1, time: Time::from_nanos(0), ..Datagram::between(src, dst, payload) };
-    pipeline.datagram(&datagram).map_err(told)?;
+    pipeline.datagram(&datagram).map_err(error_text)?;
     pipeline.end_file(&CaptureInfo::default());
-    pipeline.finish(true).map_err(told)?;
+    pipeline.finish(true).map_err(error_text)?;
     let lines = String::from_utf8(out).map_err(|e| e.to_string())?;
     let packet = lines.lines().find(|line| line.starts_with("{\"type\":\"packet\""));
     packet.map(str::to_owned).ok_or_else(|| "The datagram has no record.".to_owned())

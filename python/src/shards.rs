@@ -1,7 +1,7 @@
-//! Captures judged in shards, each by another process.
+//! Captures judged in shards, each by a separate process.
 
-use crate::streamed::streamed;
-use crate::{Table, filter_of, gathered, options, table_of, wrong};
+use crate::stream_batches::stream_batches;
+use crate::{Table, collect_batches, filter_of, options, table_of, value_error};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,7 +22,7 @@ fn pairs(pairs: Vec<Pair>) -> impl Iterator<Item = [IpAddr; 2]> {
     pairs.into_iter().map(|(a, b)| [a, b])
 }
 
-fn sorted<'p>(pairs: impl IntoIterator<Item = &'p [IpAddr; 2]>) -> Vec<(String, String)> {
+fn sorted_pairs<'p>(pairs: impl IntoIterator<Item = &'p [IpAddr; 2]>) -> Vec<(String, String)> {
     let mut pairs: Vec<_> = pairs.into_iter().map(|[a, b]| (a.to_string(), b.to_string())).collect();
     pairs.sort_unstable();
     pairs
@@ -49,8 +49,9 @@ pub fn scan(py: Python<'_>, path: PathBuf, protocols: Option<Vec<String>>) -> Py
         )));
     }
     found.set_item("frames", scan.as_ref().map_or(0, |scan| scan.frames))?;
-    found.set_item("asked", scan.as_ref().map(|scan| sorted(&scan.asked)).unwrap_or_default())?;
-    found.set_item("around", scan.as_ref().map(|scan| sorted(&scan.tunnel_ends)).unwrap_or_default())?;
+    found.set_item("asked", scan.as_ref().map(|scan| sorted_pairs(&scan.asked)).unwrap_or_default())?;
+    found
+        .set_item("around", scan.as_ref().map(|scan| sorted_pairs(&scan.tunnel_ends)).unwrap_or_default())?;
     Ok(found)
 }
 
@@ -78,9 +79,9 @@ pub fn deal(asked: Vec<Pair>, around: Vec<Pair>, shards: u32) -> BTreeMap<String
 #[pyo3(signature = (path, hosts, shards, *, before = 0))]
 pub fn frames(path: PathBuf, hosts: HashMap<IpAddr, u32>, shards: u32, before: u64) -> PyRecordBatchReader {
     let hosts = Shards::dealt(hosts, shards);
-    streamed(rows::schema(), move |send| {
+    stream_batches(rows::schema(), move |send| {
         let Ok(mut source) = Source::open(&path) else { return Ok(()) };
-        // What is wrong with a capture is told by the table of captures.
+        // Errors of a capture are in the table of captures.
         let _ = rows::frames(&mut source, &path.to_string_lossy(), &hosts, before, send);
         Ok(())
     })
@@ -105,11 +106,13 @@ pub fn judge(
 ) -> PyResult<PyTable> {
     let table = table_of(table)?;
     if table == Table::Captures {
-        return Err(wrong("A shard has frames of captures, and cannot tell of these: read them one by one."));
+        return Err(value_error(
+            "A shard has frames of captures, and cannot tell of these: read them one by one.",
+        ));
     }
     let judging = Judging { options: options(protocols)?, filter: filter_of(display_filter)?, frames };
     let run = |take: Box<Take<'_>>| judging.run(&mut Tables::new(&[table], fields, "{}", take));
-    let batches = py.detach(|| gathered(run)).map_err(PyOSError::new_err)?;
+    let batches = py.detach(|| collect_batches(run)).map_err(PyOSError::new_err)?;
     PyTable::try_new(batches, table.schema())
 }
 
@@ -122,15 +125,15 @@ struct Judging {
 impl Judging {
     fn run(self, report: &mut dyn Report) -> Result<(), String> {
         match self.filter.clone() {
-            None => self.told(report),
+            None => self.judge_frames(report),
             Some(filter) => {
                 let secrets = self.options.secrets;
-                self.told(&mut Filtered::new(filter, secrets, report))
+                self.judge_frames(&mut Filtered::new(filter, secrets, report))
             }
         }
     }
 
-    fn told(self, report: &mut dyn Report) -> Result<(), String> {
+    fn judge_frames(self, report: &mut dyn Report) -> Result<(), String> {
         let mut judge = Judge::new(self.options, report);
         for batch in self.frames.into_reader().map_err(|e| e.to_string())? {
             let batch = batch.map_err(|e| e.to_string())?;

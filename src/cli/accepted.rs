@@ -2,9 +2,9 @@
 
 use super::baseline::Baseline;
 use super::config::Config;
-use super::diagnostics::why;
+use super::diagnostics::error_text;
 use super::output;
-use super::system::name;
+use super::system::display_name;
 use qdissect::check::matches;
 use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ pub struct Accepted {
     baseline: Option<(PathBuf, Baseline)>,
     update: bool,
     /// How many findings the updated baseline accepts that the old one did not.
-    new: u64,
-    /// How many findings of the baseline have the reason of a rule by now: the updated one leaves them out.
-    reasoned: usize,
+    new_findings: u64,
+    /// How many findings of the baseline are now excused by a rule in the configuration. The updated baseline leaves them out.
+    now_excused: usize,
 }
 
 impl Accepted {
@@ -34,61 +34,65 @@ impl Accepted {
             baseline.map(|baseline| (path.to_owned(), baseline))
         };
         let baseline = path.map(load).transpose()?;
-        Ok(Accepted { excused: config.excused.clone(), baseline, update, new: 0, reasoned: 0 })
+        Ok(Accepted { excused: config.excused.clone(), baseline, update, new_findings: 0, now_excused: 0 })
     }
 
-    /// Excuses a finding if it is accepted. The baseline is asked even if its rule is excused, so that it records which of its
-    /// entries are still needed; the reason of a rule takes precedence because it says more.
+    /// Excuses a finding if it is accepted. The baseline is consulted even if the rule is excused, so that it records which of
+    /// its entries were found again. An excused rule takes precedence, because it has a reason.
     pub fn excuse(&mut self, entry: &mut Entry) {
         // A symptom does not fail the check and needs no excuse.
         if !entry.finding.counts() {
             return;
         }
-        let own = self.excused.iter().filter(|(name, _)| matches(name, entry.rule()));
-        let own =
-            own.max_by_key(|(name, _)| name.len()).map(|(_, reason)| Excuse::Suppressed(reason.clone()));
-        let mut known = self.baseline.as_mut().and_then(|(_, baseline)| baseline.excuse(entry));
-        if self.update && own.is_none() && known.is_none() {
-            known = Some(Excuse::Baseline);
-            self.new += 1;
+        let suppression = self.excused.iter().filter(|(name, _)| matches(name, entry.rule()));
+        let suppression = suppression
+            .max_by_key(|(name, _)| name.len())
+            .map(|(_, reason)| Excuse::Suppressed(reason.clone()));
+        let mut baseline_excuse = self.baseline.as_mut().and_then(|(_, baseline)| baseline.excuse(entry));
+        if self.update && suppression.is_none() && baseline_excuse.is_none() {
+            baseline_excuse = Some(Excuse::Baseline);
+            self.new_findings += 1;
         }
-        self.reasoned += usize::from(own.is_some() && known.is_some());
-        entry.excused = own.or(known);
+        self.now_excused += usize::from(suppression.is_some() && baseline_excuse.is_some());
+        entry.excused = suppression.or(baseline_excuse);
     }
 
-    /// Rewrites the baseline if that was asked for, and returns the message to print at the end. `sound` says whether every
-    /// input could be read, and `sought` whether every finding of a rule was looked for: one that is missing may be in what was
-    /// left out.
+    /// Rewrites the baseline if that was asked for, and returns the message to print at the end. `all_inputs_read` says whether
+    /// every input could be read. `fully_checked` says whether a rule was applied to all of the traffic: if not, a finding that
+    /// is missing may be in the part that was left out.
     ///
     /// # Errors
     /// A sentence that says why the baseline was not written.
     pub fn finish(
         &self,
         verdict: &Verdict,
-        sound: bool,
-        sought: &dyn Fn(&str) -> bool,
+        all_inputs_read: bool,
+        fully_checked: &dyn Fn(&str) -> bool,
     ) -> Result<Option<String>, String> {
         let Some((path, baseline)) = &self.baseline else { return Ok(None) };
-        let (name, (stale, kept)) = (name(path), baseline.missing(sought));
+        let (name, (stale, kept)) = (display_name(path), baseline.missing(fully_checked));
         if !self.update {
-            let said = format!("{name}: Known findings that were not found: {stale}.");
-            return Ok(Some(said).filter(|_| stale > 0));
+            let message = format!("{name}: Known findings that were not found: {stale}.");
+            return Ok(Some(message).filter(|_| stale > 0));
         }
-        let not = |why: &str| format!("{name}: The baseline was not written: {why}.");
-        if !sound {
-            return Err(not("not every input was read to its end"));
+        let not_written = |why: &str| format!("{name}: The baseline was not written: {why}.");
+        if !all_inputs_read {
+            return Err(not_written("not every input was read to its end"));
         }
         if verdict.more_findings > 0 && verdict.findings.len() >= MAX_FINDINGS {
-            return Err(not(&format!("there are more findings than the {MAX_FINDINGS} that are kept")));
+            return Err(not_written(&format!(
+                "there are more findings than the {MAX_FINDINGS} that are kept"
+            )));
         }
-        output::write(path, baseline.update(&verdict.findings, sought).as_bytes())
-            .map_err(|e| not(&why(&e)))?;
-        let (new, dropped) = (self.new, stale + self.reasoned);
-        let mut news = format!("{name}: The baseline was written; new findings: {new}, dropped: {dropped}");
+        output::write(path, baseline.update(&verdict.findings, fully_checked).as_bytes())
+            .map_err(|e| not_written(&error_text(&e)))?;
+        let (new_findings, dropped) = (self.new_findings, stale + self.now_excused);
+        let mut message =
+            format!("{name}: The baseline was written; new findings: {new_findings}, dropped: {dropped}");
         if kept > 0 {
-            news += &format!(", kept because this run could not find all of their kind: {kept}");
+            message += &format!(", kept because this run could not find all of their kind: {kept}");
         }
-        Ok(Some(news + "."))
+        Ok(Some(message + "."))
     }
 }
 
@@ -111,24 +115,24 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_is_written_used_and_found_stale() {
+    fn a_baseline_is_written_and_applied_and_missing_findings_are_counted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let nothing = Config::default();
         assert!(Accepted::open(&nothing, Some(&path), false).is_err(), "it is not there yet");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-009");
         assert_eq!(verdict.counts.total(), 0, "what is known from now on does not fail this run either");
-        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
+        let message = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
         assert!(
-            said.ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
-            "{said:?}"
+            message.ends_with("base.json: The baseline was written; new findings: 1, dropped: 0."),
+            "{message:?}"
         );
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-009");
         assert_eq!((accepted.finish(&verdict, true, &|_| true), verdict.counts.total()), (Ok(None), 0));
         let (accepted, verdict) = run(&nothing, &path, false, "SQP-TXN-004");
         assert!(verdict.counts.total() > 0);
-        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
-        assert!(said.ends_with("base.json: Known findings that were not found: 1."), "{said:?}");
+        let message = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
+        assert!(message.ends_with("base.json: Known findings that were not found: 1."), "{message:?}");
         assert_eq!(accepted.finish(&verdict, false, &|_| false), Ok(None), "the rest may hold it");
         let (accepted, verdict) = run(&nothing, &path, true, "SQP-TXN-004");
         assert!(accepted.finish(&verdict, true, &|_| true).unwrap().unwrap().ends_with("dropped: 1."));
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_baseline_is_not_written_from_half_of_what_there_is() {
+    fn a_baseline_is_not_written_if_inputs_or_findings_are_incomplete() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let (accepted, mut verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_goes_before_the_baseline_and_the_most_precise_before_others() {
+    fn an_excused_rule_takes_precedence_over_the_baseline_and_a_longer_name_over_a_shorter_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.json");
         let (accepted, verdict) = run(&Config::default(), &path, true, "SQP-TXN-009");
@@ -173,8 +177,8 @@ mod tests {
         assert_eq!(excused, [Some(Excuse::Suppressed("lab".into()))]);
         assert_eq!(accepted.finish(&verdict, true, &|_| true), Ok(None));
         let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
-        let said = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
-        assert!(said.ends_with("new findings: 0, dropped: 1."), "{said}");
+        let message = accepted.finish(&verdict, true, &|_| true).unwrap().unwrap();
+        assert!(message.ends_with("new findings: 0, dropped: 1."), "{message}");
         std::fs::remove_file(&path).unwrap();
         let (accepted, verdict) = run(&config, &path, true, "SQP-TXN-009");
         assert!(accepted.finish(&verdict, true, &|_| true).unwrap().unwrap().contains("new findings: 0,"));

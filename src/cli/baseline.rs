@@ -32,7 +32,8 @@ struct File {
     findings: Vec<KnownFinding>,
 }
 
-/// A known finding. Severity and message are only for the reader of the file; the rule tells whether it was looked for.
+/// A known finding. Severity and message are only for readers of the file. The rule decides whether a missing finding was checked
+/// for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownFinding {
@@ -91,7 +92,7 @@ impl Baseline {
         })?;
         let mut known: BTreeMap<String, KnownFinding> = BTreeMap::new();
         for finding in file.findings {
-            // A merge may leave the same finding twice; the first one with a reason counts.
+            // A merge may leave the same finding twice. The first one with a reason is kept.
             let reason = known.get(&finding.fingerprint).map(|known| known.reason.is_empty());
             if reason.is_none_or(|none| none) {
                 known.insert(finding.fingerprint.clone(), finding);
@@ -108,18 +109,17 @@ impl Baseline {
         })
     }
 
-    /// How many known findings were not found again: those that were looked for, and those that were not. `sought` tells
-    /// whether every finding of a rule was looked for.
-    pub fn missing(&self, sought: &dyn Fn(&str) -> bool) -> (usize, usize) {
+    /// How many known findings were not found again: first those of rules that were `fully_checked`, then the others.
+    pub fn missing(&self, fully_checked: &dyn Fn(&str) -> bool) -> (usize, usize) {
         let missing = self.known.values().filter(|known| !known.found);
-        let (stale, kept): (Vec<_>, Vec<_>) = missing.partition(|known| sought(&known.rule));
+        let (stale, kept): (Vec<_>, Vec<_>) = missing.partition(|known| fully_checked(&known.rule));
         (stale.len(), kept.len())
     }
 
     /// Returns the text of a new baseline. It contains the findings that fail the check and those that this baseline excused,
-    /// with their reasons, and the known findings of rules that were not `sought`; but no symptoms and no findings that the
+    /// with their reasons, and the known findings of rules that were not `fully_checked`; but no symptoms and no findings that the
     /// user suppressed.
-    pub fn update(&self, entries: &[Entry], sought: &dyn Fn(&str) -> bool) -> String {
+    pub fn update(&self, entries: &[Entry], fully_checked: &dyn Fn(&str) -> bool) -> String {
         let found = entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)).map(|e| {
             let fingerprint = e.fingerprint.to_string();
             KnownFinding {
@@ -131,9 +131,9 @@ impl Baseline {
                 found: true,
             }
         });
-        let unsought = self.known.values().filter(|known| !known.found && !sought(&known.rule));
+        let unchecked = self.known.values().filter(|known| !known.found && !fully_checked(&known.rule));
         let mut sorted = BTreeMap::new();
-        for known in found.chain(unsought.cloned()) {
+        for known in found.chain(unchecked.cloned()) {
             sorted.entry((known.rule.clone(), known.fingerprint.clone())).or_insert(known);
         }
         let findings: Vec<_> = sorted.into_values().collect();
@@ -182,7 +182,11 @@ mod tests {
                 // A server whose messages contain its own address reports a second finding elsewhere: the address does not
                 // match.
                 let there = THERE.fingerprints(example);
-                assert!(here.iter().all(|its| there.contains(its)), "{}: {here:?}, {there:?}", rule.id);
+                assert!(
+                    here.iter().all(|fingerprint| there.contains(fingerprint)),
+                    "{}: {here:?}, {there:?}",
+                    rule.id
+                );
                 assert!(!here.is_empty(), "{} is not found", rule.id);
                 let mut unique = here.clone();
                 unique.sort();
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_excuses_the_same_findings_in_another_recording() {
+    fn a_written_baseline_excuses_the_same_findings_in_another_recording() {
         let mut failing = 0;
         let first = HERE.check(example("SQP-STR-002"), |_| failing += 1);
         assert!(failing > 0 && first.counts.total() > 0);
@@ -209,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_reasons_adds_what_is_new_and_drops_what_is_gone() {
+    fn an_update_keeps_reasons_adds_new_findings_and_drops_missing_ones() {
         let verdict = checked(&mut Baseline::default(), "SQP-TXN-009");
         let written = Baseline::default().update(&verdict.findings, &EVERY);
         assert_eq!(written.matches("\"reason\": \"\"").count(), verdict.findings.len());
@@ -224,10 +228,10 @@ mod tests {
         assert!(updated.contains("\"reason\": \"old \\\"lab\\\" \\u202e host\""), "{updated}");
         assert!(updated.find("SQP-TXN-004") < updated.find("SQP-TXN-009"), "{updated}");
         assert!(!baseline.update(&other.findings, &EVERY).contains("SQP-TXN-009"));
-        let sought = |rule: &str| rule != "SQP-TXN-009";
-        assert_eq!(baseline.missing(&sought), (0, 1));
+        let fully_checked = |rule: &str| rule != "SQP-TXN-009";
+        assert_eq!(baseline.missing(&fully_checked), (0, 1));
         assert_eq!(
-            baseline.update(&other.findings, &sought),
+            baseline.update(&other.findings, &fully_checked),
             updated,
             "what was not looked for stays as it is"
         );
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn symptoms_and_what_the_user_suppressed_are_left_out() {
+    fn symptoms_and_suppressed_findings_are_left_out() {
         let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
         let mut symptom = findings[0].clone();
         symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
@@ -260,8 +264,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_baseline_is_said_with_its_place() {
-        let said = |baseline: &str| Baseline::read(&text(baseline)).unwrap_err();
+    fn errors_in_a_baseline_are_reported_with_line_and_column() {
+        let error_text = |baseline: &str| Baseline::read(&text(baseline)).unwrap_err();
         let finding = |fingerprint: &str, more: &str| {
             format!(
                 "{{\"version\": 1, \"findings\": [\n {{\"fingerprint\": \"{fingerprint}\", \"rule\": \"r\", \
@@ -269,22 +273,24 @@ mod tests {
             )
         };
         assert!(Baseline::read(&text(&finding("00a1b2c3d4e5f607:1", ""))).is_ok());
-        assert_eq!(said(""), "base.json:1:1: This is no baseline: EOF while parsing a value.");
+        assert_eq!(error_text(""), "base.json:1:1: This is no baseline: EOF while parsing a value.");
         assert!(
-            said("{\"version\": 1,\n \"findings\": [}").starts_with("base.json:2:15: This is no baseline: ")
+            error_text("{\"version\": 1,\n \"findings\": [}")
+                .starts_with("base.json:2:15: This is no baseline: ")
         );
         assert_eq!(
-            said("{\n  \"version\": 2, \"findings\": [{}]}"),
+            error_text("{\n  \"version\": 2, \"findings\": [{}]}"),
             "base.json:2:14: This is no baseline: version 2 of the format is not known, only 1 is."
         );
-        assert!(said("{\"findings\": []}").contains("missing field `version`"));
+        assert!(error_text("{\"findings\": []}").contains("missing field `version`"));
         assert_eq!(
-            said(&finding("00a1b2c3d4e5\u{202e}", "")),
+            error_text(&finding("00a1b2c3d4e5\u{202e}", "")),
             "base.json:2:32: This is no baseline: \"00a1b2c3d4e5\\u{202e}\" is no fingerprint such as \
              00a1b2c3d4e5f607:1."
         );
         assert!(
-            said(&finding("00a1b2c3d4e5f607:1", ", \"\u{202e}\": 1")).contains("unknown field `\\u{202e}`")
+            error_text(&finding("00a1b2c3d4e5f607:1", ", \"\u{202e}\": 1"))
+                .contains("unknown field `\\u{202e}`")
         );
     }
 
@@ -300,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_finding_that_stands_there_twice_the_first_reason_counts() {
+    fn the_first_reason_of_a_repeated_finding_is_kept() {
         let block = |reason: &str| {
             format!(
                 "{{\"fingerprint\": \"00a1b2c3d4e5f607:1\", \"rule\": \"r\", \"severity\": \"note\", \

@@ -4,7 +4,7 @@ use super::accepted::Accepted;
 use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_STYLES, SHOW};
 use super::common_args::Common;
 use super::config::Config;
-use super::diagnostics::{Done, FAILED, OK, error, note, refuse, why};
+use super::diagnostics::{Done, FAILED, OK, error, error_text, note, refuse};
 use super::inputs::Inputs;
 use super::output::Target;
 use super::save::read_all;
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
 const FINDINGS: u8 = 1;
-const NOTHING: u8 = 3;
+const NO_TRAFFIC: u8 = 3;
 
 /// `qdissect check`
 #[derive(Debug, Args)]
@@ -99,17 +99,17 @@ pub fn check(
     options: Options,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    let stream = args.format == CheckFormat::Ndjson && !args.common.quiet;
+    let streams_findings = args.format == CheckFormat::Ndjson && !args.common.quiet;
     let mut accepted = match Accepted::open(config, args.baseline.as_deref(), args.update_baseline) {
         Ok(accepted) => accepted,
         Err(e) => return Ok(refuse(&e)),
     };
-    let mut to = Closing { out: to, lost: None };
+    let mut to = StopAfterError { out: to, error: None };
     let (mut judged, code) = {
         let mut out = BufWriter::with_capacity(BUFFER, &mut to);
         let judge = |entry: &mut Entry, file: &str| {
             accepted.excuse(entry);
-            if stream && entry.finding.severity >= shown(args, CheckFormat::Ndjson) {
+            if streams_findings && entry.finding.severity >= least_severity(args, CheckFormat::Ndjson) {
                 let line = terminal_safe_json(&FindingRecord::new(file, entry)) + "\n";
                 out.write_all(line.as_bytes())?;
                 if args.common.line_buffered {
@@ -131,14 +131,14 @@ pub fn check(
         out.flush()?;
         judged
     };
-    let written = write_all(&mut to, &mut judged, args)?;
+    let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
-    let evidence = evidence(args, &verdict);
-    let missed = rules_missed(&verdict, &args.common);
-    let sought = |rule: &str| code == OK && evidence && !missed.contains(rule);
-    let kept = match accepted.finish(&verdict, code == OK, &sought) {
-        Ok(said) => {
-            said.iter().for_each(|what| note(what));
+    let has_enough_traffic = has_enough_traffic(args, &verdict);
+    let partly_checked = partly_checked_rules(&verdict, &args.common);
+    let fully_checked = |rule: &str| code == OK && has_enough_traffic && !partly_checked.contains(rule);
+    let baseline_saved = match accepted.finish(&verdict, code == OK, &fully_checked) {
+        Ok(messages) => {
+            messages.iter().for_each(|what| note(what));
             true
         }
         Err(e) => {
@@ -146,46 +146,47 @@ pub fn check(
             false
         }
     };
-    name_limits(&verdict.totals);
+    print_limits(&verdict.totals);
     if writes(args, &[CheckFormat::Csv, CheckFormat::Gitlab]) {
-        // These have no place for it.
+        // These formats have no field for findings that are not listed.
         verdict.unlisted().iter().for_each(|what| note(&format_args!("{what}.")));
     }
     let code = match () {
-        () if !(written && kept) => FAILED,
+        () if !(reports_written && baseline_saved) => FAILED,
         () if code == FAILED || interrupt::is_signal(code) => code,
         () if args.fail_on.is_some_and(|limit| verdict.fails(limit)) => FINDINGS,
-        () if !evidence => NOTHING,
+        () if !has_enough_traffic => NO_TRAFFIC,
         () => code,
     };
-    // Returned only now, after the reports have been written. A run that could read nothing has a result, too.
-    to.lost.map_or(Ok((code, verdict.totals.files.max(1))), Err)
+    // The error is returned only now, after the reports have been written. At least one file is counted, because a run that could
+    // read nothing has a result, too.
+    to.error.map_or(Ok((code, verdict.totals.files.max(1))), Err)
 }
 
-/// The rules of which a finding may have been missed: they were switched off, or not all of the traffic that they are about was
-/// checked.
-fn rules_missed(verdict: &Verdict, common: &Common) -> HashSet<&'static str> {
+/// The rules that were not applied to all of their traffic, so that findings may have been missed: rules that are switched off,
+/// and all rules if part of the traffic was left out.
+fn partly_checked_rules(verdict: &Verdict, common: &Common) -> HashSet<&'static str> {
     let totals = verdict.totals.all();
-    let stopped = common.count.is_some_and(|most| totals.packets >= most);
-    let part = common.display_filter.is_some() || stopped || !totals.complete || forgetful(totals);
+    let stopped = common.count.is_some_and(|limit| totals.packets >= limit);
+    let part = common.display_filter.is_some() || stopped || !totals.complete || has_evictions(totals);
     let chosen = |rule| match Id::of_rule(rule) {
         _ if common.protocol.is_empty() => true,
         Some(id) => common.protocol.contains(&id),
         None => false,
     };
-    let missed = verdict.rules.iter().filter(|r| part || r.severity.is_none() || !chosen(r.rule));
-    missed.map(|r| r.rule.id).collect()
+    let partly_checked = verdict.rules.iter().filter(|r| part || r.severity.is_none() || !chosen(r.rule));
+    partly_checked.map(|r| r.rule.id).collect()
 }
 
-/// Whether findings may be missing or wrong because something was forgotten for want of memory.
-fn forgetful(totals: &Totals) -> bool {
+/// Whether findings may be missing or wrong because the memory limit made the checker forget something.
+fn has_evictions(totals: &Totals) -> bool {
     totals.crowded() || totals.waiting_overflow > 0
 }
 
-/// Prints what findings may be wrong for, in whatever format the result is: what was forgotten for want of memory, and
-/// servers that were never asked. A flood of answers that somebody else has asked for looks like half a capture.
-fn name_limits(totals: &Totals) {
-    if forgetful(totals) || !totals.one_sided.is_empty() {
+/// Prints notes about limits that may make findings wrong, whatever the format of the result: data that was forgotten to save
+/// memory, and servers of which the capture contains only the answers.
+fn print_limits(totals: &Totals) {
+    if has_evictions(totals) || !totals.one_sided.is_empty() {
         limits(totals).iter().for_each(|remark| note(remark));
     }
 }
@@ -208,47 +209,51 @@ fn write_all(to: &mut impl Write, judged: &mut Judged, args: &CheckArgs) -> io::
     write_report(&mut out, args.format, judged, args, false)?;
     out.flush()?;
     let mut all = true;
-    judged.verdict.show = shown(args, CheckFormat::Markdown);
+    judged.verdict.show = least_severity(args, CheckFormat::Markdown);
     if args.format == CheckFormat::Github
         && let Err(e) = step_summary(&judged.verdict)
     {
-        error(&format_args!("The job summary cannot be written: {}.", why(&e)));
+        error(&format_args!("The job summary cannot be written: {}.", error_text(&e)));
         all = false;
     }
     for (format, path) in &args.report {
         if let Err(e) = write_file(*format, path, judged, args) {
-            let name = system::name(path);
-            error(&format_args!("The report cannot be written to \"{name}\": {}.", why(&e)));
+            let name = system::display_name(path);
+            error(&format_args!("The report cannot be written to \"{name}\": {}.", error_text(&e)));
             all = false;
         }
     }
     Ok(all)
 }
 
-/// Whether there was as much traffic to judge as the user demands; prints what is missing.
-fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
+/// Whether there was as much traffic as the options demand. Prints what is missing.
+fn has_enough_traffic(args: &CheckArgs, verdict: &Verdict) -> bool {
     let mut missing = vec![];
     let applied = verdict.rules.iter().any(|r| r.outcome != Outcome::NotApplicable);
     match () {
         () if verdict.totals.files == 0 => {}
         () if verdict.totals.all().recognised == 0 => {
-            missing.extend(no_traffic(&verdict.totals, &looked_at(args, false)))
+            missing.extend(no_traffic(&verdict.totals, &input_description(args, false)))
         }
         () if verdict.protocols.is_empty() => {
             missing.push("None of the query traffic in the input passes the filter.".to_owned());
         }
         () if !applied => {
-            let seen: Vec<_> = verdict.protocols.iter().map(|id| id.info().name).collect();
-            let seen = seen.join(", ");
+            let names: Vec<_> = verdict.protocols.iter().map(|id| id.info().name).collect();
+            let names = names.join(", ");
             missing.push(format!(
-                "No rule that --select and --ignore leave is for what the input holds, which is {seen}."
+                "No rule that --select and --ignore leave is for what the input holds, which is {names}."
             ));
         }
         () => {}
     }
     for id in &args.require {
         if !verdict.protocols.contains(id) {
-            missing.push(format!("There is no traffic of {} in {}.", id.info().name, looked_at(args, true)));
+            missing.push(format!(
+                "There is no traffic of {} in {}.",
+                id.info().name,
+                input_description(args, true)
+            ));
         }
     }
     for (id, percent) in &args.require_coverage {
@@ -267,8 +272,9 @@ fn evidence(args: &CheckArgs, verdict: &Verdict) -> bool {
     missing.is_empty() || args.allow_empty
 }
 
-/// What was looked at: the input, or what is left of it by the options that choose among its packets, with or without the filter.
-fn looked_at(args: &CheckArgs, filtered: bool) -> String {
+/// Describes the checked packets: the input, or what the options that select packets leave of it. `filtered` says whether the
+/// filter is one of them.
+fn input_description(args: &CheckArgs, filtered: bool) -> String {
     let Common { display_filter, protocol, count, .. } = &args.common;
     let filtered = filtered && display_filter.is_some();
     let chosen = [("-Y", filtered), ("--protocol", !protocol.is_empty()), ("-c", count.is_some())];
@@ -280,30 +286,28 @@ fn looked_at(args: &CheckArgs, filtered: bool) -> String {
     }
 }
 
-/// The message for a run in which nothing was recognised in what was `looked_at`: that there is no query traffic, or which
-/// candidates there are.
-fn no_traffic(totals: &Totals, looked_at: &str) -> Vec<String> {
-    let could = |c: &Candidate| {
+/// The messages for a run in which nothing was recognised: that there is no query traffic, or which candidates there are.
+fn no_traffic(totals: &Totals, input_description: &str) -> Vec<String> {
+    let candidate_text = |c: &Candidate| {
         let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
         format!("There is no certain query traffic in the input, but {c}; {pin} makes sure.")
     };
     let (listed, more) = totals.candidates();
-    let mut said: Vec<_> = listed.iter().map(could).collect();
-    if !said.is_empty() && totals.one_way() {
-        said.push(ONE_WAY.to_owned());
+    let mut messages: Vec<_> = listed.iter().map(candidate_text).collect();
+    if !messages.is_empty() && totals.one_way() {
+        messages.push(ONE_WAY.to_owned());
     }
     match more {
-        0 if said.is_empty() => {
-            said.push(format!("There is no query traffic in {looked_at}{}.", unread(totals)))
-        }
+        0 if messages.is_empty() => messages
+            .push(format!("There is no query traffic in {input_description}{}.", unread_frames_text(totals))),
         0 => {}
-        n => said.push(format!("The same may be true of {}.", count(n, "further endpoint"))),
+        n => messages.push(format!("The same may be true of {}.", count(n, "further endpoint"))),
     }
-    said
+    messages
 }
 
-/// A clause that names the frames that may hold query traffic, but were not read; empty without such frames.
-fn unread(totals: &Totals) -> String {
+/// A clause that names the frames that may contain query traffic but could not be decoded; empty if there are none.
+fn unread_frames_text(totals: &Totals) -> String {
     let frames = totals.all().not_datagrams.iter().filter(|(why, _)| why.is_opaque());
     let frames: Vec<_> = frames.map(|(why, n)| format!("{} ({n})", why.text())).collect();
     if frames.is_empty() {
@@ -315,14 +319,14 @@ fn unread(totals: &Totals) -> String {
 
 /// The least severity that a report lists. Findings that fail the check are always listed, and the formats for programs list
 /// everything.
-fn shown(args: &CheckArgs, format: CheckFormat) -> Severity {
-    let most = args.fail_on.unwrap_or(Severity::Error);
+fn least_severity(args: &CheckArgs, format: CheckFormat) -> Severity {
+    let fail_level = args.fail_on.unwrap_or(Severity::Error);
     match (args.show, format) {
-        (Some(show), _) => most.min(show),
+        (Some(show), _) => fail_level.min(show),
         (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Csv | CheckFormat::Html) => {
             Severity::Note
         }
-        (None, _) => most.min(Severity::Warning),
+        (None, _) => fail_level.min(Severity::Warning),
     }
 }
 
@@ -335,7 +339,7 @@ fn write_report(
     further: bool,
 ) -> io::Result<()> {
     let Judged { verdict, page } = judged;
-    verdict.show = shown(args, format);
+    verdict.show = least_severity(args, format);
     let quiet = args.common.quiet && !further;
     match format {
         CheckFormat::Table if further => {
@@ -390,25 +394,25 @@ fn write_file(format: CheckFormat, path: &Path, judged: &mut Judged, args: &Chec
     file.complete(true)
 }
 
-/// A writer that stops printing after an error and reports success all the same: the verdict stands, and the further reports
-/// are still written.
-struct Closing<'a> {
+/// A writer that discards everything after the first error and still reports success, so that the check goes on and the other
+/// reports are written.
+struct StopAfterError<'a> {
     /// Discards everything after the first error, because a later flush of standard output would fail again.
     out: &'a mut Target,
-    /// The error that stopped the printing; `None` if the reader just closed the pipe.
-    lost: Option<io::Error>,
+    /// The first error; `None` if the reader only closed the pipe.
+    error: Option<io::Error>,
 }
 
-impl Closing<'_> {
+impl StopAfterError<'_> {
     fn print(&mut self, print: impl FnOnce(&mut Target) -> io::Result<()>) {
         if let Err(e) = print(self.out) {
-            *self.out = Target::nowhere();
-            self.lost = Some(e).filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
+            *self.out = Target::sink();
+            self.error = Some(e).filter(|e| e.kind() != io::ErrorKind::BrokenPipe);
         }
     }
 }
 
-impl Write for Closing<'_> {
+impl Write for StopAfterError<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.print(|out| out.write_all(bytes));
         Ok(bytes.len())

@@ -14,7 +14,7 @@ use qdissect::verdict::{JunitStyle, SarifStyle};
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 
-/// A value parser: names, what they stand for, and their help.
+/// A value parser: names, their values, and their help.
 #[derive(Clone, Copy)]
 pub struct Choices<T: 'static>(&'static [(&'static str, T, &'static str)]);
 

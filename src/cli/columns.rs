@@ -4,8 +4,8 @@ use super::choices::Format;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::output::Target;
-use super::read::remark;
-use super::text::absent;
+use super::read::warn_missed;
+use super::text::unknown_name;
 use clap::Args;
 use qdissect::escape::quoted;
 use qdissect::filter::Columns;
@@ -54,7 +54,7 @@ fn choice(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some(_) if apply(text, &mut Layout::of(Style::Plain)).is_some() => Ok(text.to_owned()),
         Some((key, _)) if !KEYS.contains(&key) && similar(key, KEYS).is_some() => {
-            Err(absent("option of columns", key, &KEYS))
+            Err(unknown_name("option of columns", key, &KEYS))
         }
         _ => Err(format!("{} says nothing about columns; {known}.", quoted(text))),
     }
@@ -111,7 +111,7 @@ impl ColumnArgs {
     ///
     /// # Errors
     /// A sentence, if columns and format do not go together or a name is unknown.
-    pub fn chosen(&self, format: Format) -> Result<Option<(Columns, Layout)>, String> {
+    pub fn columns_and_layout(&self, format: Format) -> Result<Option<(Columns, Layout)>, String> {
         let Format::Rows(style) = format else {
             let given = !(self.fields.is_empty() && self.layout.is_empty());
             let what = "-e and -E are for columns; name a format that has some: -T fields, csv or tsv.";
@@ -143,7 +143,7 @@ pub fn write(
 ) -> io::Result<Done> {
     let mut rows = Fields::new(to, columns, layout, [flush, common.quiet, common.show_secrets]);
     let done = read(&mut rows)?;
-    remark("The columns", rows.missed());
+    warn_missed("The columns", rows.missed());
     Ok(done)
 }
 
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_columns_are_read_as_tshark_reads_them() {
+    fn column_options_have_the_meaning_of_tshark() {
         let usual = Layout { quote: Some('"'), ..Layout::of(Style::Plain) };
         let named = Layout { header: true, ..usual };
         for (text, before, after) in [

@@ -2,7 +2,7 @@
 
 use super::args::{Cli, Reading};
 use super::help;
-use super::system::stdin_waits;
+use super::system::stdin_may_be_capture;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -47,7 +47,7 @@ fn with_usage(command: Command) -> Command {
 /// Parses the arguments, and returns where each of them came from.
 ///
 /// # Errors
-/// What is wrong with the arguments, and which subcommand a refused option belongs to.
+/// What is wrong with the arguments, and which subcommand an unknown option belongs to.
 pub fn parse(args: Vec<OsString>) -> Result<(Cli, ArgMatches), Error> {
     let matches = command().try_get_matches_from(args).map_err(|e| advise(e, &command()))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
@@ -66,9 +66,9 @@ pub fn defaults(name: &str) -> Result<Reading, String> {
 }
 
 /// Whether an option of the subcommand was given on the command line. A configuration does not override it then.
-pub fn given(matches: &ArgMatches, option: &str) -> bool {
-    let own = matches.subcommand().and_then(|(_, own)| own.value_source(option));
-    own == Some(ValueSource::CommandLine)
+pub fn is_given(matches: &ArgMatches, option: &str) -> bool {
+    let source = matches.subcommand().and_then(|(_, source)| source.value_source(option));
+    source == Some(ValueSource::CommandLine)
 }
 
 /// Options, by clap's ids, that ask for packets if no subcommand is given.
@@ -77,33 +77,33 @@ const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
 /// Inserts the implied subcommand if the arguments do not begin with one, and `show` before the name of a rule or protocol.
 ///
-/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one; a filter for a capture that comes
-/// through a pipe is none.
+/// A word that could be a mistyped subcommand is left to clap, which suggests a similar one. A filter for a capture that comes
+/// through a pipe is not treated as a mistyped subcommand.
 pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
     let cli = Cli::command();
-    let own = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
+    let is_builtin = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
     let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
         args.insert(1, "summary".into());
         return args;
     };
     if let Some(command) = cli.find_subcommand(first) {
-        let noun = command.has_subcommands() && command.get_name() != "generate";
-        let name = |word: &str| !own(word) && similar(word, ["list", "show"]).is_none();
-        if noun && args.get(2).is_some_and(|word| name(&word.to_string_lossy())) {
+        let has_show = command.has_subcommands() && command.get_name() != "generate";
+        let is_name = |word: &str| !is_builtin(word) && similar(word, ["list", "show"]).is_none();
+        if has_show && args.get(2).is_some_and(|word| is_name(&word.to_string_lossy())) {
             args.insert(2, "show".into());
         }
         return args;
     }
-    let word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    let is_plain_word = first.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let commands = || cli.get_subcommands().map(Command::get_name);
     let filter = || {
         args.len() == 2
-            && stdin_waits()
+            && stdin_may_be_capture()
             && Filter::parse(first).is_ok()
             && similar(first, commands()).is_none()
     };
-    let mistyped = word && !first.starts_with('-') && !Path::new(first).exists() && !filter();
-    if !(own(first) || mistyped) {
+    let is_mistyped = is_plain_word && !first.starts_with('-') && !Path::new(first).exists() && !filter();
+    if !(is_builtin(first) || is_mistyped) {
         let packets = cli.find_subcommand("dump").is_some_and(|dump| ask_for_packets(dump, &args[1..]));
         args.insert(1, if packets { "dump" } else { "summary" }.into());
     }
@@ -122,7 +122,7 @@ fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
             let (name, value) =
                 long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
             let Some(option) = dump.get_arguments().find(|a| a.get_long() == Some(name)) else { continue };
-            if asks(option, value.or_else(|| takes(option).then(|| words.next()).flatten())) {
+            if asks(option, value.or_else(|| takes_value(option).then(|| words.next()).flatten())) {
                 return true;
             }
             continue;
@@ -133,7 +133,7 @@ fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
             let Some(option) = dump.get_arguments().find(|a| a.get_short() == Some(short)) else { continue };
             // In a cluster of short options, everything after an option that takes a value is its value.
             let value = match std::mem::take(&mut rest) {
-                flags if !takes(option) => {
+                flags if !takes_value(option) => {
                     rest = flags;
                     None
                 }
@@ -148,7 +148,7 @@ fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
     false
 }
 
-fn takes(option: &Arg) -> bool {
+fn takes_value(option: &Arg) -> bool {
     option.get_action().takes_values()
 }
 
@@ -159,7 +159,7 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         _ => None,
     };
     if cfg!(windows) && text(ContextKind::InvalidSubcommand).is_some_and(|name| name == "live") {
-        suggest(&mut e, CAPTURE.to_owned());
+        suggest(&mut e, CAPTURE_ON_WINDOWS.to_owned());
         return e;
     }
     let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
@@ -167,9 +167,9 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         (ErrorKind::UnknownArgument, Some(option), _) => {
             let owners = owners(command, |arg| is_called(arg, &option));
             if owners.is_empty() {
-                // That it could be the name of a file is no help.
+                // The hint that it could be the name of a file does not help.
                 e.remove(ContextKind::Suggested);
-                if let Some(meant) = taking(command, option.trim_start_matches('-')) {
+                if let Some(meant) = option_with_value(command, option.trim_start_matches('-')) {
                     e.remove(ContextKind::SuggestedArg);
                     suggest(&mut e, format!("{meant} exists"));
                 }
@@ -177,9 +177,9 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
             (option, owners)
         }
         (ErrorKind::InvalidValue, Some(option), Some(value)) if option.contains("--format") => {
-            let knows =
+            let accepts =
                 |arg: &Arg| arg.get_possible_values().iter().any(|known| known.matches(&value, false));
-            let owners = owners(command, |arg| arg.get_id() == "format" && knows(arg));
+            let owners = owners(command, |arg| arg.get_id() == "format" && accepts(arg));
             (format!("-T {value}"), owners)
         }
         _ => return e,
@@ -192,15 +192,15 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         };
         e.remove(ContextKind::SuggestedArg);
         suggest(&mut e, format!("{name} belongs to {owners}"));
-    } else if let Some((_, tip)) = IN_PLACE_OF.iter().find(|(other, _)| *other == name) {
+    } else if let Some((_, tip)) = ALTERNATIVES.iter().find(|(other, _)| *other == name) {
         e.remove(ContextKind::SuggestedValue);
         suggest(&mut e, (*tip).to_owned());
     }
     e
 }
 
-/// What stands here for options and formats of tshark that do not exist.
-const IN_PLACE_OF: &[(&str, &str)] = &[
+/// What to use instead of options and formats of tshark that do not exist here.
+const ALTERNATIVES: &[(&str, &str)] = &[
     ("-2", ONE_PASS),
     ("-R", ONE_PASS),
     ("-F", "-w writes pcapng, which `editcap -F` converts"),
@@ -212,12 +212,12 @@ const IN_PLACE_OF: &[(&str, &str)] = &[
     ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
     ("-z", "`qdissect stats` and `qdissect exchanges` have its statistics"),
     #[cfg(windows)]
-    ("-D", CAPTURE),
+    ("-D", CAPTURE_ON_WINDOWS),
     #[cfg(windows)]
-    ("-i", CAPTURE),
+    ("-i", CAPTURE_ON_WINDOWS),
 ];
-/// What stands on Windows for `live`.
-const CAPTURE: &str = "on Windows, `dumpcap -D` lists the interfaces, and in cmd `dumpcap -i 4 -w - | qdissect dump -l -` \
+/// What to use instead of `live` on Windows.
+const CAPTURE_ON_WINDOWS: &str = "on Windows, `dumpcap -D` lists the interfaces, and in cmd `dumpcap -i 4 -w - | qdissect dump -l -` \
                        captures and shows packets as they come";
 const ONE_PASS: &str = "there is one pass, which -Y filters";
 const ALL_FIELDS: &str = "`qdissect dump -x -T json` writes all fields and bytes";
@@ -227,7 +227,7 @@ fn suggest(e: &mut Error, tip: String) {
 }
 
 /// The option with this value, if only one option of all subcommands has it: `--profile strict`.
-fn taking(command: &Command, value: &str) -> Option<String> {
+fn option_with_value(command: &Command, value: &str) -> Option<String> {
     let has = |arg: &&Arg| arg.get_possible_values().iter().any(|known| known.get_name() == value);
     let all = command.get_subcommands().flat_map(|sub| sub.get_arguments().filter(has));
     let mut options: Vec<_> = all.filter_map(Arg::get_long).collect();
@@ -269,13 +269,13 @@ fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn with(args: &[&str]) -> Vec<String> {
+    fn completed(args: &[&str]) -> Vec<String> {
         let args = args.iter().map(OsString::from).collect();
         with_subcommand(args).iter().map(|arg| arg.to_string_lossy().into_owned()).collect()
     }
 
     #[test]
-    fn summary_is_understood_where_no_command_stands() {
+    fn summary_is_the_default_subcommand() {
         for (args, first) in [
             (&["qdissect"][..], "summary"),
             (&["qdissect", "a.pcap"], "summary"),
@@ -286,12 +286,12 @@ mod tests {
             (&["qdissect", "dumb"], "dumb"),
             (&["qdissect", "--help"], "--help"),
         ] {
-            assert_eq!(with(args)[1], first, "{args:?}");
+            assert_eq!(completed(args)[1], first, "{args:?}");
         }
     }
 
     #[test]
-    fn options_that_only_packets_have_ask_for_them() {
+    fn options_that_only_dump_has_imply_dump() {
         for (args, first) in [
             ("-V a.pcap", "dump"),
             ("-qx a.pcap", "dump"),
@@ -307,51 +307,51 @@ mod tests {
             ("a.pcap -- -V", "summary"),
         ] {
             let args: Vec<_> = ["qdissect"].into_iter().chain(args.split(' ')).collect();
-            assert_eq!(with(&args)[1], first, "{args:?}");
+            assert_eq!(completed(&args)[1], first, "{args:?}");
         }
     }
 
     #[test]
     fn rules_and_protocols_are_shown_by_name() {
-        assert_eq!(with(&["qdissect", "rule", "SQP-TXN-004"])[2], "show");
-        assert_eq!(with(&["qdissect", "protocol", "-T", "json", "sqp"])[2], "show");
-        assert_eq!(with(&["qdissect", "rule", "list"]).len(), 3);
-        assert_eq!(with(&["qdissect", "rule", "--help"]).len(), 3);
-        assert_eq!(with(&["qdissect", "rule"]).len(), 2);
-        assert_eq!(with(&["qdissect", "generate", "man"]).len(), 3);
+        assert_eq!(completed(&["qdissect", "rule", "SQP-TXN-004"])[2], "show");
+        assert_eq!(completed(&["qdissect", "protocol", "-T", "json", "sqp"])[2], "show");
+        assert_eq!(completed(&["qdissect", "rule", "list"]).len(), 3);
+        assert_eq!(completed(&["qdissect", "rule", "--help"]).len(), 3);
+        assert_eq!(completed(&["qdissect", "rule"]).len(), 2);
+        assert_eq!(completed(&["qdissect", "generate", "man"]).len(), 3);
     }
 
     #[test]
-    fn an_option_of_another_command_is_refused_with_its_name() {
-        let said = |line: &str| {
+    fn errors_name_the_subcommand_that_has_the_option() {
+        let error_of = |line: &str| {
             let args = line.split(' ').map(OsString::from).collect();
             super::super::command_line::parse(with_subcommand(args)).unwrap_err().to_string()
         };
-        let check = said("qdissect --fail-on error a.pcap");
+        let check = error_of("qdissect --fail-on error a.pcap");
         assert!(check.contains("--fail-on belongs to `qdissect check`\n"), "{check}");
         let live = if cfg!(unix) { " and `qdissect live`" } else { "" };
         let owners = format!("-x belongs to `qdissect dump`{live}\n");
-        assert!(said("qdissect stats -x a.pcap").contains(&owners));
-        assert!(said("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
-        assert!(!said("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
-        assert!(said("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
-        assert!(said("qdissect check a.pcap --json").contains("tip: --format json exists\n"));
+        assert!(error_of("qdissect stats -x a.pcap").contains(&owners));
+        assert!(error_of("qdissect dump -T sarif a.pcap").contains("-T sarif belongs to `qdissect check`"));
+        assert!(!error_of("qdissect dump --qwertyuiop a.pcap").contains("tip:"));
+        assert!(error_of("qdissect check a.pcap --strict").contains("tip: --profile strict exists\n"));
+        assert!(error_of("qdissect check a.pcap --json").contains("tip: --format json exists\n"));
         for (of_tshark, tip) in [
             ("-2 -R sqp a.pcap", "-Y"),
             ("-qz io,phs a.pcap", "qdissect stats"),
             ("dump -b filesize:1000 a.pcap", "--follow"),
             ("-T pdml a.pcap", "-T json"),
         ] {
-            let said = said(&format!("qdissect {of_tshark}"));
-            assert!(said.contains("tip: ") && said.contains(tip), "{said}");
+            let message = error_of(&format!("qdissect {of_tshark}"));
+            assert!(message.contains("tip: ") && message.contains(tip), "{message}");
         }
         for of_unix in ["live -i 4", "live -D", "-D", "-i 4"].iter().filter(|_| cfg!(windows)) {
-            let said = said(&format!("qdissect {of_unix}"));
-            assert!(said.contains("tip: on Windows, `dumpcap -D` lists the interfaces"), "{said}");
+            let message = error_of(&format!("qdissect {of_unix}"));
+            assert!(message.contains("tip: on Windows, `dumpcap -D` lists the interfaces"), "{message}");
         }
         for surplus in ["rule list SQP", "generate completions bash zsh", "ask sqp 127.0.0.1:9 2s"] {
-            let said = said(&format!("qdissect {surplus}"));
-            assert!(said.contains("unexpected argument") && !said.contains("tip:"), "{said}");
+            let message = error_of(&format!("qdissect {surplus}"));
+            assert!(message.contains("unexpected argument") && !message.contains("tip:"), "{message}");
         }
     }
 }

@@ -10,7 +10,7 @@ use qdissect::rule::Severity;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// What every subcommand that reads captures understands.
+/// The options of every subcommand that reads captures.
 #[derive(Debug, Args)]
 pub struct Common {
     /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input, which is read as well where
@@ -93,7 +93,7 @@ impl Common {
     }
 }
 
-/// What the user makes of the rules.
+/// The options about rules.
 #[derive(Clone, Debug, Args)]
 pub struct RuleArgs {
     /// Severities: some dialects are warnings in `strict`, what every server does is a note in `lenient`
@@ -110,7 +110,7 @@ pub struct RuleArgs {
     pub level: Vec<(String, Option<Severity>)>,
 }
 
-/// Which configuration is obeyed.
+/// The options about the configuration.
 #[derive(Clone, Debug, Args)]
 pub struct ConfigurationArgs {
     /// Configuration; else the nearest qdissect.toml from the working directory upwards

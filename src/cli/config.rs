@@ -2,8 +2,8 @@
 
 use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
-use super::text::{Text, absent};
-use super::value_parsers::{self, no_rule};
+use super::text::{Text, unknown_name};
+use super::value_parsers::{self, unknown_rule};
 use qdissect::check::{Profile, rules_named, within};
 use qdissect::escape::{escaped, quoted};
 use qdissect::protocols::{Id, Level};
@@ -18,7 +18,7 @@ const NAME: &str = "qdissect.toml";
 const LONGEST: u64 = 1 << 20;
 const KEYS: &[&str] =
     &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports"];
-/// What is said about a key that there was once.
+/// The error message for a key that earlier versions had.
 const NO_SUPPRESS: &str = "[[suppress]] is not known any more: [ignore] excuses a rule with a reason, as in \
                            \"SQP-TXN-010\" = \"until the update\", and `check --baseline` knows single findings.";
 
@@ -48,8 +48,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Finds the nearest configuration, from a folder upwards. `from` is an absolute path. A link that leads nowhere is one,
-    /// too: it cannot be read, and to go on without it would be another verdict.
+    /// Finds the nearest configuration, from a folder upwards. `from` is an absolute path. A dangling link also counts, so that
+    /// it causes an error instead of being ignored, which could change the verdict.
     pub fn find(from: &Path) -> Option<PathBuf> {
         from.ancestors().map(|folder| folder.join(NAME)).find(|path| path.is_file() || path.is_symlink())
     }
@@ -72,7 +72,7 @@ impl Config {
         Config::of(table.get_ref()).map_err(|wrong| text.at(wrong.at, &wrong.what))
     }
 
-    fn of(table: &DeTable<'_>) -> Result<Config, Wrong> {
+    fn of(table: &DeTable<'_>) -> Result<Config, ConfigError> {
         let mut config = Config::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
@@ -86,19 +86,19 @@ impl Config {
                 "ignore" => config.ignore = rules(value)?,
                 "ports" => config.ports = ports(value)?,
                 "suppress" => return Err(wrong(key, NO_SUPPRESS.to_owned())),
-                other => return Err(wrong(key, absent("key", other, KEYS))),
+                other => return Err(wrong(key, unknown_name("key", other, KEYS))),
             }
         }
         Ok(config)
     }
 
-    /// Fills in settings that are missing on the command line. `given` tells whether an option was given there, by its clap
+    /// Fills in settings that are missing on the command line. `is_given` tells whether an option was given there, by its clap
     /// name; it is called for `profile` and `min_confidence`.
-    pub fn fill(&self, common: &mut Common, given: &dyn Fn(&str) -> bool) {
-        if let Some(profile) = self.profile.filter(|_| !given("profile")) {
+    pub fn fill(&self, common: &mut Common, is_given: &dyn Fn(&str) -> bool) {
+        if let Some(profile) = self.profile.filter(|_| !is_given("profile")) {
             common.rules.profile = profile;
         }
-        if let Some(confidence) = self.min_confidence.filter(|_| !given("min_confidence")) {
+        if let Some(confidence) = self.min_confidence.filter(|_| !is_given("min_confidence")) {
             common.min_confidence = confidence;
         }
         common.timeout = common.timeout.or(self.timeout);
@@ -117,17 +117,17 @@ impl Config {
     }
 }
 
-fn rules(value: &Value<'_>) -> Result<Vec<String>, Wrong> {
+fn rules(value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
     let list = value.get_ref().as_array();
     let list = list.ok_or_else(|| unfit(value, "a list of rules such as [\"SQP-TXN\", \"GEN-007\"]"))?;
     list.iter().map(|name| rule(name, string(name, "SQP-TXN-010")?)).collect()
 }
 
-fn timeout(value: &Value<'_>) -> Result<i64, Wrong> {
+fn timeout(value: &Value<'_>) -> Result<i64, ConfigError> {
     value_parsers::timeout(string(value, "2s")?).map_err(|e| wrong(value, escaped(&e).into_owned()))
 }
 
-fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {
+fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, ConfigError> {
     let mut levels: Vec<(String, Option<Severity>)> = vec![];
     for (key, value) in table(value, "\"SQP-TXN-010\" = \"warning\"")? {
         let name = rule(key, key.get_ref())?;
@@ -142,7 +142,7 @@ fn levels(value: &Value<'_>) -> Result<Vec<(String, Option<Severity>)>, Wrong> {
     Ok(levels)
 }
 
-fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, Wrong> {
+fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, ConfigError> {
     let mut ports: Vec<(u16, Id)> = vec![];
     for (key, value) in table(value, "\"7779\" = \"sqp\"")? {
         let digits = key.get_ref();
@@ -159,7 +159,7 @@ fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, Wrong> {
     Ok(ports)
 }
 
-fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, Wrong> {
+fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, ConfigError> {
     let example = "known fault of version 1.2";
     let rules = table(value, "\"SQP-TXN-010\" = \"reason\"")?.iter().map(|(key, value)| {
         let name = rule(key, key.get_ref())?;
@@ -175,7 +175,7 @@ fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, Wrong> {
 
 /// An error at a place in the file.
 #[derive(Debug)]
-struct Wrong {
+struct ConfigError {
     /// Offset in bytes.
     pub at: usize,
     /// The message, as a sentence.
@@ -186,35 +186,35 @@ struct Wrong {
 type Value<'a> = Spanned<DeValue<'a>>;
 
 /// An error at the place of a value or key.
-fn wrong<T>(place: &Spanned<T>, what: String) -> Wrong {
-    Wrong { at: place.span().start, what }
+fn wrong<T>(place: &Spanned<T>, what: String) -> ConfigError {
+    ConfigError { at: place.span().start, what }
 }
 
 /// An error that says what the value should have been.
-fn unfit(value: &Value<'_>, wanted: &str) -> Wrong {
+fn unfit(value: &Value<'_>, wanted: &str) -> ConfigError {
     wrong(value, format!("This must be {wanted}; it is of type {}.", value.get_ref().type_str()))
 }
 
 /// Expects a string.
-fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, Wrong> {
+fn string<'v>(value: &'v Value<'_>, example: &str) -> Result<&'v str, ConfigError> {
     value.get_ref().as_str().ok_or_else(|| unfit(value, &format!("a string such as \"{example}\"")))
 }
 
 /// Expects the id of a rule or the beginning of several ids.
-fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, Wrong> {
-    rules_named(name).map(|_| name.to_owned()).map_err(|_| wrong(place, no_rule(name)))
+fn rule<T>(place: &Spanned<T>, name: &str) -> Result<String, ConfigError> {
+    rules_named(name).map(|_| name.to_owned()).map_err(|_| wrong(place, unknown_rule(name)))
 }
 
 /// Expects a table.
-fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, Wrong> {
+fn table<'v, 'a>(value: &'v Value<'a>, example: &str) -> Result<&'v DeTable<'a>, ConfigError> {
     value.get_ref().as_table().ok_or_else(|| unfit(value, &format!("a table with keys such as {example}")))
 }
 
 /// Expects one of the values that a command-line option accepts.
-fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, Wrong> {
+fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Result<T, ConfigError> {
     let known: Vec<_> = choices.names().collect();
     let name = string(value, known.first().copied().unwrap_or_default())?;
-    choices.find(name).ok_or_else(|| wrong(value, absent(thing, name, &known)))
+    choices.find(name).ok_or_else(|| wrong(value, unknown_name(thing, name, &known)))
 }
 
 #[cfg(test)]
@@ -228,7 +228,7 @@ mod tests {
         Config::read(&Text::new("q.toml", config))
     }
 
-    fn said(config: &str) -> String {
+    fn error_text(config: &str) -> String {
         read(config).unwrap_err()
     }
 
@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn every_key_is_known() {
         for key in KEYS {
-            assert!(!said(&format!("{key} = 1")).contains("There is no key"), "{key}");
+            assert!(!error_text(&format!("{key} = 1")).contains("There is no key"), "{key}");
         }
     }
 
     #[test]
-    fn mistakes_are_said_with_their_place() {
+    fn errors_are_reported_with_line_and_column() {
         let cases = [
             ("profile = ", "1:11: This is not TOML: string values must be quoted, expected literal string."),
             ("a = 1\na = 2", "2:1: This is not TOML: duplicate key."),
@@ -331,7 +331,7 @@ mod tests {
             ("[[suppress]]\nrule = \"SQP\"", &format!("1:3: {NO_SUPPRESS}")),
         ];
         for (config, wanted) in cases {
-            assert_eq!(said(config), format!("q.toml:{wanted}"), "{config}");
+            assert_eq!(error_text(config), format!("q.toml:{wanted}"), "{config}");
         }
     }
 
@@ -364,8 +364,8 @@ mod tests {
             unreachable!("dump reads")
         };
         let Reading::Dump(mut dump) = *reading else { unreachable!("dump was called") };
-        let (_, own) = matches.subcommand().unwrap();
-        let given = |option: &str| own.value_source(option) == Some(ValueSource::CommandLine);
+        let (_, dump_matches) = matches.subcommand().unwrap();
+        let given = |option: &str| dump_matches.value_source(option) == Some(ValueSource::CommandLine);
         read(config).unwrap().fill(&mut dump.common, &given);
         dump.common
     }
@@ -373,14 +373,17 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file() {
         let config = "profile = \"strict\"\nmin-confidence = \"high\"\ntimeout = \"1s\"\nports = {7 = \"sqp\", 8 = \"gqp\"}";
-        let open = filled(config, &[]);
-        assert_eq!((open.rules.profile, open.min_confidence), (Profile::Strict, Level::High));
-        assert_eq!((open.timeout, open.decode_as), (Some(1_000_000_000), vec![(7, Id::Sqp), (8, Id::Gqp)]));
+        let from_file = filled(config, &[]);
+        assert_eq!((from_file.rules.profile, from_file.min_confidence), (Profile::Strict, Level::High));
+        assert_eq!(
+            (from_file.timeout, from_file.decode_as),
+            (Some(1_000_000_000), vec![(7, Id::Sqp), (8, Id::Gqp)])
+        );
         let args = ["--profile=default", "--min-confidence=medium", "--timeout=2s", "-d", "udp.port==8,sqp"];
-        let given = filled(config, &args);
-        assert_eq!((given.rules.profile, given.min_confidence), (Profile::Default, Level::Medium));
-        assert_eq!(given.timeout, Some(2_000_000_000));
-        assert_eq!(given.decode_as, [(7, Id::Sqp), (8, Id::Gqp), (8, Id::Sqp)], "the last counts");
+        let overridden = filled(config, &args);
+        assert_eq!((overridden.rules.profile, overridden.min_confidence), (Profile::Default, Level::Medium));
+        assert_eq!(overridden.timeout, Some(2_000_000_000));
+        assert_eq!(overridden.decode_as, [(7, Id::Sqp), (8, Id::Gqp), (8, Id::Sqp)], "the last counts");
     }
 
     /// The severity of a rule; `None` where it is switched off.
@@ -394,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn of_rules_what_says_more_wins_and_the_command_line_over_the_file() {
+    fn longer_rule_names_win_and_the_command_line_wins_over_the_file() {
         let file = "select = [\"SQP\", \"GEN\"]\nignore = [\"SQP-STR\", \"GEN\"]\n\
                     [rules]\nSQP-TXN-009 = \"error\"\nSQP = \"note\"\nSQP-INF = \"off\"";
         let of = |args: &[&str], id: &str| severity(file, args, id);

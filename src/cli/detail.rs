@@ -4,7 +4,7 @@ use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::output::Target;
 use super::terminal;
-use super::text::absent;
+use super::text::unknown_name;
 use clap::Args;
 use jiff::tz::TimeZone;
 use qdissect::escape::quoted;
@@ -15,7 +15,7 @@ use qdissect::report::{
     Detail, Details, Explain, Lister, Output, Records, Report, Shown, TIME_FORMATS, TimeFormat,
 };
 
-/// What `dump` and `live` tell of each packet beyond its line.
+/// What `dump` and `live` show of each packet beyond its line.
 #[derive(Debug, Args)]
 pub struct DetailArgs {
     /// The tree of layers and fields of each packet, as -T tree
@@ -42,7 +42,7 @@ pub struct DetailArgs {
 impl DetailArgs {
     /// The first given option that asks for more than one line per packet. Records have room for bytes, so `-x` does not count
     /// there.
-    fn asked(&self, format: Format) -> Option<&'static str> {
+    fn detail_option(&self, format: Format) -> Option<&'static str> {
         let Self { tree, only, hex, explain, .. } = self;
         let given = [
             (*tree, "-V"),
@@ -53,41 +53,42 @@ impl DetailArgs {
         given.iter().find(|(given, _)| *given).map(|(_, name)| *name)
     }
 
-    /// Whether the user asks for more about each packet than fits on a line.
-    fn wanted(&self, format: Format) -> bool {
+    /// Whether the options ask for more about each packet than its line.
+    fn shows_details(&self, format: Format) -> bool {
         let lines = matches!(format, Format::Text | Format::Tree);
-        format == Format::Tree || self.asked(format).is_some() || lines && self.when.needs_frames()
+        format == Format::Tree || self.detail_option(format).is_some() || lines && self.when.needs_frames()
     }
 
     /// The error message if the format cannot show details.
-    pub fn refusal(&self, format: Format) -> Option<String> {
-        let name = self.asked(format).filter(|_| !matches!(format, Format::Text | Format::Tree))?;
+    pub fn format_conflict(&self, format: Format) -> Option<String> {
+        let name = self.detail_option(format).filter(|_| !matches!(format, Format::Text | Format::Tree))?;
         Some(format!(
             "{name} shapes text for people, and goes with -T text or -T tree only. Leave out {name} or -T."
         ))
     }
 
-    /// The report that writes packets in a format without columns: in detail, as records or as lines; each at once
-    /// (`flush`), and with the name of each file where there may be `many`.
+    /// The report that writes packets in a format without columns: in detail, as records or as lines. With `flush` each is
+    /// written at once; with `many_files` it contains the name of its file.
     pub fn report<'a>(
         &self,
         to: &'a mut Target,
         format: Format,
         common: &Common,
         options: &Options,
-        [flush, many]: [bool; 2],
+        [flush, many_files]: [bool; 2],
     ) -> Box<dyn Report + 'a> {
         match format.form() {
-            _ if self.wanted(format) => {
-                Box::new(Details::new(to, flush, many, self.detail(format, common, options)))
+            _ if self.shows_details(format) => {
+                Box::new(Details::new(to, flush, many_files, self.detail(format, common, options)))
             }
             Some(form) => {
                 let records = Records::new(Output::new(to, form, flush), true, common.quiet);
                 Box::new(records.with_secrets(common.show_secrets).with_bytes(self.hex))
             }
             None => {
-                let lister = Lister::new(to, flush, common.quiet, many).with_time_format(self.when.clone());
-                Box::new(lister.fit(terminal::lines(self.color, common)))
+                let lister =
+                    Lister::new(to, flush, common.quiet, many_files).with_time_format(self.when.clone());
+                Box::new(lister.fit(terminal::fitted_screen(self.color, common)))
             }
         }
     }
@@ -108,11 +109,13 @@ impl DetailArgs {
     }
 }
 
-/// Forms of times that there were once, and what is to be used instead.
-const FORMER: [(&str, &str); 4] = [("a", "ad"), ("adoy", "ad"), ("dd", "d"), ("udoy", "ud")];
+/// Forms of times that earlier versions had, and what to use instead.
+const REMOVED_FORMS: [(&str, &str); 4] = [("a", "ad"), ("adoy", "ad"), ("dd", "d"), ("udoy", "ud")];
 
 fn when(text: &str) -> Result<TimeFormat, String> {
-    if let Some((former, instead)) = FORMER.iter().find(|(word, _)| text.split('.').next() == Some(word)) {
+    if let Some((former, instead)) =
+        REMOVED_FORMS.iter().find(|(word, _)| text.split('.').next() == Some(word))
+    {
         return Err(format!("-t {former} is not known any more; use -t {instead}."));
     }
     TimeFormat::parse(text, TimeZone::system).ok_or_else(|| {
@@ -130,6 +133,6 @@ fn layer(text: &str) -> Result<Shown, String> {
     Shown::by_name(text).ok_or_else(|| {
         let names = Id::ALL.iter().map(|id| id.info().name);
         let known: Vec<_> = ["frame", "eth", "ip", "udp"].into_iter().chain(names).collect();
-        absent("layer", text, &known)
+        unknown_name("layer", text, &known)
     })
 }

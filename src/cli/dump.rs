@@ -32,24 +32,24 @@ pub struct DumpArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes their packets: in the columns that the user has `chosen`, or as [`DetailArgs::report`] does.
+/// Reads the inputs and writes their packets: in `columns` if the user has chosen some, or as [`DetailArgs::report`] does.
 pub fn dump(
     to: &mut Target,
     args: &DumpArgs,
     options: Options,
-    chosen: Option<(Columns, Layout)>,
+    columns: Option<(Columns, Layout)>,
     inputs: Inputs,
 ) -> io::Result<Done> {
-    if let Some(wrong) = args.detail.refusal(args.format) {
+    if let Some(wrong) = args.detail.format_conflict(args.format) {
         return Ok(refuse(&wrong));
     }
     let common = &args.common;
-    if let Some(chosen) = chosen {
+    if let Some(columns) = columns {
         let read = |rows: &mut dyn Report| read_to_end(common, options, inputs, rows);
-        return columns::write(to, chosen, common, common.flushes(), read);
+        return columns::write(to, columns, common, common.flushes(), read);
     }
-    let many = inputs.list.len() > 1 || common.follow;
-    let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many]);
+    let many_files = inputs.list.len() > 1 || common.follow;
+    let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many_files]);
     read_to_end(common, options, inputs, &mut *report)
 }
 
@@ -85,9 +85,14 @@ pub fn exchanges(
             read_to_end(common, options, inputs, &mut records)
         }
         Format::Text | Format::Tree => {
-            let screen = terminal::lines(Colour::Never, common);
-            let many = inputs.list.len() > 1 || common.follow;
-            read_to_end(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many).fit(screen))
+            let screen = terminal::fitted_screen(Colour::Never, common);
+            let many_files = inputs.list.len() > 1 || common.follow;
+            read_to_end(
+                common,
+                options,
+                inputs,
+                &mut Exchanges::new(to, flush, quiet, many_files).fit(screen),
+            )
         }
     }
 }

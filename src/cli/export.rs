@@ -4,7 +4,7 @@ use super::choices::TABLES;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
-use super::system::name;
+use super::system::display_name;
 use clap::Args;
 use qdissect::pipeline::Options;
 use std::io;
@@ -49,11 +49,11 @@ impl ExportArgs {
         }
         for folder in self.folders() {
             std::fs::create_dir_all(&folder)
-                .map_err(|e| format!("\"{}\" cannot be made: {e}.", name(&folder)))?;
-            let part = part(&folder);
+                .map_err(|e| format!("\"{}\" cannot be made: {e}.", display_name(&folder)))?;
+            let part = part_path(&folder);
             if part.exists() {
-                let shown = name(&part);
-                return Err(format!("\"{shown}\" exists: name another directory with --to, or remove it."));
+                let path = display_name(&part);
+                return Err(format!("\"{path}\" exists: name another directory with --to, or remove it."));
             }
         }
         Ok(())
@@ -61,11 +61,11 @@ impl ExportArgs {
 }
 
 /// The only file of a table.
-pub fn part(folder: &Path) -> PathBuf {
+pub fn part_path(folder: &Path) -> PathBuf {
     folder.join("part-00000.parquet")
 }
 
-/// Never called: without Parquet support the command is refused before.
+/// Never called: without Parquet support, [`ExportArgs::prepare`] fails first.
 #[cfg(not(feature = "parquet"))]
 pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
     Ok((super::diagnostics::FAILED, 0))
@@ -77,7 +77,7 @@ pub use written::export;
 #[cfg(feature = "parquet")]
 mod written {
     use super::*;
-    use crate::cli::diagnostics::{refuse, why};
+    use crate::cli::diagnostics::{error_text, refuse};
     use crate::cli::output::Target;
     use crate::cli::save::read_all;
     use crate::cli::value_parsers::Expression;
@@ -105,8 +105,8 @@ mod written {
         path: PathBuf,
     }
 
-    /// The error of the file, where that is what a writer failed with.
-    fn unwritten(e: ParquetError) -> io::Error {
+    /// The I/O error inside an error of the writer, if there is one.
+    fn io_error(e: ParquetError) -> io::Error {
         match e {
             ParquetError::External(e) => {
                 e.downcast::<io::Error>().map_or_else(io::Error::other, |inner| *inner)
@@ -118,17 +118,17 @@ mod written {
     /// Chooses the encoding of a column: numbers as differences from row to row, labels by a dictionary, both uncompressed
     /// because they are small already; texts are compressed. Minimum and maximum are stored for columns whose values grow with
     /// the rows, so that readers can skip row groups.
-    fn encoded(all: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
-        let (of, inner) = match field.data_type() {
+    fn with_encoding(all: WriterPropertiesBuilder, field: &Field) -> WriterPropertiesBuilder {
+        let (data_type, inner) = match field.data_type() {
             DataType::List(element) => (element.data_type(), &["list", "element"][..]),
-            of => (of, &[][..]),
+            data_type => (data_type, &[][..]),
         };
         let path = [&[field.name().as_str()], inner].concat().into_iter().map(str::to_owned).collect();
         let path = ColumnPath::new(path);
-        let grows = matches!(of, DataType::Timestamp(..)) || field.name().ends_with("frame");
+        let grows = matches!(data_type, DataType::Timestamp(..)) || field.name().ends_with("frame");
         let statistics = if grows { EnabledStatistics::Chunk } else { EnabledStatistics::None };
         let all = all.set_column_statistics_enabled(path.clone(), statistics);
-        match of {
+        match data_type {
             DataType::Int32 | DataType::Int64 | DataType::Timestamp(..) => all
                 .set_column_dictionary_enabled(path.clone(), false)
                 .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
@@ -141,26 +141,26 @@ mod written {
 
     impl Part {
         fn new(table: Table, to: &Path, options: &str) -> io::Result<Part> {
-            let path = part(&to.join(table.name()));
-            let facts = [("qdissect.schema", SCHEMA), ("qdissect.options", options)];
-            let facts = facts.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
+            let path = part_path(&to.join(table.name()));
+            let metadata = [("qdissect.schema", SCHEMA), ("qdissect.options", options)];
+            let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value.to_owned()));
             let properties = WriterProperties::builder()
                 .set_created_by(concat!("qdissect ", env!("CARGO_PKG_VERSION")).to_owned())
-                .set_key_value_metadata(Some(facts.to_vec()))
+                .set_key_value_metadata(Some(metadata.to_vec()))
                 .set_max_row_group_row_count(Some(GROUP));
             let schema = table.schema();
             let properties =
-                schema.fields().iter().fold(properties, |all, field| encoded(all, field)).build();
+                schema.fields().iter().fold(properties, |all, field| with_encoding(all, field)).build();
             let target = Target::open(Some(&path))?;
-            let writer = ArrowWriter::try_new(target, schema, Some(properties)).map_err(unwritten)?;
+            let writer = ArrowWriter::try_new(target, schema, Some(properties)).map_err(io_error)?;
             Ok(Part { table, writer, rows: 0, path })
         }
 
         fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
             self.rows += batch.num_rows();
-            self.writer.write(batch).map_err(unwritten)?;
+            self.writer.write(batch).map_err(io_error)?;
             if self.writer.in_progress_size() >= MAX_GROUP_BYTES {
-                self.writer.flush().map_err(unwritten)
+                self.writer.flush().map_err(io_error)
             } else {
                 Ok(())
             }
@@ -169,13 +169,13 @@ mod written {
         /// Finishes the file and gives it its final name. Returns a line that names it.
         fn complete(self) -> io::Result<String> {
             let Part { table, writer, rows, path } = self;
-            writer.into_inner().map_err(unwritten)?.complete(true)?;
-            Ok(format!("{rows:>12} {:<10} {}", table.name(), name(&path)))
+            writer.into_inner().map_err(io_error)?.complete(true)?;
+            Ok(format!("{rows:>12} {:<10} {}", table.name(), display_name(&path)))
         }
     }
 
     /// The options that affect the results, as metadata for readers of the tables.
-    fn told(common: &Common) -> String {
+    fn options_json(common: &Common) -> String {
         let protocols: Vec<_> = common.protocol.iter().map(|id| id.info().name).collect();
         json!({
             "display_filter": common.display_filter.as_ref().map(Expression::text),
@@ -187,7 +187,7 @@ mod written {
         .to_string()
     }
 
-    /// Reads the inputs, writes the tables, and then lists them: if nobody reads the list, they are there all the same.
+    /// Reads the inputs, writes the tables, and then lists them. The tables are complete even if writing the list fails.
     pub fn export(
         out: &mut dyn io::Write,
         args: &ExportArgs,
@@ -197,10 +197,10 @@ mod written {
         let (code, lines) = match write(args, options, inputs) {
             Ok(written) => written,
             Err(e) => {
-                let to = name(&args.to);
+                let to = display_name(&args.to);
                 return Ok(refuse(&format_args!(
                     "Not all tables could be written to \"{to}\": {}.",
-                    why(&e)
+                    error_text(&e)
                 )));
             }
         };
@@ -212,13 +212,14 @@ mod written {
 
     /// Reads the inputs and writes the tables; returns the exit code, and a line for each table.
     fn write(args: &ExportArgs, options: Options, inputs: Inputs) -> io::Result<(u8, Vec<String>)> {
-        let told = told(&args.common);
+        let options_json = options_json(&args.common);
         let folders = args.folders();
         let wanted: Vec<_> =
             Table::ALL.into_iter().filter(|table| folders.contains(&args.to.join(table.name()))).collect();
-        let parts = wanted.iter().map(|&table| Part::new(table, &args.to, &told));
+        let parts = wanted.iter().map(|&table| Part::new(table, &args.to, &options_json));
         let mut parts = parts.collect::<io::Result<Vec<_>>>()?;
-        let take = |table, batch: RecordBatch| match parts.iter_mut().find(|part| part.table == table) {
+        let write_batch = |table, batch: RecordBatch| match parts.iter_mut().find(|part| part.table == table)
+        {
             Some(part) => part.write(&batch),
             None => Ok(()),
         };
@@ -226,7 +227,7 @@ mod written {
             &args.common,
             options,
             inputs,
-            &mut Tables::new(&wanted, args.fields, &told, Box::new(take)),
+            &mut Tables::new(&wanted, args.fields, &options_json, Box::new(write_batch)),
         )?;
         let lines = parts.into_iter().map(Part::complete).collect::<io::Result<_>>()?;
         Ok((code, lines))

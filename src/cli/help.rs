@@ -19,8 +19,8 @@ const HEADINGS: [(&str, &str); 6] = [
     ),
 ];
 
-/// Examples by subcommand: below its name, each below its purpose. Files are called `capture.pcapng`, and directories
-/// `captures`.
+/// Examples by subcommand: the name of the subcommand, and below it the command lines, each with its purpose above it. Files are
+/// called `capture.pcapng`, and directories `captures`.
 const EXAMPLES: &str = include_str!("examples.txt");
 
 /// The names of subcommands, and their examples as lines.
@@ -30,8 +30,8 @@ fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The examples of a subcommand, given by its full name: command lines and their purposes.
 pub fn examples_of(name: &str) -> Vec<(&'static str, &'static str)> {
-    let own = examples().find(|(of, _)| *of == name).map_or("", |(_, lines)| lines);
-    let lines: Vec<_> = own.lines().map(|line| line.trim_start().trim_start_matches("# ")).collect();
+    let section = examples().find(|(of, _)| *of == name).map_or("", |(_, lines)| lines);
+    let lines: Vec<_> = section.lines().map(|line| line.trim_start().trim_start_matches("# ")).collect();
     lines.as_chunks().0.iter().map(|[what, line]| (*line, *what)).collect()
 }
 
@@ -77,8 +77,9 @@ mod tests {
     use crate::cli::command_line::{command, parse};
 
     fn options(command: &Command) -> Vec<(String, Option<String>)> {
-        let own = command.get_arguments().filter(|a| !a.is_positional());
-        own.filter(|a| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str()))
+        let options = command.get_arguments().filter(|a| !a.is_positional());
+        options
+            .filter(|a| !a.is_hide_set() && !["help", "version"].contains(&a.get_id().as_str()))
             .map(|a| (a.get_id().to_string(), a.get_help_heading().map(str::to_owned)))
             .collect()
     }
@@ -86,14 +87,14 @@ mod tests {
     #[test]
     fn every_option_is_in_a_group() {
         let command = command();
-        let mut seen = 0;
+        let mut checked = 0;
         for sub in command.get_subcommands() {
             for (id, heading) in options(sub).into_iter().chain(sub.get_subcommands().flat_map(options)) {
                 assert!(heading.is_some(), "{} {id}", sub.get_name());
-                seen += 1;
+                checked += 1;
             }
         }
-        assert!(seen > 100, "{seen}");
+        assert!(checked > 100, "{checked}");
         let subs = command.get_subcommands();
         let known: Vec<_> =
             subs.flat_map(|sub| [sub].into_iter().chain(sub.get_subcommands()).flat_map(options)).collect();
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_subcommand_has_examples_and_clap_understands_them() {
+    fn every_subcommand_has_examples_that_parse() {
         let mut leaves = vec![vec![]];
         for sub in command().get_subcommands().filter(|s| s.get_name() != "help") {
             let name = sub.get_name().to_owned();
@@ -120,8 +121,8 @@ mod tests {
             let examples = examples_of(&[vec!["qdissect".to_owned()], path.clone()].concat().join(" "));
             assert!((3..=6).contains(&examples.len()), "{path:?}");
             for (line, _) in examples {
-                let own = &line[line.find("qdissect").unwrap()..];
-                let args = words(own).into_iter().map(Into::into).collect();
+                let command = &line[line.find("qdissect").unwrap()..];
+                let args = words(command).into_iter().map(Into::into).collect();
                 let parsed = parse(with_subcommand(args));
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
             }

@@ -4,7 +4,7 @@ use super::common_args::Common;
 use super::diagnostics::error;
 use super::interrupt;
 use super::progress::{Meter, Metered};
-use super::system::{self, stdin_waits};
+use super::system::{self, stdin_may_be_capture};
 use super::value_parsers::expression;
 use super::wildcards;
 use hashbrown::HashSet;
@@ -41,33 +41,33 @@ pub struct Inputs {
     pub list: Vec<Input>,
     /// Named inputs that cannot be searched or contain no capture. This has been reported to the user.
     pub unread: Vec<Unread>,
-    seen: HashSet<PathBuf>,
+    known_paths: HashSet<PathBuf>,
 }
 
 impl Inputs {
     /// Finds the named inputs. A file that is named or found twice counts once. Directories may be empty if new files are
-    /// expected in them (`fills`).
-    pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>, fills: bool) -> Inputs {
+    /// expected in them (`expects_files`).
+    pub fn find<'a>(named: impl Iterator<Item = &'a PathBuf>, expects_files: bool) -> Inputs {
         let mut inputs = Inputs::default();
         for path in named {
-            if !wildcards::any(path) {
-                inputs.take(path.clone(), fills);
+            if !wildcards::has_wildcards(path) {
+                inputs.add_path(path.clone(), expects_files);
                 continue;
             }
-            let found = wildcards::expanded(path);
-            if found.is_empty() && !fills {
+            let found = wildcards::expand(path);
+            if found.is_empty() && !expects_files {
                 let why = "there is no file with such a name".to_owned();
-                inputs.complain(system::text(path).into_owned(), why);
+                inputs.report_unread(system::path_text(path).into_owned(), why);
             }
-            found.into_iter().for_each(|path| inputs.take(path, fills));
+            found.into_iter().for_each(|path| inputs.add_path(path, expects_files));
         }
         inputs
     }
 
     /// Adds a file, or the captures in a directory.
-    fn take(&mut self, path: PathBuf, fills: bool) {
+    fn add_path(&mut self, path: PathBuf, expects_files: bool) {
         if system::metadata(&path).is_ok_and(|it| it.is_dir()) {
-            self.look_into(&path, fills);
+            self.add_directory(&path, expects_files);
         } else {
             self.add(path);
         }
@@ -84,44 +84,45 @@ impl Inputs {
             true => path.clone(),
             false => std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone()),
         };
-        if self.seen.insert(real) {
+        if self.known_paths.insert(real) {
             self.list.push(Input { path, opened: None });
         }
     }
 
     /// Adds the captures in a directory and its subdirectories.
-    fn look_into(&mut self, directory: &Path, fills: bool) {
-        let mut any = false;
+    fn add_directory(&mut self, directory: &Path, expects_files: bool) {
+        let mut found_any = false;
         for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
             match entry {
                 Ok(entry) if entry.file_type().is_file() && is_capture(entry.file_name()) => {
-                    any = true;
+                    found_any = true;
                     self.add(entry.into_path());
                 }
                 Ok(_) => {}
                 // A link to a parent directory, whose files are read already.
                 Err(e) if e.loop_ancestor().is_some() => {}
                 // A dangling link, unless its name is that of a capture.
-                Err(e)
-                    if leads_nowhere(&e) && !e.path().and_then(Path::file_name).is_some_and(is_capture) => {}
+                Err(e) if is_dangling(&e) && !e.path().and_then(Path::file_name).is_some_and(is_capture) => {}
                 // The file was removed meanwhile.
-                Err(e) if fills && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {}
+                Err(e)
+                    if expects_files && e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {
+                }
                 Err(e) => {
-                    let path = system::text(e.path().unwrap_or(directory)).into_owned();
+                    let path = system::path_text(e.path().unwrap_or(directory)).into_owned();
                     let why = e.io_error().map_or_else(|| e.to_string(), io::Error::to_string);
-                    self.complain(path, format!("it cannot be looked into: {why}"));
+                    self.report_unread(path, format!("it cannot be looked into: {why}"));
                 }
             }
         }
-        if !any && !fills {
+        if !found_any && !expects_files {
             let why = "there is no capture in the directory: files with names such as a.pcap, a.pcapng.gz or a.pcap3 \
                        are looked for";
-            self.complain(system::text(directory).into_owned(), why.to_owned());
+            self.report_unread(system::path_text(directory).into_owned(), why.to_owned());
         }
     }
 
-    /// Reports what is wrong with an input, and remembers it.
-    fn complain(&mut self, file: String, why: String) {
+    /// Reports an error about an input, and remembers it for the reports.
+    fn report_unread(&mut self, file: String, why: String) {
         error(&format_args!("{}: {why}.", escaped(&file)));
         if self.unread.len() < MAX_UNREAD {
             self.unread.push(Unread { file, why });
@@ -189,43 +190,44 @@ pub fn open(path: &Path) -> Result<Source, Error> {
     Ok(source)
 }
 
-/// Completes the named inputs: the last word may be the filter, and without any input, standard input may be a capture.
+/// Completes the inputs: the last word may be the filter, and if no input is named, standard input is read if it may be a
+/// capture.
 ///
 /// # Errors
 /// A sentence, if the arguments contradict each other.
-pub fn complete(common: &mut Common) -> Result<(), String> {
-    take_last(common)?;
-    if common.files.is_empty() && common.read.is_empty() && stdin_waits() {
+pub fn complete_inputs(common: &mut Common) -> Result<(), String> {
+    take_trailing_filter(common)?;
+    if common.files.is_empty() && common.read.is_empty() && stdin_may_be_capture() {
         common.files.push("-".into());
     }
     Ok(())
 }
 
-/// Takes the last word as the filter if it is no file and looks like a filter, as tshark does.
+/// Takes the last word as the filter if it is not a file and looks like a filter, as tshark does.
 ///
 /// # Errors
 /// A sentence, if there is a filter already.
-fn take_last(common: &mut Common) -> Result<(), String> {
+fn take_trailing_filter(common: &mut Common) -> Result<(), String> {
     let Some(word) = common.files.last().and_then(|path| path.to_str()) else { return Ok(()) };
     let path = Path::new(word);
     if word == "-" || system::metadata(path).is_ok() {
         return Ok(());
     }
-    let Ok(last) = expression(word);
-    // The name of a capture may have spaces, too, and the path of one under Windows begins with a letter.
+    let Ok(filter) = expression(word);
+    // The name of a capture may contain spaces, too, and paths on Windows begin with a letter.
     let is_named = path.is_absolute() || path.file_name().is_some_and(is_capture);
-    if is_named && last.filter().is_none() {
+    if is_named && filter.filter().is_none() {
         return Ok(());
     }
-    let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_waits();
-    // A filter with errors, which are reported, begins with a letter or a digit, as a path with a slash or a dot does not; and
-    // file names hardly ever contain these strings.
-    let begins = word.trim_start_matches(['!', '(']).split(|c: char| !c.is_ascii_alphanumeric()).next();
-    let begins = begins.filter(|field| !field.is_empty());
-    let is_written_as_one = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
-    let is_one = last.filter().is_some()
-        || begins.is_some_and(|field| Filter::parse(field).is_ok()) && path.file_name().is_some();
-    if !(is_written_as_one && (begins.is_some() || is_one) || is_one && captures) {
+    let captures = common.files.len() > 1 || !common.read.is_empty() || stdin_may_be_capture();
+    // A filter may also be wrong, and its errors are reported. It begins with a letter or a digit, unlike a path that begins with
+    // a slash or a dot, and it contains strings that are very rare in file names.
+    let first_word = word.trim_start_matches(['!', '(']).split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let first_word = first_word.filter(|field| !field.is_empty());
+    let looks_like_filter = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
+    let is_filter = filter.filter().is_some()
+        || first_word.is_some_and(|field| Filter::parse(field).is_ok()) && path.file_name().is_some();
+    if !(looks_like_filter && (first_word.is_some() || is_filter) || is_filter && captures) {
         return Ok(());
     }
     if common.display_filter.is_some() {
@@ -233,12 +235,12 @@ fn take_last(common: &mut Common) -> Result<(), String> {
         return Err(format!("There are two filters, that of -Y and {word}: join them with && behind -Y."));
     }
     common.files.pop();
-    common.display_filter = Some(last);
+    common.display_filter = Some(filter);
     Ok(())
 }
 
 /// Whether a directory entry is a link to itself or to something that does not exist.
-fn leads_nowhere(e: &walkdir::Error) -> bool {
+fn is_dangling(e: &walkdir::Error) -> bool {
     let Some(path) = e.path() else { return false };
     path.is_symlink() && path.metadata().is_err_and(|e| e.kind() != io::ErrorKind::PermissionDenied)
 }
@@ -261,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn captures_are_known_by_their_names() {
+    fn captures_are_recognised_by_their_names() {
         for name in ["a.pcap", "A.PCAPNG", "a.b.cap", "a.pcap12", "a.pcap.1", "a.pcap.1.gz", "a.pcapng.zst"] {
             assert!(is_capture(name.as_ref()), "{name}");
         }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// Exit codes above this one tell which signal ended the reading.
+/// Exit codes above this one are this number plus that of the signal that ended the reading.
 const SIGNALS: u8 = 128;
 
 /// Exit code after SIGTERM.
@@ -20,7 +20,7 @@ pub fn is_signal(code: u8) -> bool {
 
 /// The exit code of the signal that has arrived, or 0.
 static CAUGHT: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// Whether the next signal ends the process at once, because there is nothing to finish yet or it is the second one.
+/// Whether the next signal ends the process at once: before there is anything to finish, and after the first signal.
 static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 /// Whether the handlers have been installed.
 static WATCHING: AtomicBool = AtomicBool::new(false);
@@ -61,7 +61,7 @@ fn install() -> io::Result<()> {
     ctrlc::set_handler(handler).map_err(io::Error::other)
 }
 
-/// From now on, a signal lets the program finish its work first.
+/// From now on, the first signal lets the program finish its work.
 pub fn finish_first() {
     if caught().is_none() {
         AT_ONCE.store(false, Ordering::SeqCst);
@@ -73,11 +73,11 @@ pub fn caught() -> Option<u8> {
     u8::try_from(CAUGHT.load(Ordering::SeqCst)).ok().filter(|&code| code != 0)
 }
 
-/// Waits until `input` has data or ends. Returns `false` if `most` passes or a signal arrives before that.
+/// Waits until `input` has data or ends. Returns `false` if `max_wait` passes or a signal arrives before that.
 #[cfg(unix)]
-pub fn wait(input: &impl std::os::fd::AsFd, most: std::time::Duration) -> io::Result<bool> {
+pub fn wait(input: &impl std::os::fd::AsFd, max_wait: std::time::Duration) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let time = Timespec::try_from(most).map_err(io::Error::other)?;
+    let time = Timespec::try_from(max_wait).map_err(io::Error::other)?;
     match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
         Ok(ready) => Ok(ready > 0),
         Err(rustix::io::Errno::INTR) => Ok(false),
@@ -85,14 +85,14 @@ pub fn wait(input: &impl std::os::fd::AsFd, most: std::time::Duration) -> io::Re
     }
 }
 
-/// An input whose reading a signal ends, even while it waits for data.
+/// An input whose reading fails after a signal, even while it waits for data.
 struct Stoppable {
     input: File,
     /// Whether reading may have to wait, as with a pipe or a device.
     waits: bool,
 }
 
-/// Wraps `input` so that a signal ends it: reading fails then.
+/// Wraps `input` so that reading fails after a signal.
 pub fn stoppable(input: File) -> Box<dyn Read + Send> {
     finish_first();
     let waits = !input.metadata().is_ok_and(|it| it.is_file());
@@ -117,7 +117,7 @@ impl Stoppable {
         Ok(())
     }
 
-    /// A pipe of Windows cannot be waited for; whoever writes to it gets the signal, too, and closes it.
+    /// Pipes on Windows cannot be waited for. The program that writes to the pipe gets the signal, too, and closes it.
     #[cfg(not(unix))]
     fn wait(&self) -> io::Result<()> {
         let _ = self.waits;
@@ -126,11 +126,11 @@ impl Stoppable {
 }
 
 impl Read for Stoppable {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.wait()?;
         match caught() {
             Some(_) => Err(io::Error::other("a signal ended the reading")),
-            None => self.input.read(space),
+            None => self.input.read(buffer),
         }
     }
 }

@@ -1,6 +1,5 @@
-//! Arguments in, pipeline and reports, exit code out; the only place that knows clap.
-//!
-//! Files import only what is to the right of them, or below:
+//! The command line: parses the arguments, runs the pipeline and the reports, and returns the exit code. Only this module uses
+//! clap. Files import only files to the right of them or below:
 //!
 //! ```text
 //!  mod ──> command_line, ask, generate, hex, show, view
@@ -53,15 +52,15 @@ mod view;
 mod wildcards;
 
 use args::Command;
-use command_line::{command, given, parse, with_subcommand};
-use diagnostics::{FAILED, error, printed};
+use command_line::{command, is_given, parse, with_subcommand};
+use diagnostics::{FAILED, error, stdout_exit_code};
 use std::ffi::OsString;
 use std::io::Write;
 
 /// Runs the command line and returns the exit code.
 pub fn main(args: Vec<OsString>) -> u8 {
-    if args.len() <= 1 && !system::stdin_waits() {
-        diagnostics::say(&command().render_help());
+    if args.len() <= 1 && !system::stdin_may_be_capture() {
+        diagnostics::print_stderr(&command().render_help());
         return 2;
     }
     let args = with_subcommand(args);
@@ -69,21 +68,21 @@ pub fn main(args: Vec<OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(e) => {
             // Help and version go to standard output and are no errors; neither is a closed pipe.
-            let written = e.print().and_then(|()| std::io::stdout().flush());
-            return if e.use_stderr() { FAILED } else { printed(written) };
+            let print_result = e.print().and_then(|()| std::io::stdout().flush());
+            return if e.use_stderr() { FAILED } else { stdout_exit_code(print_result) };
         }
     };
-    let given = |option: &str| given(&matches, option);
-    let done = match cli.command {
-        Command::Read(mut command) => run::run(&mut command, &given),
-        Command::Hex(mut command) => hex::run(&mut command, &given),
-        Command::Ask(command) => ask::run(&command, &given),
+    let is_given = |option: &str| is_given(&matches, option);
+    let result = match cli.command {
+        Command::Read(mut command) => run::run(&mut command, &is_given),
+        Command::Hex(mut command) => hex::run(&mut command, &is_given),
+        Command::Ask(command) => ask::run(&command, &is_given),
         Command::View(command) => view::run(&command, args),
         Command::Rule(command) => show::rule(&command),
         Command::Protocol(command) => Ok(show::protocol(&command)),
         Command::Generate(command) => generate::run(&command),
     };
-    done.unwrap_or_else(|why| {
+    result.unwrap_or_else(|why| {
         error(&why);
         FAILED
     })

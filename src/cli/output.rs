@@ -2,13 +2,13 @@
 //! input, the configuration or another output.
 
 use super::config::Config;
-use super::system::{self, Node, name};
+use super::system::{self, FileId, display_name};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Most links that are followed one after another, as many as Linux follows: there may be a circle of them.
+/// Maximum number of links that are followed one after another, as in Linux, because there may be a circle of links.
 const MAX_LINKS: u32 = 40;
 
 /// An open output.
@@ -21,7 +21,7 @@ pub enum Target {
 
 impl Target {
     /// Discards the output.
-    pub fn nowhere() -> Target {
+    pub fn sink() -> Target {
         Target::Stream(Box::new(io::sink()))
     }
 
@@ -34,13 +34,13 @@ impl Target {
         if is_device(path) {
             return Ok(Target::Stream(Box::new(File::options().write(true).open(path)?)));
         }
-        let path = led_to(path);
+        let path = resolve_links(path);
         if path.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         let folder = folder(&path);
         fs::metadata(folder)?;
-        Ok(Target::File(aside(folder, &path)?, path))
+        Ok(Target::File(temporary_file(folder, &path)?, path))
     }
 
     /// Gives the file its final name. If it would contain no capture, the existing file is kept instead, because it is worth
@@ -48,10 +48,10 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be renamed.
-    pub fn complete(self, any: bool) -> io::Result<()> {
+    pub fn complete(self, has_capture: bool) -> io::Result<()> {
         match self {
             Target::Stream(mut out) => out.flush(),
-            Target::File(..) if !any => Ok(()),
+            Target::File(..) if !has_capture => Ok(()),
             Target::File(file, path) => {
                 file.as_file().sync_all()?;
                 file.persist(path).map(drop).map_err(|e| e.error)
@@ -60,7 +60,7 @@ impl Target {
     }
 }
 
-/// Writes a whole file, aside first.
+/// Writes a file through a temporary one.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -80,12 +80,12 @@ pub fn is_device(path: &Path) -> bool {
 }
 
 /// Whether the name of an output stands for standard output.
-pub fn to_stdout(path: &Path) -> bool {
+pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The file that a name leads to by links, whether it exists or not: it gets the result, and the links stay.
-pub fn led_to(path: &Path) -> PathBuf {
+/// The file that a path leads to after following links, whether it exists or not. Results replace this file, and the links stay.
+pub fn resolve_links(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         let Ok(to) = fs::read_link(&path) else { break };
@@ -101,10 +101,10 @@ pub fn folder(path: &Path) -> &Path {
 
 /// Creates the temporary file for a result, with the permissions of the file that it will replace, or with those of any new file.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "other systems have no such permissions"))]
-fn aside(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
+fn temporary_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".qdissect-");
-    // Temporary files would be private; the system takes away what the user's mask forbids.
+    // The default for temporary files would be private; the system applies the user's umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let file = builder.tempfile_in(folder)?;
@@ -130,51 +130,51 @@ impl Write for Target {
     }
 }
 
-/// Identifies a version of a file, to detect changes.
+/// Identifies a version of a file, to detect later changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct FileVersion {
     len: u64,
     modified: Option<std::time::SystemTime>,
-    node: Node,
+    node: FileId,
 }
 
-impl Mark {
-    /// The mark of the file at a path as it is now.
-    pub fn at(path: &Path) -> Option<Mark> {
-        let (node, data) = Node::at(path)?;
-        Some(Mark { len: data.len(), modified: data.modified().ok(), node })
+impl FileVersion {
+    /// The current version of the file at a path.
+    pub fn at(path: &Path) -> Option<FileVersion> {
+        let (node, data) = FileId::at(path)?;
+        Some(FileVersion { len: data.len(), modified: data.modified().ok(), node })
     }
 }
 
-/// The reason why the files `written`, each with the option that names it, cannot be written: one would replace another, what is
-/// `printed` to a redirected standard output, an input that is `read`, or the configuration.
-pub fn overwritten(
+/// The error message if one of the files `written`, each with the option that names it, would replace another of them, the file
+/// that standard output is redirected to (if something is `printed`), an input (`read`) or the configuration.
+pub fn overwrite_conflict(
     written: &[(&str, &Path)],
     printed: bool,
     read: &[&Path],
     config: &Config,
 ) -> Option<String> {
-    let printed = printed.then(|| regular(system::file(&io::stdout()))).flatten();
-    let stdin = regular(system::file(&io::stdin()));
+    let printed = printed.then(|| regular_file(system::file(&io::stdout()))).flatten();
+    let stdin = regular_file(system::file(&io::stdin()));
     let inputs = read.iter().map(|path| ("input", *path));
     let read: Vec<_> = inputs.chain(config.path.as_deref().map(|path| ("configuration", path))).collect();
     for (at, (option, path)) in written.iter().enumerate() {
-        let twice = |other: &str| {
-            let path = name(path);
+        let conflict = |other: &str| {
+            let path = display_name(path);
             format!("\"{path}\" is to hold two things, that of {other}: name two files.")
         };
-        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| same(path, other)) {
-            return Some(twice(&format!("{other} and that of {option}")));
+        if let Some((other, _)) = written.iter().take(at).find(|(_, other)| is_same_file(path, other)) {
+            return Some(conflict(&format!("{other} and that of {option}")));
         }
-        if printed.is_some_and(|out| is(path, out)) {
-            return Some(twice(&format!("{option} and standard output")));
+        if printed.is_some_and(|out| is_file(path, out)) {
+            return Some(conflict(&format!("{option} and standard output")));
         }
-        let replaced = |(what, from): &&(&str, &Path)| match *what == "input" && to_stdout(from) {
-            true => stdin.is_some_and(|from| is(path, from)),
-            false => same(path, from),
+        let replaced = |(what, from): &&(&str, &Path)| match *what == "input" && is_stdout(from) {
+            true => stdin.is_some_and(|from| is_file(path, from)),
+            false => is_same_file(path, from),
         };
         if let Some((what, from)) = read.iter().find(replaced) {
-            let from = name(from);
+            let from = display_name(from);
             return Some(format!("{option} would overwrite the {what} \"{from}\": name another file."));
         }
     }
@@ -182,22 +182,22 @@ pub fn overwritten(
 }
 
 /// The regular file that a standard stream is redirected to or from.
-fn regular(stream: io::Result<File>) -> Option<Node> {
-    stream.ok().as_ref().and_then(Node::of)
+fn regular_file(stream: io::Result<File>) -> Option<FileId> {
+    stream.ok().as_ref().and_then(FileId::of)
 }
 
 /// Whether a path names this file.
-fn is(path: &Path, file: Node) -> bool {
-    Node::at(path).is_some_and(|(node, _)| node == file)
+fn is_file(path: &Path, file: FileId) -> bool {
+    FileId::at(path).is_some_and(|(node, _)| node == file)
 }
 
 /// Whether two paths name the same file, existing or not. A FIFO or a device may be used twice.
-fn same(a: &Path, b: &Path) -> bool {
+fn is_same_file(a: &Path, b: &Path) -> bool {
     match (system::metadata(a), system::metadata(b)) {
-        (Ok(_), Ok(_)) => Node::at(a).is_some_and(|(a, _)| is(b, a)),
+        (Ok(_), Ok(_)) => FileId::at(a).is_some_and(|(a, _)| is_file(b, a)),
         (Err(_), Err(_)) if !system::is_reserved(a) => {
             let place = |path: &Path| {
-                let path = led_to(path);
+                let path = resolve_links(path);
                 Some((fs::canonicalize(folder(&path)).ok()?, path.file_name()?.to_owned()))
             };
             a == b || place(a).is_some_and(|a| place(b) == Some(a))

@@ -133,7 +133,7 @@ pub struct ReportArgs {
 impl ReportArgs {
     /// What is wrong with the arguments, if anything.
     pub fn contradiction(&self) -> Option<&'static str> {
-        terminal::is_result_shown(&self.common).then_some(
+        terminal::is_result_on_terminal(&self.common).then_some(
             "The report is a page of HTML: name a file for it with --output, for example --output report.html, or \
              see it with `qdissect view`.",
         )

@@ -1,13 +1,13 @@
 //! The progress line on a terminal, shown when reading takes longer than a moment.
 //!
 //! ```text
-//!  file or pipe ──> Metered ──> capture::Source        a read, 256 KiB: the line may be drawn anew
+//!  file or pipe ──> Metered ──> capture::Source        the line is updated before a read of 256 KiB
 //!                      ^             │
-//!                      └── packets ──┘ told when the buffer runs out, before it is filled
+//!                      └── packets ──┘ the source updates the counter before it refills its buffer
 //! ```
 
 use super::common_args::Common;
-use super::system::{self, Node, name};
+use super::system::{self, FileId, display_name};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use qdissect::escape::truncated;
 use std::fs::Metadata;
@@ -39,25 +39,26 @@ fn with_line<T>(with: impl FnOnce(&mut Line) -> T) -> Option<T> {
     LINE.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(with)
 }
 
-/// Starts showing progress, if that is possible and wanted. `streams` says whether results are printed meanwhile.
-pub fn begin(common: &Common, streams: bool) {
+/// Starts showing progress, if that is possible and wanted. `prints_meanwhile` says whether results are printed meanwhile.
+pub fn begin(common: &Common, prints_meanwhile: bool) {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    if is_wanted(common, streams, is_apart()) && io::stderr().is_terminal() && !dumb {
+    if is_wanted(common, prints_meanwhile, stdout_is_file()) && io::stderr().is_terminal() && !dumb {
         let now = Instant::now();
         let line = Line { began: now, drawn: now, bar: None };
         *LINE.lock().unwrap_or_else(PoisonError::into_inner) = Some(line);
     }
 }
 
-/// Whether standard output is a file. A pipe may lead to a pager, which needs the terminal for itself.
-fn is_apart() -> bool {
-    system::file(&io::stdout()).is_ok_and(|out| Node::of(&out).is_some())
+/// Whether standard output is a file. A pipe does not count, because it may lead to a pager, which uses the terminal.
+fn stdout_is_file() -> bool {
+    system::file(&io::stdout()).is_ok_and(|out| FileId::of(&out).is_some())
 }
 
-/// Whether the line would not disturb. It would if results are printed meanwhile (`streams`) and not to a file (`apart`).
-fn is_wanted(common: &Common, streams: bool, apart: bool) -> bool {
+/// Whether to show the line. It would disturb if results are printed meanwhile (`prints_meanwhile`) and not to a file
+/// (`to_file`).
+fn is_wanted(common: &Common, prints_meanwhile: bool, to_file: bool) -> bool {
     let Common { quiet, follow, output, .. } = common;
-    !(*quiet || *follow || streams && !apart && output.is_none())
+    !(*quiet || *follow || prints_meanwhile && !to_file && output.is_none())
 }
 
 /// Erases the line before other output; it may be drawn again later.
@@ -86,7 +87,7 @@ impl Meter {
         let (file, total) = match path.file_name() {
             Some(dash) if dash == path && dash == "-" => ("standard input".to_owned(), None),
             file => {
-                let file = file.map_or_else(|| name(path), |file| name(Path::new(file)));
+                let file = file.map_or_else(|| display_name(path), |file| display_name(Path::new(file)));
                 (file, system::metadata(path).ok().filter(Metadata::is_file).map(|data| data.len()))
             }
         };
@@ -125,23 +126,23 @@ impl Metered {
                 && (line.bar.is_none() || now.duration_since(line.drawn) >= PAUSE)
             {
                 line.drawn = now;
-                line.draw(&self.meter.name, read, total, so_far(read, total, packets, time));
+                line.draw(&self.meter.name, read, total, progress_text(read, total, packets, time));
             }
         });
     }
 }
 
 impl Read for Metered {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.show();
-        let got = self.input.read(space);
-        match got {
+        let result = self.input.read(buffer);
+        match result {
             Ok(0) => hide(),
             Ok(n) => self.read = self.read.saturating_add(n as u64),
             Err(ref e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(_) => hide(),
         }
-        got
+        result
     }
 }
 
@@ -170,7 +171,7 @@ impl Line {
 }
 
 /// The progress of one input: `12.3 of 45.0 MB, 8.2 MB/s, 61.0 k packets/s, 4 s left`
-fn so_far(read: u64, total: Option<u64>, packets: u64, time: Duration) -> String {
+fn progress_text(read: u64, total: Option<u64>, packets: u64, time: Duration) -> String {
     let seconds = time.as_secs_f64().max(1e-3);
     let (speed, packets) = (read as f64 / seconds, packets as f64 / seconds);
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
@@ -178,14 +179,14 @@ fn so_far(read: u64, total: Option<u64>, packets: u64, time: Duration) -> String
         Some(total) => format!("{:.1} of {:.1} MB", megabytes(read), megabytes(total)),
         None => format!("{:.1} MB", megabytes(read)),
     };
-    let left = match total {
+    let remaining = match total {
         Some(total) if speed > 0.0 => {
-            let left = total.saturating_sub(read) as f64 / speed;
-            format!(", {} left", clock(left))
+            let remaining = total.saturating_sub(read) as f64 / speed;
+            format!(", {} left", duration_text(remaining))
         }
         _ => String::new(),
     };
-    format!("{done}, {:.1} MB/s, {} packets/s{left}", speed / 1e6, scaled(packets))
+    format!("{done}, {:.1} MB/s, {} packets/s{remaining}", speed / 1e6, scaled(packets))
 }
 
 /// Formats a number with three or four digits.
@@ -198,7 +199,7 @@ fn scaled(x: f64) -> String {
 }
 
 /// Formats a duration in seconds, minutes or hours.
-fn clock(seconds: f64) -> String {
+fn duration_text(seconds: f64) -> String {
     match seconds {
         ..60.0 => format!("{:.0} s", seconds.ceil()),
         ..3600.0 => format!("{}:{:02} min", seconds as u64 / 60, seconds as u64 % 60),
@@ -213,18 +214,21 @@ mod tests {
     use clap::Parser;
 
     #[test]
-    fn the_line_says_how_much_how_fast_and_how_long() {
+    fn the_line_has_progress_speed_and_remaining_time() {
         let time = Duration::from_secs(10);
         let (read, total) = (50_000_000, Some(150_000_000));
         assert_eq!(
-            so_far(read, total, 4_000_000, time),
+            progress_text(read, total, 4_000_000, time),
             "50.0 of 150.0 MB, 5.0 MB/s, 400.0 k packets/s, 20 s left"
         );
-        assert_eq!(so_far(read, None, 20, time), "50.0 MB, 5.0 MB/s, 2 packets/s");
-        assert_eq!(so_far(0, total, 0, Duration::ZERO), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
+        assert_eq!(progress_text(read, None, 20, time), "50.0 MB, 5.0 MB/s, 2 packets/s");
+        assert_eq!(progress_text(0, total, 0, Duration::ZERO), "0.0 of 150.0 MB, 0.0 MB/s, 0 packets/s");
         // The file has grown meanwhile.
-        assert!(so_far(read, Some(1), 4_000_000, time).ends_with(", 0 s left"));
-        assert_eq!([clock(59.5), clock(61.0), clock(7200.0)], ["60 s", "1:01 min", "2.0 h"]);
+        assert!(progress_text(read, Some(1), 4_000_000, time).ends_with(", 0 s left"));
+        assert_eq!(
+            [duration_text(59.5), duration_text(61.0), duration_text(7200.0)],
+            ["60 s", "1:01 min", "2.0 h"]
+        );
         assert_eq!([scaled(999.0), scaled(2.5e6)], ["999", "2.5 M"]);
     }
 
@@ -240,14 +244,14 @@ mod tests {
         assert_eq!(Meter::of(Path::new("-")).name, "standard input");
     }
 
-    fn wanted(args: &[&str], apart: bool) -> bool {
+    fn wanted(args: &[&str], to_file: bool) -> bool {
         let args = ["qdissect"].iter().chain(args).chain(&["a.pcap"]);
         let Command::Read(reading) = Cli::parse_from(args).command else { unreachable!("it reads") };
-        is_wanted(reading.common(), reading.prints_meanwhile(), apart)
+        is_wanted(reading.common(), reading.prints_meanwhile(), to_file)
     }
 
     #[test]
-    fn it_does_not_stand_between_lines_of_results() {
+    fn progress_is_not_shown_between_lines_of_results() {
         for args in [&["summary"][..], &["stats"], &["check"], &["dump", "--output", "a"]] {
             assert!(wanted(args, true) && wanted(args, false), "{args:?}");
         }

@@ -5,7 +5,7 @@ use super::diagnostics::{FAILED, OK, error, warning};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
-use super::system::{self, name};
+use super::system::{self, display_name};
 use super::value_parsers::Expression;
 use qdissect::capture::{self, ErrorKind, Source};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{io, thread};
 
-/// After this time without data, packets that wait for others are processed.
+/// After this time without data, packets that are held back for reordering are processed.
 pub const QUIET: Duration = Duration::from_millis(200);
 
 /// Files of at least this size in bytes are read ahead by a thread of their own. For compressed files the limit is lower. For
@@ -52,7 +52,7 @@ pub fn read_with(
     open: Open<'_>,
 ) -> io::Result<(Totals, u8)> {
     let secrets = options.secrets;
-    through(common, secrets, report, |report| read_into(common, options, inputs, report, open))
+    read_filtered(common, secrets, report, |report| read_into(common, options, inputs, report, open))
 }
 
 /// Reads every input into one report, without a filter.
@@ -76,17 +76,17 @@ fn read_into(
     let mut follow = common.follow.then(|| Follow::new(named()));
     let mut list = VecDeque::from(inputs.list);
     loop {
-        let enough = common.count.is_some_and(|most| pipeline.totals().packets >= most);
+        let is_enough = common.count.is_some_and(|limit| pipeline.totals().packets >= limit);
         if let Some(follow) = &mut follow
             && list.is_empty()
-            && !enough
+            && !is_enough
         {
-            list.extend(follow.more());
+            list.extend(follow.wait_for_files());
         }
         let Some(input) = list.pop_front() else { break };
         let last = list.is_empty();
         let growing = follow.as_mut().map(|f| (f, last));
-        let file = system::text(&input.path).into_owned();
+        let file = system::path_text(&input.path).into_owned();
         if let Err((failed, why)) = read_one(&mut pipeline, input, open, growing, common)? {
             complete = false;
             if unread.len() < MAX_UNREAD {
@@ -121,7 +121,7 @@ fn read_one(
             follow.open(&mut input)
         }
         Some((follow, false)) => {
-            follow.done(&input.path);
+            follow.mark_read(&input.path);
             input.open(open)
         }
         None => input.open(open),
@@ -131,7 +131,7 @@ fn read_one(
         Ok(source) => source,
         Err(e) => return Ok(not_opened(path, &e)),
     };
-    let file = system::text(path);
+    let file = system::path_text(path);
     let read = match grows {
         true => pipeline.follow(&mut source, &file, QUIET, &mut |_| {}),
         false if threads(common) > 1 && is_large(path, &source) => pipeline.read_ahead(&mut source, &file),
@@ -143,12 +143,12 @@ fn read_one(
         Err(Stopped::Report(e)) => return Err(e),
         Err(Stopped::Capture(_)) if interrupt::caught().is_some() => return Ok(interrupted(path)),
         Err(Stopped::Capture(e)) if e.kind() == ErrorKind::CutShort && common.allow_truncated => {
-            warning(&format_args!("{}: {e}.", name(path)));
+            warning(&format_args!("{}: {e}.", display_name(path)));
             return Ok(Err((OK, e.to_string())));
         }
-        Err(Stopped::Capture(e)) => return Ok(complain(path, e.to_string())),
+        Err(Stopped::Capture(e)) => return Ok(report_error(path, e.to_string())),
     }
-    Ok(pipeline.why_unreadable(source.info()).map_or(Ok(()), |why| complain(path, why)))
+    Ok(pipeline.why_unreadable(source.info()).map_or(Ok(()), |why| report_error(path, why)))
 }
 
 /// The number of threads to use.
@@ -169,34 +169,34 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
         return interrupted(path);
     }
     let hint = match () {
-        () if misplaced(path) => "; if the subcommand is meant, it comes before the options",
+        () if is_subcommand_name(path) => "; if the subcommand is meant, it comes before the options",
         () if path.as_os_str() == "-" && e.kind() == ErrorKind::NotACapture => {
             "; - is standard input, and a file or a directory can be named in its place"
         }
         () => "",
     };
-    complain(path, format!("{e}{hint}"))
+    report_error(path, format!("{e}{hint}"))
 }
 
 /// Reports that a signal ended the reading.
 fn interrupted(path: &Path) -> Result<(), Unfinished> {
-    complain(path, "the reading was interrupted; what follows is about the part before that".to_owned())
+    report_error(path, "the reading was interrupted; what follows is about the part before that".to_owned())
 }
 
 /// Whether the name of a missing file is that of a subcommand.
-fn misplaced(path: &Path) -> bool {
+fn is_subcommand_name(path: &Path) -> bool {
     SUBCOMMANDS.iter().any(|name| path.as_os_str() == *name) && !path.exists()
 }
 
 /// Reports what is wrong with an input.
-fn complain(path: &Path, what: String) -> Result<(), Unfinished> {
-    error(&format_args!("{}: {what}.", name(path)));
+fn report_error(path: &Path, what: String) -> Result<(), Unfinished> {
+    error(&format_args!("{}: {what}.", display_name(path)));
     Err((FAILED, what))
 }
 
-/// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that it could
-/// not take into account. The totals count only what passes the filter.
-pub fn through(
+/// Reads into a report through the display filter, if there is one, and warns about headers, values and exchanges that the filter
+/// could not take into account. The totals count only what passes it.
+pub fn read_filtered(
     common: &Common,
     secrets: bool,
     report: &mut dyn Report,
@@ -206,21 +206,25 @@ pub fn through(
     let Some(filter) = filter else { return read(report) };
     let mut filtered = Filtered::new(filter.clone(), secrets, report);
     let (totals, code) = read(&mut filtered)?;
-    remark("The filter", filtered.missed());
+    warn_missed("The filter", filtered.missed());
     Ok((filtered.narrow(&totals), code))
 }
 
-/// Prints warnings about headers, values and exchanges that the filter or the columns (`who`) could not take into account.
-pub fn remark(who: &str, missed: Missed) {
-    missed_sentences(who, missed).iter().for_each(|sentence| warning(sentence));
+/// Prints warnings about headers, values and exchanges that the `subject`, the filter or the columns, could not take into
+/// account.
+pub fn warn_missed(subject: &str, missed: Missed) {
+    missed_sentences(subject, missed).iter().for_each(|sentence| warning(sentence));
 }
 
-fn missed_sentences(who: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
+fn missed_sentences(subject: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
     let datagrams = |n| count(n, "datagram");
-    let (headers, held, forgotten) = (datagrams(frames), datagrams(values), count(exchanges, "exchange"));
+    let (headers, overfull, forgotten) = (datagrams(frames), datagrams(values), count(exchanges, "exchange"));
     let all = [
-        (frames, format!("{who} had no headers of {headers}: too many other frames stood in between.")),
-        (values, format!("{who} had not all values of {held}: they hold more than are picked of one.")),
+        (frames, format!("{subject} had no headers of {headers}: too many other frames stood in between.")),
+        (
+            values,
+            format!("{subject} had not all values of {overfull}: they hold more than are picked of one."),
+        ),
         (
             exchanges,
             format!(
@@ -244,11 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_said_each_in_a_sentence() {
+    fn each_kind_of_missed_data_has_a_sentence() {
         assert!(missed_sentences("The filter", Missed::default()).is_empty());
-        let said = missed_sentences("The columns", Missed { frames: 1, values: 2, exchanges: 3 });
-        assert!(said[0].starts_with("The columns had no headers of 1 datagram: "), "{said:?}");
-        assert!(said[1].starts_with("The columns had not all values of 2 datagrams: "), "{said:?}");
-        assert!(said[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "), "{said:?}");
+        let sentences = missed_sentences("The columns", Missed { frames: 1, values: 2, exchanges: 3 });
+        assert!(sentences[0].starts_with("The columns had no headers of 1 datagram: "), "{sentences:?}");
+        assert!(sentences[1].starts_with("The columns had not all values of 2 datagrams: "), "{sentences:?}");
+        assert!(
+            sentences[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "),
+            "{sentences:?}"
+        );
     }
 }

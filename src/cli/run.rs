@@ -9,11 +9,11 @@ use super::common_args::{Common, RuleArgs};
 use super::config::Config;
 use super::diagnostics::{Done, OK, not_writable, note, warning};
 use super::inputs::{self, Inputs};
-use super::output::{Target, overwritten, to_stdout};
+use super::output::{Target, is_stdout, overwrite_conflict};
 #[cfg(target_os = "linux")]
 use super::sandbox::{self, Allowed};
-use super::system::name;
-use super::value_parsers::{Expression, no_rule};
+use super::system::display_name;
+use super::value_parsers::{Expression, unknown_rule};
 use super::{check, dump, export, interrupt, overview, progress, save};
 use qdissect::check::{Policy, Unknown};
 use qdissect::classify::Choice;
@@ -31,19 +31,19 @@ pub struct Job {
     /// The configuration.
     pub config: Config,
     /// Columns that the user chose, and their layout.
-    pub chosen: Option<(Columns, Layout)>,
+    pub columns: Option<(Columns, Layout)>,
     /// Options for the pipeline.
     pub options: Options,
     /// The inputs to read.
     pub inputs: Inputs,
 }
 
-/// Runs a subcommand; returns the exit code. `given` tells whether an option was given on the command line.
+/// Runs a subcommand; returns the exit code. `is_given` tells whether an option was given on the command line.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the arguments.
-pub fn run(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let job = prepare(command, given)?;
+pub fn run(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let job = prepare(command, is_given)?;
     let command = &*command;
     if !command.is_live() {
         progress::begin(command.common(), command.prints_meanwhile());
@@ -56,16 +56,16 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
     let common = command.common();
     #[cfg(target_os = "linux")]
     if !matches!(command, Reading::Live(_)) {
-        sandbox::read_files(common, &job.inputs, own_files(command));
+        sandbox::read_files(common, &job.inputs, files_of(command));
     }
     job.inputs.order(common.write.is_none());
     let target =
-        if save::silences(common) { Ok(Target::nowhere()) } else { Target::open(common.output.as_deref()) };
+        if save::hides_result(common) { Ok(Target::sink()) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
-    let read = read(&mut target, command, job);
+    let read = dispatch(&mut target, command, job);
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
@@ -75,7 +75,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
 
 /// The files that only this subcommand reads or writes.
 #[cfg(target_os = "linux")]
-fn own_files(command: &Reading) -> Allowed {
+fn files_of(command: &Reading) -> Allowed {
     match command {
         Reading::Check(check) => {
             Allowed { read: check.baseline.iter().cloned().collect(), write: reports(check), signals: false }
@@ -94,12 +94,12 @@ fn reports(check: &CheckArgs) -> Vec<PathBuf> {
         .iter()
         .map(|(_, path)| path)
         .chain(baseline)
-        .flat_map(|path| sandbox::places(path))
+        .flat_map(|path| sandbox::writable_paths(path))
         .collect();
     if check.format == CheckFormat::Github
         && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
     {
-        write.extend(sandbox::places(Path::new(&summary)));
+        write.extend(sandbox::writable_paths(Path::new(&summary)));
     }
     write
 }
@@ -108,33 +108,39 @@ fn reports(check: &CheckArgs) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// A sentence that says what is wrong.
-fn prepare(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
-    let config = configure(command, given)?;
+fn prepare(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
+    let config = configure(command, is_given)?;
     if let Err(e) = interrupt::watch() {
         warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
     }
     if !command.is_live() {
-        inputs::complete(command.common_mut())?;
+        inputs::complete_inputs(command.common_mut())?;
     }
     let common = command.common();
-    let chosen = chosen_columns(command)?;
+    let columns = chosen_columns(command)?;
     let options = pipeline_options(common, command.all())?;
     let inputs = Inputs::find(common.files.iter().chain(&common.read), common.follow);
-    if let Some(conflict) = refusal(command, common, &inputs, &config) {
+    if let Some(conflict) = output_conflict(command, common, &inputs, &config) {
         return Err(conflict);
     }
     if let Reading::Export(export) = command {
         export.prepare()?;
     }
-    Ok(Job { config, chosen, options, inputs })
+    Ok(Job { config, columns, options, inputs })
 }
 
-/// Where the capture of `live` and `ask` cannot go.
+/// The error message if `live` or `ask` is to write the capture to standard output.
 pub const NEEDS_FILE: &str = "-w needs a file; standard output is for the result.";
 
-/// The reason why results cannot be written as asked: something would be overwritten.
-pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Config) -> Option<String> {
-    let to_pipe = common.write.as_deref().is_some_and(to_stdout);
+/// The error message if the outputs would overwrite an input or each other, or if capture and result would both go to standard
+/// output.
+pub fn output_conflict(
+    command: &Reading,
+    common: &Common,
+    inputs: &Inputs,
+    config: &Config,
+) -> Option<String> {
+    let to_pipe = common.write.as_deref().is_some_and(is_stdout);
     if to_pipe {
         #[cfg(unix)]
         if let Reading::Live(_) = command {
@@ -146,35 +152,36 @@ pub fn refusal(command: &Reading, common: &Common, inputs: &Inputs, config: &Con
             return Some(sentence.to_owned());
         }
     }
-    let printed = common.output.is_none() || to_pipe;
+    let prints_result = common.output.is_none() || to_pipe;
     let read: Vec<_> = inputs.list.iter().map(|input| input.path.as_path()).collect();
-    overwritten(&written(command, common), printed, &read, config)
+    overwrite_conflict(&output_files(command, common), prints_result, &read, config)
 }
 
 /// The files that will be written, each with the option that names it.
-pub fn written<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
-    let capture = common.write.as_deref().filter(|path| !to_stdout(path));
-    let own = capture.map(|path| ("-w", path)).into_iter();
-    let mut written: Vec<_> = own.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
+pub fn output_files<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
+    let capture = common.write.as_deref().filter(|path| !is_stdout(path));
+    let saved = capture.map(|path| ("-w", path)).into_iter();
+    let mut output_files: Vec<_> =
+        saved.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
     if let Reading::Check(check) = command {
-        written.extend(check.baseline.as_deref().map(|path| ("--baseline", path)));
-        written.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
+        output_files.extend(check.baseline.as_deref().map(|path| ("--baseline", path)));
+        output_files.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
     }
-    written
+    output_files
 }
 
 /// Reads the inputs and writes the result to `to`.
-fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
-    let Job { config, chosen, options, inputs } = job;
+fn dispatch(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
+    let Job { config, columns, options, inputs } = job;
     match command {
         Reading::Check(a) => check::check(to, a, &config, options, inputs),
         #[cfg(unix)]
-        Reading::Live(a) => super::live::live(to, a, options, chosen),
+        Reading::Live(a) => super::live::live(to, a, options, columns),
         Reading::Stats(a) => overview::stats(to, a, options, inputs),
         Reading::Export(a) => export::export(to, a, options, inputs),
         Reading::Report(a) => overview::report(to, a, &config, options, inputs),
         Reading::Summary(a) => overview::summarise(to, a, options, inputs),
-        Reading::Dump(a) => dump::dump(to, a, options, chosen, inputs),
+        Reading::Dump(a) => dump::dump(to, a, options, columns, inputs),
         Reading::Exchanges(a) => dump::exchanges(to, a, options, inputs),
     }
 }
@@ -184,13 +191,14 @@ fn read(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
 /// # Errors
 /// What is wrong with the filter, or which arguments contradict each other.
 pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
-    if let Some(complaint) = command.common().display_filter.as_ref().and_then(Expression::complaint) {
-        return Err(complaint);
+    if let Some(error_message) = command.common().display_filter.as_ref().and_then(Expression::error_message)
+    {
+        return Err(error_message);
     }
     match command {
-        Reading::Dump(a) => a.columns.chosen(a.format),
+        Reading::Dump(a) => a.columns.columns_and_layout(a.format),
         #[cfg(unix)]
-        Reading::Live(a) => a.chosen(),
+        Reading::Live(a) => a.columns_and_layout(),
         Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
             Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
                 .into())
@@ -202,11 +210,11 @@ pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, St
 }
 
 /// Loads the configuration and fills in settings that are missing on the command line.
-pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+pub fn configure(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
     let common = command.common_mut();
-    let config = load(common, given)?;
+    let config = load(common, is_given)?;
     if let Reading::Check(check) = command
-        && let Some(fail_on) = config.fail_on.filter(|_| !given("fail_on"))
+        && let Some(fail_on) = config.fail_on.filter(|_| !is_given("fail_on"))
     {
         check.fail_on = fail_on;
     }
@@ -215,9 +223,9 @@ pub fn configure(command: &mut Reading, given: &dyn Fn(&str) -> bool) -> Result<
 
 /// Loads the configuration and fills in settings that are missing on the command line. An `--output` that means standard output
 /// is removed.
-pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    // As with -w, a dash is standard output.
-    common.output.take_if(|path| to_stdout(path));
+pub fn load(common: &mut Common, is_given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    // As with -w, a dash means standard output.
+    common.output.take_if(|path| is_stdout(path));
     let nearest = || Config::find(&std::env::current_dir().ok()?);
     let path = match &common.configuration.config {
         None if common.configuration.no_config => None,
@@ -227,9 +235,9 @@ pub fn load(common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Config,
     let Some(path) = path else { return Ok(Config::default()) };
     let config = Config::load(&path)?;
     if !common.quiet {
-        note(&format_args!("The configuration is {}.", name(&path)));
+        note(&format_args!("The configuration is {}.", display_name(&path)));
     }
-    config.fill(common, given);
+    config.fill(common, is_given);
     Ok(config)
 }
 
@@ -248,7 +256,7 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
         min_confidence: common.min_confidence,
         all,
         secrets: common.show_secrets,
-        policy: policy(&common.rules).map_err(|unknown| no_rule(&unknown.name))?,
+        policy: policy(&common.rules).map_err(|unknown| unknown_rule(&unknown.name))?,
         count: common.count,
         per_file: common.per_file,
         budget: Budget::mib(common.memory),
@@ -256,7 +264,7 @@ pub fn pipeline_options(common: &Common, all: bool) -> Result<Options, String> {
     })
 }
 
-/// The severities that the user wants: the profile comes first, then levels, then ignored rules.
+/// The severities of the rules: the profile is applied first, then levels, then selected and ignored rules.
 fn policy(rules: &RuleArgs) -> Result<Policy, Unknown> {
     let mut policy = Policy::new(rules.profile);
     rules.level.iter().try_for_each(|(name, severity)| policy.set_severity(name, *severity))?;

@@ -1,5 +1,5 @@
-//! Restricts the process before it reads untrusted bytes. It uses Landlock, by which a process on Linux irrevocably gives up
-//! rights, without needing any for that.
+//! Restricts the process before it reads untrusted bytes. It uses Landlock, by which a process on Linux gives up rights
+//! irrevocably. No privileges are needed for that.
 //!
 //! ```text
 //!  reading files   read the inputs      write where results go     no program, no TCP, no signals
@@ -9,7 +9,7 @@
 
 use super::common_args::Common;
 use super::inputs::Inputs;
-use super::output::{folder, is_device, led_to};
+use super::output::{folder, is_device, resolve_links};
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags, path_beneath_rules,
@@ -52,7 +52,7 @@ pub fn enter(allowed: &Allowed) -> Result<bool, RulesetError> {
     let write = make_bitflags!(AccessFs::{WriteFile | Truncate | MakeReg | RemoveFile});
     for (paths, access) in [(&allowed.read, read), (&allowed.write, write)] {
         for rule in path_beneath_rules(paths, access).flatten() {
-            // Something outside of the file system, such as a pipe of the shell, cannot have a rule: it stays allowed.
+            // Files outside of the file system, such as pipes of the shell, cannot have a rule and stay allowed.
             let _ = (&mut rules).add_rule(rule);
         }
     }
@@ -65,44 +65,44 @@ pub fn keep_signals_inside() {
     let _ = domain.and_then(|domain| domain.restrict_self());
 }
 
-/// Restricts a command that reads files to its inputs and outputs, and to what it is `also` allowed. If the kernel does not
-/// support that, nothing is printed: a message in every job of a CI system would help nobody.
-pub fn read_files(common: &Common, inputs: &Inputs, also: Allowed) {
+/// Restricts a command that reads files to its inputs, its outputs and the `extra` rights. If the kernel does not support that,
+/// nothing is printed, because the message would appear in every job of a CI system.
+pub fn read_files(common: &Common, inputs: &Inputs, extra: Allowed) {
     if !common.no_sandbox {
-        let _ = enter(&needed(common, inputs, also));
+        let _ = enter(&allowed_for(common, inputs, extra));
     }
 }
 
-fn needed(common: &Common, inputs: &Inputs, also: Allowed) -> Allowed {
+fn allowed_for(common: &Common, inputs: &Inputs, extra: Allowed) -> Allowed {
     let mut read: Vec<PathBuf> = inputs.list.iter().map(|input| input.path.clone()).collect();
     if common.follow {
         // Files that appear later, and files that replace others.
         let named = common.files.iter().chain(&common.read);
         read.extend(named.map(|path| if path.is_dir() { path.clone() } else { folder(path).to_owned() }));
     }
-    let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| places(path)).collect();
+    let mut write: Vec<PathBuf> = common.output.iter().flat_map(|path| writable_paths(path)).collect();
     if let Some(path) = &common.write {
         // Copies of pipes are made beside the result or in the directory for temporary files.
         match path.as_os_str() == "-" || is_device(path) {
             true => write.extend([path.clone(), std::env::temp_dir()]),
-            false => write.extend(places(path)),
+            false => write.extend(writable_paths(path)),
         }
     }
-    write.extend(also.write);
-    read.extend(also.read);
+    write.extend(extra.write);
+    read.extend(extra.read);
     // Temporary files are opened for reading as well.
     read.extend(write.iter().cloned());
     read.extend(PROCESSORS.map(PathBuf::from));
-    Allowed { read, write, signals: also.signals }
+    Allowed { read, write, signals: extra.signals }
 }
 
 /// The paths that must be writable for a file to be written: its directory and that of the file that a link leads to, or the
 /// pipe or device itself.
-pub fn places(path: &Path) -> Vec<PathBuf> {
+pub fn writable_paths(path: &Path) -> Vec<PathBuf> {
     if is_device(path) {
         return vec![path.to_owned()];
     }
-    let real = led_to(path);
+    let real = resolve_links(path);
     let real = (real != path).then(|| folder(&real).to_owned());
     real.into_iter().chain([folder(path).to_owned()]).collect()
 }
@@ -123,23 +123,23 @@ mod tests {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &test, "--nocapture"]).env(INSIDE, folder);
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-        assert!(said.contains("1 passed"), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+        assert!(stdout.contains("1 passed"), "{stdout}");
     }
 
-    fn denied<T: std::fmt::Debug>(result: std::io::Result<T>) {
+    fn assert_denied<T: std::fmt::Debug>(result: std::io::Result<T>) {
         assert_eq!(result.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
     }
 
     #[test]
-    fn outside_of_what_is_allowed_nothing_can_be_read_written_or_run() {
+    fn only_allowed_paths_can_be_read_or_written_and_no_program_run() {
         let Some(folder) = std::env::var_os(INSIDE).map(PathBuf::from) else {
             let folder = tempfile::tempdir().unwrap();
             fs::create_dir(folder.path().join("out")).unwrap();
             fs::write(folder.path().join("in"), "in").unwrap();
             return in_a_process(
-                "outside_of_what_is_allowed_nothing_can_be_read_written_or_run",
+                "only_allowed_paths_can_be_read_or_written_and_no_program_run",
                 folder.path(),
             );
         };
@@ -152,52 +152,52 @@ mod tests {
         assert_eq!(fs::read(&input).unwrap(), b"in");
         fs::write(out.join("a"), "a").unwrap();
         fs::rename(out.join("a"), out.join("b")).unwrap();
-        denied(fs::read(out.join("b")));
+        assert_denied(fs::read(out.join("b")));
         fs::remove_file(out.join("b")).unwrap();
-        denied(fs::write(&input, "changed"));
-        denied(fs::write(folder.join("new"), "new"));
-        denied(fs::remove_file(&input));
-        denied(fs::create_dir(out.join("folder")));
-        denied(fs::read("/etc/passwd"));
-        denied(fs::OpenOptions::new().append(true).open("/etc/passwd"));
-        denied(fs::read_dir("/"));
-        denied(Command::new("/bin/sh").arg("-c").arg("true").status());
+        assert_denied(fs::write(&input, "changed"));
+        assert_denied(fs::write(folder.join("new"), "new"));
+        assert_denied(fs::remove_file(&input));
+        assert_denied(fs::create_dir(out.join("folder")));
+        assert_denied(fs::read("/etc/passwd"));
+        assert_denied(fs::OpenOptions::new().append(true).open("/etc/passwd"));
+        assert_denied(fs::read_dir("/"));
+        assert_denied(Command::new("/bin/sh").arg("-c").arg("true").status());
         assert!(rustix::thread::no_new_privs().unwrap());
         // Restrictions of TCP need Linux 6.7.
         match TcpListener::bind("127.0.0.1:0") {
             Ok(_) => println!("this kernel does not restrict TCP"),
-            refused => denied(refused),
+            refused => assert_denied(refused),
         }
     }
 
     #[test]
-    fn a_second_sandbox_gives_nothing_back() {
+    fn a_second_sandbox_cannot_give_rights_back() {
         let Some(folder) = std::env::var_os(INSIDE).map(PathBuf::from) else {
             let folder = tempfile::tempdir().unwrap();
-            return in_a_process("a_second_sandbox_gives_nothing_back", folder.path());
+            return in_a_process("a_second_sandbox_cannot_give_rights_back", folder.path());
         };
         if !enter(&Allowed::default()).unwrap() {
             println!("this kernel has no Landlock: nothing is tested");
             return;
         }
         enter(&Allowed { read: vec![folder.clone()], write: vec![folder.clone()], signals: true }).unwrap();
-        denied(fs::read_dir(&folder));
-        denied(fs::write(folder.join("new"), "new"));
+        assert_denied(fs::read_dir(&folder));
+        assert_denied(fs::write(folder.join("new"), "new"));
     }
 
     #[test]
-    fn a_result_needs_its_directory_and_a_device_only_itself() {
+    fn a_result_needs_its_directory_and_a_device_needs_only_itself() {
         let folder = tempfile::tempdir().unwrap();
         let folder = fs::canonicalize(folder.path()).unwrap();
         let (own, other) = (folder.join("own"), folder.join("other"));
         [&own, &other].into_iter().for_each(|it| fs::create_dir(it).unwrap());
         fs::write(other.join("real"), "").unwrap();
         std::os::unix::fs::symlink(other.join("real"), own.join("link")).unwrap();
-        assert_eq!(places(&own.join("new")), [own.as_path()]);
-        assert_eq!(places(&own.join("link")), [other.as_path(), own.as_path()]);
+        assert_eq!(writable_paths(&own.join("new")), [own.as_path()]);
+        assert_eq!(writable_paths(&own.join("link")), [other.as_path(), own.as_path()]);
         fs::remove_file(other.join("real")).unwrap();
-        assert_eq!(places(&own.join("link")), [other, own], "it will be written there");
-        assert_eq!(places(Path::new("new")), [PathBuf::from(".")]);
-        assert_eq!(places(Path::new("/dev/null")), [PathBuf::from("/dev/null")]);
+        assert_eq!(writable_paths(&own.join("link")), [other, own], "it will be written there");
+        assert_eq!(writable_paths(Path::new("new")), [PathBuf::from(".")]);
+        assert_eq!(writable_paths(Path::new("/dev/null")), [PathBuf::from("/dev/null")]);
     }
 }

@@ -8,12 +8,12 @@
 //! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
 use super::common_args::Common;
-use super::diagnostics::{Done, FAILED, error, warning, why};
+use super::diagnostics::{Done, FAILED, error, error_text, warning};
 use super::inputs::{Inputs, open};
 use super::interrupt;
-use super::output::{Mark, Target, folder, to_stdout};
+use super::output::{FileVersion, Target, folder, is_stdout};
 use super::read::read_with;
-use super::system::{self, name};
+use super::system::{self, display_name};
 use qdissect::capture::{self, Comments, Source, Writer};
 use qdissect::escape::quoted;
 use qdissect::pipeline::Options;
@@ -28,28 +28,28 @@ const BUFFER: usize = 256 * 1024;
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
 /// Whether no result can be printed, because the capture goes to standard output.
-pub fn silences(common: &Common) -> bool {
-    common.output.is_none() && common.write.as_deref().is_some_and(to_stdout)
+pub fn hides_result(common: &Common) -> bool {
+    common.output.is_none() && common.write.as_deref().is_some_and(is_stdout)
 }
 
-/// How an input can be read again.
+/// How to read an input again.
 #[derive(Debug)]
-enum Again {
-    /// A file, with the mark that it had when it was opened.
-    File(Option<Mark>),
+enum Reopen {
+    /// A file, and its version when it was opened.
+    File(Option<FileVersion>),
     /// A copy that was made while it was read.
     Copy(File),
 }
 
 /// The opened inputs, in order.
 #[derive(Debug)]
-struct Opened {
+struct OpenedInputs {
     /// Directory for copies.
     folder: PathBuf,
-    opened: Vec<(PathBuf, Again)>,
+    opened: Vec<(PathBuf, Reopen)>,
 }
 
-impl Opened {
+impl OpenedInputs {
     /// Opens an input so that it can be read again later.
     fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
         let stdin = path.as_os_str() == "-";
@@ -57,9 +57,9 @@ impl Opened {
         if stdin || system::is_reserved(path) || fs::metadata(path).is_ok_and(other) {
             return self.open_once(path, stdin);
         }
-        let mark = Mark::at(path);
+        let version = FileVersion::at(path);
         let source = open(path)?;
-        self.opened.push((path.to_owned(), Again::File(mark)));
+        self.opened.push((path.to_owned(), Reopen::File(version)));
         Ok(source)
     }
 
@@ -77,7 +77,7 @@ impl Opened {
         };
         let source = Source::from_reader(path, Box::new(Tee { from, to, folder: self.folder.clone() }))?;
         // Without a copy there is no source either.
-        self.opened.extend(copy.map(|copy| (path.to_owned(), Again::Copy(copy))));
+        self.opened.extend(copy.map(|copy| (path.to_owned(), Reopen::Copy(copy))));
         Ok(source)
     }
 }
@@ -91,19 +91,20 @@ struct Tee {
 }
 
 impl Read for Tee {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let failed = |e: &io::Error| {
-            let folder = system::text(&self.folder);
-            let said = format!("the copy that -w needs cannot be made in {}: {}", quoted(&folder), why(e));
+            let folder = system::path_text(&self.folder);
+            let message =
+                format!("the copy that -w needs cannot be made in {}: {}", quoted(&folder), error_text(e));
             let temporary = self.folder == std::env::temp_dir();
             let variable = if cfg!(windows) { "TMP" } else { "TMPDIR" };
-            let way_out = format!("; the variable {variable} names another folder");
-            io::Error::other(said + if temporary { &way_out } else { "" })
+            let hint = format!("; the variable {variable} names another folder");
+            io::Error::other(message + if temporary { &hint } else { "" })
         };
         let to = self.to.as_mut().map_err(|e| failed(e))?;
-        let got = self.from.read(space)?;
-        to.write_all(space.get(..got).unwrap_or_default()).map_err(|e| failed(&e))?;
-        Ok(got)
+        let length = self.from.read(buffer)?;
+        to.write_all(buffer.get(..length).unwrap_or_default()).map_err(|e| failed(&e))?;
+        Ok(length)
     }
 }
 
@@ -139,64 +140,64 @@ fn read_and_save(
     inputs: Inputs,
     report: &mut dyn Report,
 ) -> io::Result<(Totals, u8)> {
-    let to = Some(path).filter(|path| !to_stdout(path));
+    let to = Some(path).filter(|path| !is_stdout(path));
     let mut target = match Target::open(to) {
         Ok(target) => target,
         Err(e) => {
-            complain(path, &e);
+            report_unwritable(path, &e);
             return Ok((Totals::default(), FAILED));
         }
     };
-    let beside = matches!(target, Target::File(..));
-    let folder = if beside { folder(path).to_owned() } else { std::env::temp_dir() };
-    let mut opened = Opened { folder, opened: vec![] };
+    let is_file = matches!(target, Target::File(..));
+    let folder = if is_file { folder(path).to_owned() } else { std::env::temp_dir() };
+    let mut opened = OpenedInputs { folder, opened: vec![] };
     let mut recorder = Recorder::new(report, common.annotate);
     let (totals, code) = read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
-    let (mut kept, lost) = recorder.into_parts();
+    let (mut kept, report_error) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept).and_then(|changed| match changed {
         None => target.complete(totals.files > 0).map(|()| None),
         changed => Ok(changed),
     });
     let code = match written {
         Ok(None) => {
-            remark(&kept);
+            warn_left_out(&kept);
             code
         }
         Ok(Some(changed)) => {
-            let said = "has changed since it was read, and no capture was written; run it again";
-            error(&format_args!("\"{}\" {said}.", name(&changed)));
+            let message = "has changed since it was read, and no capture was written; run it again";
+            error(&format_args!("\"{}\" {message}.", display_name(&changed)));
             FAILED
         }
         // The reader of the capture went away.
         Err(e) if to.is_none() && e.kind() == ErrorKind::BrokenPipe => code,
         Err(e) => {
-            complain(path, &e);
+            report_unwritable(path, &e);
             FAILED
         }
     };
-    lost.map_or(Ok((totals, code)), Err)
+    report_error.map_or(Ok((totals, code)), Err)
 }
 
 /// The second pass: writes the kept packets of every input, and removes the comments that it writes from `kept`. Returns
 /// the input that has changed since the first pass, if one has.
-fn write(target: &mut Target, inputs: Opened, kept: &mut Recording) -> io::Result<Option<PathBuf>> {
+fn write(target: &mut Target, inputs: OpenedInputs, kept: &mut Recording) -> io::Result<Option<PathBuf>> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
-    for (input, ((path, again), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
+    for (input, ((path, reopening), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
         let last = capture.frames.last();
         if last == 0 {
             continue;
         }
-        let Some(mut source) = reopen(&path, again) else { return Ok(Some(path)) };
-        let said = Comments::default();
-        source.comment_into(&said);
+        let Some(mut source) = reopen(&path, reopening) else { return Ok(Some(path)) };
+        let original_comments = Comments::default();
+        source.comment_into(&original_comments);
         loop {
             let Ok(Some(frame)) = source.next() else { return Ok(Some(path)) };
             if capture.frames.has(frame.number) {
-                // Comments that the capture already has come first.
-                let own = said.of(frame.number);
-                let own = own.iter().flat_map(|texts| texts.iter()).map(|text| text.to_string());
+                // The original comments come first.
+                let original = original_comments.of(frame.number);
+                let original = original.iter().flat_map(|texts| texts.iter()).map(|text| text.to_string());
                 let found = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
-                let comments: Vec<String> = own.chain(found).collect();
+                let comments: Vec<String> = original.chain(found).collect();
                 writer.frame(input, &capture.facts, &frame, &comments)?;
             }
             if frame.number >= last {
@@ -210,15 +211,15 @@ fn write(target: &mut Target, inputs: Opened, kept: &mut Recording) -> io::Resul
 }
 
 /// Opens an input again, if it has not changed.
-fn reopen(path: &Path, again: Again) -> Option<Source> {
-    match again {
-        Again::File(mark) => {
-            let now = Mark::at(path);
-            // Opened without `open`, whose inputs end at a signal: after one, the file must still be read again as far as
+fn reopen(path: &Path, reopening: Reopen) -> Option<Source> {
+    match reopening {
+        Reopen::File(version) => {
+            let now = FileVersion::at(path);
+            // `open` is not used, because its inputs end at a signal. After a signal the file must still be read again as far as
             // before.
-            Source::open(path).ok().filter(|_| now.is_some() && now == mark)
+            Source::open(path).ok().filter(|_| now.is_some() && now == version)
         }
-        Again::Copy(mut copy) => {
+        Reopen::Copy(mut copy) => {
             copy.rewind().ok()?;
             Source::from_reader(path, Box::new(copy)).ok()
         }
@@ -226,14 +227,14 @@ fn reopen(path: &Path, again: Again) -> Option<Source> {
 }
 
 /// Warns about findings that did not fit into comments.
-fn remark(kept: &Recording) {
-    let left = kept.comments.values().map(|own| own.len() as u64).sum::<u64>() + kept.more;
-    if left > 0 {
-        warning(&format_args!("Comments leave out {} for want of room.", count(left, "finding")));
+fn warn_left_out(kept: &Recording) {
+    let left_out = kept.comments.values().map(|original| original.len() as u64).sum::<u64>() + kept.more;
+    if left_out > 0 {
+        warning(&format_args!("Comments leave out {} for want of room.", count(left_out, "finding")));
     }
 }
 
-fn complain(path: &Path, e: &io::Error) {
-    let to = if to_stdout(path) { "standard output".into() } else { format!("\"{}\"", name(path)) };
-    error(&format_args!("The capture cannot be written to {to}: {}.", why(e)));
+fn report_unwritable(path: &Path, e: &io::Error) {
+    let to = if is_stdout(path) { "standard output".into() } else { format!("\"{}\"", display_name(path)) };
+    error(&format_args!("The capture cannot be written to {to}: {}.", error_text(e)));
 }

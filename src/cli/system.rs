@@ -1,4 +1,4 @@
-//! What the systems do each in their own way: names and identity of files, and standard streams.
+//! What differs between operating systems: names and identity of files, standard streams, and terminals.
 
 use qdissect::escape::escaped;
 use std::borrow::Cow;
@@ -7,23 +7,23 @@ use std::io;
 use std::path::Path;
 
 /// A path as text. Results have slashes on every system, so that a name in a report is the same everywhere.
-pub fn text(path: &Path) -> Cow<'_, str> {
+pub fn path_text(path: &Path) -> Cow<'_, str> {
     let text = path.to_string_lossy();
     if cfg!(windows) { text.replace('\\', "/").into() } else { text }
 }
 
 /// A file name as text that is harmless for terminals.
-pub fn name(path: &Path) -> String {
-    escaped(&text(path)).into_owned()
+pub fn display_name(path: &Path) -> String {
+    escaped(&path_text(path)).into_owned()
 }
 
-/// The metadata of the file at a path. Windows is not asked about what it keeps names for: to ask about a pipe is to open it,
-/// and it can be opened only once.
+/// The metadata of the file at a path. Fails for reserved names on Windows: asking for the metadata of a pipe opens it, and it
+/// can be opened only once.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
     if is_reserved(path) { Err(io::ErrorKind::Unsupported.into()) } else { fs::metadata(path) }
 }
 
-/// Whether Windows keeps the name for a device or a pipe: `NUL`, `\\.\pipe\capture`.
+/// Whether the name is reserved on Windows for a device or a pipe: `NUL`, `\\.\pipe\capture`.
 pub fn is_reserved(path: &Path) -> bool {
     cfg!(windows) && is_reserved_name(&path.to_string_lossy())
 }
@@ -40,38 +40,38 @@ fn is_reserved_name(name: &str) -> bool {
 
 /// Identifies a file independently of its name: by its device, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Node(u64, u64);
+pub struct FileId(u64, u64);
 
-impl Node {
+impl FileId {
     /// The identity and the metadata of the file at a path.
-    pub fn at(path: &Path) -> Option<(Node, Metadata)> {
+    pub fn at(path: &Path) -> Option<(FileId, Metadata)> {
         let data = metadata(path).ok().filter(Metadata::is_file)?;
-        Some((Node::found(path, &data)?, data))
+        Some((FileId::found(path, &data)?, data))
     }
 
     #[cfg(unix)]
-    fn found(_: &Path, data: &Metadata) -> Option<Node> {
+    fn found(_: &Path, data: &Metadata) -> Option<FileId> {
         use std::os::unix::fs::MetadataExt;
-        Some(Node(data.dev(), data.ino()))
+        Some(FileId(data.dev(), data.ino()))
     }
 
     #[cfg(windows)]
-    fn found(path: &Path, _: &Metadata) -> Option<Node> {
-        Node::of(&File::open(path).ok()?)
+    fn found(path: &Path, _: &Metadata) -> Option<FileId> {
+        FileId::of(&File::open(path).ok()?)
     }
 
     /// The identity of an open file; pipes and devices have none.
     #[cfg(unix)]
-    pub fn of(file: &File) -> Option<Node> {
+    pub fn of(file: &File) -> Option<FileId> {
         let data = file.metadata().ok().filter(Metadata::is_file)?;
-        Node::found(Path::new(""), &data)
+        FileId::found(Path::new(""), &data)
     }
 
     #[cfg(windows)]
-    pub fn of(file: &File) -> Option<Node> {
+    pub fn of(file: &File) -> Option<FileId> {
         use winapi_util::file::{information, typ};
         let it = information(file).ok().filter(|_| typ(file).is_ok_and(|it| it.is_disk()))?;
-        Some(Node(it.volume_serial_number(), it.file_index()))
+        Some(FileId(it.volume_serial_number(), it.file_index()))
     }
 }
 
@@ -88,28 +88,28 @@ pub fn file(stream: &impl std::os::windows::io::AsHandle) -> io::Result<File> {
 
 /// Whether standard input may be a capture: a pipe, a socket or a file, but not a terminal or the device that is always empty.
 #[cfg(unix)]
-pub fn stdin_waits() -> bool {
+pub fn stdin_may_be_capture() -> bool {
     use rustix::fs::FileType;
     let kind = rustix::fs::fstat(io::stdin()).map(|it| FileType::from_raw_mode(it.st_mode));
     matches!(kind, Ok(FileType::Fifo | FileType::Socket | FileType::RegularFile))
 }
 
-/// The terminals of Git for Windows are pipes.
+/// Terminals of Git for Windows are pipes, so pipes are checked for being terminals.
 #[cfg(windows)]
-pub fn stdin_waits() -> bool {
+pub fn stdin_may_be_capture() -> bool {
     let kind = winapi_util::file::typ(io::stdin());
     kind.is_ok_and(|it| it.is_disk() || it.is_pipe()) && !io::IsTerminal::is_terminal(&io::stdin())
 }
 
-/// Whether the terminal takes escape sequences for what they are.
+/// Whether the terminal interprets escape sequences.
 #[cfg(unix)]
-pub fn obeys_escapes() -> bool {
+pub fn supports_escapes() -> bool {
     true
 }
 
-/// A console of Windows has to be told first.
+/// On Windows this has to be switched on first.
 #[cfg(windows)]
-pub fn obeys_escapes() -> bool {
+pub fn supports_escapes() -> bool {
     use winapi_util::console::Console;
     let mut consoles = [Console::stdout(), Console::stderr()].into_iter().flatten();
     consoles.any(|mut console| console.set_virtual_terminal_processing(true).is_ok())
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_windows_keeps_for_devices_and_pipes_are_known() {
+    fn reserved_names_of_windows_are_recognised() {
         for name in [
             "NUL",
             "nul",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_another_file_and_another_name_is_not() {
+    fn a_copy_has_another_id_and_a_hard_link_has_the_same() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("a"), "a").unwrap();
@@ -159,10 +159,10 @@ mod tests {
         fs::hard_link(path("a"), path("b")).unwrap();
         let times = fs::FileTimes::new().set_modified(path("a").metadata().unwrap().modified().unwrap());
         File::options().write(true).open(path("copy")).unwrap().set_times(times).unwrap();
-        let node = |name: &str| Node::at(&path(name)).unwrap().0;
-        assert_eq!(node("a"), node("b"));
-        assert_ne!(node("a"), node("copy"));
-        assert_eq!(Node::of(&File::open(path("a")).unwrap()), Some(node("a")));
-        assert!(Node::at(folder.path()).is_none());
+        let id = |name: &str| FileId::at(&path(name)).unwrap().0;
+        assert_eq!(id("a"), id("b"));
+        assert_ne!(id("a"), id("copy"));
+        assert_eq!(FileId::of(&File::open(path("a")).unwrap()), Some(id("a")));
+        assert!(FileId::at(folder.path()).is_none());
     }
 }

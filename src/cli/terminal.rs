@@ -15,13 +15,13 @@ const TOP: usize = 20;
 const NARROWEST: u16 = 60;
 
 /// Whether the result goes to a terminal.
-pub fn is_result_shown(common: &Common) -> bool {
+pub fn is_result_on_terminal(common: &Common) -> bool {
     common.output.is_none() && io::stdout().is_terminal()
 }
 
 /// The screen's width and whether it supports colours.
 pub fn screen(colour: Colour, common: &Common) -> Screen {
-    let terminal = is_result_shown(common);
+    let terminal = is_result_on_terminal(common);
     let top = terminal.then_some(TOP);
     Screen {
         width: width(terminal),
@@ -39,11 +39,11 @@ fn utf8() -> bool {
     locale.is_none_or(|locale| locale.to_ascii_uppercase().replace('-', "").contains("UTF8"))
 }
 
-/// The screen that lines are to fit, on a terminal or if colours are asked for. Otherwise lines keep their length, so that
-/// programs find the same columns in all of them.
-pub fn lines(colour: Colour, common: &Common) -> Option<Screen> {
+/// The screen that lines are fitted to; `None` unless the result goes to a terminal or has colours. Lines for programs are not
+/// fitted, so that all have the same columns.
+pub fn fitted_screen(colour: Colour, common: &Common) -> Option<Screen> {
     let screen = line_screen(colour, common);
-    (is_result_shown(common) || screen.colour).then_some(screen)
+    (is_result_on_terminal(common) || screen.colour).then_some(screen)
 }
 
 /// The screen with the width that lines of a result may have.
@@ -53,7 +53,7 @@ pub fn line_screen(colour: Colour, common: &Common) -> Screen {
 
 /// The width that lines of a result may have.
 fn line_width(common: &Common) -> u16 {
-    if is_result_shown(common) { width(true) } else { u16::MAX }
+    if is_result_on_terminal(common) { width(true) } else { u16::MAX }
 }
 
 /// Wraps a result: on a terminal, long lines are broken between words.
@@ -71,15 +71,15 @@ pub fn width(terminal: bool) -> u16 {
 /// Whether to use colours: by the option, or else by `NO_COLOR` (no-color.org), `CLICOLOR_FORCE` and `CLICOLOR`
 /// (bixense.com/clicolors), and whether there is a terminal that supports them.
 pub fn coloured(colour: Colour, terminal: bool) -> bool {
-    // Asked for in any case, because some terminals have to be told.
-    let obeyed = terminal && system::obeys_escapes();
+    // Called in any case, because it also switches on the interpretation of escape sequences.
+    let escapes_work = terminal && system::supports_escapes();
     match colour {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => {
             let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
             let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-            let able = set("TERM").map_or(obeyed, |term| term != "dumb");
+            let able = set("TERM").map_or(escapes_work, |term| term != "dumb");
             let wanted = set("CLICOLOR").is_none_or(|value| value != "0");
             set("NO_COLOR").is_none() && (forced || terminal && able && wanted)
         }
@@ -132,16 +132,16 @@ fn wrapped(line: &str, width: usize) -> String {
         return line.to_owned();
     }
     let indent = (line.len() - line.trim_start().len() + HANGING).min(width / 2);
-    let (mut out, mut at, mut fresh) = (String::new(), 0, true);
+    let (mut out, mut at, mut at_line_start) = (String::new(), 0, true);
     for piece in line.split_inclusive(' ') {
         let word = columns(piece.trim_end());
-        if at + word > width && !fresh {
+        if at + word > width && !at_line_start {
             out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
             out.push_str(&" ".repeat(indent));
             at = indent;
         }
-        fresh = at <= indent && piece.trim().is_empty();
+        at_line_start = at <= indent && piece.trim().is_empty();
         out.push_str(piece);
         at += columns(piece);
     }
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_pieces_is_one_line() {
+    fn a_line_written_in_pieces_is_wrapped_as_one() {
         let mut out = vec![];
         let mut wrap = Wrap::new(&mut out, 6);
         write!(wrap, "one ").and_then(|()| write!(wrap, "two")).unwrap();

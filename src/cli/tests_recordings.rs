@@ -1,4 +1,4 @@
-//! Two recordings of the examples' conversations, for tests. They differ in addresses, ports, tokens and times.
+//! Two recordings of the conversations of examples, for tests. They differ in addresses, ports, tokens and times.
 
 use qdissect::capture::Time;
 use qdissect::check::Policy;
@@ -12,14 +12,14 @@ use qdissect::verdict::{Check, Entry, Verdict};
 const MS: i64 = 1_000_000;
 
 /// An address and a UDP port.
-type End = ([u8; 4], u16);
+type Addr = ([u8; 4], u16);
 
 /// The endpoints, times and tokens of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Recording {
     /// The server; an example may name another port.
-    pub server: End,
-    clients: [End; 2],
+    pub server: Addr,
+    clients: [Addr; 2],
     /// Start in nanoseconds since 1970.
     start: i64,
     /// Time between two steps in nanoseconds.
@@ -64,8 +64,8 @@ impl Recording {
         let options = Options { min_confidence: Level::Low, ..Options::default() };
         let mut pipeline = Pipeline::new(options, &mut report);
         let frames = self.frames(example);
-        for (number, shot) in (1..).zip(&frames) {
-            pipeline.frame(&shot.frame(number)).expect("nothing is written");
+        for (number, frame) in (1..).zip(&frames) {
+            pipeline.frame(&frame.frame(number)).expect("nothing is written");
         }
         let totals = pipeline.finish(true).expect("nothing is written");
         report.verdict(totals).expect("nothing is written")

@@ -1,6 +1,6 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
-use super::system::name;
+use super::system::display_name;
 use qdissect::escape::quoted;
 use qdissect::similar::similar;
 use std::fs::File;
@@ -23,7 +23,7 @@ impl Text {
     /// # Errors
     /// A sentence that begins with the file's name.
     pub fn read(path: &Path, limit: u64) -> Result<Text, String> {
-        let name = name(path);
+        let name = display_name(path);
         let mut bytes = vec![];
         let read: io::Result<_> = File::open(path).and_then(|f| f.take(limit + 1).read_to_end(&mut bytes));
         if let Err(e) = read {
@@ -39,10 +39,10 @@ impl Text {
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Text { name, text }),
             Err(e) => {
-                let sound = e.utf8_error().valid_up_to();
-                let text = String::from_utf8_lossy(e.as_bytes().get(..sound).unwrap_or_default());
+                let valid_length = e.utf8_error().valid_up_to();
+                let text = String::from_utf8_lossy(e.as_bytes().get(..valid_length).unwrap_or_default());
                 let before = Text { name, text: text.into_owned() };
-                Err(before.at(sound, "The text is not UTF-8 from here on."))
+                Err(before.at(valid_length, "The text is not UTF-8 from here on."))
             }
         }
     }
@@ -94,13 +94,13 @@ pub fn decoded(mut bytes: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// An error message about an unknown `name`, with a suggestion or the list of known names.
-pub fn absent(thing: &str, name: &str, known: &[&str]) -> String {
-    let said = format!("There is no {thing} {}", quoted(name));
+/// The error message for an unknown `name`, with a suggestion or the list of known names.
+pub fn unknown_name(thing: &str, name: &str, known: &[&str]) -> String {
+    let message = format!("There is no {thing} {}", quoted(name));
     match similar(name, known.iter().copied()) {
-        Some(similar) => format!("{said}; did you mean {similar}?"),
-        None if known.len() <= LISTED => format!("{said}; known are {}.", known.join(", ")),
-        None => format!("{said}."),
+        Some(similar) => format!("{message}; did you mean {similar}?"),
+        None if known.len() <= LISTED => format!("{message}; known are {}.", known.join(", ")),
+        None => format!("{message}."),
     }
 }
 
@@ -122,37 +122,40 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_text_is_said_with_its_place() {
+    fn invalid_text_is_reported_with_line_and_column() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a\u{202e}.toml");
-        let said = |bytes: &[u8]| {
+        let read = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             Text::read(&path, 20).map(|text| text.text).map_err(|e| e.split_once("/a").unwrap().1.to_owned())
         };
-        assert_eq!(said(b"\xef\xbb\xbfa = 1"), Ok("a = 1".into()));
-        assert_eq!(said(b"\xff\xfea\0 \0=\0 \0\xe9\0"), Ok("a = \u{e9}".into()));
-        assert_eq!(said(b"\xfe\xff\0a\0\r\0\n\xd8\0"), Ok("a\r\n\u{fffd}".into()));
+        assert_eq!(read(b"\xef\xbb\xbfa = 1"), Ok("a = 1".into()));
+        assert_eq!(read(b"\xff\xfea\0 \0=\0 \0\xe9\0"), Ok("a = \u{e9}".into()));
+        assert_eq!(read(b"\xfe\xff\0a\0\r\0\n\xd8\0"), Ok("a\r\n\u{fffd}".into()));
         assert_eq!(
-            said(b"a = 1\nb\xff"),
+            read(b"a = 1\nb\xff"),
             Err("\\u{202e}.toml:2:2: The text is not UTF-8 from here on.".into())
         );
-        assert_eq!(said(&[b' '; 20]), Ok(" ".repeat(20)));
-        assert_eq!(said(&[b' '; 21]), Err("\\u{202e}.toml: The file is longer than 20 bytes.".into()));
+        assert_eq!(read(&[b' '; 20]), Ok(" ".repeat(20)));
+        assert_eq!(read(&[b' '; 21]), Err("\\u{202e}.toml: The file is longer than 20 bytes.".into()));
         std::fs::remove_file(&path).unwrap();
         assert!(Text::read(&path, 20).unwrap_err().contains("The file cannot be read: "));
     }
 
     #[test]
-    fn a_slip_of_the_finger_is_recognised_and_nothing_else() {
+    fn similar_names_are_suggested() {
         let known = ["error", "warning", "note", "off"];
         assert_eq!(similar("Warnign", known), Some("warning"));
         assert_eq!(similar("warn", known), Some("warning"), "it stops short");
         assert_eq!(similar("of", known), Some("off"));
         assert_eq!(similar("fatal", known), None);
         assert_eq!(similar(&"x".repeat(100_000), known), None);
-        assert_eq!(absent("severity", "eror", &known), "There is no severity \"eror\"; did you mean error?");
         assert_eq!(
-            absent("severity", "\u{1b}", &known),
+            unknown_name("severity", "eror", &known),
+            "There is no severity \"eror\"; did you mean error?"
+        );
+        assert_eq!(
+            unknown_name("severity", "\u{1b}", &known),
             "There is no severity \"\\x1b\"; known are error, warning, note, off."
         );
     }

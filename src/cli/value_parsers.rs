@@ -1,7 +1,7 @@
 //! Parsers for the values of options, with their error messages and the words that shells complete.
 
 use super::choices::CheckFormat;
-use super::text::absent;
+use super::text::unknown_name;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command, ValueEnum};
@@ -19,12 +19,12 @@ use std::path::PathBuf;
 #[derive(Clone, Debug)]
 pub struct Expression {
     text: String,
-    read: Result<Filter, FilterError>,
+    parsed: Result<Filter, FilterError>,
 }
 
-/// Parses an expression. Errors are reported later with a caret at the place, which clap could not draw.
+/// Parses an expression. Errors are reported later, with a caret at the place, which clap could not print.
 pub fn expression(text: &str) -> Result<Expression, Infallible> {
-    Ok(Expression { text: text.to_owned(), read: Filter::parse(text) })
+    Ok(Expression { text: text.to_owned(), parsed: Filter::parse(text) })
 }
 
 impl Expression {
@@ -36,19 +36,19 @@ impl Expression {
 
     /// The filter, if the text is valid.
     pub fn filter(&self) -> Option<&Filter> {
-        self.read.as_ref().ok()
+        self.parsed.as_ref().ok()
     }
 
     /// The error message: a sentence, and two lines that show the place.
-    pub fn complaint(&self) -> Option<String> {
-        let wrong = self.read.as_ref().err()?;
+    pub fn error_message(&self) -> Option<String> {
+        let wrong = self.parsed.as_ref().err()?;
         Some(format!("{wrong}\n{}", wrong.caret(&self.text)))
     }
 }
 
 /// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
-    Id::by_name(text).ok_or_else(|| absent("protocol", text, &protocols()))
+    Id::by_name(text).ok_or_else(|| unknown_name("protocol", text, &protocols()))
 }
 
 /// Parses a rule and its severity; `None` switches the rule off.
@@ -67,7 +67,7 @@ pub fn severity(text: &str) -> Result<Option<Severity>, String> {
         ("off", None),
     ];
     let found = KNOWN.iter().find(|(name, _)| *name == text).map(|(_, severity)| *severity);
-    found.ok_or_else(|| absent("severity", text, &KNOWN.map(|(name, _)| name)))
+    found.ok_or_else(|| unknown_name("severity", text, &KNOWN.map(|(name, _)| name)))
 }
 
 /// Parses the format and the path of a report.
@@ -76,7 +76,7 @@ pub fn report(text: &str) -> Result<(CheckFormat, PathBuf), String> {
     let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(wrong)?;
     let format = CheckFormat::from_str(format, true).map_err(|_| {
         let known: Vec<_> = check_formats().collect();
-        absent("report format", format, &known.iter().map(String::as_str).collect::<Vec<_>>())
+        unknown_name("report format", format, &known.iter().map(String::as_str).collect::<Vec<_>>())
     })?;
     if path == "-" {
         return Err("A report is a file; -T says what goes to standard output.".to_owned());
@@ -93,9 +93,9 @@ pub fn check_formats() -> impl Iterator<Item = String> {
 /// Parses a pin: a server port and its protocol.
 pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
     let wrong = || {
-        let meant = pin_meant(text).map(|pin| format!(" Did you mean {pin}?")).unwrap_or_default();
+        let hint = suggested_pin(text).map(|pin| format!(" Did you mean {pin}?")).unwrap_or_default();
         format!(
-            "{} is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.{meant}",
+            "{} is not of the form udp.port==N,PROTO, for example udp.port==7779,sqp.{hint}",
             quoted(text)
         )
     };
@@ -106,8 +106,8 @@ pub fn decode_as(text: &str) -> Result<(u16, Id), String> {
     Ok((port, protocol(name.trim())?))
 }
 
-/// The pin that was perhaps meant by a text that contains a port and a protocol.
-fn pin_meant(text: &str) -> Option<String> {
+/// A suggestion for a text that is not a valid pin but contains a port and a protocol.
+fn suggested_pin(text: &str) -> Option<String> {
     let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let port: u16 = words.find_map(|word| word.parse().ok())?;
     let name = words.next_back()?;
@@ -133,25 +133,25 @@ pub fn timeout(text: &str) -> Result<i64, String> {
     }
 }
 
-/// A value parser: `read` parses a value and reports errors, `words` returns the words that shells complete.
+/// A value parser: `parse` parses a value and reports errors, `words` returns the words that shells complete.
 #[derive(Clone)]
 pub struct CompletionValues<T: 'static> {
-    read: fn(&str) -> Result<T, String>,
+    parse: fn(&str) -> Result<T, String>,
     words: fn() -> Vec<&'static str>,
 }
 
 /// Completes names of protocols.
-pub const PROTOCOL: CompletionValues<Id> = CompletionValues { read: protocol, words: protocols };
+pub const PROTOCOL: CompletionValues<Id> = CompletionValues { parse: protocol, words: protocols };
 /// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
-pub const RULES: CompletionValues<String> = CompletionValues { read: any, words: groups };
+pub const RULES: CompletionValues<String> = CompletionValues { parse: accept_any, words: rule_groups };
 /// Completes beginnings of rule ids and every full id.
-pub const EVERY_RULE: CompletionValues<String> = CompletionValues { read: any, words: every };
+pub const EVERY_RULE: CompletionValues<String> = CompletionValues { parse: accept_any, words: rule_names };
 
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> {
     type Value = T;
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, Error> {
-        self.read.parse_ref(command, arg, value)
+        self.parse.parse_ref(command, arg, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -159,7 +159,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> 
     }
 }
 
-fn any(text: &str) -> Result<String, String> {
+fn accept_any(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
@@ -167,36 +167,36 @@ fn protocols() -> Vec<&'static str> {
     Id::ALL.iter().map(|id| id.info().name).collect()
 }
 
-fn groups() -> Vec<&'static str> {
-    let whole = |name: &str| qdissect::protocols::rules().any(|rule| rule.id == name);
-    every().into_iter().filter(|name| !whole(name)).collect()
+fn rule_groups() -> Vec<&'static str> {
+    let is_rule = |name: &str| qdissect::protocols::rules().any(|rule| rule.id == name);
+    rule_names().into_iter().filter(|name| !is_rule(name)).collect()
 }
 
-fn every() -> Vec<&'static str> {
-    let mut names: Vec<_> = qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id)).collect();
+fn rule_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = qdissect::protocols::rules().flat_map(|rule| rule_prefixes(rule.id)).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
 /// The error message about an unknown rule, with a suggestion.
-pub fn no_rule(name: &str) -> String {
-    let said = format!("There is no rule {}", quoted(name));
+pub fn unknown_rule(name: &str) -> String {
+    let message = format!("There is no rule {}", quoted(name));
     // Numbers are often written without leading zeros: `sqp-str-2`.
-    let full = match name.rsplit_once('-') {
+    let padded = match name.rsplit_once('-') {
         Some((group, number)) if number.bytes().all(|b| b.is_ascii_digit()) => {
             format!("{group}-{number:0>3}")
         }
         _ => name.to_owned(),
     };
-    match similar(&full, qdissect::protocols::rules().flat_map(|rule| beginnings(rule.id))) {
-        Some(similar) => format!("{said}; did you mean {similar}?"),
-        None => format!("{said}; `qdissect rule list` shows them all."),
+    match similar(&padded, qdissect::protocols::rules().flat_map(|rule| rule_prefixes(rule.id))) {
+        Some(similar) => format!("{message}; did you mean {similar}?"),
+        None => format!("{message}; `qdissect rule list` shows them all."),
     }
 }
 
 /// The groups of a rule and the rule itself: `SQP`, `SQP-TXN`, `SQP-TXN-004`.
-pub fn beginnings(id: &'static str) -> impl Iterator<Item = &'static str> {
+pub fn rule_prefixes(id: &'static str) -> impl Iterator<Item = &'static str> {
     id.match_indices('-').filter_map(|(at, _)| id.get(..at)).chain([id])
 }
 
@@ -205,12 +205,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pins_and_durations_are_read_or_explained() {
+    fn pins_and_durations_are_parsed_and_errors_explain_the_form() {
         assert_eq!(decode_as("udp.port==7779,sqp"), Ok((7779, Id::Sqp)));
         assert!(decode_as("tcp.port==1,sqp").unwrap_err().contains("udp.port==N,PROTO"));
         for text in ["udp.prt==7779,sqp", "udp.port=7779,sqp", "7779:sqp", "tcp.port==7779,sqpp"] {
-            let said = decode_as(text).unwrap_err();
-            assert!(said.ends_with("Did you mean udp.port==7779,sqp?"), "{said}");
+            let message = decode_as(text).unwrap_err();
+            assert!(message.ends_with("Did you mean udp.port==7779,sqp?"), "{message}");
         }
         assert!(decode_as("sqp,7779").unwrap_err().ends_with("for example udp.port==7779,sqp."));
         assert!(decode_as("udp.port==70000,sqp").unwrap_err().contains("65535"));
@@ -221,16 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_rules_are_offered_once_and_every_rule_where_one_is_meant() {
-        assert!(groups().contains(&"SQP") && groups().contains(&"SQP-TXN"));
-        assert!(!groups().contains(&"SQP-TXN-004") && every().contains(&"SQP-TXN-004"));
-        assert_eq!(every().len(), groups().len() + qdissect::protocols::rules().count());
+    fn completions_are_groups_of_rules_or_groups_and_every_rule() {
+        assert!(rule_groups().contains(&"SQP") && rule_groups().contains(&"SQP-TXN"));
+        assert!(!rule_groups().contains(&"SQP-TXN-004") && rule_names().contains(&"SQP-TXN-004"));
+        assert_eq!(rule_names().len(), rule_groups().len() + qdissect::protocols::rules().count());
     }
 
     #[test]
-    fn an_unknown_rule_is_said_with_what_is_similar() {
-        assert_eq!(no_rule("SQP-TXN-OO4"), "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?");
-        assert_eq!(no_rule("sqp-str-2"), "There is no rule \"sqp-str-2\"; did you mean SQP-STR-002?");
-        assert!(no_rule("HTTP").contains("rule list"));
+    fn unknown_rules_are_reported_with_a_similar_name() {
+        assert_eq!(
+            unknown_rule("SQP-TXN-OO4"),
+            "There is no rule \"SQP-TXN-OO4\"; did you mean SQP-TXN-004?"
+        );
+        assert_eq!(unknown_rule("sqp-str-2"), "There is no rule \"sqp-str-2\"; did you mean SQP-STR-002?");
+        assert!(unknown_rule("HTTP").contains("rule list"));
     }
 }

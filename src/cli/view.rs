@@ -4,8 +4,8 @@
 //! browser. This process starts the browser and parses nothing.
 
 use super::common_args::Common;
-use super::diagnostics::{FAILED, OK, error, note, printed};
-use super::system::name;
+use super::diagnostics::{FAILED, OK, error, note, stdout_exit_code};
+use super::system::display_name;
 use clap::Args;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, Write};
@@ -27,7 +27,7 @@ const NAME: &str = "report.html";
 /// # Errors
 /// A sentence, if there is no place for the page.
 pub fn run(command: &ViewArgs, args: Vec<OsString>) -> Result<u8, String> {
-    let (page, own) = match &command.common.output {
+    let (page, temporary_folder) = match &command.common.output {
         Some(path) => (path.clone(), None),
         None => {
             let why = |e| format!("The page cannot be written to the folder for temporary files: {e}.");
@@ -35,23 +35,23 @@ pub fn run(command: &ViewArgs, args: Vec<OsString>) -> Result<u8, String> {
             (folder.join(NAME), Some(folder))
         }
     };
-    let code = report(args, own.is_some().then_some(page.as_path())).unwrap_or_else(|e| {
+    let code = report(args, temporary_folder.is_some().then_some(page.as_path())).unwrap_or_else(|e| {
         error(&format_args!("`qdissect report` cannot be run: {e}."));
         FAILED
     });
     if !page.is_file() {
         // Nothing could be read, and that has been reported.
-        let _ = own.map(std::fs::remove_dir);
+        let _ = temporary_folder.map(std::fs::remove_dir);
         return Ok(code);
     }
-    // Printed first, because some browsers do not return before they are closed.
-    let printed = printed(writeln!(io::stdout(), "{}", name(&page)));
+    // Printed first, because some browsers run until they are closed.
+    let print_code = stdout_exit_code(writeln!(io::stdout(), "{}", display_name(&page)));
     if io::stdout().is_terminal()
         && let Err(why) = open(&page)
     {
         note(&format_args!("No browser was opened: {why}."));
     }
-    Ok(if printed == OK { code } else { printed })
+    Ok(if print_code == OK { code } else { print_code })
 }
 
 /// Creates a directory that only its owner may open.

@@ -1,10 +1,10 @@
-//! Wildcards in the names of inputs, which the shells of Windows leave to the programs.
+//! Wildcards in the names of inputs, which the shells of Windows do not expand.
 
 use super::system;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether a path has wildcards that no shell has expanded. Files of Windows have no such characters in their names.
-pub fn any(path: &Path) -> bool {
+pub fn has_wildcards(path: &Path) -> bool {
     let is_wild =
         |part| matches!(part, Component::Normal(name) if name.to_string_lossy().contains(['*', '?']));
     cfg!(windows) && !system::is_reserved(path) && path.components().any(is_wild)
@@ -12,7 +12,7 @@ pub fn any(path: &Path) -> bool {
 
 /// The files and directories with such a name, in order.
 #[cfg(any(windows, test))]
-pub fn expanded(path: &Path) -> Vec<PathBuf> {
+pub fn expand(path: &Path) -> Vec<PathBuf> {
     let options = glob::MatchOptions {
         case_sensitive: false,
         require_literal_separator: true,
@@ -23,9 +23,9 @@ pub fn expanded(path: &Path) -> Vec<PathBuf> {
     glob::glob_with(&pattern, options).into_iter().flatten().flatten().collect()
 }
 
-/// Other shells have expanded them.
+/// On other systems the shell has expanded wildcards.
 #[cfg(not(any(windows, test)))]
-pub fn expanded(path: &Path) -> Vec<PathBuf> {
+pub fn expand(path: &Path) -> Vec<PathBuf> {
     vec![path.to_owned()]
 }
 
@@ -35,7 +35,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_matches_is_found_in_order_and_in_directories() {
+    fn wildcards_match_in_order_and_in_directories() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["x/b.pcap", "x/A.PCAP", "x/a.txt", "y/.c.pcap", "z[1].pcap", "z1.pcap"] {
             let path = folder.path().join(name);
@@ -43,7 +43,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let found = |pattern: &str| {
-            let found = expanded(&folder.path().join(pattern));
+            let found = expand(&folder.path().join(pattern));
             let names = found.iter().map(|path| path.strip_prefix(folder.path()).unwrap().to_path_buf());
             names.collect::<Vec<_>>()
         };

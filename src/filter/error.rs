@@ -6,7 +6,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of columns shown before the marked part of the expression.
-const MAX_COLUMNS_BEFORE: usize = 60;
+const COLUMNS_BEFORE: usize = 60;
 /// Number of columns shown from the start of the marked part.
 const COLUMNS_AFTER: usize = 40;
 
@@ -62,13 +62,13 @@ impl FilterError {
         };
         let (before, from) = split(self.at.start);
         let marked = split(self.at.end).0.get(before.len()..).unwrap_or_default();
-        let skipped = before.chars().count().saturating_sub(MAX_COLUMNS_BEFORE);
+        let skipped = before.chars().count().saturating_sub(COLUMNS_BEFORE);
         let before: String = before.chars().skip(skipped).collect();
         let head = if skipped > 0 { "…" } else { "" };
         let rest: String =
-            from.chars().take(COLUMNS_AFTER.max(marked.chars().count().min(MAX_COLUMNS_BEFORE))).collect();
+            from.chars().take(COLUMNS_AFTER.max(marked.chars().count().min(COLUMNS_BEFORE))).collect();
         let tail = if rest.len() < from.len() { "…" } else { "" };
-        let marked: String = marked.chars().take(MAX_COLUMNS_BEFORE).collect();
+        let marked: String = marked.chars().take(COLUMNS_BEFORE).collect();
         let indent = head.width().saturating_add(escaped(&before).width());
         let carets = escaped(&marked).width().max(1);
         format!("{head}{}{}{tail}\n{:indent$}{}", escaped(&before), escaped(&rest), "", "^".repeat(carets))

@@ -53,7 +53,7 @@ pub struct Records<W: Write> {
 /// Maximum number of bytes shown of a datagram that no protocol claims.
 const MAX_PAYLOAD: usize = 64;
 /// Length of the longest IP address.
-const MAX_ADDRESS_CHARS: usize = 39;
+const ADDRESS_CHARS: usize = 39;
 
 impl<W: Write> Records<W> {
     /// Writes records to `out`, with `packets` including a record for each packet. With `quiet`, writes only the
@@ -326,7 +326,7 @@ impl<W: Write> Report for Records<W> {
             (b",\"server_ip\":\"", server, b"\",\"server_port\":", e.server),
         ] {
             line.add(ip);
-            line.add_again::<MAX_ADDRESS_CHARS>(address);
+            line.add_again::<ADDRESS_CHARS>(address);
             line.add(port);
             push_u64(line, end.port().into());
         }

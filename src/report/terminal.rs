@@ -128,7 +128,7 @@ pub fn style(severity: Severity) -> Style {
 }
 
 /// Maximum number of lines that are gathered to determine common widths of their columns.
-const MAX_GATHERED: usize = 200;
+const GATHERED_LINES: usize = 200;
 /// Minimum width of the text after the columns, without and with findings.
 const MIN_REST: [usize; 2] = [12, 28];
 /// Minimum width of the first words after the columns.
@@ -205,7 +205,7 @@ impl Fitted {
 
     /// Whether enough lines are pending to lay them out.
     pub fn is_full(&self) -> bool {
-        self.rows.len() >= MAX_GATHERED
+        self.rows.len() >= GATHERED_LINES
     }
 
     /// Lays out the pending lines and appends them to `out`.

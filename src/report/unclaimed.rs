@@ -16,7 +16,7 @@ pub(super) const MAX_ENDPOINTS: usize = 4_096;
 /// Maximum number of bytes kept of the first datagram of each endpoint.
 const MAX_FIRST: usize = 8;
 /// Number of datagrams of an endpoint that are checked for what they look like.
-const MAX_LOOKS: u64 = 8;
+const SAMPLED_DATAGRAMS: u64 = 8;
 
 /// The counters of an endpoint's unclaimed datagrams.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl UnclaimedEndpoint {
     fn add(&mut self, d: &Datagram<'_>) {
         self.datagrams += 1;
         self.bytes += d.wire_len() as u64;
-        if self.looks_like.is_none() && self.datagrams <= MAX_LOOKS {
+        if self.looks_like.is_none() && self.datagrams <= SAMPLED_DATAGRAMS {
             self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
         }
     }

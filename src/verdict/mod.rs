@@ -48,7 +48,7 @@ pub const MAX_MARKED: usize = 32;
 pub const MAX_FILES: usize = 4_096;
 
 /// Maximum number of rules named in the line about findings that are not listed.
-const MAX_NAMED_RULES: usize = 12;
+const NAMED_RULES: usize = 12;
 
 /// A finding with its place in the capture and in the conversation.
 #[derive(Clone, Debug)]
@@ -366,9 +366,8 @@ impl Verdict {
         rules.sort_by_key(|&(id, n)| (Reverse(n), id));
         let verb = if total == 1 { "is" } else { "are" };
         let (total_text, show) = (count(total, "finding"), self.show.name());
-        let mut named: Vec<_> =
-            rules.iter().take(MAX_NAMED_RULES).map(|(id, n)| format!("{id} {n}")).collect();
-        if let further @ 1.. = rules.len().saturating_sub(MAX_NAMED_RULES) {
+        let mut named: Vec<_> = rules.iter().take(NAMED_RULES).map(|(id, n)| format!("{id} {n}")).collect();
+        if let further @ 1.. = rules.len().saturating_sub(NAMED_RULES) {
             named.push(format!("and of {}", count(further as u64, "further rule")));
         }
         let named = named.join(", ");

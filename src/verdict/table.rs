@@ -14,11 +14,11 @@ use std::io::{self, Write};
 const COLUMNS_BESIDE_BYTES: usize = 22;
 
 /// Maximum number of symptoms listed with their cause. A server that answers nothing has one for each request.
-const MAX_SYMPTOMS: usize = 8;
+const SHOWN_SYMPTOMS: usize = 8;
 /// Maximum number of frames listed for findings that repeat the first one.
-const MAX_FRAMES: usize = 8;
+const SHOWN_FRAMES: usize = 8;
 /// Maximum number of rows in the table of servers; the worst come first.
-const MAX_SERVERS: usize = 20;
+const SHOWN_SERVERS: usize = 20;
 
 /// The output and the properties of the screen.
 struct Page<'a> {
@@ -117,14 +117,14 @@ fn write_block(
 fn repeats(verdict: &Verdict, e: &Entry, others: &[&Entry]) -> Option<String> {
     let mut frames: Vec<_> = others
         .iter()
-        .take(MAX_FRAMES)
+        .take(SHOWN_FRAMES)
         .map(|other| match other.file == e.file {
             true => other.frame.to_string(),
             false => format!("{} of {}", other.frame, escaped(verdict.file(other))),
         })
         .collect();
     let plural = if others.len() == 1 { "" } else { "s" };
-    if others.len() > MAX_FRAMES {
+    if others.len() > SHOWN_FRAMES {
         frames.push("…".to_owned());
     }
     (!others.is_empty()).then(|| format!("and {} more, in frame{plural} {}", others.len(), frames.join(", ")))
@@ -138,14 +138,14 @@ fn write_symptoms(
 ) -> io::Result<()> {
     let symptoms_of = |e: &Entry| symptoms.get(&e.key()).map_or(&[][..], Vec::as_slice);
     let Some(first) = block.first() else { return Ok(()) };
-    for symptom in symptoms_of(first).iter().take(MAX_SYMPTOMS) {
+    for symptom in symptoms_of(first).iter().take(SHOWN_SYMPTOMS) {
         let from = if symptom.frame == first.frame { "" } else { &format!(" (frame {})", symptom.frame) };
         page.remark(&format!("caused: {} {}{from}", symptom.rule().id, symptom.text()))?;
     }
     let mut keys: Vec<Key> = block.iter().map(|e| e.key()).collect();
     keys.dedup(); // findings with the same frame and rule share their symptoms
     let total: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
-    match total.saturating_sub(symptoms_of(first).len().min(MAX_SYMPTOMS)) {
+    match total.saturating_sub(symptoms_of(first).len().min(SHOWN_SYMPTOMS)) {
         0 => Ok(()),
         further => page.remark(&format!("and {} caused", count(further as u64, "further finding"))),
     }
@@ -168,9 +168,9 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
     }
-    let more = all.len().saturating_sub(MAX_SERVERS);
+    let more = all.len().saturating_sub(SHOWN_SERVERS);
     let row = |s: &ServerCounts| (s.server.to_string(), s.protocol.info().name, s.counts);
-    let rows: Vec<_> = all.into_iter().take(MAX_SERVERS).map(row).collect();
+    let rows: Vec<_> = all.into_iter().take(SHOWN_SERVERS).map(row).collect();
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let head =
         format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");

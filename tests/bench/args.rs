@@ -1,9 +1,9 @@
-//! Command line arguments: options first come out by name, then the words in order.
+//! Command-line arguments: options are taken out by name first, then the words in order.
 
 use std::io;
 use std::str::FromStr;
 
-/// What is left of the command line.
+/// The remaining arguments of the command line.
 pub struct Arguments(Vec<String>);
 
 impl Arguments {
@@ -38,13 +38,13 @@ impl Arguments {
         word.parse().map_err(|_| wrong(format!("{word:?} is no {what}.")))
     }
 
-    /// Takes the next word, if it is none that begins with `--`.
+    /// Takes the next word, unless it begins with `--`.
     pub fn next(&mut self) -> Option<String> {
         let word = self.0.first().is_some_and(|word| !word.starts_with("--"));
         word.then(|| self.0.remove(0))
     }
 
-    /// Refuses what nobody took.
+    /// Fails if arguments are left over.
     pub fn finish(self) -> io::Result<()> {
         self.0.first().map_or(Ok(()), |word| Err(wrong(format!("{word:?} is not understood here."))))
     }

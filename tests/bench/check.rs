@@ -1,4 +1,4 @@
-//! Tests the generator against the walk, and every frame against the rules of its headers.
+//! Tests the generator with the walk, and checks the headers of every frame.
 
 use crate::frames::{INSIDE, checksum};
 use crate::generate::{Kind, Plan, generate};
@@ -15,19 +15,19 @@ const QUERY_SIZE: std::ops::Range<usize> = 85..101;
 const MIXED_SIZE: std::ops::Range<usize> = 340..421;
 const GAME_SIZE: std::ops::Range<usize> = 150..260;
 
-/// Of the addresses of a request over Ethernet and IPv4: offset of the client's and of the server's.
+/// Offsets of the addresses of client and server in a request over Ethernet and IPv4.
 const CLIENT: usize = 26;
 const SERVER: usize = 30;
 
-/// What the frames of one capture add up to.
+/// Totals of the frames of one capture.
 #[derive(Default)]
-struct Seen {
+struct FrameTotals {
     captured: u64,
     tcp: u64,
     ipv6: u64,
 }
 
-/// Makes small captures of every kind and format in memory and asserts what must hold.
+/// Generates small captures of every kind and format in memory and checks them.
 pub fn check() -> io::Result<()> {
     for kind in [Kind::Query, Kind::Mixed, Kind::Game] {
         for bits in 0..16_u8 {
@@ -58,13 +58,13 @@ fn make(plan: &Plan) -> io::Result<(Vec<u8>, u64)> {
 
 fn whole(plan: &Plan) -> io::Result<()> {
     let (file, captured) = make(plan)?;
-    let mut seen = Seen::default();
-    let packets = walk(&file[..], |frame| headers(frame, plan.vlan, &mut seen))?;
+    let mut totals = FrameTotals::default();
+    let packets = walk(&file[..], |frame| headers(frame, plan.vlan, &mut totals))?;
     assert_eq!(packets, PACKETS);
-    assert_eq!(seen.captured, captured);
-    assert!((PACKETS / 20..PACKETS / 5).contains(&seen.ipv6), "{} IPv6 packets", seen.ipv6);
-    assert_eq!(plan.kind == Kind::Mixed, seen.tcp > PACKETS / 5, "{} TCP packets", seen.tcp);
-    // A file that ends inside its last record is told from a whole one.
+    assert_eq!(totals.captured, captured);
+    assert!((PACKETS / 20..PACKETS / 5).contains(&totals.ipv6), "{} IPv6 packets", totals.ipv6);
+    assert_eq!(plan.kind == Kind::Mixed, totals.tcp > PACKETS / 5, "{} TCP packets", totals.tcp);
+    // A file that ends inside its last record is an error.
     assert!(walk(&file[..file.len() - 1], |_| ()).is_err());
     Ok(())
 }
@@ -91,16 +91,16 @@ fn seeds(kind: Kind) -> io::Result<()> {
     Ok(())
 }
 
-/// Requests without an answer come again, the same to the byte.
+/// Requests without an answer are repeated with the same bytes.
 fn repeated() -> io::Result<()> {
     let requests = |retries| {
-        // Two seconds, so that clients lose patience.
+        // Two seconds, so that clients repeat requests.
         let plan = Plan { loss: 300_000, retries, rate: 1_000, ..Plan::new(Kind::Query, PACKETS) };
-        let (mut seen, mut again) = (HashSet::new(), 0);
+        let (mut totals, mut again) = (HashSet::new(), 0);
         // A poll of Satisfactory has 13 bytes, and a cookie that is never the same twice.
         walk(&make(&plan)?.0[..], |frame| {
             let poll = frame.get(42..46) == Some(&[0xd5, 0xf6, 0, 1]);
-            again += usize::from(poll && !seen.insert(frame.to_vec()));
+            again += usize::from(poll && !totals.insert(frame.to_vec()));
         })?;
         io::Result::Ok(again)
     };
@@ -109,11 +109,11 @@ fn repeated() -> io::Result<()> {
     Ok(())
 }
 
-/// In a flood the addresses at `offset` of the requests differ, so that there are `expected` of them.
+/// Checks that the requests of a flood have `expected` different addresses at `offset`.
 fn distinct(kind: Kind, offset: usize, expected: u64) -> io::Result<()> {
     let mut addresses = HashSet::new();
     walk(&make(&Plan::new(kind, PACKETS))?.0[..], |frame| {
-        headers(frame, false, &mut Seen::default());
+        headers(frame, false, &mut FrameTotals::default());
         if frame[..6] == INSIDE {
             addresses.insert(frame[offset..offset + 4].to_vec());
         }
@@ -135,7 +135,7 @@ fn size(kind: Kind) -> io::Result<()> {
 }
 
 /// Asserts the lengths and checksums of one frame.
-fn headers(frame: &[u8], vlan: bool, seen: &mut Seen) {
+fn headers(frame: &[u8], vlan: bool, totals: &mut FrameTotals) {
     let tag = if vlan { TAG } else { 0 };
     assert_eq!(vlan, frame[12..14] == [0x81, 0x00]);
     let packet = &frame[ETHERNET + tag..];
@@ -157,9 +157,9 @@ fn headers(frame: &[u8], vlan: bool, seen: &mut Seen) {
     if protocol == 17 {
         assert_eq!(half(body, 4), body.len(), "UDP length");
     }
-    seen.captured += frame.len() as u64;
-    seen.tcp += u64::from(protocol == 6);
-    seen.ipv6 += u64::from(v6);
+    totals.captured += frame.len() as u64;
+    totals.tcp += u64::from(protocol == 6);
+    totals.ipv6 += u64::from(v6);
 }
 
 fn half(bytes: &[u8], at: usize) -> usize {

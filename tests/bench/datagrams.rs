@@ -1,11 +1,10 @@
-//! What clients and servers of the query protocols say to each other.
-//!
-//! A further protocol is one more row of [`PROTOCOLS`] and one function.
+//! Generates the datagrams of clients and servers of the query protocols. A new protocol needs a row in [`PROTOCOLS`] and a
+//! function.
 
 use crate::random::Random;
 use std::net::SocketAddr;
 
-/// One answer in so many is damaged.
+/// Share of damaged answers, in parts per million.
 const DAMAGED_PARTS_PER_MILLION: u32 = 8_000;
 
 const ADJECTIVES: [&str; 10] =
@@ -17,7 +16,7 @@ const MAPS: [&str; 8] =
     ["highrise", "de_canal", "Lakeside", "Rocky Desert", "m04", "Arctic_v2", "dam", "Oasis"];
 const PLAYERS: [&str; 8] = ["ana", "Bob", "xX_kai_Xx", "Dr. Lund", "zoë", "mira", "player1", "T-800"];
 
-/// A server and what it tells about itself.
+/// A server and the values that it reports.
 pub struct Server {
     /// Address and query port.
     pub at: SocketAddr,
@@ -47,9 +46,9 @@ impl Server {
     }
 }
 
-/// A conversation: the client speaks at even steps, the server at odd ones.
+/// A conversation: the client sends at even steps, the server at odd ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Talk {
+pub struct Conversation {
     /// Number of the client's address.
     pub client: u32,
     /// The client's port.
@@ -61,19 +60,19 @@ pub struct Talk {
     /// Token or cookie.
     key: u64,
     /// What the client asks for.
-    ask: u8,
-    /// The request is one that got no answer, repeated.
-    pub again: bool,
+    requested: u8,
+    /// Whether the request is sent again because its answer was lost.
+    pub is_retransmission: bool,
 }
 
-impl Talk {
+impl Conversation {
     /// A conversation before its first datagram.
     pub fn new(client: u32, port: u16, server: u32) -> Self {
-        Self { client, port, server, step: 0, key: 0, ask: 0, again: false }
+        Self { client, port, server, step: 0, key: 0, requested: 0, is_retransmission: false }
     }
 }
 
-/// When the other side speaks.
+/// When the next datagram of the conversation is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// After a response time.
@@ -84,11 +83,11 @@ pub enum Next {
     End,
 }
 
-/// Appends the datagram of this step and says what follows.
-pub type Speak = fn(&mut Talk, &Server, &mut Random, &mut Vec<u8>) -> Next;
+/// Appends the payload of this step and returns when the next datagram is sent.
+pub type WriteDatagram = fn(&mut Conversation, &Server, &mut Random, &mut Vec<u8>) -> Next;
 
 /// The protocols, each with the same number of servers; conversations choose their server evenly.
-pub const PROTOCOLS: [Speak; 2] = [sqp, satisfactory];
+pub const PROTOCOLS: [WriteDatagram; 2] = [sqp, satisfactory];
 
 /// SQP, big-endian:
 ///
@@ -97,26 +96,27 @@ pub const PROTOCOLS: [Speak; 2] = [sqp, satisfactory];
 /// request                | 1 | token 4 | version 2 | chunks 1 |
 /// response               | 1 | token 4 | version 2 | 0 | 0 | length 2 | chunks, each with its length 4 |
 /// ```
-fn sqp(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut Vec<u8>) -> Next {
-    match talk.step {
+fn sqp(conversation: &mut Conversation, server: &Server, random: &mut Random, out: &mut Vec<u8>) -> Next {
+    match conversation.step {
         0 => out.extend_from_slice(&[0; 5]),
         1 => {
-            talk.key = random.bits() >> 32;
+            conversation.key = random.bits() >> 32;
             out.push(0);
-            out.extend_from_slice(&(talk.key as u32).to_be_bytes());
+            out.extend_from_slice(&(conversation.key as u32).to_be_bytes());
         }
         2 => {
-            if !talk.again {
-                talk.ask = if random.below(6) > 0 { 1 } else { random.pick(&[3, 5, 7, 9, 15, 17, 31]) };
+            if !conversation.is_retransmission {
+                conversation.requested =
+                    if random.below(6) > 0 { 1 } else { random.pick(&[3, 5, 7, 9, 15, 17, 31]) };
             }
-            sqp_query(talk, out);
-            out.push(talk.ask);
+            sqp_query(conversation, out);
+            out.push(conversation.requested);
         }
         _ => {
-            sqp_query(talk, out);
+            sqp_query(conversation, out);
             out.extend_from_slice(&[0, 0, 0, 0]);
             let start = out.len();
-            sqp_chunks(talk.ask, server, random, out);
+            sqp_chunks(conversation.requested, server, random, out);
             let length = (out.len() - start) as u16;
             out[start - 2..start].copy_from_slice(&length.to_be_bytes());
             if random.chance(DAMAGED_PARTS_PER_MILLION) {
@@ -128,17 +128,17 @@ fn sqp(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut Vec<u8>)
     Next::Reply
 }
 
-/// Type, token and version: metrics are a matter of version 2.
-fn sqp_query(talk: &Talk, out: &mut Vec<u8>) {
+/// Type, token and version; metrics need version 2.
+fn sqp_query(conversation: &Conversation, out: &mut Vec<u8>) {
     out.push(1);
-    out.extend_from_slice(&(talk.key as u32).to_be_bytes());
-    out.extend_from_slice(&[0, if talk.ask & 16 == 0 { 1 } else { 2 }]);
+    out.extend_from_slice(&(conversation.key as u32).to_be_bytes());
+    out.extend_from_slice(&[0, if conversation.requested & 16 == 0 { 1 } else { 2 }]);
 }
 
-fn sqp_chunks(ask: u8, server: &Server, random: &mut Random, out: &mut Vec<u8>) {
+fn sqp_chunks(requested: u8, server: &Server, random: &mut Random, out: &mut Vec<u8>) {
     let players = random.below(u32::from(server.max_players) + 1) as u16;
     for bit in 0..5 {
-        if ask >> bit & 1 == 1 {
+        if requested >> bit & 1 == 1 {
             let start = out.len();
             out.extend_from_slice(&[0; 4]);
             match bit {
@@ -210,13 +210,18 @@ fn sqp_string(text: &str, out: &mut Vec<u8>) {
 /// state  | D5 F6 | 1 | 1 | cookie 8 | state 1 | net CL 4 | flags 8 | n 1 | n times (id 1, version 2) |
 ///        | length 2 | name | 1 |
 /// ```
-fn satisfactory(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut Vec<u8>) -> Next {
-    let answer = talk.step % 2 == 1;
-    if !answer && !talk.again {
-        talk.key = random.bits();
+fn satisfactory(
+    conversation: &mut Conversation,
+    server: &Server,
+    random: &mut Random,
+    out: &mut Vec<u8>,
+) -> Next {
+    let answer = conversation.step % 2 == 1;
+    if !answer && !conversation.is_retransmission {
+        conversation.key = random.bits();
     }
     out.extend_from_slice(&[0xd5, 0xf6, u8::from(answer), 1]);
-    out.extend_from_slice(&talk.key.to_le_bytes());
+    out.extend_from_slice(&conversation.key.to_le_bytes());
     if !answer {
         out.push(1);
         return Next::Reply;
@@ -226,7 +231,7 @@ fn satisfactory(talk: &mut Talk, server: &Server, random: &mut Random, out: &mut
     out.extend_from_slice(&u64::from(server.max_players > 32).to_le_bytes());
     out.push(4);
     for state in [0, 1, 3, 2] {
-        // They count up as a server changes; within the time of a capture most do not.
+        // Versions grow when a server changes; most stay the same during a capture.
         out.extend_from_slice(&[state, server.game_port as u8, 0]);
     }
     out.extend_from_slice(&(server.name.len() as u16).to_le_bytes());

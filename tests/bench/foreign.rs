@@ -1,33 +1,33 @@
-//! Traffic that is no query: TCP, QUIC-like, DNS and RTP-like packets, and those of a game.
+//! Traffic of other protocols: TCP, QUIC-like, DNS, RTP-like and game packets.
 
 use crate::datagrams::Server;
 use crate::frames::{self, Envelope, Transport};
 use crate::random::Random;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Connections kept per protocol; packets choose among them.
+/// Number of connections per protocol; each packet belongs to a random one.
 const CONNECTIONS: usize = 2_048;
-/// Random bytes that payloads are cut from.
+/// Number of random bytes that payloads are taken from.
 const NOISE: usize = 1 << 16;
 const MAX_PAYLOAD: usize = 1_460;
 
 struct Connection {
     client: SocketAddr,
     server: SocketAddr,
-    /// Next sequence number of the client and of the server; RTP counts in it too.
+    /// Next sequence number of the client and of the server; also used for RTP.
     sequence: [u32; 2],
 }
 
-/// State of the foreign traffic: bounded, whatever the number of packets.
+/// State of the foreign traffic; its size does not depend on the number of packets.
 pub struct Foreign {
     tcp: Vec<Connection>,
     quic: Vec<Connection>,
     rtp: Vec<Connection>,
-    /// The packets so far of each player, and of the server to it.
+    /// Number of packets so far from each player, and from the server to it.
     players: Vec<[u32; 2]>,
     resolver: SocketAddr,
-    /// The DNS request that waits for its answer: client and identifier.
-    asked: Option<(SocketAddr, u16)>,
+    /// The unanswered DNS request: client and identifier.
+    pending_request: Option<(SocketAddr, u16)>,
     noise: Vec<u8>,
     payload: Vec<u8>,
     vlan: bool,
@@ -43,7 +43,7 @@ impl Foreign {
             rtp: connections(&[5_004, 16_384, 30_000], random),
             players: vec![[0; 2]; CONNECTIONS],
             resolver: SocketAddr::from((Ipv4Addr::new(192, 0, 2, 53), 53)),
-            asked: None,
+            pending_request: None,
             noise,
             payload: Vec::new(),
             vlan,
@@ -106,9 +106,9 @@ impl Foreign {
         frames::write(out, &envelope(connection, Transport::Udp, received, self.vlan), &self.payload);
     }
 
-    /// A request for an address, and next time its answer.
+    /// A DNS request for an address, and at the next call its answer.
     fn dns(&mut self, random: &mut Random, out: &mut Vec<u8>) {
-        let answer = self.asked.take();
+        let answer = self.pending_request.take();
         let (client, id) = answer.unwrap_or_else(|| {
             let address = Ipv4Addr::from_bits(0x0a80_0000 | random.below(256));
             (SocketAddr::from((address, 32_768 + random.below(128) as u16)), random.bits() as u16)
@@ -124,15 +124,15 @@ impl Foreign {
             // The name above, type A, class IN, 300 s, four bytes of address.
             self.payload.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 192, 0, 2, id as u8]);
         } else {
-            self.asked = Some((client, id));
+            self.pending_request = Some((client, id));
         }
         let connection = Connection { client, server: self.resolver, sequence: [0; 2] };
         let envelope = envelope(&connection, Transport::Udp, answer.is_none(), self.vlan);
         frames::write(out, &envelope, &self.payload);
     }
 
-    /// Replaces `out` by a packet between one of `servers` and a player of it, as Source has them: number, number of
-    /// the last one received, flags, and bytes that look like noise.
+    /// Replaces `out` by a game packet in the format of Source between one of `servers` and a player: sequence number, last
+    /// received number, flags, and random bytes.
     pub fn game(&mut self, servers: &[Server], random: &mut Random, out: &mut Vec<u8>) {
         let number = random.below(CONNECTIONS as u32);
         let server = servers[number as usize % servers.len()].at;

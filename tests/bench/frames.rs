@@ -1,4 +1,4 @@
-//! Ethernet frames around a payload, with right lengths and checksums.
+//! Ethernet frames around a payload, with correct lengths and checksums.
 //!
 //! ```text
 //! | target MAC 6 | source MAC 6 | [8100 and tag 4] | ethertype 2 |
@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Ethernet pads shorter frames; the padding shows in captures of received frames.
 const MIN_FRAME: usize = 60;
-/// The capture point, to which requests are addressed.
+/// MAC address of the capture point, to which requests are addressed.
 pub const INSIDE: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const OUTSIDE: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const VLAN: [u8; 4] = [0x81, 0x00, 0x00, 0x2a];
@@ -44,7 +44,7 @@ impl Transport {
     }
 }
 
-/// Who sends to whom, and how the frame was seen.
+/// Sender, receiver and layers of a frame.
 pub struct Envelope {
     /// Sender.
     pub source: SocketAddr,
@@ -52,9 +52,9 @@ pub struct Envelope {
     pub target: SocketAddr,
     /// The layer above IP.
     pub transport: Transport,
-    /// Received at the capture point (padded to the minimum) rather than sent.
+    /// Whether the capture point received the frame (padded to the minimum) or sent it.
     pub received: bool,
-    /// With an 802.1Q tag.
+    /// Whether it has an 802.1Q tag.
     pub vlan: bool,
 }
 

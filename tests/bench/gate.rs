@@ -1,16 +1,16 @@
-//! The gate: instructions and cache misses a packet and peak memory, which do not depend on who else uses the machine,
-//! held against `limits.json`.
+//! The gate: compares instructions and cache misses per packet and peak memory with `limits.json`. They do not depend on other
+//! load of the machine.
 //!
-//! Instructions and misses are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000
-//! packets: the second begins like the first, so the difference is what the further packets took, without start-up.
-//! The caches are simulated, and the same on every machine. By the processor the C library chooses its `memcpy` and
-//! the like, so that the same program counts otherwise on another machine: `GLIBC_TUNABLES` takes that choice away,
-//! and the plainest ones are used everywhere. What a crate chooses itself, as memchr does, cannot be held this way;
-//! none of it is on the measured paths. Hash seeds differ from run to run, by less than a tenth of a percent.
+//! Instructions and misses are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000 packets.
+//! The second begins with the first, so the difference is the cost of the further packets without start-up. The caches are
+//! simulated, and the same on every machine. The C library chooses functions such as `memcpy` by the processor, which would
+//! change the counts; `GLIBC_TUNABLES` selects the plainest ones everywhere. Crates that choose by the processor, such as memchr,
+//! cannot be controlled this way, but none of them is on the measured paths. Hash seeds differ from run to run, by less than a
+//! tenth of a percent.
 
 use crate::generate::{Kind, Plan};
 use crate::judge::{Compiler, Figure, Limits, UPDATE, Unit};
-use crate::sets::Set;
+use crate::sets::BenchCapture;
 use crate::work;
 use std::fs;
 use std::io;
@@ -20,18 +20,17 @@ use std::thread;
 
 /// Packets under callgrind.
 const COUNTED: [u64; 2] = [20_000, 40_000];
-/// Bytes, ways and bytes of a line of the simulated caches: those of a common core, whose second level is the last here.
+/// Size, ways and line size of the simulated caches in bytes: those of a common core. The second level is the last one here.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"];
-/// What is taken of callgrind's counts: the name of a figure, its unit, and the events that it adds up.
-const TAKEN: [(&str, Unit, &[&str]); 3] = [
+/// The figures from callgrind's counts: name, unit, and the events that are added up.
+const COUNTED_EVENTS: [(&str, Unit, &[&str]); 3] = [
     ("instructions a packet", Unit::Instructions, &["Ir"]),
     ("first-level code misses a packet", Unit::CodeMisses, &["I1mr"]),
     ("last-level misses a packet", Unit::Misses, &["ILmr", "DLmr", "DLmw"]),
 ];
 /// Packets for peak memory.
-const HELD: [u64; 2] = [1_000_000, 4_000_000];
-/// Everything by which a C library for x86-64 chooses among functions. Names that another one does not know it
-/// passes over.
+const MEMORY_PACKETS: [u64; 2] = [1_000_000, 4_000_000];
+/// All processor features by which the C library for x86-64 chooses functions. Unknown names are ignored.
 const PLAIN: &str = "glibc.cpu.hwcaps=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX_Fast_Unaligned_Load,-ERMS,\
                      -FSRM,-BMI1,-BMI2,-LZCNT,-MOVBE,-RTM,-SSSE3,-SSE4_1,-SSE4_2";
 
@@ -39,7 +38,7 @@ const SUMMARY: &[&str] = &["summary"];
 const CHECK: &[&str] = &["check"];
 const NDJSON: &[&str] = &["dump", "-T", "ndjson"];
 
-/// A capture and what is counted on it.
+/// A capture and the subcommand that is measured on it.
 struct Counted {
     capture: &'static str,
     plan: Plan,
@@ -58,7 +57,7 @@ fn counted() -> [Counted; 4] {
     ]
 }
 
-/// Measures a program and compares, or makes what was measured the limits; captures go to `dir` for that time.
+/// Measures a program and compares the figures with the limits, or replaces the limits. Captures are kept in `dir` meanwhile.
 pub fn gate(program: &Path, update: bool, limits: &Path, dir: &Path) -> io::Result<()> {
     if !program.is_file() {
         let text = format!("{} is no program. Build it: cargo build --release --locked.", program.display());
@@ -78,7 +77,7 @@ pub fn gate(program: &Path, update: bool, limits: &Path, dir: &Path) -> io::Resu
     }
     let peaks = peaks(program, dir)?;
     let [_, long] = peaks;
-    let name = format!("peak KiB: query, summary, {} packets", HELD[1]);
+    let name = format!("peak KiB: query, summary, {} packets", MEMORY_PACKETS[1]);
     figures.push(Figure { name, unit: Unit::Memory, value: long });
     if update {
         file.set(&compiler, &figures);
@@ -113,16 +112,19 @@ fn counts(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
         return Ok(figures);
     }
     for Counted { capture, plan, works } in counted() {
-        let [small, large] = COUNTED.map(|packets| Set::new(capture, &Plan { packets, ..plan }, dir));
+        let [small, large] =
+            COUNTED.map(|packets| BenchCapture::new(capture, &Plan { packets, ..plan }, dir));
         let (small, large) = (small?, large?);
         for work in works {
-            // Side by side: who else uses the machine does not count.
+            // Run in parallel, because other load does not change the counts.
             let [small, large] = thread::scope(|both| {
                 let small = both.spawn(|| count(program, work, &small));
                 let large = count(program, work, &large);
                 [small.join().expect("counting does not panic"), large]
             });
-            for ((what, unit, _), (small, large)) in TAKEN.into_iter().zip(small?.into_iter().zip(large?)) {
+            for ((what, unit, _), (small, large)) in
+                COUNTED_EVENTS.into_iter().zip(small?.into_iter().zip(large?))
+            {
                 let value = large.saturating_sub(small) as f64 / (COUNTED[1] - COUNTED[0]) as f64;
                 figures.push(Figure { name: format!("{what}: {capture}, {}", work.join(" ")), unit, value });
             }
@@ -133,29 +135,29 @@ fn counts(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What [`TAKEN`] names, of the whole process.
-fn count(program: &Path, work: &[&str], set: &Set) -> io::Result<[u64; TAKEN.len()]> {
+/// The counts of [`COUNTED_EVENTS`] for the whole process.
+fn count(program: &Path, work: &[&str], set: &BenchCapture) -> io::Result<[u64; COUNTED_EVENTS.len()]> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(CACHES);
     command.arg(program).args(work).arg("--no-config").arg(&set.path);
     command.env("GLIBC_TUNABLES", PLAIN).stdin(Stdio::null()).stdout(Stdio::null());
     let output = command.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    // A check ends with 1: the captures hold damaged answers.
-    taken(&said).filter(|_| matches!(output.status.code(), Some(0 | 1))).ok_or_else(|| {
-        io::Error::other(format!("callgrind counted nothing for {}: {}", work.join(" "), said.trim()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // check ends with 1, because the captures contain damaged answers.
+    parse_counts(&stderr).filter(|_| matches!(output.status.code(), Some(0 | 1))).ok_or_else(|| {
+        io::Error::other(format!("callgrind counted nothing for {}: {}", work.join(" "), stderr.trim()))
     })
 }
 
-/// Reads what callgrind says at its end: the names of the events in one line, their counts in another.
-fn taken(said: &str) -> Option<[u64; TAKEN.len()]> {
+/// Parses the last lines of callgrind: the names of the events in one line, their counts in another.
+fn parse_counts(stderr: &str) -> Option<[u64; COUNTED_EVENTS.len()]> {
     let words = |key| {
-        let (_, words) = said.lines().find_map(|line| line.split_once(key))?;
+        let (_, words) = stderr.lines().find_map(|line| line.split_once(key))?;
         Some(words.split_whitespace())
     };
     let counts: Vec<(&str, &str)> = words("Events    :")?.zip(words("Collected :")?).collect();
-    let mut sums = [0; TAKEN.len()];
-    for (sum, (_, _, events)) in sums.iter_mut().zip(TAKEN) {
+    let mut sums = [0; COUNTED_EVENTS.len()];
+    for (sum, (_, _, events)) in sums.iter_mut().zip(COUNTED_EVENTS) {
         for event in events {
             let (_, count) = counts.iter().find(|(name, _)| name == event)?;
             *sum += count.parse::<u64>().ok()?;
@@ -167,9 +169,9 @@ fn taken(said: &str) -> Option<[u64; TAKEN.len()]> {
 /// Peak memory of a summary in KiB.
 fn peaks(program: &Path, dir: &Path) -> io::Result<[f64; 2]> {
     let mut peaks = [0.0; 2];
-    for (peak, packets) in peaks.iter_mut().zip(HELD) {
-        let set = Set::new("query", &Plan::new(Kind::Query, packets), dir)?;
-        *peak = work::other(program, "summary --no-config FILE", &set)?.peak_kib as f64;
+    for (peak, packets) in peaks.iter_mut().zip(MEMORY_PACKETS) {
+        let set = BenchCapture::new("query", &Plan::new(Kind::Query, packets), dir)?;
+        *peak = work::run_tool(program, "summary --no-config FILE", &set)?.peak_kib as f64;
         set.remove()?;
     }
     Ok(peaks)

@@ -1,10 +1,8 @@
-//! Makes capture files: deterministic, streaming, in constant memory.
-//!
-//! Time goes in slots of one packet. A slot takes the datagram that is due, or else begins a conversation; so
-//! conversations of all kinds run at once and their datagrams are shuffled.
+//! Generates capture files: deterministic, streaming, in constant memory. Time is divided into slots of one packet. A slot takes
+//! the datagram that is due, or begins a conversation, so that many conversations run at once and their datagrams are mixed.
 
 use crate::capture::{Capture, Format};
-use crate::datagrams::{Next, PROTOCOLS, Server, Talk};
+use crate::datagrams::{Conversation, Next, PROTOCOLS, Server};
 use crate::foreign::{Foreign, documentation};
 use crate::frames::{self, Envelope, Transport};
 use crate::hostile;
@@ -17,26 +15,26 @@ use std::net::{Ipv4Addr, SocketAddr};
 /// 1 January 2026, in nanoseconds.
 const START: u64 = 1_767_225_600_000_000_000;
 const SECOND: u64 = 1_000_000_000;
-/// Between two polls of a client.
+/// Time between two polls of a client.
 const POLL: u64 = SECOND / 4;
 /// After this time without an answer a client asks again.
 const RETRY: u64 = SECOND / 4;
-/// Client addresses and ports: nearly each conversation is a flow of its own.
+/// Number of client addresses and ports: nearly every conversation has a different flow.
 const CLIENTS: u32 = 1 << 20;
 const CLIENT_PORTS: u32 = 40_000;
 const FIRST_CLIENT_PORT: u16 = 20_000;
-/// Conversations under way; above it, answers come before they are due.
+/// Maximum number of conversations at once; above it, datagrams are sent before they are due.
 const MAX_OPEN: usize = 1 << 16;
 /// 198.18.0.0/15, which RFC 2544 sets aside for benchmarks: the addresses of the servers.
 const BENCHMARK_NET: u32 = 0xc612_0000;
-/// As many as the addresses hold.
+/// Number of servers that fit into the address range.
 pub const MAX_SERVERS: u32 = 4 << 17;
-/// Of 100 packets of a mixed capture.
+/// Percentage of foreign packets in a mixed capture.
 const FOREIGN_PERCENT: u32 = 70;
-/// Of 100 packets of a game's capture.
+/// Percentage of game packets in the capture of a game.
 const GAME_PERCENT: u32 = 90;
 
-/// What the capture holds.
+/// The traffic of a capture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Query traffic only.
@@ -45,32 +43,32 @@ pub enum Kind {
     Mixed,
     /// 10 % query traffic, the rest between the servers and their players, on the ports of the queries.
     Game,
-    /// Every packet is a request of a client of its own, as spoofed ones are; nobody answers.
+    /// Every packet is an unanswered request of a different client, as in spoofed traffic.
     Clients,
-    /// Every conversation has a server of its own.
+    /// Every conversation has a different server.
     Servers,
 }
 
-/// What to make.
+/// The properties of a capture.
 #[derive(Clone, Copy)]
 pub struct Plan {
-    /// What the capture holds.
+    /// The traffic of the capture.
     pub kind: Kind,
     /// Number of packets.
     pub packets: u64,
     /// How the file is written.
     pub format: Format,
-    /// With an 802.1Q tag on each frame.
+    /// Whether each frame has an 802.1Q tag.
     pub vlan: bool,
-    /// Datagrams lost, in parts of a million.
+    /// Share of lost datagrams, in parts per million.
     pub loss: u32,
-    /// Of the requests whose answer gets lost, those that are sent again, in parts of a million.
+    /// Share of retransmitted requests among those whose answer is lost, in parts per million.
     pub retries: u32,
     /// Packets per second of capture time, at least 1.
     pub rate: u64,
     /// Number of query servers, at least 1.
     pub servers: u32,
-    /// Another seed, another capture.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -92,11 +90,11 @@ impl Plan {
     }
 }
 
-/// Query traffic under way.
+/// The state of the query traffic.
 struct Traffic {
     servers: Vec<Server>,
-    /// Ordered by the time it is due, then by the order of scheduling.
-    due: BinaryHeap<Reverse<(u64, u64, Talk)>>,
+    /// Scheduled datagrams, ordered by time and then by the order of scheduling.
+    due: BinaryHeap<Reverse<(u64, u64, Conversation)>>,
     scheduled: u64,
     payload: Vec<u8>,
     plan: Plan,
@@ -138,51 +136,55 @@ impl Traffic {
 
     /// Replaces `out` by the frame of this slot.
     fn frame(&mut self, time: u64, random: &mut Random, out: &mut Vec<u8>) {
-        let mut talk = self.take_due(time).unwrap_or_else(|| {
+        let mut conversation = self.take_due(time).unwrap_or_else(|| {
             let port = FIRST_CLIENT_PORT + random.below(CLIENT_PORTS) as u16;
-            Talk::new(random.below(CLIENTS), port, random.below(self.servers.len() as u32))
+            Conversation::new(random.below(CLIENTS), port, random.below(self.servers.len() as u32))
         });
-        let server = &self.servers[talk.server as usize];
-        let client = client(&talk, server);
-        let asks = talk.step.is_multiple_of(2);
+        let server = &self.servers[conversation.server as usize];
+        let client = client(&conversation, server);
+        let is_request = conversation.step.is_multiple_of(2);
         self.payload.clear();
-        let next = PROTOCOLS[server.protocol](&mut talk, server, random, &mut self.payload);
-        talk.again = false;
-        let (source, target) = if asks { (client, server.at) } else { (server.at, client) };
+        let next = PROTOCOLS[server.protocol](&mut conversation, server, random, &mut self.payload);
+        conversation.is_retransmission = false;
+        let (source, target) = if is_request { (client, server.at) } else { (server.at, client) };
         let vlan = self.plan.vlan;
-        let envelope = Envelope { source, target, transport: Transport::Udp, received: asks, vlan };
+        let envelope = Envelope { source, target, transport: Transport::Udp, received: is_request, vlan };
         frames::write(out, &envelope, &self.payload);
-        talk.step += 1;
-        self.schedule(time, next, talk, random);
+        conversation.step += 1;
+        self.schedule(time, next, conversation, random);
     }
 
-    fn take_due(&mut self, time: u64) -> Option<Talk> {
+    fn take_due(&mut self, time: u64) -> Option<Conversation> {
         let Reverse((due, ..)) = self.due.peek()?;
         if *due > time && self.due.len() < MAX_OPEN {
             return None;
         }
-        self.due.pop().map(|Reverse((_, _, talk))| talk)
+        self.due.pop().map(|Reverse((_, _, conversation))| conversation)
     }
 
-    /// A datagram that gets lost ends its conversation, unless it is an answer and the client asks again.
-    fn schedule(&mut self, time: u64, next: Next, mut talk: Talk, random: &mut Random) {
+    /// Schedules the next datagram. A lost datagram ends its conversation, unless it is an answer and the client retransmits its
+    /// request.
+    fn schedule(&mut self, time: u64, next: Next, mut conversation: Conversation, random: &mut Random) {
         let wait = match next {
             Next::Reply => random.response_time(),
             Next::Poll => POLL,
             Next::End => return,
         };
         if !random.chance(self.plan.loss) {
-            self.push(time + wait, talk);
-        } else if self.plan.retries > 0 && !talk.step.is_multiple_of(2) && random.chance(self.plan.retries) {
-            talk.step -= 1;
-            talk.again = true;
-            self.push(time + RETRY, talk);
+            self.push(time + wait, conversation);
+        } else if self.plan.retries > 0
+            && !conversation.step.is_multiple_of(2)
+            && random.chance(self.plan.retries)
+        {
+            conversation.step -= 1;
+            conversation.is_retransmission = true;
+            self.push(time + RETRY, conversation);
         }
     }
 
-    fn push(&mut self, due: u64, talk: Talk) {
+    fn push(&mut self, due: u64, conversation: Conversation) {
         self.scheduled += 1;
-        self.due.push(Reverse((due, self.scheduled, talk)));
+        self.due.push(Reverse((due, self.scheduled, conversation)));
     }
 }
 
@@ -198,10 +200,10 @@ fn server(number: u32, random: &mut Random) -> Server {
     Server::new(at, number as usize % PROTOCOLS.len(), random)
 }
 
-fn client(talk: &Talk, server: &Server) -> SocketAddr {
+fn client(conversation: &Conversation, server: &Server) -> SocketAddr {
     if server.at.is_ipv6() {
-        SocketAddr::from((documentation(2 << 24 | talk.client), talk.port))
+        SocketAddr::from((documentation(2 << 24 | conversation.client), conversation.port))
     } else {
-        SocketAddr::from((Ipv4Addr::from_bits(0x0a00_0000 + talk.client), talk.port))
+        SocketAddr::from((Ipv4Addr::from_bits(0x0a00_0000 + conversation.client), conversation.port))
     }
 }

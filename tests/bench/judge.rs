@@ -1,6 +1,5 @@
-//! Compares figures with limits: what `gate` decides, without measuring anything.
-//!
-//! The file holds one entry for each compiler, since another one makes other machine code of the same source:
+//! Compares figures with limits for `gate`, without measuring anything. The file has one entry for each compiler, because
+//! compilers generate different machine code:
 //!
 //! ```text
 //! [{ "release": "1.95.0", "llvm": "22.1.2", "target": "x86_64-unknown-linux-gnu",
@@ -10,23 +9,23 @@
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// What instructions may differ from their limit for the same compiler.
+/// Allowed difference of instructions from their limit, for the same compiler.
 pub const MARGIN: f64 = 0.03;
-/// What they may differ for another compiler; memory always, for which pages of program and libraries are resident is
-/// the kernel's choice.
+/// Allowed difference of instructions for another compiler, and of memory in any case, because the kernel decides which pages of
+/// program and libraries are resident.
 pub const WIDE_MARGIN: f64 = 0.10;
-/// What misses of the last-level cache may differ, and twice that for another compiler: the same tables at other addresses
-/// made 9 %.
+/// Allowed difference of misses of the last-level cache; twice that for another compiler. The same tables at other addresses
+/// changed them by 9 %.
 pub const MISS_MARGIN: f64 = 0.15;
-/// But no less than so many misses a packet: where few packets miss, addresses alone make 0.33 to 0.43.
+/// Minimum allowed difference in misses per packet: if few packets miss, different addresses alone gave 0.33 to 0.43.
 pub const FEWEST_MISSES: f64 = 0.12;
-/// The same for misses of code: one source, built in two folders, made 55 and 70 a packet.
+/// Allowed difference of misses of code: the same source built in two folders had 55 and 70 per packet.
 pub const CODE_MISS_MARGIN: f64 = 0.30;
-/// What the peak memory of four times the packets may be above that of the smaller capture: some tables are not yet
-/// full there. A byte kept of each packet is more.
+/// How much the peak memory may grow with four times the packets, because some tables are not yet full in the smaller capture.
+/// One byte kept for each packet would exceed it.
 pub const GROWTH: f64 = 0.10;
 
-/// What made the program.
+/// The compiler of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiler {
     /// Version of rustc.
@@ -37,7 +36,7 @@ pub struct Compiler {
     pub target: String,
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Instructions a packet, as callgrind counts them.
@@ -50,7 +49,7 @@ pub enum Unit {
     Memory,
 }
 
-/// Something measured; less is better.
+/// A measured value; less is better.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its name in the file.
@@ -62,7 +61,7 @@ pub struct Figure {
 }
 
 impl Unit {
-    /// What part of its limit a figure may differ by, for the same compiler or another one.
+    /// The allowed difference as a share of the limit, for the same compiler or another one.
     fn margin(self, limit: f64, same: bool) -> f64 {
         let times = if same { 1.0 } else { 2.0 };
         match self {
@@ -73,7 +72,7 @@ impl Unit {
         }
     }
 
-    /// Digits after the point: some packets miss less than once.
+    /// Number of decimals: misses per packet may be less than one.
     fn digits(self) -> usize {
         match self {
             Unit::Instructions | Unit::Memory => 0,
@@ -93,12 +92,12 @@ struct Entry {
 #[derive(Debug, PartialEq)]
 pub struct Limits(Vec<Entry>);
 
-/// What came of comparing.
+/// The result of the comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Lines for people.
     pub text: String,
-    /// Number of figures that are too much.
+    /// Number of figures above their limit.
     pub failures: usize,
 }
 
@@ -157,19 +156,19 @@ impl Limits {
         }
     }
 
-    /// Compares what was measured with the limits of this compiler; where it has none, with those of the newest
-    /// one for the same target, and a wider margin.
+    /// Compares figures with the limits of this compiler. If it has none, those of the newest compiler for the same target are
+    /// used with wider margins.
     pub fn judge(&self, compiler: &Compiler, figures: &[Figure]) -> Verdict {
         let mut verdict = Verdict::default();
         let same = self.0.iter().find(|entry| entry.compiler == *compiler);
         let of_target = self.0.iter().filter(|entry| entry.compiler.target == compiler.target);
         let Some(entry) = same.or_else(|| of_target.max_by_key(|entry| entry.compiler.age())) else {
-            verdict.say(&format!("There are no limits for {}: nothing is compared.", compiler.target));
+            verdict.add_line(&format!("There are no limits for {}: nothing is compared.", compiler.target));
             return verdict;
         };
         if same.is_none() {
             let (this, other) = (compiler.name(), entry.compiler.name());
-            verdict.say(&format!(
+            verdict.add_line(&format!(
                 "There are no limits for {this}: compared with those for {other}, at wider margins. To set them: {UPDATE}."
             ));
         }
@@ -179,25 +178,25 @@ impl Limits {
         }
         for (name, _) in &entry.figures {
             if !figures.iter().any(|figure| figure.name == *name) {
-                verdict.say(&format!("{name}: not measured here."));
+                verdict.add_line(&format!("{name}: not measured here."));
             }
         }
         verdict
     }
 }
 
-/// The command that makes today's figures the limits.
+/// The command that replaces the limits by the current figures.
 pub const UPDATE: &str = "cargo test --bench qdissect_bench -- gate --update";
 
 impl Verdict {
-    fn say(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
     }
 
     fn fail(&mut self, line: &str) {
         self.failures += 1;
-        self.say(&format!("FAILED: {line}"));
+        self.add_line(&format!("FAILED: {line}"));
     }
 
     /// Compares one figure with its limit; `same` compiler or another one.
@@ -217,9 +216,9 @@ impl Verdict {
                 "{line}: more than {percent:.0} % too much. Find out why; if it is worth it: {UPDATE}."
             ));
         } else if change < -margin && same {
-            self.say(&format!("{line}: better by more than {percent:.0} %. Lower the limit: {UPDATE}."));
+            self.add_line(&format!("{line}: better by more than {percent:.0} %. Lower the limit: {UPDATE}."));
         } else {
-            self.say(&format!("{line}."));
+            self.add_line(&format!("{line}."));
         }
     }
 
@@ -231,7 +230,7 @@ impl Verdict {
                 "{line}: memory grows with the capture, which must not be. Look for a table without a bound."
             ));
         } else {
-            self.say(&format!("{line}."));
+            self.add_line(&format!("{line}."));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Time, processor time and memory of a piece of work, as Linux tells them under `/proc`.
+//! Time, processor time and memory of a run, from Linux's `/proc`.
 
 use std::fs;
 use std::io;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 /// `utime` and the like in `/proc/PID/stat` count in hundredths of a second on every Linux.
 const TICK: u64 = 10_000_000;
 
-/// What one run took.
+/// The figures of one run.
 #[derive(Clone, Copy)]
 pub struct Figures {
     /// Packets read.
     pub packets: u64,
     /// Size of the file.
     pub bytes: u64,
-    /// Time passed, in nanoseconds.
+    /// Wall-clock time in nanoseconds.
     pub wall_ns: u64,
     /// Processor time in user and system mode, in nanoseconds; 0 when unknown.
     pub cpu_ns: u64,
@@ -85,7 +85,7 @@ impl Processor {
         Self { process, thread: thread_time() }
     }
 
-    /// This thread's time is exact; the whole process's is coarse, and taken when other threads had a share.
+    /// The time of this thread is exact. That of the whole process is coarse, and used only if other threads worked as well.
     fn passed(&self) -> u64 {
         let thread = thread_time() - self.thread;
         let process = ticks(13) - self.process;
@@ -95,7 +95,7 @@ impl Processor {
 
 /// Processor time of this thread, in nanoseconds.
 pub fn thread_time() -> u64 {
-    // The kernel brings it up to date when the thread leaves the processor.
+    // The kernel updates it when the thread leaves the processor.
     std::thread::sleep(Duration::from_micros(20));
     let schedule = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     schedule.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0)

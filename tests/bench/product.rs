@@ -1,4 +1,4 @@
-//! The product under measurement.
+//! The measured runs of the product.
 
 use qdissect::capture::Source;
 use qdissect::check::Policy;
@@ -11,12 +11,12 @@ use qdissect::verdict::{self, Check};
 use std::io;
 use std::path::Path;
 
-/// How tables are written.
+/// The screen that tables are written for.
 fn wide() -> Screen {
     Screen { width: 100, colour: false, ..Screen::default() }
 }
 
-/// Runs the whole summary on the file, tables included; returns what it adds up to.
+/// Runs the whole summary on the file, including its tables; returns the totals.
 pub fn summary<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
     let (summary, totals) = read::<THREADS, _>(path, Summary::default())?;
     screen::write(&mut io::sink(), wide(), &summary, &totals)?;
@@ -52,7 +52,7 @@ pub fn exchanges<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
 
 /// Gathers all statistics of the file and prints them to nowhere.
 pub fn stats<const THREADS: usize>(path: &Path) -> io::Result<Totals> {
-    // As the subcommand does: frames are counted by what becomes of their datagrams.
+    // As in the subcommand: frames are counted by what their datagrams are.
     let options = Options { all: true, ..Options::default() };
     let (stats, totals) = read_with::<THREADS, _>(path, options, Stats::new(None))?;
     stats::write(&mut io::sink(), wide(), &stats, &totals, Section::ALL)?;

@@ -1,5 +1,5 @@
-//! Whole-process benchmark: makes captures, measures the product beside the floor and beside other tools, and holds it
-//! against limits.
+//! Whole-process benchmark: generates captures, measures the product, the floor and other tools, and compares the product with
+//! limits.
 
 mod args;
 mod capture;
@@ -146,19 +146,19 @@ fn measured(mut arguments: Arguments, work: fn(&Path) -> io::Result<u64>) -> io:
     Ok(())
 }
 
-/// What a run adds up to is told beside its figures.
+/// Prints the figures of a run and the counts of what was forgotten.
 fn product(mut arguments: Arguments, work: fn(&Path) -> io::Result<Totals>) -> io::Result<()> {
     let file: PathBuf = arguments.word("FILE")?;
     arguments.finish()?;
-    let mut told = None;
+    let mut run_totals = None;
     let figures = measure::measure(&file, |path| {
         let totals = work(path)?;
         let packets = totals.packets;
-        told = Some(totals);
+        run_totals = Some(totals);
         Ok(packets)
     })?;
     let Totals { evicted, servers_refused, waiting_overflow, memory_forgotten, .. } =
-        told.unwrap_or_default();
+        run_totals.unwrap_or_default();
     println!(
         "{figures} evicted={evicted} servers_refused={servers_refused} waiting_overflow={waiting_overflow} \
          memory_forgotten={memory_forgotten}"

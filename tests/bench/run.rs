@@ -1,29 +1,29 @@
-//! Measures child processes in turn, so that a busy machine slows all rows alike.
+//! Measures child processes in turn, so that other load slows all rows equally.
 
 use crate::generate::{Kind, Plan};
 use crate::measure::Figures;
-use crate::sets::Set;
+use crate::sets::BenchCapture;
 use crate::table;
 use crate::work::Work;
 use std::io;
 use std::path::Path;
 
-/// Packets for tools that take seconds for them.
+/// Number of packets for slow tools, which take seconds for them.
 const SMALL: u64 = 200_000;
-/// So many that what is kept of them takes more than the second-level cache of a core.
+/// Number of servers whose tables do not fit into the second-level cache of a core.
 const MANY_SERVERS: u32 = 13_000;
 const MEMORY_SIZES: [u64; 2] = [1_000_000, 10_000_000];
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Something measured on a capture.
+/// A program measured on a capture.
 pub struct Row {
-    /// Which of the sets.
+    /// Index of the capture.
     pub set: usize,
-    /// What is measured.
+    /// The measured program.
     pub work: Work,
-    /// One per round, until one fails.
+    /// The figures of each round, until one fails.
     pub runs: Vec<Figures>,
-    /// Why there are no more.
+    /// The error that ended the rounds.
     pub failure: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     add(3, &base);
     add(3, &[Work::CHECK]);
     if Work::DISSECTORS[0].is_installed() {
-        sets.push(Set::new("query, small", &Plan::new(Kind::Query, SMALL), dir)?);
+        sets.push(BenchCapture::new("query, small", &Plan::new(Kind::Query, SMALL), dir)?);
         add(4, &base);
         add(4, &Work::OTHERS);
         add(4, &Work::DISSECTORS);
@@ -62,19 +62,19 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The captures that are measured whatever tools are installed.
-fn captures(packets: u64, dir: &Path) -> io::Result<Vec<Set>> {
+/// The captures that are always measured.
+fn captures(packets: u64, dir: &Path) -> io::Result<Vec<BenchCapture>> {
     let query = Plan::new(Kind::Query, packets);
     let mut blocks = query;
     blocks.format.pcapng = true;
     let many = Plan { servers: MANY_SERVERS, ..query };
     Ok(vec![
-        Set::new("query", &query, dir)?,
-        Set::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
-        Set::new("game", &Plan::new(Kind::Game, packets), dir)?,
-        Set::new("query, pcapng", &blocks, dir)?,
-        // Names of files do not tell the number of servers.
-        Set::new("query, 13,000 servers", &many, &dir.join("13000-servers"))?,
+        BenchCapture::new("query", &query, dir)?,
+        BenchCapture::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
+        BenchCapture::new("game", &Plan::new(Kind::Game, packets), dir)?,
+        BenchCapture::new("query, pcapng", &blocks, dir)?,
+        // File names do not contain the number of servers.
+        BenchCapture::new("query, 13,000 servers", &many, &dir.join("13000-servers"))?,
     ])
 }
 
@@ -82,7 +82,7 @@ fn captures(packets: u64, dir: &Path) -> io::Result<Vec<Set>> {
 pub fn memory(dir: &Path) -> io::Result<()> {
     println!("| packets | file MiB | what | peak MiB | ns/packet |\n|--:|--:|---|--:|--:|");
     for packets in MEMORY_SIZES {
-        let set = Set::new("query", &Plan::new(Kind::Query, packets), dir)?;
+        let set = BenchCapture::new("query", &Plan::new(Kind::Query, packets), dir)?;
         for work in [Work::FLOOR, Work::SUMMARY].into_iter().chain(Work::OTHERS) {
             let mut row = Row::new(0, work);
             row.measure(&set);
@@ -108,7 +108,7 @@ impl Row {
         Self { set, work, runs: Vec::new(), failure: None }
     }
 
-    fn measure(&mut self, set: &Set) {
+    fn measure(&mut self, set: &BenchCapture) {
         if self.failure.is_some() {
             return;
         }

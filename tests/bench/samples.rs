@@ -1,6 +1,5 @@
-//! What the stages are measured on: generated captures in memory, and what the pipeline makes of them.
-//!
-//! Each stage stands beside its floor: the least that anything doing its work has to do, on the same input.
+//! The input of the stage benchmarks: generated captures in memory, and the packets that the pipeline reports of them. Each stage
+//! is compared with its floor: the minimum work for the same task on the same input.
 
 use crate::generate::{Kind, Plan, generate};
 use qdissect::capture::{Frame, Source};
@@ -21,19 +20,19 @@ pub fn pcap() -> &'static [u8] {
     file(&Plan::new(Kind::Query, PACKETS))
 }
 
-/// The same as pcapng.
+/// Query traffic as a pcapng file.
 pub fn pcapng() -> &'static [u8] {
     let mut plan = Plan::new(Kind::Query, PACKETS);
     plan.format.pcapng = true;
     file(&plan)
 }
 
-/// The same with an 802.1Q tag on each frame.
+/// Query traffic with an 802.1Q tag on each frame.
 pub fn tagged() -> &'static [u8] {
     file(&Plan { vlan: true, ..Plan::new(Kind::Query, PACKETS) })
 }
 
-/// A capture that stays until the program ends.
+/// Generates a capture that is never freed.
 fn file(plan: &Plan) -> &'static [u8] {
     let mut file = Vec::new();
     // Writing to memory does not fail.
@@ -68,8 +67,8 @@ pub fn datagrams() -> Vec<Datagram<'static>> {
     datagrams
 }
 
-/// A datagram with what the pipeline knows of it.
-pub struct Heard {
+/// A datagram as the pipeline reports it.
+pub struct SampleDatagram {
     /// The datagram.
     pub datagram: Datagram<'static>,
     /// Its protocol.
@@ -78,19 +77,19 @@ pub struct Heard {
     pub name: &'static str,
     /// Index into the protocol's steps.
     pub step: u8,
-    /// How sure the recognition is.
+    /// Confidence of the recognition.
     pub level: Level,
-    /// What it is to its exchange.
+    /// Its role in its exchange.
     pub pairing: Pairing,
-    /// What its decoder is told.
+    /// The context for its decoder.
     pub context: Context,
 }
 
 /// A report that keeps everything.
 #[derive(Default)]
-struct Keep(Vec<Heard>);
+struct KeepDatagrams(Vec<SampleDatagram>);
 
-impl Report for Keep {
+impl Report for KeepDatagrams {
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
@@ -109,14 +108,14 @@ impl Report for Keep {
         };
         let datagram = Datagram { payload, ..*datagram };
         let name = packet.message_name();
-        self.0.push(Heard { datagram, id, name, step, level, pairing: *pairing, context });
+        self.0.push(SampleDatagram { datagram, id, name, step, level, pairing: *pairing, context });
         Ok(())
     }
 }
 
-/// Everything the pipeline tells of the datagrams of query traffic.
-pub fn heard() -> Vec<Heard> {
-    let mut keep = Keep::default();
+/// The reported datagrams of query traffic.
+pub fn sample_datagrams() -> Vec<SampleDatagram> {
+    let mut keep = KeepDatagrams::default();
     let mut pipeline = Pipeline::new(Options::default(), &mut keep);
     let read = pipeline.read(&mut open(pcap()), "sample");
     let (Ok(()), Ok(_)) = (read, pipeline.finish(true)) else {
@@ -126,8 +125,8 @@ pub fn heard() -> Vec<Heard> {
     keep.0
 }
 
-impl Heard {
-    /// What the report of records hears when it is decoded.
+impl SampleDatagram {
+    /// Decodes the datagram for JSON records.
     pub fn decoded(&self) -> Json {
         let mut json = Json::default();
         json.begin();

@@ -1,17 +1,17 @@
-//! How time and memory go with the length of a capture, and what hostile ones do to them.
+//! Measures how time and memory depend on the length of a capture, and the effect of hostile captures.
 
 use crate::generate::{Kind, Plan};
 use crate::measure::Figures;
-use crate::sets::Set;
+use crate::sets::BenchCapture;
 use crate::table::{mib, per_packet, spread};
-use crate::work::own;
+use crate::work::run_self;
 use std::io;
 use std::path::Path;
 
-/// What the others are compared with.
+/// Number of packets of the capture that the others are compared with.
 const BASE: u64 = 1_000_000;
 const LONG: [u64; 2] = [10_000_000, 40_000_000];
-/// Runs of the first capture beside each of another one.
+/// Number of runs of the first capture for each run of another one.
 const RUNS: usize = 5;
 /// Clients of one packet each, at a rate at which the tables cannot keep up.
 const CLIENTS: u64 = 10_000_000;
@@ -19,10 +19,10 @@ const FLOOD_RATE: u64 = 1_000_000;
 /// Three packets on average for each server: a million of them.
 const SERVER_PACKETS: u64 = 3_000_000;
 
-/// Measures the summary of each capture in turn with that of the shortest, and prints a Markdown table. One capture
-/// lies in `dir` at a time, beside the shortest.
+/// Measures the summary of each capture in turn with that of the shortest, and prints a Markdown table. Besides the shortest,
+/// only one capture at a time is kept in `dir`.
 pub fn scale(rounds: usize, dir: &Path) -> io::Result<()> {
-    let base = Set::new("query", &Plan::new(Kind::Query, BASE), dir)?;
+    let base = BenchCapture::new("query", &Plan::new(Kind::Query, BASE), dir)?;
     let query = LONG.map(|packets| ("query", Plan::new(Kind::Query, packets)));
     let clients = Plan { rate: FLOOD_RATE, ..Plan::new(Kind::Clients, CLIENTS) };
     let hostile = [
@@ -36,13 +36,13 @@ pub fn scale(rounds: usize, dir: &Path) -> io::Result<()> {
     let first: Vec<_> = (0..rounds).map(|_| middle(&base)).collect::<io::Result<_>>()?;
     print(&base, &first, &first);
     for (name, plan) in query.into_iter().chain(hostile) {
-        let set = Set::new(name, &plan, dir)?;
-        let (mut runs, mut beside) = (Vec::new(), Vec::new());
+        let set = BenchCapture::new(name, &plan, dir)?;
+        let (mut runs, mut base_runs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            beside.push(middle(&base)?);
-            runs.push(own("summary", &set)?);
+            base_runs.push(middle(&base)?);
+            runs.push(run_self("summary", &set)?);
         }
-        print(&set, &runs, &beside);
+        print(&set, &runs, &base_runs);
         set.remove()?;
     }
     println!(
@@ -52,20 +52,20 @@ pub fn scale(rounds: usize, dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The first capture takes a quarter of a second, which is soon disturbed: the middle one of some runs.
-fn middle(set: &Set) -> io::Result<(Figures, String)> {
-    let mut runs: Vec<_> = (0..RUNS).map(|_| own("summary", set)).collect::<io::Result<_>>()?;
+/// Measures the first capture. It takes only a quarter of a second, so the median of several runs is used.
+fn middle(set: &BenchCapture) -> io::Result<(Figures, String)> {
+    let mut runs: Vec<_> = (0..RUNS).map(|_| run_self("summary", set)).collect::<io::Result<_>>()?;
     runs.sort_by_key(|(run, _)| run.cpu_ns);
     Ok(runs.swap_remove(RUNS / 2))
 }
 
-/// A row; `beside` holds the runs of the first capture, in the same rounds.
-fn print(set: &Set, runs: &[(Figures, String)], beside: &[(Figures, String)]) {
-    // Processor time: neighbours change it less.
+/// A row; `compared_with` holds the runs of the first capture, in the same rounds.
+fn print(set: &BenchCapture, runs: &[(Figures, String)], base_runs: &[(Figures, String)]) {
+    // Processor time depends less on other load.
     let cpu = |(run, _): &(Figures, String)| run.cpu_ns as f64 / run.packets as f64;
     let [_, wall, _] = spread(runs.iter().map(|(run, _)| run.wall_ns as f64).collect());
     let [_, each, _] = spread(runs.iter().map(cpu).collect());
-    let ratios = runs.iter().zip(beside).map(|(run, base)| cpu(run) / cpu(base)).collect();
+    let ratios = runs.iter().zip(base_runs).map(|(run, base)| cpu(run) / cpu(base)).collect();
     let [least, ratio, greatest] = spread(ratios);
     let [.., peak] = spread(runs.iter().map(|(run, _)| mib(run)).collect());
     let counted = runs.last().map_or("", |(_, line)| line);

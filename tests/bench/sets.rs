@@ -1,18 +1,18 @@
-//! Captures on disk, made once and kept.
+//! Captures on disk, which are generated once and kept.
 
 use crate::generate::{Kind, Plan, generate};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Part of the file names: to be raised when the generator makes other bytes of the same plan.
+/// Part of the file names. Increase it when the generator writes other bytes for the same plan.
 const VINTAGE: u32 = 3;
 
 /// A capture to be measured.
-pub struct Set {
+pub struct BenchCapture {
     /// Its name in tables.
     pub name: &'static str,
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
     /// Number of packets.
     pub packets: u64,
@@ -20,8 +20,8 @@ pub struct Set {
     pub bytes: u64,
 }
 
-impl Set {
-    /// Makes the capture in `dir` unless it is there, and reads it once so that it is in the page cache.
+impl BenchCapture {
+    /// Generates the capture in `dir` unless it exists, and reads it once so that it is in the page cache.
     pub fn new(name: &'static str, plan: &Plan, dir: &Path) -> io::Result<Self> {
         let base = match plan.kind {
             Kind::Query => "query",
@@ -36,7 +36,7 @@ impl Set {
         if !path.exists() {
             eprintln!("making {}", path.display());
             fs::create_dir_all(dir)?;
-            // Under another name until it is whole.
+            // Under another name until it is complete.
             let part = path.with_extension("part");
             generate(File::create(&part)?, plan)?;
             fs::rename(part, &path)?;

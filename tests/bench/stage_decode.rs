@@ -1,6 +1,6 @@
-//! Recognising and decoding. The floor of a probe is the first byte of a payload, that of decoding every byte.
+//! Recognition and decoding. The floor of a probe reads the first byte of a payload, that of decoding reads every byte.
 
-use crate::samples::{Heard, datagrams, heard};
+use crate::samples::{SampleDatagram, datagrams, sample_datagrams};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::classify::probe;
@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 /// Datagrams of a message that are decoded in turn.
 const MOST: usize = 1_000;
 
-static HEARD: LazyLock<Vec<Heard>> = LazyLock::new(heard);
+static SAMPLES: LazyLock<Vec<SampleDatagram>> = LazyLock::new(sample_datagrams);
 
 /// The kinds of messages in the sample.
 static TITLES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut titles: Vec<String> = HEARD.iter().map(Heard::title).collect();
+    let mut titles: Vec<String> = SAMPLES.iter().map(SampleDatagram::title).collect();
     titles.sort();
     titles.dedup();
     titles
@@ -25,8 +25,8 @@ fn titles() -> impl Iterator<Item = &'static str> {
     TITLES.iter().map(String::as_str)
 }
 
-fn of(title: &str) -> Vec<&'static Heard> {
-    HEARD.iter().filter(|heard| heard.title() == title).take(MOST).collect()
+fn of(title: &str) -> Vec<&'static SampleDatagram> {
+    SAMPLES.iter().filter(|sample| sample.title() == title).take(MOST).collect()
 }
 
 fn shuffled<T>(bencher: Bencher<'_, '_>, each: impl Fn(&Datagram<'static>) -> T + Sync) {
@@ -50,41 +50,41 @@ fn probe_all(bencher: Bencher<'_, '_>) {
     shuffled(bencher, |d| probe(d, u32::MAX));
 }
 
-fn messages(bencher: Bencher<'_, '_>, title: &str, mut each: impl FnMut(&Heard)) {
+fn messages(bencher: Bencher<'_, '_>, title: &str, mut each: impl FnMut(&SampleDatagram)) {
     let messages = of(title);
-    let bytes: usize = messages.iter().map(|heard| heard.datagram.payload.len()).sum();
+    let bytes: usize = messages.iter().map(|sample| sample.datagram.payload.len()).sum();
     let bencher = bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(messages.len()));
     bencher.bench_local(|| {
-        for heard in &messages {
-            each(black_box(heard));
+        for sample in &messages {
+            each(black_box(sample));
         }
     });
 }
 
-fn decode<S: FieldSink>(heard: &Heard, sink: &mut S) {
-    let _ = black_box(heard.id.dissect(heard.datagram.payload, &heard.context, sink));
+fn decode<S: FieldSink>(sample: &SampleDatagram, sink: &mut S) {
+    let _ = black_box(sample.id.dissect(sample.datagram.payload, &sample.context, sink));
 }
 
 #[divan::bench(args = titles())]
 fn decode_floor(bencher: Bencher<'_, '_>, title: &str) {
-    messages(bencher, title, |heard| {
-        black_box(heard.datagram.payload.iter().fold(0, |sum, byte| sum ^ byte));
+    messages(bencher, title, |sample| {
+        black_box(sample.datagram.payload.iter().fold(0, |sum, byte| sum ^ byte));
     });
 }
 
 /// The message alone.
 #[divan::bench(args = titles())]
 fn decode_skip(bencher: Bencher<'_, '_>, title: &str) {
-    messages(bencher, title, |heard| decode(heard, &mut Skip));
+    messages(bencher, title, |sample| decode(sample, &mut Skip));
 }
 
 /// With every rule.
 #[divan::bench(args = titles())]
 fn decode_rules(bencher: Bencher<'_, '_>, title: &str) {
     let mut notes = Notes::default();
-    messages(bencher, title, |heard| {
+    messages(bencher, title, |sample| {
         notes.begin();
-        decode(heard, &mut notes);
+        decode(sample, &mut notes);
     });
 }
 
@@ -92,9 +92,9 @@ fn decode_rules(bencher: Bencher<'_, '_>, title: &str) {
 #[divan::bench(args = titles())]
 fn decode_json(bencher: Bencher<'_, '_>, title: &str) {
     let mut json = Json::default();
-    messages(bencher, title, |heard| {
+    messages(bencher, title, |sample| {
         json.begin();
-        decode(heard, &mut json);
+        decode(sample, &mut json);
         json.end();
     });
 }

@@ -1,5 +1,5 @@
-//! Classifying and pairing. The floor is a table from both ends to the open request: an entry put in by the request and
-//! taken out by the answer.
+//! Classifying and pairing. The floor is a table from both endpoints to the open request, to which a request adds an entry and from
+//! which its answer removes it.
 
 use crate::samples::datagrams;
 use divan::counter::ItemsCount;
@@ -12,7 +12,7 @@ use qdissect::exchange::{Table, Windows};
 use qdissect::net::Datagram;
 use qdissect::protocols::{Id, Level, Probe};
 
-/// A datagram and what its bytes tell.
+/// A datagram and its probe.
 type Probed = (Datagram<'static>, Id, Probe);
 
 fn probed() -> Vec<Probed> {
@@ -43,7 +43,7 @@ fn pair_table(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(probed.len())).bench(|| closed(black_box(&probed)));
 }
 
-/// Classifies and pairs them all as the pipeline does; returns how many exchanges have closed.
+/// Classifies and pairs all datagrams as the pipeline does; returns the number of closed exchanges.
 fn closed(probed: &[Probed]) -> usize {
     let mut classifier = Classifier::new(Choice::default(), Budget::default());
     let mut table = Table::new(Windows::new(None), Budget::default());

@@ -1,6 +1,6 @@
-//! The line writer. The floor copies lines that are already there.
+//! The writer of lines. The floor copies finished lines.
 
-use crate::samples::{Heard, heard};
+use crate::samples::{SampleDatagram, sample_datagrams};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
 use qdissect::capture::CaptureInfo as Capture;
@@ -9,26 +9,26 @@ use qdissect::decode::AnyListener;
 use qdissect::report::{Form, Output, Packet, Records, Report};
 use std::io::{self, Write};
 
-/// Bytes gathered before they are written.
+/// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
 
 /// Writes the record of every datagram.
-fn write<W: Write>(out: W, heard: &[(Heard, AnyListener)]) -> io::Result<()> {
+fn write<W: Write>(out: W, sample: &[(SampleDatagram, AnyListener)]) -> io::Result<()> {
     let mut records = Records::new(Output::new(out, Form::Ndjson, false), true, false);
     records.file("sample", &Capture::default(), 0)?;
     let (raised, decoded) = (Raised::default(), Decoded::default());
-    for (heard, listener) in heard {
+    for (sample, listener) in sample {
         records.packet(&Packet {
-            datagram: &heard.datagram,
-            bytes: heard.datagram.payload,
+            datagram: &sample.datagram,
+            bytes: sample.datagram.payload,
             piece: None,
-            id: heard.id,
-            message: heard.context.message,
-            step: heard.step,
-            direction: heard.context.direction,
-            level: heard.level,
-            server_index: Heard::SERVER,
-            pairing: &heard.pairing,
+            id: sample.id,
+            message: sample.context.message,
+            step: sample.step,
+            direction: sample.context.direction,
+            level: sample.level,
+            server_index: SampleDatagram::SERVER,
+            pairing: &sample.pairing,
             decoded: &decoded,
             listener,
             raised: &raised,
@@ -39,31 +39,31 @@ fn write<W: Write>(out: W, heard: &[(Heard, AnyListener)]) -> io::Result<()> {
     records.finish(&Default::default())
 }
 
-fn decoded() -> Vec<(Heard, AnyListener)> {
-    heard()
+fn decoded() -> Vec<(SampleDatagram, AnyListener)> {
+    sample_datagrams()
         .into_iter()
-        .map(|heard| {
-            let json = heard.decoded();
-            (heard, AnyListener::Json(json))
+        .map(|sample| {
+            let json = sample.decoded();
+            (sample, AnyListener::Json(json))
         })
         .collect()
 }
 
 /// What is written of them.
-fn lines(heard: &[(Heard, AnyListener)]) -> Vec<u8> {
+fn lines(sample: &[(SampleDatagram, AnyListener)]) -> Vec<u8> {
     let mut lines = Vec::new();
     // Writing to memory does not fail.
-    let _ = write(&mut lines, heard);
-    assert!(lines.split(|&byte| byte == b'\n').count() > heard.len(), "a line for each datagram");
+    let _ = write(&mut lines, sample);
+    assert!(lines.split(|&byte| byte == b'\n').count() > sample.len(), "a line for each datagram");
     lines
 }
 
 #[divan::bench]
 fn ndjson_floor(bencher: Bencher<'_, '_>) {
-    let heard = decoded();
-    let lines = lines(&heard);
+    let sample = decoded();
+    let lines = lines(&sample);
     let mut buffer = Vec::with_capacity(2 * BUFFER);
-    let bencher = bencher.counter(BytesCount::new(lines.len())).counter(ItemsCount::new(heard.len()));
+    let bencher = bencher.counter(BytesCount::new(lines.len())).counter(ItemsCount::new(sample.len()));
     let lines: Vec<&[u8]> = lines.split_inclusive(|&byte| byte == b'\n').collect();
     bencher.bench_local(|| {
         for line in &lines {
@@ -78,8 +78,8 @@ fn ndjson_floor(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn ndjson_records(bencher: Bencher<'_, '_>) {
-    let heard = decoded();
-    let bytes = lines(&heard).len();
-    let bencher = bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(heard.len()));
-    bencher.bench_local(|| write(io::sink(), black_box(&heard)));
+    let sample = decoded();
+    let bytes = lines(&sample).len();
+    let bencher = bencher.counter(BytesCount::new(bytes)).counter(ItemsCount::new(sample.len()));
+    bencher.bench_local(|| write(io::sink(), black_box(&sample)));
 }

@@ -1,11 +1,11 @@
-//! Every stage beside its floor, measured by divan. A program of its own: were the stages called in the other one as
-//! well, the compiler might inline less of what that one measures.
+//! Measures every stage and its floor with divan. This is a separate program: if the other benchmark called the stages as well,
+//! the compiler might inline less of what that one measures.
 
 mod capture;
 mod datagrams;
 mod foreign;
 mod frames;
-// The other program uses the rest.
+// The other benchmark uses the rest.
 #[allow(dead_code)]
 mod generate;
 mod hostile;
@@ -13,7 +13,7 @@ mod random;
 mod samples;
 mod stage_decode;
 mod stage_pair;
-mod stage_peel;
+mod stage_parse;
 mod stage_read;
 mod stage_write;
 mod walk;

@@ -1,15 +1,15 @@
-//! The table of a run: medians, and ratios to the walk of the same round.
+//! The table of a run: medians, and ratios to the walk in the same round.
 
 use crate::measure::Figures;
 use crate::run::Row;
-use crate::sets::Set;
+use crate::sets::BenchCapture;
 use crate::work::Work;
 
 const WALL: fn(&Figures) -> f64 = |run| run.wall_ns as f64;
 const CPU: fn(&Figures) -> f64 = |run| run.cpu_ns as f64;
 
 /// Prints the rows in Markdown; each set's ratios are to its walk.
-pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
+pub fn report(sets: &[BenchCapture], rows: &[Row], rounds: usize) {
     println!("| capture | what | wall ms | cpu ms | × walk, wall | × walk, cpu | ns/packet | peak MiB |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|");
     for row in rows {
@@ -20,7 +20,7 @@ pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
             (failure, _) => println!(" {} | | | | | |", failure.as_deref().unwrap_or("no walk")),
         }
     }
-    beside(sets, rows);
+    print_comparisons(sets, rows);
     println!(
         "\n{rounds} rounds, all rows in turn; medians. In the columns with ×, each run is divided by the walk of its"
     );
@@ -28,17 +28,17 @@ pub fn report(sets: &[Set], rows: &[Row], rounds: usize) {
         "own round, or by the run named under `of`: median (least to greatest). Own rows leave start-up out; rows of"
     );
     println!("other tools are whole processes, their processor time in steps of 10 ms.\n");
-    for Set { name, packets, bytes, .. } in sets {
+    for BenchCapture { name, packets, bytes, .. } in sets {
         let each = *bytes as f64 / *packets as f64;
         println!("- {name}: {packets} packets, {bytes} bytes, {each:.1} bytes per packet");
     }
 }
 
-/// Prints what rows take of others on the same capture.
-fn beside(sets: &[Set], rows: &[Row]) {
+/// Prints the ratios of rows to other rows on the same capture.
+fn print_comparisons(sets: &[BenchCapture], rows: &[Row]) {
     println!("\n| capture | what | of | × wall | × cpu |\n|---|---|---|--:|--:|");
     for row in rows.iter().filter(|row| row.failure.is_none()) {
-        let Some(of) = row.work.beside() else { continue };
+        let Some(of) = row.work.compared_with() else { continue };
         let Some(base) = find(rows, row.set, of) else { continue };
         let [wall, cpu] = [WALL, CPU].map(|figure| ratios(row, base, figure));
         println!("| {} | {} | {of} | {wall} | {cpu} |", sets[row.set].name, row.work.name());
@@ -57,7 +57,7 @@ fn ratios(row: &Row, base: &Row, figure: fn(&Figures) -> f64) -> String {
     format!("{middle:.2} ({least:.2} to {greatest:.2})")
 }
 
-fn cells(set: &Set, row: &Row, floor: &Row) -> String {
+fn cells(set: &BenchCapture, row: &Row, floor: &Row) -> String {
     let figures = |of: fn(&Figures) -> f64| row.runs.iter().map(of).collect();
     let [_, wall_ns, _] = spread(figures(WALL));
     let [_, cpu_ns, _] = spread(figures(CPU));
@@ -73,7 +73,7 @@ pub fn mib(run: &Figures) -> f64 {
 }
 
 /// Nanoseconds a packet.
-pub fn per_packet(wall_ns: f64, set: &Set) -> f64 {
+pub fn per_packet(wall_ns: f64, set: &BenchCapture) -> f64 {
     wall_ns / set.packets as f64
 }
 

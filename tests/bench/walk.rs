@@ -1,14 +1,12 @@
-//! The floor: walks the records of a capture and nothing else.
-//!
-//! Each record is whole in memory and its length is checked, as every reader must do; no byte of a packet is
-//! looked at.
+//! The floor: walks the records of a capture and nothing else. Each record is complete in memory and its length is checked, as in
+//! every reader, but no byte of a packet is read.
 
 use std::io::{self, Read};
 
-/// One read. The time hardly depends on it between 64 KiB and 1 MiB; above, the buffer leaves the second level
+/// Size of a read. Between 64 KiB and 1 MiB the time hardly depends on it; a larger buffer does not fit into the second-level
 /// cache.
 const READ: usize = 256 * 1024;
-/// A record that does not fit into one read plus what was carried over is refused.
+/// Maximum length of a record. It must fit into one read and the bytes carried over.
 const BUFFER: usize = 2 * READ;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 
@@ -41,7 +39,7 @@ impl<R: Read> Window<R> {
         &self.bytes[..self.filled]
     }
 
-    /// Drops what was used, carries the rest to the front and reads on; false at the end of the file.
+    /// Moves the unused bytes to the front and reads further ones. Returns false at the end of the file.
     fn next(&mut self, used: usize) -> io::Result<bool> {
         self.bytes.copy_within(used..self.filled, 0);
         self.filled -= used;
@@ -78,9 +76,9 @@ fn pcap<const BIG: bool, R: Read>(mut window: Window<R>, each: &mut impl FnMut(&
     }
 }
 
-/// Why a run over blocks stopped.
+/// Why the loop over blocks stopped.
 enum Stop {
-    /// The next block is not whole in memory.
+    /// The next block is not complete in memory.
     Short,
     /// A section in the other byte order begins.
     Order,
@@ -132,7 +130,7 @@ fn blocks<const BIG: bool>(
             _ => None,
         };
         if let Some((body, captured)) = packet {
-            // A Simple Packet Block gives the length on the wire; what it holds may be less.
+            // A Simple Packet Block has the length on the wire; the captured length may be less.
             each(&body[..body.len().min(captured as usize)]);
             *packets += 1;
         }

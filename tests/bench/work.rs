@@ -1,15 +1,15 @@
-//! What is measured: this program as a child, and other programs.
+//! The measured programs: this program as a child process, and other programs.
 
 use crate::measure::{self, Figures};
-use crate::sets::Set;
+use crate::sets::BenchCapture;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the memory of another tool is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+/// Time between two samples of the memory of another tool.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A program and what it does with a capture.
 #[derive(Clone, Copy)]
@@ -21,13 +21,13 @@ pub enum Work {
 }
 
 impl Work {
-    /// What the others are compared with.
+    /// The walk, which all others are compared with.
     pub const FLOOR: Self = Self::Own("walk");
     /// The summary.
     pub const SUMMARY: Self = Self::Own("summary");
     /// The verdict.
     pub const CHECK: Self = Self::Own("verdict");
-    /// The same as the summary and [`Self::OTHERS`], with a second thread.
+    /// The summary and [`Self::OTHERS`] with a second thread.
     pub const AHEAD: [Self; 6] = [
         Self::Own("summary-2"),
         Self::Own("verdict-2"),
@@ -36,14 +36,14 @@ impl Work {
         Self::Own("exchanges-2"),
         Self::Own("stats-2"),
     ];
-    /// What this program measures besides.
+    /// The other subcommands of this program.
     pub const OTHERS: [Self; 5] =
         [Self::CHECK, Self::Own("ndjson"), Self::Own("text"), Self::Own("exchanges"), Self::Own("stats")];
-    /// Programs that do not dissect: select and copy, and count.
+    /// Programs that do not dissect: one selects and copies packets, one counts them.
     pub const READERS: [Self; 2] =
         [Self::Tool("tcpdump", "-nr FILE udp -w /dev/null"), Self::Tool("capinfos", "-c FILE")];
-    /// Programs that dissect. Without a tap or a filter tshark would not; a hierarchy of protocols is one. With the
-    /// script it knows SQP, and asks that first, since some servers have ports of other protocols.
+    /// Programs that dissect. tshark dissects only with a tap or a filter; the protocol hierarchy is a tap. With the script it
+    /// knows SQP and tries it first, because some servers use ports of other protocols.
     pub const DISSECTORS: [Self; 3] = [
         Self::Tool("tshark", "-q -z io,phs -r FILE"),
         Self::Tool(
@@ -61,7 +61,7 @@ impl Work {
         }
     }
 
-    /// What was done, for tables.
+    /// The title in tables.
     pub fn title(self) -> String {
         match self {
             Self::Own(name) => name.to_owned(),
@@ -69,13 +69,13 @@ impl Work {
         }
     }
 
-    /// The row that shows what this one takes more or less: with one thread for two, and the summary for the verdict.
-    pub fn beside(self) -> Option<&'static str> {
+    /// The row that this one is compared with: the same work with one thread, or the summary for the verdict.
+    pub fn compared_with(self) -> Option<&'static str> {
         let Self::Own(name) = self else { return None };
         name.strip_suffix("-2").or_else(|| (name == Self::CHECK.name()).then_some(Self::SUMMARY.name()))
     }
 
-    /// Whether the program can be had.
+    /// Whether the program is installed.
     pub fn is_installed(self) -> bool {
         let Self::Tool(tool, arguments) = self else { return true };
         let Ok(output) = Command::new(tool).arg("--version").output() else { return false };
@@ -84,16 +84,17 @@ impl Work {
     }
 
     /// Runs it once.
-    pub fn run(self, set: &Set) -> io::Result<Figures> {
+    pub fn run(self, set: &BenchCapture) -> io::Result<Figures> {
         match self {
-            Self::Own(subcommand) => own(subcommand, set).map(|(figures, _)| figures),
-            Self::Tool(tool, arguments) => other(Path::new(tool), arguments, set),
+            Self::Own(subcommand) => run_self(subcommand, set).map(|(figures, _)| figures),
+            Self::Tool(tool, arguments) => run_tool(Path::new(tool), arguments, set),
         }
     }
 }
 
-/// This program as a child, which measures itself, without its start-up; the figures and the line they came in.
-pub fn own(subcommand: &str, set: &Set) -> io::Result<(Figures, String)> {
+/// Runs this program as a child process, which measures itself without its start-up. Returns the figures and the line that
+/// contains them.
+pub fn run_self(subcommand: &str, set: &BenchCapture) -> io::Result<(Figures, String)> {
     let output = Command::new(std::env::current_exe()?).arg(subcommand).arg(&set.path).output()?;
     if !output.status.success() {
         return Err(io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -106,8 +107,8 @@ pub fn own(subcommand: &str, set: &Set) -> io::Result<(Figures, String)> {
     Ok((figures, line))
 }
 
-/// Another program, measured from outside, start-up included.
-pub fn other(tool: &Path, arguments: &str, set: &Set) -> io::Result<Figures> {
+/// Runs another program and measures it from outside, including its start-up.
+pub fn run_tool(tool: &Path, arguments: &str, set: &BenchCapture) -> io::Result<Figures> {
     let mut command = Command::new(tool);
     for argument in arguments.split_whitespace() {
         match argument {
@@ -137,17 +138,17 @@ pub fn other(tool: &Path, arguments: &str, set: &Set) -> io::Result<Figures> {
     Ok(Figures { packets: set.packets, bytes: set.bytes, wall_ns, cpu_ns, peak_kib })
 }
 
-/// The dissector that tshark is given.
+/// The SQP dissector for tshark.
 fn script() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "bench", "sqp.lua"].iter().collect()
 }
 
-/// Largest resident set of another process, in KiB, looked at now and then until it has ended.
+/// Samples the resident set of another process until it has ended. Returns the largest one in KiB.
 fn watch(process: &str, ended: &AtomicBool) -> u64 {
     let mut peak = 0;
     while !ended.load(Ordering::Relaxed) {
         peak = peak.max(measure::peak(process));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(SAMPLE_INTERVAL);
     }
     peak
 }

@@ -1,12 +1,12 @@
-//! Everything that the fuzz targets share: what is done with an input, and the promises that are held.
+//! Code that the fuzz targets share: the body of each target, and the invariants that they check.
 #![allow(missing_docs)]
 
-/// What the tests share with the targets.
+/// Modules that the tests and the targets share.
 #[path = "../it/kit"]
 pub mod kit {
     pub mod ci;
     pub mod format;
-    pub mod hold;
+    pub mod invariants;
     pub mod play;
     pub mod records;
 }

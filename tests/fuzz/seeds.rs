@@ -1,11 +1,10 @@
-//! Makes the seeds of every target, and the dictionary.
-//!
-//! Seeds are the captures of the repository, and the samples and examples of every protocol and rule, each once, in the
-//! form that the target reads. The dictionary holds what the registry knows by name, and the marks of file formats.
+//! Creates the seeds of every target, and the dictionary. Seeds are the captures of the repository and the samples and examples
+//! of every protocol and rule, each once, in the form that the target reads. The dictionary contains the names in the registry
+//! and the magic numbers of file formats.
 
 use crate::bodies::{capture::MAGICS, decoder, lean, talk, walk, writers};
 use crate::kit::format::FORMATTERS;
-use crate::kit::play::{frame, shots};
+use crate::kit::play::{example_frames, numbered_frame};
 use qdissect::capture::Source;
 use qdissect::example::Act;
 use qdissect::filter;
@@ -17,15 +16,15 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Longest seed in bytes: longer ones are slow, and say the same more often.
+/// Maximum length of a seed in bytes; longer ones are slow and repetitive.
 const LONGEST: usize = 4096;
 
-/// Seeds by target, each once.
+/// Seeds by target, without duplicates.
 #[derive(Default)]
 pub struct Seeds(pub BTreeMap<&'static str, BTreeSet<Vec<u8>>>);
 
 impl Seeds {
-    /// All that there are.
+    /// All seeds.
     pub fn all() -> Seeds {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut seeds = Seeds::default();
@@ -58,7 +57,7 @@ impl Seeds {
         }
     }
 
-    /// A payload, as its protocol's decoder and those who paste it read it.
+    /// Adds a payload for the decoder of its protocol and as pasted text.
     fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
         self.add(id.info().name, decoder::seed(from_server, asked, bytes));
         let probe = id.probe(bytes, bytes.len(), [7777; 2]);
@@ -83,8 +82,11 @@ impl Seeds {
         let format = self.0.get("writers").map_or(0, BTreeSet::len) as u8;
         self.add("writers", writers::seed(format, "a|b<c>\x1b[2J`@d.pcap", &all));
         self.add("classifier", all);
-        let frames: Vec<u8> =
-            shots(example).iter().filter_map(|s| walk::seed(&frame(s, 1, 24))).flatten().collect();
+        let frames: Vec<u8> = example_frames(example)
+            .iter()
+            .filter_map(|s| walk::seed(&numbered_frame(s, 1, 24)))
+            .flatten()
+            .collect();
         self.add("walk", frames);
     }
 
@@ -141,7 +143,7 @@ fn pairings(seeds: &mut Seeds) {
     }
 }
 
-/// Text that is written by hand: expressions, dumps, configurations.
+/// Text as written by users: expressions, dumps, configurations.
 fn texts(seeds: &mut Seeds, root: &Path) {
     for name in filter::names() {
         for end in ["", " == 1", " contains \"a\"", "[0:2] == 01:02", " in {1..5, 7}"] {
@@ -183,7 +185,7 @@ fn settings(seeds: &mut Seeds) {
     }
 }
 
-/// Marks of file formats, and of headers that are hard to guess.
+/// Magic numbers of file formats and headers.
 const MARKS: &[&[u8]] = &[
     b"\xd4\xc3\xb2\xa1",
     b"\xa1\xb2\xc3\xd4",
@@ -205,7 +207,7 @@ const MARKS: &[&[u8]] = &[
 const WORDS: &str = "== != < <= contains matches in and or not any all { } .. len count upper lower string true false late \
                      answered unanswered error warning note off strict default lenient [ignore] [rules] [ports] reason \
                      fingerprint rule version findings severity message";
-/// Marks of what tools print.
+/// Characteristic strings in the output of tools.
 const TOOLS: &[&str] = &[
     "<Buffer ",
     "unsigned char x[] = {",
@@ -218,7 +220,7 @@ const TOOLS: &[&str] = &[
     "IP (tos",
 ];
 
-/// How payloads begin, and the words in them.
+/// First bytes of payloads, and the words in them.
 fn in_payloads(examples: impl Iterator<Item = &'static Example>, words: &mut BTreeSet<Vec<u8>>) {
     for act in examples.flat_map(|e| e.steps).map(Act::of) {
         let Act::Send { payload, .. } = act else { continue };
@@ -229,7 +231,7 @@ fn in_payloads(examples: impl Iterator<Item = &'static Example>, words: &mut BTr
     }
 }
 
-/// What stands in inputs and is hard to guess, as libFuzzer reads it.
+/// The dictionary in libFuzzer's format: byte strings that are hard to guess.
 pub fn dictionary() -> String {
     let mut words: BTreeSet<Vec<u8>> = filter::names().into_iter().map(String::into_bytes).collect();
     for id in Id::ALL {

@@ -1,4 +1,4 @@
-//! `ask` against servers on loopback: sound, silent and broken ones.
+//! `ask` against servers on loopback: correct, silent and broken ones.
 
 use crate::kit::run::{parsed, qdissect};
 use qdissect::protocols::{Ask, Id, Role};
@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a server does with a datagram: the datagrams it sends back.
+/// Returns the datagrams that a server sends back for a request.
 type Answer = fn(&[u8]) -> Vec<Vec<u8>>;
 
-/// A server that ends with the test; returns its address.
+/// Starts a server that runs until the test ends; returns its address.
 fn serve(answer: Answer) -> String {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap().to_string();
@@ -44,7 +44,7 @@ fn sqp(request: &[u8]) -> Vec<Vec<u8>> {
     vec![match request {
         [0, 0, 0, 0, 0] => [&[0][..], &TOKEN].concat(),
         [1, .., 1] => response(info),
-        // A chunk that it does not have is left out.
+        // Chunks that the server does not have are left out.
         _ => response(b""),
     }]
 }
@@ -79,7 +79,7 @@ fn everything_is_asked_for_one_request_at_a_time_and_not_too_fast() {
     assert_eq!(twice.last().unwrap()["exchanges"], 4);
 }
 
-/// Most servers forget a token at its first use.
+/// Most servers accept a token only once.
 #[test]
 fn every_query_carries_a_token_of_its_own() {
     let output = ask(&["sqp", &serve(sqp), "--all", "-T", "ndjson"]);
@@ -90,10 +90,10 @@ fn every_query_carries_a_token_of_its_own() {
     assert!(!format!("{records:?}").contains("SQP-TXN-006"));
 }
 
-/// A server of Valve's that asks for a challenge where it lists, if at all, but not where it says what it is.
+/// An A2S server that demands a challenge for lists, if at all, but not for its info.
 #[test]
-fn lists_are_asked_for_where_no_challenge_came_before() {
-    fn told(request: &[u8], challenged: bool) -> Vec<Vec<u8>> {
+fn lists_are_requested_without_an_earlier_challenge() {
+    fn replies_to(request: &[u8], challenged: bool) -> Vec<Vec<u8>> {
         let answer = match request.get(4..) {
             Some([b'T', ..]) => b"I\x11A\0b\0c\0d\0\xf0\0\x01\x08\0dl\0\x011\0".to_vec(),
             Some([b'U' | b'V', 0xff, 0xff, 0xff, 0xff]) if challenged => b"A\xc3\x19\x2a\x4b".to_vec(),
@@ -112,13 +112,13 @@ fn lists_are_asked_for_where_no_challenge_came_before() {
         ["info", "players", "rules"].map(|list| format!("{list}_request {list}_response"));
     let [first_players, first_rules] =
         ["players", "rules"].map(|list| format!("{list}_request challenge_response"));
-    assert_eq!(asked(|request| told(request, false)), [&info, &players, &rules].map(String::as_str));
-    let challenged = asked(|request| told(request, true));
+    assert_eq!(asked(|request| replies_to(request, false)), [&info, &players, &rules].map(String::as_str));
+    let challenged = asked(|request| replies_to(request, true));
     assert_eq!(challenged, [&info, &first_players, &players, &first_rules, &rules].map(String::as_str));
 }
 
 #[test]
-fn a_verdict_is_that_of_check() {
+fn check_gives_the_verdict_of_the_check_subcommand() {
     let sound = ask(&["sqp", &serve(sqp), "--check"]);
     assert_eq!(sound.status.code(), Some(0), "{}", text(&sound.stdout));
     let broken: Answer = |request| {
@@ -141,14 +141,15 @@ fn a_verdict_is_that_of_check() {
 }
 
 #[test]
-fn silence_is_said_and_ends_with_3() {
-    for (server, said) in [(serve(silent), "3 datagrams sent."), ("127.0.0.1:9".to_owned(), "did not answer")]
+fn a_missing_answer_is_reported_with_exit_code_3() {
+    for (server, expected) in
+        [(serve(silent), "3 datagrams sent."), ("127.0.0.1:9".to_owned(), "did not answer")]
     {
         for protocol in ["sqp", "satisfactory", "skycoop", "gqp"] {
             let output = ask(&[protocol, &server, "--timeout", "120ms"]);
             assert_eq!(output.status.code(), Some(3), "{protocol}: {}", text(&output.stdout));
             assert!(text(&output.stderr).starts_with(&format!("error: {server} did not answer")));
-            assert!(text(&output.stderr).contains(said), "{}", text(&output.stderr));
+            assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
             let checked = ask(&[protocol, &server, "--timeout", "120ms", "--check"]);
             assert!(
                 text(&checked.stdout).contains("error[GEN-009]"),
@@ -160,7 +161,7 @@ fn silence_is_said_and_ends_with_3() {
 }
 
 #[test]
-fn an_answer_of_many_datagrams_or_of_none_that_is_known_harms_nobody() {
+fn long_and_unknown_answers_are_handled() {
     let flood: Answer = |_| (0..2_000u16).map(|n| n.to_be_bytes().to_vec()).collect();
     let output = ask(&["gqp", &serve(flood), "-T", "ndjson"]);
     let packets = parsed(&output, 0).iter().filter(|r| r["type"] == "packet").count();
@@ -170,30 +171,30 @@ fn an_answer_of_many_datagrams_or_of_none_that_is_known_harms_nobody() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_answer() {
+fn undecodable_datagrams_do_not_count_as_answers() {
     let garbage: Answer = |_| vec![vec![0xff; 20]];
     let server = serve(garbage);
     let output = ask(&["sqp", &server, "--timeout", "120ms", "-q"]);
-    let said =
+    let expected =
         format!("error: {server} did not answer: 3 datagrams sent; 3 datagrams received, but no answer.\n");
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), &said[..]));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(3), &expected[..]));
     let judged = ask(&["sqp", &server, "--timeout", "120ms", "--check"]);
     assert_eq!(judged.status.code(), Some(1), "{}", text(&judged.stdout));
     assert!(text(&judged.stdout).contains("error[GEN-009]"), "{}", text(&judged.stdout));
 }
 
 #[test]
-fn a_closed_port_is_said_where_the_conversation_is_judged_too() {
+fn a_closed_port_is_reported_with_check_too() {
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let judged = ask(&["sqp", &closed, "--timeout", "120ms", "--check"]);
-    let said =
+    let expected =
         format!("error: {closed} did not answer: 3 datagrams sent; ICMP says that nothing listens there.\n");
-    assert_eq!((judged.status.code(), text(&judged.stderr)), (Some(1), &said[..]));
+    assert_eq!((judged.status.code(), text(&judged.stderr)), (Some(1), &expected[..]));
     assert!(text(&judged.stdout).contains("error[GEN-009]"), "{}", text(&judged.stdout));
 }
 
 #[test]
-fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
+fn copies_of_earlier_answers_do_not_count_as_answers() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = socket.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -212,9 +213,9 @@ fn a_copy_of_an_earlier_answer_is_not_taken_for_the_answer() {
     assert_eq!((&summary["exchanges"], &summary["answered"]), (&2.into(), &2.into()), "{records:?}");
 }
 
-/// A server that answers two challenge requests at once, after the second one, and knows the later token alone.
+/// A server that answers two challenge requests together, after the second one, and accepts only the later token.
 #[test]
-fn of_two_tokens_the_later_one_is_sent_back() {
+fn the_later_of_two_tokens_is_sent_back() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = socket.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -242,26 +243,26 @@ fn parts_are_waited_for_until_they_count_as_lost() {
 }
 
 #[test]
-fn a_verdict_says_what_else_came_back() {
+fn check_notes_datagrams_of_other_protocols() {
     let bare: Answer = |request| match request.len() {
         25 => vec![b"\xff\xff\xff\xffA\xc3\x19\x2a\x4b".to_vec()],
         _ => vec![b"I\x11A\0b\0c\0d\0".to_vec()],
     };
     let server = serve(bare);
     let output = ask(&["a2s", &server, "--timeout", "120ms", "--check"]);
-    let said =
+    let expected =
         format!("note: {server} also sent 3 datagrams that cannot be a2s: without --check they are shown.\n");
-    assert_eq!(text(&output.stderr), said);
+    assert_eq!(text(&output.stderr), expected);
 }
 
-/// A server of QuakeWorld: it knows one query.
+/// A QuakeWorld server, which knows only one query.
 fn quake_world(request: &[u8]) -> Vec<Vec<u8>> {
     let answer = b"\xff\xff\xff\xffn\\hostname\\Lab\\map\\dm6\\maxclients\\8\n\0";
     if request == b"\xff\xff\xff\xffstatus" { vec![answer.to_vec()] } else { vec![] }
 }
 
 #[test]
-fn a_server_of_quake_world_is_asked_in_its_own_words() {
+fn quake_world_servers_get_quake_world_requests() {
     for wanted in [&["--check"][..], &["--check", "--all"]] {
         let server = serve(quake_world);
         let output = ask(&[&["quake3", &server, "--timeout", "150ms"][..], wanted].concat());
@@ -271,7 +272,7 @@ fn a_server_of_quake_world_is_asked_in_its_own_words() {
 }
 
 #[test]
-fn what_is_not_listed_can_be_listed() {
+fn lists_can_be_requested_with_all() {
     let repeated: Answer = |request| [sqp(request), sqp(request)].concat();
     let server = serve(repeated);
     let hint = ask(&["sqp", &server, "--check"]);
@@ -281,8 +282,8 @@ fn what_is_not_listed_can_be_listed() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_wrong_usage() {
-    for (args, said) in [
+fn protocols_without_requests_are_wrong_usage() {
+    for (args, expected) in [
         (&["sqp", "127.0.0.1"][..], "sqp has no port of its own"),
         (&["gqp", "127.0.0.1:x"], "is no UDP port"),
         (&["sqp", "no.such.host.invalid:1"], "is not known"),
@@ -293,13 +294,13 @@ fn what_cannot_be_asked_is_wrong_usage() {
     ] {
         let output = ask(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{args:?}: {}", text(&output.stderr));
     }
 }
 
 #[test]
-fn every_protocol_asks_what_it_recognises_as_a_request_and_comes_to_an_end() {
-    // Who only names messages has nothing to ask.
+fn every_protocol_recognises_its_own_requests_and_stops_asking() {
+    // Protocols without requests have nothing to ask.
     let asks = |id: &&Id| id.info().steps.iter().any(|step| step.rules.unanswered.is_some());
     for &id in Id::ALL.iter().filter(asks) {
         let first = [&[0][..], &TOKEN].concat();

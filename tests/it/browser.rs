@@ -1,13 +1,12 @@
-//! The page of `report` in a real browser: it shows the numbers of the records, says nothing on the console, asks for nothing,
-//! and can be read in either colours and at either width. Without Chromium the tests say so and pass.
-//!
-//! `UPDATE_PICTURES=1` draws those in `docs/pictures` anew.
+//! The page of `report` in a real browser: it shows the numbers of the records, prints nothing on the console, requests nothing,
+//! and is readable in both colour schemes and at both widths. Without Chromium the tests say so and pass. `UPDATE_PICTURES=1`
+//! updates the pictures in `docs/pictures`.
 
 pub mod driver;
 
 use crate::kit::captures::CLICKED;
 use crate::kit::frames::{Kept, pcap};
-use crate::kit::play::{S, START, Shot, shot};
+use crate::kit::play::{RawFrame, S, START, udp_frame};
 use crate::kit::run::qdissect;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,14 +16,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::{TempDir, tempdir};
 
-/// What the tests do inside of a page.
+/// The functions that the tests call inside a page.
 const LOOK: &str = include_str!("browser/look.js");
 
 fn look(browser: &mut Browser, what: &str) -> Value {
     browser.value(&format!("({LOOK}).{what}"))
 }
 
-/// The page of a capture in a folder.
+/// Writes the page of a capture to a directory.
 fn report(folder: &TempDir, capture: &str) -> PathBuf {
     let page = folder.path().join("report.html");
     let output =
@@ -33,7 +32,7 @@ fn report(folder: &TempDir, capture: &str) -> PathBuf {
     page
 }
 
-/// What stands on a page as records.
+/// The data of a page.
 fn data(page: &Path) -> Value {
     let text = fs::read_to_string(page).expect("the page");
     let json = text.split_once("id=\"data\">").expect("data").1;
@@ -83,7 +82,7 @@ fn tiles(browser: &mut Browser) -> Vec<(String, Value)> {
 }
 
 #[test]
-fn text_can_be_read_in_the_dark_in_the_light_and_on_paper() {
+fn text_has_contrast_in_dark_light_and_print_styles() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let page = report(&folder, "captures/demo.pcapng");
@@ -94,7 +93,7 @@ fn text_can_be_read_in_the_dark_in_the_light_and_on_paper() {
         look(&mut browser, "filter('exchange', 'nothing')");
         assert_eq!(look(&mut browser, "faint()"), Value::from(Vec::<Value>::new()), "{scheme}");
     }
-    // On paper, whatever the screen prefers: A4 across, less its margins.
+    // On paper, with any colour scheme: A4 landscape without margins.
     browser.call("Emulation.setEmulatedMedia", serde_json::json!({ "media": "print" }));
     browser.resize(1_030, 700);
     assert_eq!(look(&mut browser, "overflow()"), 0);
@@ -105,7 +104,7 @@ fn text_can_be_read_in_the_dark_in_the_light_and_on_paper() {
 }
 
 #[test]
-fn what_gets_into_the_page_all_the_same_does_not_run() {
+fn injected_markup_does_not_run() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let page = report(&folder, "captures/demo.pcapng");
@@ -127,7 +126,7 @@ fn what_gets_into_the_page_all_the_same_does_not_run() {
 type Passes = fn(&Value) -> bool;
 
 #[test]
-fn filters_pass_what_they_say_and_explain_what_is_wrong() {
+fn filters_select_rows_and_explain_errors() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let page = report(&folder, "captures/demo.pcapng");
@@ -157,7 +156,7 @@ fn filters_pass_what_they_say_and_explain_what_is_wrong() {
     let expected = data["finding"].as_array().unwrap().iter().filter(severe).count();
     let typed = look(&mut browser, "filter('finding', 'severity >= warning')");
     assert_eq!(typed, serde_json::json!([expected, ""]));
-    for (table, filter, said) in [
+    for (table, filter, complaint_text) in [
         ("server", "playrs > 3", "There is no field \"playrs\" here; did you mean players?"),
         ("server", "median > 3", "There is no field \"median\" here; did you mean response_time.median?"),
         ("server", "players > many", "\"many\" is no number, and players holds numbers."),
@@ -170,13 +169,13 @@ fn filters_pass_what_they_say_and_explain_what_is_wrong() {
     ] {
         let typed = look(&mut browser, &format!("filter('{table}', {})", Value::from(filter)));
         let alert = typed[1].as_str().expect("a text");
-        assert!(alert.starts_with(said), "{filter}: {alert}");
+        assert!(alert.starts_with(complaint_text), "{filter}: {alert}");
     }
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
-fn a_server_leads_to_its_exchanges_and_a_finding_to_its_bytes() {
+fn servers_link_to_exchanges_and_findings_to_bytes() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let page = report(&folder, "captures/demo.pcapng");
@@ -199,7 +198,7 @@ fn a_server_leads_to_its_exchanges_and_a_finding_to_its_bytes() {
     assert_eq!(browser.value("document.querySelectorAll('tr.detail').length"), 0, "it closes again");
 }
 
-/// Answers of many servers.
+/// Polls and answers of many servers.
 fn servers(count: u32) -> Vec<Kept> {
     let name = |n: u32| format!("Server {n} שרת عربي <b>").into_bytes();
     let answer = |n: u32| {
@@ -219,14 +218,14 @@ fn servers(count: u32) -> Vec<Kept> {
         let poll: Vec<u8> =
             [0xd5, 0xf6, 0, 1].into_iter().chain(u64::from(n).to_le_bytes()).chain([1]).collect();
         let time = START + i64::from(n) * S / 100;
-        [shot(time, client, server, &poll), shot(time + S / 200, server, client, &answer(n))]
+        [udp_frame(time, client, server, &poll), udp_frame(time + S / 200, server, client, &answer(n))]
     };
-    let kept = |it: Shot| Kept { time: it.time, link: it.link, wire_len: it.wire_len, bytes: it.bytes };
+    let kept = |it: RawFrame| Kept { time: it.time, link: it.link, wire_len: it.wire_len, bytes: it.bytes };
     (0..count).flat_map(pair).map(kept).collect()
 }
 
 #[test]
-fn of_many_servers_further_ones_are_shown_when_asked_for() {
+fn more_servers_are_shown_on_demand() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempdir().expect("a folder");
     let capture = folder.path().join("many.pcap");

@@ -1,5 +1,5 @@
-//! Every capture in three views: field trees, records, findings. A reviewer can check the trees
-//! against a specification with a finger: they show bytes and ranges.
+//! Every capture in three views: field trees, records, findings. The trees show bytes and ranges, so that a reviewer can compare
+//! them with a specification.
 
 use crate::kit::play::{AnyListener, Tree, everything};
 use crate::kit::run::slashes;
@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-/// Captures above this many frames are shown in part …
+/// Captures with more frames than this are shown in part …
 const LONG: u64 = 200;
 /// … up to this packet. Findings are shown in full.
 const SHOWN: usize = 60;
@@ -53,7 +53,7 @@ fn the_findings_of_all_servers_are_all_findings() {
 }
 
 #[test]
-fn no_view_names_a_place_of_this_machine() {
+fn no_view_contains_local_paths() {
     let here = env!("CARGO_MANIFEST_DIR");
     glob!("../../captures", "**/*.{pcap,pcapng}", |path| {
         let Shown { trees, records, findings } = shown(path);
@@ -67,7 +67,7 @@ struct Shown {
     findings: String,
 }
 
-/// The views: trees and findings of everything, records as they are by default.
+/// The views: trees and findings with all options, records with the default options.
 fn shown(path: &Path) -> Shown {
     let (views, totals, end) = read(path, everything(), Views::default());
     let mut out = vec![];
@@ -79,7 +79,7 @@ fn shown(path: &Path) -> Shown {
     Shown { trees: trees + &end, records: cut(records, long, 1), findings: views.findings.concat() + &end }
 }
 
-/// The whole, or in a long capture the first ones and the last `keep`.
+/// All lines, or for a long capture the first ones and the last `keep`.
 fn cut(mut all: Vec<String>, long: bool, keep: usize) -> String {
     if long && all.len() > SHOWN + keep {
         let left_out = all.len() - SHOWN - keep;
@@ -88,7 +88,7 @@ fn cut(mut all: Vec<String>, long: bool, keep: usize) -> String {
     all.concat()
 }
 
-/// The name of a capture from the project's folder on.
+/// The path of a capture relative to the project.
 fn name(path: &Path) -> String {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().expect("the project is somewhere");
     let path = path.canonicalize().expect("the capture is somewhere");
@@ -167,7 +167,7 @@ impl Report for Views {
     }
 }
 
-/// What a datagram is to its exchange, in words.
+/// Describes the role of a datagram in its exchange.
 fn pairing(pairing: &Pairing) -> String {
     match pairing {
         Pairing::Nothing => String::new(),
@@ -181,7 +181,7 @@ fn pairing(pairing: &Pairing) -> String {
     }
 }
 
-/// One line: place, rule, severity, field and bytes, and what is said.
+/// One line: place, rule, severity, field, bytes and message.
 fn line(place: &str, f: &Finding) -> String {
     let mut out = format!("{place}: {} {}", f.rule.id, f.severity.name());
     if let Some(path) = f.path() {

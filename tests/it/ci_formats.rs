@@ -1,9 +1,9 @@
-//! The reports for CI systems, read back as their readers do: JUnit XML, workflow commands, Markdown.
+//! The reports for CI systems, parsed as by their readers: JUnit XML, workflow commands, Markdown.
 
 mod given;
 
 use crate::kit::ci::{
-    at_or_above, attribute, elements, hold_github, hold_junit, hold_markdown, unshown, written, xml,
+    at_or_above, attribute, check_github, check_junit, check_markdown, elements, unshown, written, xml,
 };
 use crate::kit::run::qdissect;
 use given::{bytes, called, forty, hostile_names, judge};
@@ -23,7 +23,7 @@ const NAMES: [&str; 4] = [
     "captures/hostile/sky_names.pcap",
     "captures/hostile/gqp_names.pcap",
 ];
-/// What makes a check fail, from the strictest on.
+/// The values of --fail-on, from the strictest on.
 const LIMITS: [Option<Severity>; 4] =
     [Some(Severity::Note), Some(Severity::Warning), Some(Severity::Error), None];
 
@@ -37,7 +37,7 @@ fn junit_failures_agree_with_the_counts_at_every_limit() {
     for captures in cases {
         let verdict = judge(&captures, true, |_| None);
         for limit in LIMITS {
-            let failing = hold_junit(&xml(&verdict, JunitStyle::Common, limit));
+            let failing = check_junit(&xml(&verdict, JunitStyle::Common, limit));
             assert_eq!(failing, at_or_above(verdict.counts, limit), "{limit:?}");
         }
     }
@@ -83,7 +83,7 @@ fn junit_has_one_test_for_each_rule_over_all_captures_and_names_those_it_failed_
     let captures = [(&broken[..], "broken"), (&clean[..], "clean"), (&other[..], "other"), (&clean[..], "x")];
     let verdict = judge(&captures, true, |_| None);
     let text = xml(&verdict, JunitStyle::Common, Some(Severity::Error));
-    hold_junit(&text);
+    check_junit(&text);
     let document = Document::parse(&text).expect("XML");
     let suites = elements(document.root_element(), "testsuite");
     let names: Vec<_> = suites.iter().map(|s| attribute(s, "name")).collect();
@@ -103,7 +103,7 @@ fn junit_has_one_test_for_each_rule_over_all_captures_and_names_those_it_failed_
 }
 
 #[test]
-fn what_is_not_listed_is_counted_by_rule_and_fails_as_before() {
+fn unlisted_findings_are_counted_by_rule_and_still_fail_the_check() {
     let mut verdict = called(DEMO, "demo");
     let listed = |verdict: &Verdict| {
         let texts = [written(|out| markdown(out, verdict)), written(|out| github(out, verdict))];
@@ -116,16 +116,16 @@ fn what_is_not_listed_is_counted_by_rule_and_fails_as_before() {
         let end = |name| elements(document.root_element(), name).len();
         ["testcase", "failure", "skipped"].map(end)
     };
-    let told = |verdict: &Verdict| {
+    let counts_unlisted = |verdict: &Verdict| {
         let sarif = written(|out| sarif(out, verdict, SarifStyle::Spec));
         [sarif, xml(verdict, JunitStyle::Common, None)]
             .map(|text| text.contains("21 findings below warning are"))
     };
     assert_eq!((listed(&verdict), gitlab(&verdict) as u64), ([(true, false); 2], verdict.counts.note));
-    assert_eq!(told(&verdict), [false; 2]);
+    assert_eq!(counts_unlisted(&verdict), [false; 2]);
     let before = results(&verdict);
     verdict.show = Severity::Warning;
-    assert_eq!(told(&verdict), [true; 2]);
+    assert_eq!(counts_unlisted(&verdict), [true; 2]);
     assert_eq!((listed(&verdict), gitlab(&verdict)), ([(true, true); 2], 0), "each rule has its count");
     assert!(!xml(&verdict, JunitStyle::Common, None).contains("note frame"));
     assert_eq!(results(&verdict), before);
@@ -164,7 +164,7 @@ fn junit_skips_what_is_excused_and_passes_what_is_below_the_limit() {
     };
     let verdict = judge(&[(&bytes(DEMO), "demo")], true, excuse);
     let text = xml(&verdict, JunitStyle::Common, Some(Severity::Error));
-    assert_eq!(hold_junit(&text), 0);
+    assert_eq!(check_junit(&text), 0);
     let document = Document::parse(&text).expect("XML");
     let skipped = elements(document.root_element(), "skipped");
     let why = "suppressed: known ]]> \\x1b[\\x5bATTACHMENT|x]]";
@@ -175,13 +175,13 @@ fn junit_skips_what_is_excused_and_passes_what_is_below_the_limit() {
 }
 
 #[test]
-fn symptoms_do_not_fail_but_are_said() {
+fn symptoms_are_reported_but_do_not_fail_the_check() {
     let mut verdict = called(CLEAN, "clean");
     let mut cause = called("captures/sqp/fake_badutf8.pcap", "x").findings.remove(0);
     cause.finding.caused_by = Some(qdissect::check::Cause { rule: cause.finding.rule, frame: 77 });
     verdict.findings.push(cause);
     let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
-    assert_eq!(hold_junit(&text), 0);
+    assert_eq!(check_junit(&text), 0);
     for text in [text, written(|out| github(out, &verdict))] {
         assert!(text.contains("caused by SQP-STR-002 in frame 77, and not counted"), "{text}");
     }
@@ -190,25 +190,25 @@ fn symptoms_do_not_fail_but_are_said() {
 }
 
 #[test]
-fn a_capture_that_is_cut_short_is_said_everywhere() {
+fn every_format_reports_a_truncated_capture() {
     for (complete, accepted) in [(true, false), (false, false), (false, true)] {
         let mut verdict = judge(&[(&bytes(CLEAN), "clean")], complete, |_| None);
         verdict.totals.accepted = accepted;
         let unread = Unread { file: "cut|`<b>.pcap".to_owned(), why: "it ends early".to_owned() };
         verdict.totals.unread = if complete { vec![] } else { vec![unread] };
         let text = xml(&verdict, JunitStyle::Common, None);
-        hold_junit(&text);
+        check_junit(&text);
         let document = Document::parse(&text).expect("XML");
         let errors = elements(document.root_element(), "error");
         let names: Vec<_> = errors.iter().filter_map(|e| e.parent()?.attribute("name")).collect();
         assert_eq!(names, if complete || accepted { vec![] } else { vec!["capture"] });
         let page = written(|out| markdown(out, &verdict));
-        hold_markdown(&page);
+        check_markdown(&page);
         for text in [&text, &written(|out| github(out, &verdict)), &page] {
             assert_eq!(text.contains(": it ends early."), !complete, "{text}");
         }
-        let said = [written(|out| github(out, &verdict)), page];
-        assert_eq!(said.map(|text| text.contains("Incomplete")), [!complete; 2]);
+        let outputs = [written(|out| github(out, &verdict)), page];
+        assert_eq!(outputs.map(|text| text.contains("Incomplete")), [!complete; 2]);
     }
 }
 
@@ -219,7 +219,7 @@ fn findings_that_are_not_listed_fail_too() {
     verdict.findings.truncate(1);
     verdict.more_findings = all - 1;
     for limit in LIMITS {
-        let failing = hold_junit(&xml(&verdict, JunitStyle::Common, limit));
+        let failing = check_junit(&xml(&verdict, JunitStyle::Common, limit));
         assert_eq!(failing, at_or_above(verdict.counts, limit), "{limit:?}");
     }
 }
@@ -236,7 +236,7 @@ fn junit_for_jenkins_has_nothing_that_its_schema_forbids() {
 }
 
 #[test]
-fn annotations_keep_to_ten_of_a_kind_and_the_list_is_whole() {
+fn annotations_are_limited_to_ten_per_severity_and_the_list_is_complete() {
     let forty = forty();
     let many: Vec<Vec<u8>> = NAMES.iter().map(|path| bytes(path)).collect();
     let captures: Vec<(&[u8], &str)> =
@@ -244,7 +244,7 @@ fn annotations_keep_to_ten_of_a_kind_and_the_list_is_whole() {
     for complete in [true, false] {
         let verdict = judge(&captures, complete, |_| None);
         assert!(verdict.counts.error > 40 && verdict.counts.warning > 10 && verdict.counts.note > 10);
-        hold_github(&verdict);
+        check_github(&verdict);
         let text = written(|out| github(out, &verdict));
         let inside = text.lines().skip_while(|l| !l.starts_with("::group::"));
         let inside = inside.skip(1).take_while(|l| *l != "::endgroup::");
@@ -258,11 +258,11 @@ fn annotations_keep_to_ten_of_a_kind_and_the_list_is_whole() {
 }
 
 #[test]
-fn markdown_tables_hold_together_and_say_everything_that_counts() {
+fn markdown_tables_are_well_formed_and_complete() {
     for path in [DEMO, CLEAN].iter().chain(&NAMES) {
         let verdict = called(path, path);
         let text = written(|out| markdown(out, &verdict));
-        let codes = hold_markdown(&text);
+        let codes = check_markdown(&text);
         assert_eq!(text.contains("## Findings"), verdict.counts.total() > 0, "{text}");
         let mut expected = verdict.findings.iter().map(|e| e.server.to_string());
         assert!(expected.all(|server| codes.contains(&server)), "{text}");
@@ -273,7 +273,7 @@ fn markdown_tables_hold_together_and_say_everything_that_counts() {
 }
 
 #[test]
-fn the_summary_of_a_step_is_cut_at_its_limit() {
+fn the_step_summary_is_cut_at_its_limit() {
     let mut verdict = called(DEMO, &"`".repeat(255));
     assert!(!step_summary(&verdict).contains("cut here"));
     let again = verdict.findings.clone();
@@ -283,11 +283,11 @@ fn the_summary_of_a_step_is_cut_at_its_limit() {
     let text = step_summary(&verdict);
     assert!(text.len() <= 1024 * 1024 && text.len() > 1024 * 1000, "{}", text.len());
     assert!(text.trim_end().ends_with("1 MiB of it.**"));
-    hold_markdown(&text);
+    check_markdown(&text);
 }
 
 #[test]
-fn hostile_names_are_harmless_and_whole_in_every_sink() {
+fn hostile_names_are_escaped_but_complete_in_every_format() {
     let excuse =
         |e: &Entry| (e.frame > 5).then(|| Excuse::Suppressed("::error::\n|`<b>@all]]>##[x]".to_owned()));
     let captures = [bytes(CLEAN), bytes(NAMES[0])];
@@ -295,7 +295,7 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         let verdict = judge(&captures.each_ref().map(|b| (&b[..], &*name)), true, excuse);
 
         let text = xml(&verdict, JunitStyle::Common, Some(Severity::Note));
-        hold_junit(&text);
+        check_junit(&text);
         let document = Document::parse(&text).expect("XML");
         let failures = elements(document.root_element(), "failure")
             .into_iter()
@@ -309,7 +309,7 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         let texts = document.descendants().filter_map(|n| n.text());
         assert!(!texts.collect::<String>().contains("[[ATTACHMENT|"), "{text}");
 
-        let files = hold_github(&verdict);
+        let files = check_github(&verdict);
         let mut listed = files.iter().filter(|f| !f.starts_with("file="));
         assert!(listed.all(|f| unshown(f) == name), "{name:?} is lost in {files:?}");
         let annotated =
@@ -317,7 +317,7 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
         assert_eq!(annotated, !["", "-"].contains(&&*name), "{name:?} is lost in {files:?}");
 
         let page = written(|out| markdown(out, &verdict));
-        let codes = hold_markdown(&page);
+        let codes = check_markdown(&page);
         let found = codes.iter().any(|code| unshown(code) == name);
         assert!(found || name.is_empty(), "{name:?} is lost in {page}");
         assert_eq!(step_summary(&verdict), page);
@@ -325,9 +325,9 @@ fn hostile_names_are_harmless_and_whole_in_every_sink() {
 }
 
 #[test]
-fn no_name_is_a_command_of_a_runner_in_what_people_read() {
+fn no_name_becomes_a_workflow_command_in_text_formats() {
     let (folder, demo) = (tempfile::tempdir().expect("a folder"), bytes(DEMO));
-    // Files of Windows have no colons in their names.
+    // File names on Windows contain no colons.
     let names = [&b"##[error]"[..], b"::error::"];
     for name in names.into_iter().filter(|name| cfg!(unix) || !name.contains(&b':')) {
         let known = b"EU West 1";

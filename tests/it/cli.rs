@@ -1,4 +1,4 @@
-//! The command line from the outside: transcripts, and what a transcript cannot show.
+//! The command line from outside: transcripts, and tests that a transcript cannot express.
 
 use crate::kit::run::slashes;
 use std::ffi::OsStr;
@@ -10,8 +10,7 @@ use tempfile::{TempDir, tempdir};
 
 const DEMO: &str = "captures/demo.pcapng";
 
-/// Every ```` ```console ```` block is run and compared. `TRYCMD=overwrite cargo test --test it transcripts` writes
-/// the blocks anew.
+/// Every ```` ```console ```` block is run and compared. `TRYCMD=overwrite cargo test --test it transcripts` updates the blocks.
 #[test]
 fn transcripts() {
     let cases = trycmd::TestCases::new();
@@ -20,7 +19,7 @@ fn transcripts() {
         cases.case(glob);
     }
     if cfg!(windows) {
-        // They show the system's own words for a missing file, /dev/null, and `live`.
+        // They contain error texts of the system, /dev/null, and `live`.
         for name in ["choice", "detail", "inputs", "report", "usage"] {
             cases.skip(format!("tests/cli/{name}.md"));
         }
@@ -52,16 +51,16 @@ fn records(output: &Output, code: i32) -> Vec<serde_json::Value> {
     out(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The same run with `input` on standard input.
-fn fed(mut command: Command, input: &[u8]) -> Output {
+/// Runs a command with `input` on standard input.
+fn run_with_input(mut command: Command, input: &[u8]) -> Output {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The records of the demonstration fit into a pipe, so nobody waits for anybody.
+    // The records of the demo fit into a pipe, so neither side blocks.
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
 }
 
-/// What stands in a folder.
+/// The file names in a directory.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -69,7 +68,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A file of the folder, as messages name it.
+/// The path of a file in the directory, as messages show it.
 fn in_folder(folder: &TempDir, name: &str) -> String {
     slashes(&folder.path().join(name))
 }
@@ -86,28 +85,28 @@ fn a_capture_named_twice_counts_once() {
 }
 
 #[test]
-fn standard_input_is_read_where_a_dash_stands() {
+fn a_dash_reads_standard_input() {
     let capture = fs::read(DEMO).unwrap();
     let mut command = qdissect();
     command.args(["dump", "-"]);
-    let output = fed(command, &capture);
+    let output = run_with_input(command, &capture);
     assert_eq!((output.status.code(), err(&output)), (Some(0), ""));
     assert_eq!(output.stdout, run(["dump", DEMO]).stdout);
     let mut command = qdissect();
     command.args(["-T", "ndjson", "-", "-"]);
-    let read = records(&fed(command, &capture), 0);
+    let read = records(&run_with_input(command, &capture), 0);
     assert_eq!(read[0]["file"], "-");
     assert_eq!(read.last().unwrap()["packets"], 108);
 }
 
 #[test]
 fn standard_input_that_is_no_capture_is_an_error() {
-    for (input, said) in [(&b""[..], "it is empty"), (b"no capture at all", "it is text")] {
+    for (input, expected) in [(&b""[..], "it is empty"), (b"no capture at all", "it is text")] {
         let mut command = qdissect();
         command.args(["dump", "-"]);
-        let output = fed(command, input);
+        let output = run_with_input(command, input);
         assert_eq!((output.status.code(), out(&output)), (Some(2), ""));
-        assert!(err(&output).contains(said), "{}", err(&output));
+        assert!(err(&output).contains(expected), "{}", err(&output));
     }
 }
 
@@ -130,7 +129,7 @@ fn no_line_of_hostile_text_is_a_command_of_a_continuous_integration_service() {
     assert!(out(&output).contains("\"::error::x\""));
     let is_harmless = |text: &str| text.lines().all(|line| !line.trim_start().starts_with("::"));
     assert!(is_harmless(out(&output)));
-    // Nor is the name of a file, where a line begins with it.
+    // Nor is a file name at the start of a line.
     let folder = tempdir().unwrap();
     for name in ["::error::x.pcapng", "  ::error::x.pcapng"] {
         fs::copy(DEMO, folder.path().join(name)).unwrap();
@@ -186,14 +185,15 @@ fn packets_are_counted_over_all_captures() {
 }
 
 #[test]
-fn output_goes_to_a_file_and_nowhere_else() {
+fn output_goes_only_to_the_file() {
     let folder = tempdir().unwrap();
     let file = in_folder(&folder, "result.txt");
-    for (args, said) in [(&["dump"][..], "query_response"), (&["exchanges"], "answered"), (&[], "EU West 1")]
+    for (args, expected) in
+        [(&["dump"][..], "query_response"), (&["exchanges"], "answered"), (&[], "EU West 1")]
     {
         let output = run(args.iter().copied().chain([DEMO, "--output", &file]));
         assert_eq!((output.status.code(), out(&output), err(&output)), (Some(0), "", ""));
-        assert!(fs::read_to_string(&file).unwrap().contains(said));
+        assert!(fs::read_to_string(&file).unwrap().contains(expected));
         let printed = run(args.iter().copied().chain([DEMO]));
         assert_eq!(fs::read(&file).unwrap(), printed.stdout);
     }
@@ -235,8 +235,8 @@ fn output_that_cannot_be_written_is_an_error() {
         let file = in_folder(&folder, file);
         let output = run(["dump", "--output", &file, DEMO]);
         assert_eq!((output.status.code(), out(&output)), (Some(2), ""));
-        let said = format!("error: The result cannot be written to \"{file}\": ");
-        assert!(err(&output).starts_with(&said), "{}", err(&output));
+        let expected = format!("error: The result cannot be written to \"{file}\": ");
+        assert!(err(&output).starts_with(&expected), "{}", err(&output));
         assert_eq!(names(folder.path()), ["folder"]);
     }
 }
@@ -271,9 +271,9 @@ fn a_reader_that_goes_away_is_no_error() {
         command.args(args).arg(long).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         drop(child.stdout.take());
-        let mut said = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""), "{args:?}");
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{args:?}");
     }
     let mut command = qdissect();
     let mut child = command.arg("--help").stdout(Stdio::piped()).spawn().unwrap();
@@ -281,7 +281,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// A pipe that nobody reads any more.
+/// A pipe whose reading end is closed.
 #[cfg(unix)]
 fn closed_pipe() -> std::io::PipeWriter {
     std::io::pipe().unwrap().1
@@ -293,7 +293,7 @@ mod unix {
     use std::thread;
 
     #[test]
-    fn nobody_need_read_the_errors() {
+    fn a_closed_standard_error_is_no_problem() {
         for args in
             [&[][..], &["missing.pcap"], &["dump"], &["--no-such-option"], &["dump", "--output", "/", DEMO]]
         {
@@ -319,7 +319,7 @@ mod unix {
         let output = run(["dump", &fifo]);
         assert_eq!((output.status.code(), err(&output)), (Some(0), ""));
         assert_eq!(output.stdout, run(["dump", DEMO]).stdout);
-        // Only now: the writer waits for as long as nobody has opened the other end.
+        // Opened only now, because the writer blocks until the other end is open.
         writer.join().unwrap();
     }
 
@@ -328,7 +328,7 @@ mod unix {
         // A pipe, and a file.
         let mut command = qdissect();
         command.args(["dump", "/dev/fd/0"]);
-        let piped = fed(command, &fs::read(DEMO).unwrap());
+        let piped = run_with_input(command, &fs::read(DEMO).unwrap());
         let file =
             qdissect().args(["dump", "/dev/fd/0"]).stdin(fs::File::open(DEMO).unwrap()).output().unwrap();
         let expected = run(["dump", DEMO]).stdout;
@@ -355,13 +355,13 @@ mod unix {
     }
 
     #[test]
-    fn lines_are_handed_on_at_once_where_asked() {
+    fn line_buffered_output_is_flushed_at_once() {
         let capture = fs::read("captures/sqp/real_cli_sample.pcapng").unwrap();
         let mut command = qdissect();
         command.args(["dump", "-l", "-T", "ndjson", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (mut to, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        // All but the last bytes: the input stays open, and what is known by then must come out.
+        // All but the last bytes, so that the input stays open: what is known by then must be printed.
         let (most, rest) = capture.split_at(capture.len() - 8);
         to.write_all(most).unwrap();
         to.flush().unwrap();
@@ -379,7 +379,7 @@ mod unix {
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
 
-    // The file systems of Apple refuse such names.
+    // The file systems of macOS do not allow such names.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_name_need_not_be_utf_8_or_harmless() {

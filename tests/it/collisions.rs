@@ -1,15 +1,14 @@
-//! Same first bytes, different protocols: what looks like one of ours and is not.
+//! Different protocols with the same first bytes: datagrams that look like supported protocols but are not.
 
 use crate::kit::play::{
-    CLIENTS, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, lines, play, s,
-    shot,
+    CLIENTS, MS, POLL, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
+    SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play, s, udp_frame,
 };
 use qdissect::protocols::{Direction, Level};
 use qdissect::rule::hex;
 
-/// Conversations of neighbours on the wire: what the client sends, and what the server answers. Most
-/// must not be claimed at all; the last column says which may be, with low confidence, for alone they
-/// have one of our shapes.
+/// Conversations of similar protocols: name, request and answer. Most must not be claimed at all. The last column is the
+/// confidence with which some may be claimed, because a single datagram has the form of a supported protocol.
 const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("RakNet connected ping", "00 0000000000012345", "03 0000000000012345 0000000000054321", None),
     ("RakNet connected ping at time 0", "00 0000000000000000", "03 0000000000000000 0000000000000001", None),
@@ -79,27 +78,27 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ("a letter and a word", "'v'", "'1.6'", None),
 ];
 
-fn conversation(question: &str, answer: &str) -> Vec<Shot> {
+fn conversation(question: &str, answer: &str) -> Vec<RawFrame> {
     vec![
-        shot(START, CLIENTS[0], END, &hex(question)),
-        shot(START + 10 * MS, END, CLIENTS[0], &hex(answer)),
-        shot(START + 20 * MS, CLIENTS[0], END, &hex(question)),
+        udp_frame(START, CLIENTS[0], SERVER_ADDR, &hex(question)),
+        udp_frame(START + 10 * MS, SERVER_ADDR, CLIENTS[0], &hex(answer)),
+        udp_frame(START + 20 * MS, CLIENTS[0], SERVER_ADDR, &hex(question)),
         foreign(START + 60_000 * MS),
     ]
 }
 
 #[test]
-fn neighbours_on_the_wire_are_not_claimed() {
+fn similar_protocols_are_not_claimed() {
     for &(name, question, answer, most) in NEIGHBOURS {
-        let (heard, totals) = play(&conversation(question, answer));
-        let surest = heard.packets.iter().map(|p| p.level).max();
-        assert!(surest <= most, "{name} is claimed: {:#?}", heard.packets);
+        let (collected, totals) = play(&conversation(question, answer));
+        let surest = collected.packets.iter().map(|p| p.level).max();
+        assert!(surest <= most, "{name} is claimed: {:#?}", collected.packets);
         assert_eq!(totals.recognised + totals.unclaimed, totals.udp, "{name}");
     }
 }
 
 #[test]
-fn what_needs_a_known_conversation_is_no_surer_than_that() {
+fn confidence_is_no_higher_than_that_of_the_conversation() {
     let doubtful = [
         ("text that begins with SAMP", "'SAMPLE one two'", "'SAMPLE two'"),
         ("zeros, as in a ping of Mumble", "00000000 0102030405060708", "00000000 01020304"),
@@ -108,42 +107,42 @@ fn what_needs_a_known_conversation_is_no_surer_than_that() {
         ("a version of DTLS and a zero", "fefd 00 0a0b0c0d 050607", "fefd 00 0a"),
     ];
     for (name, first, second) in doubtful {
-        let (heard, _) = play(&[c(0, first), c(100 * MS, second), foreign(START + 60_000 * MS)]);
-        let surest = heard.packets.iter().map(|p| p.level).max();
-        assert!(surest <= Some(Level::Low), "{name} is claimed: {:#?}", heard.packets);
+        let (collected, _) = play(&[c(0, first), c(100 * MS, second), foreign(START + 60_000 * MS)]);
+        let surest = collected.packets.iter().map(|p| p.level).max();
+        assert!(surest <= Some(Level::Low), "{name} is claimed: {:#?}", collected.packets);
     }
 }
 
 #[test]
-fn what_others_send_to_a_server_of_a2s_need_not_be_a_message_of_it() {
-    // Scanners ask a host in the words of many protocols.
-    let shots = [
+fn foreign_datagrams_to_an_a2s_server_are_not_claimed() {
+    // Scanners send requests of many protocols to a host.
+    let frames = [
         c(0, "ffffffff 54 'Source Engine Query' 00"),
         s(MS, "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769"),
-        shot(START + 100 * MS, CLIENTS[1], END, &hex("ffffffffffffffffffff 'gie3' 01")),
+        udp_frame(START + 100 * MS, CLIENTS[1], SERVER_ADDR, &hex("ffffffffffffffffffff 'gie3' 01")),
         foreign(START + 60_000 * MS),
     ];
-    let (heard, totals) = play(&shots);
-    assert_eq!((heard.packets.len(), totals.unclaimed), (2, 2), "{heard:#?}");
+    let (collected, totals) = play(&frames);
+    assert_eq!((collected.packets.len(), totals.unclaimed), (2, 2), "{collected:#?}");
 }
 
 #[test]
 fn a_handshake_of_teamspeak_may_leave_out_that_it_is_not_encrypted() {
     let begin = |kind: &str| format!("'TS3INIT1' 0065 0000 {kind} 0dd05766 00 5f5916e0 ade76b61 00*8");
     for (kind, message) in [("88", "init_request"), ("08", "init_request"), ("02", "unknown")] {
-        let (heard, _) = play(&[c(0, &begin(kind)), foreign(START + 60_000 * MS)]);
-        assert_eq!(heard.frame(1).message, message, "{kind}");
+        let (collected, _) = play(&[c(0, &begin(kind)), foreign(START + 60_000 * MS)]);
+        assert_eq!(collected.frame(1).message, message, "{kind}");
     }
 }
 
 #[test]
-fn zeros_in_noise_end_no_texts_of_an_answer() {
+fn zeros_in_random_bytes_do_not_make_an_answer() {
     let noise = "ffffffff 49 8d3f91 00 77e2c41bf0 00 93 00 fe05 00 a9c8d7e6b5a4938271605f4e3d2c1b0a";
-    let (heard, _) = play(&[s(0, noise), foreign(START + 60_000 * MS)]);
-    assert!(heard.packets.iter().all(|p| p.level <= Level::Low), "{heard:#?}");
+    let (collected, _) = play(&[s(0, noise), foreign(START + 60_000 * MS)]);
+    assert!(collected.packets.iter().all(|p| p.level <= Level::Low), "{collected:#?}");
 }
 
-/// Neighbours that are protocols themselves, with the name that they must have and no other.
+/// Similar protocols that are supported themselves, with the protocol by which they must be claimed.
 const CLAIMED: &[(&str, &str, &str)] = &[
     (
         "raknet",
@@ -172,93 +171,106 @@ const CLAIMED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn neighbours_that_are_known_are_claimed_as_what_they_are() {
+fn similar_protocols_are_claimed_by_their_own_dissector() {
     for (protocol, question, answer) in CLAIMED {
-        let (heard, totals) = play(&conversation(question, answer));
-        assert!(heard.packets.iter().all(|p| p.id.info().name == *protocol), "{protocol}: {heard:#?}");
-        assert_eq!((heard.packets.len() as u64, totals.exchanges), (3, 2), "{protocol}: {heard:#?}");
+        let (collected, totals) = play(&conversation(question, answer));
+        assert!(
+            collected.packets.iter().all(|p| p.id.info().name == *protocol),
+            "{protocol}: {collected:#?}"
+        );
+        assert_eq!((collected.packets.len() as u64, totals.exchanges), (3, 2), "{protocol}: {collected:#?}");
     }
 }
 
 #[test]
 fn a_query_and_split_answers_share_four_bytes() {
     // Sky Co-op's query, then a Source server that answers in parts: from the server, and longer.
-    let shots = [
-        shot(START, CLIENTS[0], END, &hex("feffffff")),
-        shot(START + MS, END, CLIENTS[0], &hex("feffffff 01000000 02 00 e004 ffffffff45 aa*40")),
-        shot(START + 2 * MS, END, CLIENTS[0], &hex("feffffff")),
+    let frames = [
+        udp_frame(START, CLIENTS[0], SERVER_ADDR, &hex("feffffff")),
+        udp_frame(START + MS, SERVER_ADDR, CLIENTS[0], &hex("feffffff 01000000 02 00 e004 ffffffff45 aa*40")),
+        udp_frame(START + 2 * MS, SERVER_ADDR, CLIENTS[0], &hex("feffffff")),
         foreign(START + 60_000 * MS),
     ];
-    let (heard, totals) = play(&shots);
+    let (collected, totals) = play(&frames);
     assert_eq!(
-        heard.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
+        collected.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
         [(1, "status_request"), (2, "split")]
     );
     assert_eq!((totals.unclaimed, totals.exchanges), (2, 1));
 }
 
 #[test]
-fn a_neighbour_may_speak_on_the_socket_of_a_query() {
+fn another_protocol_may_use_the_socket_of_a_query() {
     // Hosts offer A2S beside SQP, and a client may use one socket for both.
-    let shots = [
-        shot(START, CLIENTS[0], END, &hex("00 00000000")),
-        shot(START + MS, END, CLIENTS[0], &hex("00 80902348")),
-        shot(START + 2 * MS, CLIENTS[0], END, &hex("ffffffff 54 536f7572636520456e67696e6520517565727900")),
-        shot(START + 3 * MS, END, CLIENTS[0], &hex("ffffffff 41 0a0b0c0d")),
+    let frames = [
+        udp_frame(START, CLIENTS[0], SERVER_ADDR, &hex("00 00000000")),
+        udp_frame(START + MS, SERVER_ADDR, CLIENTS[0], &hex("00 80902348")),
+        udp_frame(
+            START + 2 * MS,
+            CLIENTS[0],
+            SERVER_ADDR,
+            &hex("ffffffff 54 536f7572636520456e67696e6520517565727900"),
+        ),
+        udp_frame(START + 3 * MS, SERVER_ADDR, CLIENTS[0], &hex("ffffffff 41 0a0b0c0d")),
         foreign(START + 60_000 * MS),
     ];
-    let (heard, totals) = play(&shots);
-    let said: Vec<_> = heard.packets.iter().map(|p| (p.id.info().name, p.message)).collect();
+    let (collected, totals) = play(&frames);
+    let identified: Vec<_> = collected.packets.iter().map(|p| (p.id.info().name, p.message)).collect();
     let sqp = [("sqp", "challenge_request"), ("sqp", "challenge_response")];
-    assert_eq!(said, [sqp, [("a2s", "info_request"), ("a2s", "challenge_response")]].concat());
+    assert_eq!(identified, [sqp, [("a2s", "info_request"), ("a2s", "challenge_response")]].concat());
     assert_eq!((totals.unclaimed, totals.answered), (1, 2));
 }
 
 #[test]
 fn two_protocols_on_one_port_stay_apart() {
-    // CoD4X speaks A2S and Quake 3 there; a conversation is judged by its own datagrams.
+    // CoD4X uses A2S and Quake 3 on one port; each conversation is judged by its own datagrams.
     const STATUS: &str = r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_maxclients\8\protocol\21\gamename\Call of Duty 4' 0a";
     const INFO: &str = "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769";
-    let shots = [
+    let frames = [
         c(0, "ffffffff 54 'Source Engine Query' 00"),
         c(MS, "ffffffff 'getstatus'"),
         s(2 * MS, INFO),
         s(3 * MS, STATUS),
-        // Neither a query, nor known to be none of the other one.
+        // It is no query, and it may be a message of the other protocol.
         s(4 * MS, "ffffffff 'disconnect'"),
         foreign(START + 60_000 * MS),
     ];
-    let (heard, totals) = play(&shots);
-    let said: Vec<_> = heard.packets.iter().take(4).map(|p| (p.id.info().name, p.message)).collect();
+    let (collected, totals) = play(&frames);
+    let identified: Vec<_> =
+        collected.packets.iter().take(4).map(|p| (p.id.info().name, p.message)).collect();
     let asked = [("a2s", "info_request"), ("quake3", "getstatus_request")];
-    assert_eq!(said, [asked, [("a2s", "info_response"), ("quake3", "status_response")]].concat());
-    assert_eq!((totals.answered, totals.findings.error, totals.findings.warning), (2, 0, 0), "{heard:#?}");
+    assert_eq!(identified, [asked, [("a2s", "info_response"), ("quake3", "status_response")]].concat());
+    assert_eq!(
+        (totals.answered, totals.findings.error, totals.findings.warning),
+        (2, 0, 0),
+        "{collected:#?}"
+    );
 }
 
 #[test]
-fn the_length_of_a_password_is_no_type_of_a_query() {
+fn a_password_length_is_not_taken_for_a_query_type() {
     // Sky Co-op's remote console: four bytes of 255, and a password of 84 bytes.
-    let shots = [c(0, &format!("ffffffff 54000000 {}", "70".repeat(84))), foreign(START + 60_000 * MS)];
-    let (heard, _) = play(&shots);
-    assert!(heard.packets.iter().all(|p| p.id.info().name != "a2s"), "{heard:#?}");
+    let frames = [c(0, &format!("ffffffff 54000000 {}", "70".repeat(84))), foreign(START + 60_000 * MS)];
+    let (collected, _) = play(&frames);
+    assert!(collected.packets.iter().all(|p| p.id.info().name != "a2s"), "{collected:#?}");
 }
 
 #[test]
-fn what_a_server_sends_its_players_in_parts_is_no_answer() {
+fn game_traffic_in_parts_is_not_an_answer() {
     let asks = [
         "ffffffff 54 'Source Engine Query' 00",
         "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769",
     ];
-    let mut shots = vec![foreign(START - 60 * S), c(0, asks[0]), s(MS, asks[1])];
+    let mut frames = vec![foreign(START - 60 * S), c(0, asks[0]), s(MS, asks[1])];
     // Two packets of two parts each, as Source and as GoldSrc split them.
     let parts = ["0200 1000 aa*16", "0201 1000 aa*9", "02 aa*32", "12 aa*20"];
     for (n, part) in parts.iter().enumerate() {
         let payload = hex(&format!("feffffff {:02x}000000 {part}", n / 2));
-        shots.push(shot(START + 10 * S, END, CLIENTS[1], &payload));
-        shots.push(shot(START + 11 * S, END, CLIENTS[0], &payload));
+        frames.push(udp_frame(START + 10 * S, SERVER_ADDR, CLIENTS[1], &payload));
+        frames.push(udp_frame(START + 11 * S, SERVER_ADDR, CLIENTS[0], &payload));
     }
-    let (heard, _) = play(&shots);
-    let to_players: Vec<_> = heard.packets.iter().filter(|p| p.frame > 3).collect();
+    let (collected, _) = play(&frames);
+    let to_players: Vec<_> = collected.packets.iter().filter(|p| p.frame > 3).collect();
     assert!(
         to_players.iter().all(|p| p.frame % 2 == 1),
         "only where there was a query before: {to_players:#?}"
@@ -267,7 +279,7 @@ fn what_a_server_sends_its_players_in_parts_is_no_answer() {
 }
 
 #[test]
-fn a_password_of_any_length_is_one_whatever_spoke_on_the_socket_before() {
+fn passwords_of_any_length_are_recognised_on_any_socket() {
     let source = [
         "ffffffff 54 'Source Engine Query' 00",
         "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769",
@@ -280,20 +292,20 @@ fn a_password_of_any_length_is_one_whatever_spoke_on_the_socket_before() {
         cut.bytes.truncate(alone.bytes.len() - 14);
         let known = [c(0, source[0]), s(MS, source[1])];
         for before in [&known[..], &[]] {
-            let shots = [before, &[alone.clone(), foreign(START + 60_000 * MS)]].concat();
-            let last = play(&shots).0.packets.pop().expect("it is claimed");
+            let frames = [before, &[alone.clone(), foreign(START + 60_000 * MS)]].concat();
+            let last = play(&frames).0.packets.pop().expect("it is claimed");
             assert_eq!((last.id.info().name, last.message), ("skycoop", "rcon_request"), "{length}");
-            let shots = [before, &[cut.clone(), foreign(START + 60_000 * MS)]].concat();
-            let text = lines(everything(), &shots);
+            let frames = [before, &[cut.clone(), foreign(START + 60_000 * MS)]].concat();
+            let text = lines(everything(), &frames);
             assert!(!text.contains("ppp") && !text.contains("707070"), "{length}: {text}");
         }
     }
 }
 
 #[test]
-fn other_messages_of_the_engine_are_shown_without_a_word_of_theirs() {
+fn other_engine_messages_are_shown_without_their_text() {
     let asks = "ffffffff 54 'Source Engine Query' 00";
-    let shots = [
+    let frames = [
         c(0, asks),
         s(MS, "ffffffff 41 c3192a4b"),
         c(2 * MS, "ffffffff 'rcon 1 \"hunter2\" status' 0a"),
@@ -301,13 +313,14 @@ fn other_messages_of_the_engine_are_shown_without_a_word_of_theirs() {
         c(4 * MS, "00112233445566778899"),
         foreign(START + 60_000 * MS),
     ];
-    let (heard, _) = play(&shots);
-    let said: Vec<_> = heard.packets.iter().map(|p| (p.frame, p.message, p.findings.len())).collect();
-    assert_eq!(said[2..], [(3, "unknown", 0), (4, "unknown", 0)], "game traffic is not claimed");
+    let (collected, _) = play(&frames);
+    let identified: Vec<_> =
+        collected.packets.iter().map(|p| (p.frame, p.message, p.findings.len())).collect();
+    assert_eq!(identified[2..], [(3, "unknown", 0), (4, "unknown", 0)], "game traffic is not claimed");
 }
 
 #[test]
-fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
+fn queries_with_a_distinctive_start_do_not_join_another_conversation() {
     const MAGIC: &str = "00ffff00fefefefefdfdfdfd12345678";
     let ping = format!("01 0000000000012345 {MAGIC} 0102030405060708");
     let pong = format!("1c 0000000000012345 0102030405060708 {MAGIC} 0003 4d4350");
@@ -321,52 +334,75 @@ fn queries_that_are_told_by_their_first_bytes_are_left_out_of_a_conversation() {
         (&ping, &pong),
     ];
     for (question, answer) in others {
-        let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, question), s(5 * MS, answer)];
+        let sqp = [
+            c(0, SQP_CHALLENGE),
+            s(MS, SQP_CHALLENGE_REPLY),
+            c(2 * MS, SQP_QUERY),
+            s(3 * MS, SQP_QUERY_REPLY),
+            c(4 * MS, question),
+            s(5 * MS, answer),
+        ];
         assert_eq!(claimed_as_the_first(&sqp).len(), 4, "{question}");
         let poll = [c(0, POLL), c(MS, question), s(2 * MS, answer), s(3 * MS, STATE)];
         assert_eq!(claimed_as_the_first(&poll), [(1, "poll"), (4, "state_response")], "{question}");
     }
-    // Not everything that begins like one.
+    // But not every datagram that begins like one.
     let command =
         [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04"), c(2 * MS, "53414d504c45 04")];
     assert_eq!(claimed(&command)[2..], [(3, "request")]);
-    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, "5c 80902348 0001 01"), c(3 * MS, "fe fd 80902348")];
+    let sqp = [
+        c(0, SQP_CHALLENGE),
+        s(MS, SQP_CHALLENGE_REPLY),
+        c(2 * MS, "5c 80902348 0001 01"),
+        c(3 * MS, "fe fd 80902348"),
+    ];
     assert_eq!(claimed(&sqp)[2..], [(3, "unknown"), (4, "unknown")]);
 }
 
 #[test]
-fn of_two_conversations_the_one_that_knows_the_message_has_it() {
-    let shots = [c(0, H1), s(MS, H2), c(2 * MS, "feffffff"), s(3 * MS, "93000000 64000000 4100")];
-    assert_eq!(claimed(&shots)[2..], [(3, "status_request"), (4, "status_response")]);
+fn a_message_goes_to_the_conversation_that_knows_it() {
+    let frames = [
+        c(0, SQP_CHALLENGE),
+        s(MS, SQP_CHALLENGE_REPLY),
+        c(2 * MS, "feffffff"),
+        s(3 * MS, "93000000 64000000 4100"),
+    ];
+    assert_eq!(claimed(&frames)[2..], [(3, "status_request"), (4, "status_response")]);
 }
 
-/// Frames and messages of what is claimed.
-fn claimed(shots: &[Shot]) -> Vec<(u64, &'static str)> {
-    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
-    heard.packets.iter().map(|p| (p.frame, p.message)).collect()
+/// The frames and messages of claimed datagrams.
+fn claimed(frames: &[RawFrame]) -> Vec<(u64, &'static str)> {
+    let (collected, _) = play(&[frames, &[foreign(START + 60_000 * MS)]].concat());
+    collected.packets.iter().map(|p| (p.frame, p.message)).collect()
 }
 
-/// The same, of what is claimed by the protocol of the first datagram.
-fn claimed_as_the_first(shots: &[Shot]) -> Vec<(u64, &'static str)> {
-    let (heard, _) = play(&[shots, &[foreign(START + 60_000 * MS)]].concat());
-    let first = heard.packets[0].id;
-    heard.packets.iter().filter(|p| p.id == first).map(|p| (p.frame, p.message)).collect()
+/// The frames and messages of datagrams that are claimed by the protocol of the first one.
+fn claimed_as_the_first(frames: &[RawFrame]) -> Vec<(u64, &'static str)> {
+    let (collected, _) = play(&[frames, &[foreign(START + 60_000 * MS)]].concat());
+    let first = collected.packets[0].id;
+    collected.packets.iter().filter(|p| p.id == first).map(|p| (p.frame, p.message)).collect()
 }
 
 #[test]
-fn zeros_ask_where_nothing_was_asked_before() {
-    // What comes first begins like an answer, but its length is wrong.
-    let shots = [c(0, "01 01000000 0000 0000 aa*15"), c(MS, H1), s(2 * MS, H2), c(3 * MS, QI), s(4 * MS, OK)];
+fn zeros_are_a_request_in_a_new_conversation() {
+    // The first datagram begins like an answer, but its length is wrong.
+    let frames = [
+        c(0, "01 01000000 0000 0000 aa*15"),
+        c(MS, SQP_CHALLENGE),
+        s(2 * MS, SQP_CHALLENGE_REPLY),
+        c(3 * MS, SQP_QUERY),
+        s(4 * MS, SQP_QUERY_REPLY),
+    ];
     let messages = ["challenge_request", "challenge_response", "query_request", "query_response"];
-    assert_eq!(claimed(&shots)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
+    assert_eq!(claimed(&frames)[1..], [2, 3, 4, 5].map(|frame| (frame, messages[frame as usize - 2])));
 }
 
 #[test]
 fn five_zeros_and_five_bytes_of_another_type_may_be_sqp() {
     let answers = |answer: &str| {
-        let (heard, _) = play(&[c(0, H1), s(MS, answer), foreign(START + 60_000 * MS)]);
-        assert!(heard.packets.iter().all(|p| p.level == Level::Low), "{answer}");
-        heard.packets.iter().map(|p| p.message).collect::<Vec<_>>()
+        let (collected, _) = play(&[c(0, SQP_CHALLENGE), s(MS, answer), foreign(START + 60_000 * MS)]);
+        assert!(collected.packets.iter().all(|p| p.level == Level::Low), "{answer}");
+        collected.packets.iter().map(|p| p.message).collect::<Vec<_>>()
     };
     assert_eq!(answers("02 80902348"), ["challenge_request", "unknown"]);
     assert_eq!(answers("01 80902348"), ["challenge_request", "query_response"]);
@@ -381,13 +417,19 @@ fn in_a_conversation_everything_is_sqp() {
     let others = [
         c(4 * MS, "02 00000000"),
         c(5 * MS, "03 80902348 0001 01"),
-        s(6 * MS, &OK.replacen("01", "05", 1)),
+        s(6 * MS, &SQP_QUERY_REPLY.replacen("01", "05", 1)),
         c(7 * MS, "84 000000 6000 48 00 aa*20"),
     ];
-    let sqp = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)];
+    let sqp =
+        [c(0, SQP_CHALLENGE), s(MS, SQP_CHALLENGE_REPLY), c(2 * MS, SQP_QUERY), s(3 * MS, SQP_QUERY_REPLY)];
     assert_eq!(claimed(&[&sqp[..], &others].concat())[4..], [5, 6, 7, 8].map(unknown));
-    // In place of an answer, too.
-    let instead = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, "7b226f6b223a747275657d aa*40")];
+    // Also instead of an answer.
+    let instead = [
+        c(0, SQP_CHALLENGE),
+        s(MS, SQP_CHALLENGE_REPLY),
+        c(2 * MS, SQP_QUERY),
+        s(3 * MS, "7b226f6b223a747275657d aa*40"),
+    ];
     assert_eq!(claimed(&instead)[3..], [unknown(4)]);
 }
 
@@ -403,9 +445,9 @@ fn a_source_query_is_not_answered_to_a_poll() {
 }
 
 #[test]
-fn bytes_that_end_like_text_are_no_text() {
+fn bytes_that_end_like_text_are_not_text() {
     let asked = [c(0, "6964656e74696679 04"), s(MS, "3130 6964656e74696679 1e 06 04")];
-    let other = |time, payload| shot(START + time, CLIENTS[1], END, &hex(payload));
+    let other = |time, payload| udp_frame(START + time, CLIENTS[1], SERVER_ADDR, &hex(payload));
     let foreign = [
         other(S, "0002000800000004"),
         other(S + MS, "01 00000000 0000 0b 6d"),
@@ -417,14 +459,26 @@ fn bytes_that_end_like_text_are_no_text() {
 #[test]
 fn a_server_may_ask_another_one() {
     const OTHER: ([u8; 4], u16) = ([192, 0, 2, 77], 27_100);
-    let asks = |time, payload| shot(START + S + time, END, OTHER, &hex(payload));
-    let answers = |time, payload| shot(START + S + time, OTHER, END, &hex(payload));
-    let asked = [c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK), c(4 * MS, POLL), s(5 * MS, STATE)];
-    let sqp = [asks(0, H1), answers(MS, H2), asks(2 * MS, QI), answers(3 * MS, OK)];
+    let asks = |time, payload| udp_frame(START + S + time, SERVER_ADDR, OTHER, &hex(payload));
+    let answers = |time, payload| udp_frame(START + S + time, OTHER, SERVER_ADDR, &hex(payload));
+    let asked = [
+        c(0, SQP_CHALLENGE),
+        s(MS, SQP_CHALLENGE_REPLY),
+        c(2 * MS, SQP_QUERY),
+        s(3 * MS, SQP_QUERY_REPLY),
+        c(4 * MS, POLL),
+        s(5 * MS, STATE),
+    ];
+    let sqp = [
+        asks(0, SQP_CHALLENGE),
+        answers(MS, SQP_CHALLENGE_REPLY),
+        asks(2 * MS, SQP_QUERY),
+        answers(3 * MS, SQP_QUERY_REPLY),
+    ];
     let satisfactory = [asks(4 * MS, POLL), answers(5 * MS, STATE)];
-    let shots = [&asked[..], &sqp, &satisfactory, &[foreign(START + 60 * S)]].concat();
-    let (heard, totals) = play(&shots);
-    let asking: Vec<_> = heard.packets.iter().map(|p| p.direction == Direction::C2s).collect();
+    let frames = [&asked[..], &sqp, &satisfactory, &[foreign(START + 60 * S)]].concat();
+    let (collected, totals) = play(&frames);
+    let asking: Vec<_> = collected.packets.iter().map(|p| p.direction == Direction::C2s).collect();
     assert_eq!(asking, [true, false].repeat(6));
-    assert_eq!((totals.answered, totals.findings.error), (6, 0), "{:#?}", heard.packets);
+    assert_eq!((totals.answered, totals.findings.error), (6, 0), "{:#?}", collected.packets);
 }

@@ -1,4 +1,4 @@
-//! What makes the command line comfortable: examples that run, suggestions, quiet ends.
+//! Usability of the command line: examples that run, suggestions, and closed pipes without errors.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -48,7 +48,7 @@ fn every_example_of_every_help_runs() {
     for of in SUBCOMMANDS {
         for line in examples(of) {
             assert!(line.contains("qdissect") && line.len() <= 78, "{line}");
-            // What needs an interface or another program is understood; that is tested beside the examples.
+            // Examples that need an interface or another program are only parsed, in another test.
             if line.contains(" live ") || line.contains(" | ") {
                 continue;
             }
@@ -71,7 +71,7 @@ fn every_example_of_every_help_runs() {
     assert!(ran >= 30, "{ran}");
 }
 
-/// Arguments with a slip of the finger, and what is said about it.
+/// Mistyped arguments, and the expected suggestion.
 const SLIPS: &[(&[&str], &str)] = &[
     (&["sumary", DEMO], "'summary'"),
     (&["chekc", DEMO], "'check'"),
@@ -115,11 +115,11 @@ const SLIPS: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn a_slip_of_the_finger_ends_with_2_and_what_was_perhaps_meant() {
+fn mistyped_arguments_end_with_2_and_a_suggestion() {
     let folder = tempdir().unwrap();
     let config = folder.path().join("q.toml");
     fs::write(&config, "profil = \"strict\"\n").unwrap();
-    for (args, said) in SLIPS {
+    for (args, expected) in SLIPS {
         let args: Vec<_> = args
             .iter()
             .map(|arg| if *arg == "QDISSECT.toml" { config.to_str().unwrap() } else { arg })
@@ -127,16 +127,16 @@ fn a_slip_of_the_finger_ends_with_2_and_what_was_perhaps_meant() {
         let output = qdissect(&args);
         let err = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
-        assert!(err.contains(said), "{args:?}: {err}");
+        assert!(err.contains(expected), "{args:?}: {err}");
         assert!(output.stdout.is_empty(), "{args:?}");
     }
 }
 
-/// A capture whose results are far longer than what a pipe holds.
+/// A capture whose results do not fit into a pipe.
 const LONG: &str = "captures/hostile/sqp_lengths.pcap";
 
 #[test]
-fn whoever_reads_one_line_gets_it_and_the_end_is_quiet() {
+fn a_reader_of_one_line_gets_it_and_a_closed_pipe_is_no_error() {
     let mut cases: Vec<Vec<&str>> =
         vec![vec!["dump", "-V", LONG], vec!["dump", "-x", LONG], vec!["dump", "--explain", LONG]];
     for format in ["text", "tree", "json", "ndjson", "csv", "tsv"] {
@@ -168,8 +168,8 @@ fn whoever_reads_one_line_gets_it_and_the_end_is_quiet() {
     }
 }
 
-/// Reads a line of the output and closes the pipe; returns the exit code. Nothing may be said about it; CSV and GitLab's
-/// format have no other place for the number of findings that are not listed.
+/// Reads a line of the output and closes the pipe; returns the exit code. No error may be printed. A note about unlisted findings
+/// is allowed, because CSV and GitLab's format have no place for their number.
 fn one_line(args: &[&str]) -> Option<i32> {
     let mut command = Command::new(QDISSECT);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -179,14 +179,17 @@ fn one_line(args: &[&str]) -> Option<i32> {
     out.read_line(&mut line).unwrap();
     assert!(!line.is_empty(), "{args:?}");
     drop(out);
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(said.is_empty() || said.ends_with(" further findings are not listed.\n"), "{args:?}: {said}");
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(
+        stderr.is_empty() || stderr.ends_with(" further findings are not listed.\n"),
+        "{args:?}: {stderr}"
+    );
     child.wait().unwrap().code()
 }
 
 #[test]
-fn names_are_never_resolved_and_n_is_understood() {
+fn the_option_n_is_accepted() {
     for subcommand in ["summary", "dump", "exchanges", "stats"] {
         let plain = qdissect(&[subcommand, DEMO]);
         let asked = qdissect(&[subcommand, "-n", DEMO]);
@@ -195,7 +198,7 @@ fn names_are_never_resolved_and_n_is_understood() {
 }
 
 #[test]
-fn fields_say_what_their_numbers_mean_and_records_do_not_change() {
+fn numbers_have_names_in_trees_and_stay_numbers_in_records() {
     let tree = qdissect(&["dump", "-V", DEMO]);
     let tree = text(&tree.stdout);
     for line in [
@@ -233,8 +236,8 @@ fn tshark(word: &str, zone: &str) -> Option<Vec<(u64, String)>> {
     Some(text(&output.stdout).lines().filter_map(line).collect())
 }
 
-/// The same of ours: the time stands between the number and the address of the sender.
-fn ours(word: &str, zone: &str) -> Vec<(u64, String)> {
+/// The times that qdissect prints: they are between the number and the address of the sender.
+fn qdissect_times(word: &str, zone: &str) -> Vec<(u64, String)> {
     let command = Command::new(QDISSECT).args(["dump", "--all", "-t", word, DEMO]).env("TZ", zone).output();
     let output = command.unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -248,20 +251,20 @@ fn ours(word: &str, zone: &str) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn times_are_those_of_tshark() {
+fn times_are_the_same_as_in_tshark() {
     let local = ["UTC", "America/New_York", "Asia/Kolkata"].map(|zone| ("ad", zone));
     let anywhere = ["d", "e", "r", "u", "ud"].map(|word| (word, "Asia/Kolkata"));
     for (word, zone) in local.into_iter().chain(anywhere) {
         let Some(theirs) = tshark(word, zone) else { return };
-        let ours = ours(word, zone);
+        let ours = qdissect_times(word, zone);
         assert!(ours.len() > 90, "{}", ours.len());
         assert_eq!(ours, theirs, "-t {word}, {zone}");
     }
 }
 
 #[test]
-fn local_time_is_that_of_the_time_zone() {
-    let first = |word: &str, zone: &str| ours(word, zone).remove(0).1;
+fn local_time_uses_the_time_zone() {
+    let first = |word: &str, zone: &str| qdissect_times(word, zone).remove(0).1;
     assert_eq!(first("ad", "UTC"), "2026-11-20 10:32:00.614506310");
     assert_eq!(first("ad", "America/New_York"), "2026-11-20 05:32:00.614506310");
     assert_eq!(first("ad.0", "EST5EDT,M3.2.0,M11.1.0"), "2026-11-20 05:32:00");
@@ -269,7 +272,7 @@ fn local_time_is_that_of_the_time_zone() {
 }
 
 #[test]
-fn comments_of_the_capture_are_shown_printed_and_asked_for() {
+fn capture_comments_are_in_trees_columns_and_filters() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("commented.pcapng").to_str().unwrap().to_owned();
     let written = qdissect(&["dump", "-q", "-w", &path, "--annotate", DEMO]);
@@ -283,11 +286,11 @@ fn comments_of_the_capture_are_shown_printed_and_asked_for() {
     assert!(commented.len() > 10);
     let tree = qdissect(&["dump", "-V", &path]);
     for record in &commented {
-        let said = record["comment"].as_array().unwrap();
-        assert!(said.iter().all(|one| {
+        let comments = record["comment"].as_array().unwrap();
+        assert!(comments.iter().all(|one| {
             text(&tree.stdout).contains(&format!("    [Packet comment: {}]", one.as_str().unwrap()))
         }));
-        assert!(!said.is_empty(), "{record}");
+        assert!(!comments.is_empty(), "{record}");
     }
     let rows = ["-Y", "frame.comment", "-T", "fields", "-e", "frame.number", "-e", "frame.comment"];
     let ours = qdissect(&[&["dump"], &rows[..], &[&path]].concat());

@@ -1,4 +1,4 @@
-//! Configuration and baseline from the outside.
+//! Configuration and baseline from outside.
 
 use std::fs;
 use std::path::Path;
@@ -32,14 +32,14 @@ fn records(output: &Output, code: i32) -> Vec<serde_json::Value> {
     out(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Runs `check` in a folder on the demonstration.
+/// Runs `check` on the demo capture in a directory.
 fn check_in(folder: &Path, args: &[&str]) -> Output {
     let demo = fs::canonicalize(DEMO).unwrap();
     qdissect().current_dir(folder).arg("check").args(args).arg(demo).output().unwrap()
 }
 
 #[test]
-fn the_nearest_configuration_counts_and_is_named() {
+fn the_nearest_configuration_is_used_and_named() {
     let folder = tempdir().unwrap();
     let below = folder.path().join("a");
     fs::create_dir(&below).unwrap();
@@ -61,7 +61,7 @@ fn the_nearest_configuration_counts_and_is_named() {
 }
 
 #[test]
-fn every_command_obeys_the_configuration() {
+fn every_subcommand_uses_the_configuration() {
     let folder = tempdir().unwrap();
     let config = in_folder(&folder, "own.toml");
     fs::write(&config, "select = [\"SKY\"]\n").unwrap();
@@ -73,7 +73,7 @@ fn every_command_obeys_the_configuration() {
 }
 
 #[test]
-fn what_a_rule_with_a_reason_finds_is_shown_and_does_not_fail() {
+fn findings_of_an_excused_rule_are_shown_and_do_not_fail_the_check() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("qdissect.toml");
     fs::write(&file, "[ignore]\nSQP-STR = \"old host\"\n").unwrap();
@@ -90,13 +90,13 @@ fn what_a_rule_with_a_reason_finds_is_shown_and_does_not_fail() {
     fs::write(&file, "[[suppress]]\nrule = \"SQP\"\nreason = \"lab\"\n").unwrap();
     let refused = check_in(folder.path(), &[]);
     assert_eq!(refused.status.code(), Some(2));
-    let said =
+    let expected =
         "qdissect.toml:1:3: [[suppress]] is not known any more: [ignore] excuses a rule with a reason, ";
-    assert!(err(&refused).contains(said), "{}", err(&refused));
+    assert!(err(&refused).contains(expected), "{}", err(&refused));
 }
 
 #[test]
-fn what_stands_in_the_baseline_does_not_fail() {
+fn findings_in_the_baseline_do_not_fail_the_check() {
     let folder = tempdir().unwrap();
     let here = folder.path();
     let missing = check_in(here, &["--baseline", "base.json"]);
@@ -124,18 +124,19 @@ fn what_stands_in_the_baseline_does_not_fail() {
 }
 
 #[test]
-fn known_findings_that_were_not_looked_for_stay_in_the_baseline() {
+fn findings_of_partly_checked_rules_stay_in_the_baseline() {
     let folder = tempdir().unwrap();
     let here = folder.path();
     let check = |args: &[&str]| check_in(here, &[&["--baseline", "base.json"], args].concat());
-    let kept =
-        |said: &str| said.contains("dropped: 0, kept because this run could not find all of their kind: ");
+    let kept = |checked: &str| {
+        checked.contains("dropped: 0, kept because this run could not find all of their kind: ")
+    };
     assert_eq!(check(&["--update-baseline"]).status.code(), Some(0));
     let text = fs::read_to_string(here.join("base.json")).unwrap();
     fs::write(here.join("cut.pcapng"), &fs::read(DEMO).unwrap()[..3_000]).unwrap();
     for part in [&["-c", "10"][..], &["--protocol=sqp"], &["--select=SQP-STR"], &["--level=GQP=off"]] {
-        let said = check(part);
-        assert!(!err(&said).contains("Known findings that were not found"), "{part:?}: {}", err(&said));
+        let checked = check(part);
+        assert!(!err(&checked).contains("Known findings that were not found"), "{part:?}: {}", err(&checked));
         let written = check(&[part, &["--update-baseline"]].concat());
         assert!(kept(err(&written)), "{part:?}: {}", err(&written));
         assert_eq!(fs::read_to_string(here.join("base.json")).unwrap(), text, "{part:?}");
@@ -156,7 +157,7 @@ fn known_findings_that_were_not_looked_for_stay_in_the_baseline() {
 }
 
 #[test]
-fn the_documentation_shows_what_is_understood() {
+fn the_documented_configuration_is_accepted() {
     let page = fs::read_to_string("docs/configuration.md").unwrap();
     let block = |kind: &'static str| page.split(kind).skip(1).map(|text| text.split("```").next().unwrap());
     let folder = tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the process gives up before it parses, as the kernel tells of it; what that forbids is tested beside the code.
+//! The rights that the process gives up before it parses, as the kernel reports them. Unit tests check what that forbids.
 #![cfg(target_os = "linux")]
 
 use crate::kit::live::{BASE, Fake, Running, end, field, run_to_end};
@@ -17,7 +17,7 @@ fn is_root() -> bool {
     own("Uid").starts_with("0 ")
 }
 
-/// A capture under way, of which something has been parsed and shown.
+/// A running capture after the first packets have been parsed and shown.
 fn running(fake: &Fake, args: &[&str]) -> Running {
     let all = [&["-i", "lo", "-T", "ndjson"], args].concat();
     let mut command = fake.live(all);
@@ -34,12 +34,12 @@ fn program() -> Fake {
 #[test]
 fn every_thread_of_live_has_given_up_its_rights() {
     let fake = program();
-    // The folder belongs to who runs the test, and to nobody else.
+    // The directory belongs to the user who runs the test.
     for (args, kept) in [(vec![], KILL), (vec!["-w".to_owned(), fake.shown("saved")], KILL | DAC_OVERRIDE)] {
         let live = running(&fake, &args.iter().map(String::as_str).collect::<Vec<_>>());
         assert!(live.rights("Threads").len() > 1, "one listens to the program");
         assert!(live.rights("NoNewPrivs").iter().all(|it| it == "1"));
-        if live.said().contains("cannot become user") {
+        if live.stderr_text().contains("cannot become user") {
             println!("root cannot become another user here: that is not tested");
         } else if is_root() {
             assert!(
@@ -74,7 +74,7 @@ fn without_the_sandbox_rights_are_those_of_the_user() {
 }
 
 #[test]
-fn what_reads_files_has_given_up_its_rights_as_well() {
+fn subcommands_that_read_files_give_up_their_rights() {
     for (more, wanted) in [(&["-l"][..], "1".to_owned()), (&["-l", "--no-sandbox"], own("NoNewPrivs"))] {
         let mut dump = end(&[&["dump", "-"], more].concat());
         dump.feed(&fs::read(BASE).unwrap());
@@ -86,7 +86,7 @@ fn what_reads_files_has_given_up_its_rights_as_well() {
 }
 
 #[test]
-fn a_result_that_another_user_owns_in_a_shared_folder_is_refused_before_it_begins() {
+fn live_refuses_to_replace_another_users_file_in_a_sticky_folder() {
     use std::os::unix::fs::{PermissionsExt, chown};
     let fake = program();
     if !is_root() {

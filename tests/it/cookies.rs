@@ -1,36 +1,37 @@
-//! Satisfactory: several clients with one cookie, as those have that never change it.
+//! Satisfactory: several clients with the same cookie, as of clients that never change it.
 
 use crate::kit::play::{
-    AnyListener, Collected, END, End, MS, POLL, START, STATE, Shot, Tree, everything, foreign, report, shot,
+    Addr, AnyListener, Collected, MS, POLL, RawFrame, SERVER_ADDR, START, STATE, Tree, everything, foreign,
+    report, udp_frame,
 };
 use qdissect::report::{Packet, Report, Wants};
 use qdissect::rule::hex;
 use std::io;
 
-/// With the cookie of one that never changes it.
-fn always(text: &str) -> Vec<u8> {
+/// Replaces the cookie by that of a client that never changes it.
+fn with_constant_cookie(text: &str) -> Vec<u8> {
     hex(&text.replace("efcdab8967452301", "0505050505050505"))
 }
 
-fn client(number: u8) -> End {
+fn client(number: u8) -> Addr {
     ([198, 51, 100, number], 40_000)
 }
 
-/// A client polls, so many milliseconds after the start.
-fn polls(ms: i64, number: u8) -> Shot {
-    shot(START + ms * MS, client(number), END, &always(POLL))
+/// The poll of a client, `ms` milliseconds after the start.
+fn polls(ms: i64, number: u8) -> RawFrame {
+    udp_frame(START + ms * MS, client(number), SERVER_ADDR, &with_constant_cookie(POLL))
 }
 
-/// It is answered.
-fn told(ms: i64, number: u8) -> Shot {
-    shot(START + ms * MS, END, client(number), &always(STATE))
+/// The answer to the poll of a client.
+fn reply(ms: i64, number: u8) -> RawFrame {
+    udp_frame(START + ms * MS, SERVER_ADDR, client(number), &with_constant_cookie(STATE))
 }
 
-/// Keeps the frames and their broken rules, remarks that are made once a server every time.
+/// Collects the frames and their broken rules, including remarks that are reported once for each server.
 #[derive(Default)]
-struct Told(Vec<(u64, Vec<&'static str>)>);
+struct CookieCollector(Vec<(u64, Vec<&'static str>)>);
 
-impl Report for Told {
+impl Report for CookieCollector {
     fn listener(&self) -> AnyListener {
         AnyListener::Tree(Tree::default())
     }
@@ -46,54 +47,58 @@ impl Report for Told {
 }
 
 /// The frames of the polls that break a rule.
-fn frames(shots: &[Shot], rule: &str) -> Vec<u64> {
-    let shots = [shots, &[foreign(START + 60_000 * MS)]].concat();
-    let (told, _) = report(everything(), Told::default(), &shots);
-    told.0.into_iter().filter(|(_, rules)| rules.contains(&rule)).map(|(frame, _)| frame).collect()
+fn frames(raw_frames: &[RawFrame], rule: &str) -> Vec<u64> {
+    let raw_frames = [raw_frames, &[foreign(START + 60_000 * MS)]].concat();
+    let (collector, _) = report(everything(), CookieCollector::default(), &raw_frames);
+    collector.0.into_iter().filter(|(_, rules)| rules.contains(&rule)).map(|(frame, _)| frame).collect()
 }
 
 #[test]
-fn who_uses_a_cookie_again_is_told_whoever_used_it_in_between() {
-    let mut shots = vec![polls(0, 1), told(10, 1)];
-    assert_eq!(frames(&shots, "SFQ-REQ-003"), Vec::<u64>::new());
-    shots.extend([polls(500, 2), told(510, 2)]);
-    assert_eq!(frames(&shots, "SFQ-REQ-003"), Vec::<u64>::new(), "another client uses it for the first time");
-    shots.push(polls(4_000, 1));
-    assert_eq!(frames(&shots, "SFQ-REQ-003"), [5]);
+fn a_reused_cookie_is_reported_even_if_another_client_used_it_in_between() {
+    let mut raw_frames = vec![polls(0, 1), reply(10, 1)];
+    assert_eq!(frames(&raw_frames, "SFQ-REQ-003"), Vec::<u64>::new());
+    raw_frames.extend([polls(500, 2), reply(510, 2)]);
+    assert_eq!(
+        frames(&raw_frames, "SFQ-REQ-003"),
+        Vec::<u64>::new(),
+        "another client uses it for the first time"
+    );
+    raw_frames.push(polls(4_000, 1));
+    assert_eq!(frames(&raw_frames, "SFQ-REQ-003"), [5]);
 }
 
 #[test]
-fn an_answer_that_another_poll_overtook_counts_as_one() {
-    let shots = [polls(0, 1), polls(5, 2), told(10, 1), polls(4_000, 1)];
-    assert_eq!(frames(&shots, "SFQ-REQ-003"), [4]);
+fn a_late_answer_to_an_earlier_poll_counts_as_an_answer() {
+    let raw_frames = [polls(0, 1), polls(5, 2), reply(10, 1), polls(4_000, 1)];
+    assert_eq!(frames(&raw_frames, "SFQ-REQ-003"), [4]);
 }
 
 #[test]
-fn a_poll_without_an_answer_in_between_makes_a_cookie_no_fresher() {
-    let shots = [polls(0, 1), told(10, 1), polls(500, 1), polls(20_000, 1)];
-    assert_eq!(frames(&shots, "SFQ-REQ-003"), [3, 4]);
+fn an_unanswered_poll_does_not_make_a_cookie_fresh() {
+    let raw_frames = [polls(0, 1), reply(10, 1), polls(500, 1), polls(20_000, 1)];
+    assert_eq!(frames(&raw_frames, "SFQ-REQ-003"), [3, 4]);
 }
 
 #[test]
-fn a_cookie_is_open_elsewhere_as_long_as_anybody_waits_for_its_answer() {
-    let shots = [polls(0, 1), polls(5, 2), told(10, 2), polls(20, 3)];
-    assert_eq!(frames(&shots, "SFQ-TXN-006"), [2, 4], "the first still waits");
-    let shots = [polls(0, 1), polls(5, 2), told(10, 2), told(15, 1), polls(20, 3)];
-    assert_eq!(frames(&shots, "SFQ-TXN-006"), [2], "nobody waits");
-    let shots = [polls(0, 1), polls(10_001, 2)];
-    assert_eq!(frames(&shots, "SFQ-TXN-006"), Vec::<u64>::new(), "nobody waits so long");
-    let shots = [polls(0, 1), polls(9_000, 1), polls(10_001, 2), polls(18_000, 3)];
-    assert_eq!(frames(&shots, "SFQ-TXN-006"), [3, 4], "but from the last time it was sent");
-    let shots = [polls(0, 1), polls(1_000, 2), told(1_010, 2), polls(9_000, 1), polls(18_000, 3)];
-    assert_eq!(frames(&shots, "SFQ-TXN-006"), [2, 5], "whoever has sent it in between");
+fn a_cookie_is_in_use_while_any_client_waits_for_its_answer() {
+    let raw_frames = [polls(0, 1), polls(5, 2), reply(10, 2), polls(20, 3)];
+    assert_eq!(frames(&raw_frames, "SFQ-TXN-006"), [2, 4], "the first still waits");
+    let raw_frames = [polls(0, 1), polls(5, 2), reply(10, 2), reply(15, 1), polls(20, 3)];
+    assert_eq!(frames(&raw_frames, "SFQ-TXN-006"), [2], "nobody waits");
+    let raw_frames = [polls(0, 1), polls(10_001, 2)];
+    assert_eq!(frames(&raw_frames, "SFQ-TXN-006"), Vec::<u64>::new(), "nobody waits so long");
+    let raw_frames = [polls(0, 1), polls(9_000, 1), polls(10_001, 2), polls(18_000, 3)];
+    assert_eq!(frames(&raw_frames, "SFQ-TXN-006"), [3, 4], "but from the last time it was sent");
+    let raw_frames = [polls(0, 1), polls(1_000, 2), reply(1_010, 2), polls(9_000, 1), polls(18_000, 3)];
+    assert_eq!(frames(&raw_frames, "SFQ-TXN-006"), [2, 5], "whoever has sent it in between");
 }
 
 #[test]
-fn of_nine_that_wait_for_one_cookie_the_oldest_is_forgotten() {
+fn the_oldest_of_nine_clients_of_a_cookie_is_forgotten() {
     // All of them poll, all but the first are answered, and one more polls.
-    let asked = |others: u8| -> Vec<Shot> {
+    let asked = |others: u8| -> Vec<RawFrame> {
         let open = (1..=others + 1).map(|n| polls(i64::from(n), n));
-        let answers = (2..=others + 1).map(|n| told(100 + i64::from(n), n));
+        let answers = (2..=others + 1).map(|n| reply(100 + i64::from(n), n));
         open.chain(answers).chain([polls(200, others + 2)]).collect()
     };
     assert_eq!(frames(&asked(8), "SFQ-TXN-006").last(), Some(&18), "the first still waits");
@@ -101,20 +106,20 @@ fn of_nine_that_wait_for_one_cookie_the_oldest_is_forgotten() {
 }
 
 #[test]
-fn a_finding_about_the_cookie_stands_on_its_bytes_in_every_version() {
+fn findings_about_cookies_mark_the_cookie_bytes_in_every_version() {
     let old = |time: i64, number: u8| {
-        shot(START + time * MS, client(number), (END.0, 15_777), &hex("0000 0505050505050505"))
+        udp_frame(START + time * MS, client(number), (SERVER_ADDR.0, 15_777), &hex("0000 0505050505050505"))
     };
     let answer = hex("0100 0505050505050505 03 7f3b0300 983a");
-    let old_told = shot(START + 10 * MS, (END.0, 15_777), client(1), &answer);
-    let turns: [(Vec<Shot>, _); 2] = [
-        (vec![polls(0, 1), told(10, 1), polls(500, 1), polls(510, 2)], (4, 12)),
+    let old_told = udp_frame(START + 10 * MS, (SERVER_ADDR.0, 15_777), client(1), &answer);
+    let turns: [(Vec<RawFrame>, _); 2] = [
+        (vec![polls(0, 1), reply(10, 1), polls(500, 1), polls(510, 2)], (4, 12)),
         (vec![old(0, 1), old_told, old(500, 1), old(510, 2)], (2, 10)),
     ];
-    for (shots, cookie) in turns {
-        let heard = report(everything(), Collected::<true>::default(), &shots).0;
+    for (raw_frames, cookie) in turns {
+        let collected = report(everything(), Collected::<true>::default(), &raw_frames).0;
         let spans = ["SFQ-REQ-003", "SFQ-TXN-006"].map(|rule| {
-            let found = heard.findings().find(|f| f.rule.id == rule).expect("it is said");
+            let found = collected.findings().find(|f| f.rule.id == rule).expect("it is said");
             found.span.map(|span| (span.start, span.end))
         });
         assert_eq!(spans, [Some(cookie); 2]);

@@ -1,4 +1,5 @@
-//! What a first guess does: no command, no file but a pipe, a filter as the last word, an option in the wrong place.
+//! Command lines without a subcommand: no arguments, a pipe instead of a file, a filter as the last word, options of other
+//! subcommands.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +12,7 @@ fn run(args: &[&str]) -> Output {
     Command::new(QDISSECT).args(args).env("COLUMNS", "100").stdin(Stdio::null()).output().unwrap()
 }
 
-/// The same with a pipe that holds `input`.
+/// Runs the program with a pipe that contains `input`.
 fn piped(args: &[&str], input: &[u8]) -> Output {
     let mut command = Command::new(QDISSECT);
     command
@@ -29,7 +30,7 @@ fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
-/// Holds that two command lines print the same and end with the same code.
+/// Checks that two command lines print the same and end with the same code.
 #[track_caller]
 fn same(one: &[&str], other: &[&str]) {
     let (one_output, other_output) = (run(one), run(other));
@@ -38,16 +39,16 @@ fn same(one: &[&str], other: &[&str]) {
 }
 
 #[test]
-fn without_anything_there_is_help_and_it_is_an_error() {
+fn no_arguments_print_help_and_are_an_error() {
     let output = run(&[]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
-    let said = text(&output.stderr);
-    assert!(said.contains("Usage: qdissect [OPTIONS] [FILE|DIR|-]... [FILTER]\n"), "{said}");
-    assert_eq!(said, text(&run(&["-h"]).stdout));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("Usage: qdissect [OPTIONS] [FILE|DIR|-]... [FILTER]\n"), "{stderr}");
+    assert_eq!(stderr, text(&run(&["-h"]).stdout));
 }
 
 #[test]
-fn a_pipe_is_read_where_no_capture_is_named() {
+fn a_pipe_is_read_if_no_capture_is_named() {
     let capture = fs::read(DEMO).unwrap();
     for (args, named) in [
         (&[][..], &["-"][..]),
@@ -82,19 +83,19 @@ fn options_of_packets_show_packets() {
 }
 
 #[test]
-fn the_last_pin_of_a_port_counts() {
+fn the_last_pin_of_a_port_takes_effect() {
     let [other, meant] = ["udp.port==7777,gqp", "udp.port==7777,sqp"];
     same(&["dump", "-d", other, "-d", meant, DEMO], &["dump", "-d", meant, DEMO]);
 }
 
 #[test]
-fn a_last_word_that_is_no_file_is_the_filter() {
+fn the_last_argument_is_the_filter_if_it_is_no_file() {
     for command in ["summary", "dump", "check", "exchanges", "stats"] {
         same(&[command, DEMO, "sqp && finding"], &[command, "-Y", "sqp && finding", DEMO]);
         same(&[command, "-r", DEMO, "gqp"], &[command, "-Y", "gqp", DEMO]);
     }
     same(&[DEMO, "sqp"], &["summary", "-Y", "sqp", DEMO]);
-    for (args, said) in [
+    for (args, expected) in [
         (&["dump", DEMO, "sqp.server_inf"][..], "did you mean sqp.server_info?\nsqp.server_inf\n^^^^"),
         (&["dump", DEMO, "udp.prot == 1"], "did you mean udp.port?\n"),
         (&["dump", "-Y", "sqp", DEMO, "finding"], "error: There are two filters, that of -Y and \"finding\""),
@@ -108,12 +109,12 @@ fn a_last_word_that_is_no_file_is_the_filter() {
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{args:?}: {}", text(&output.stderr));
     }
 }
 
 #[test]
-fn a_file_that_is_called_as_a_filter_is_a_file() {
+fn a_file_named_like_a_filter_is_a_file() {
     let folder = tempfile::tempdir().unwrap();
     fs::copy(DEMO, folder.path().join("sqp")).unwrap();
     fs::copy(DEMO, folder.path().join("a.pcap")).unwrap();

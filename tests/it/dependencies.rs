@@ -1,5 +1,5 @@
-//! `Cargo.lock` held against `deny.toml`, as `cargo deny check bans licenses sources` does it: that program is not
-//! installed everywhere, and consists of as many crates as all that is built here.
+//! Checks `Cargo.lock` against `deny.toml` as `cargo deny check bans licenses sources` does. That program is not installed
+//! everywhere, and has as many dependencies as this one.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use toml::de::{DeTable, DeValue};
 
-/// The words of a list in `deny.toml`: texts, or the `crate` of tables.
+/// The entries of a list in `deny.toml`: strings, or the `crate` of tables.
 fn listed(name: &str, key: &str) -> Vec<String> {
     let text = fs::read_to_string("deny.toml").unwrap();
     let table = DeTable::parse(&text).unwrap().into_inner();
@@ -22,9 +22,9 @@ fn listed(name: &str, key: &str) -> Vec<String> {
     list.iter().map(|it| word(it.get_ref()).unwrap_or_else(|| panic!("{key} has {it:?}"))).collect()
 }
 
-/// What the rest of deny.toml says is what is held here.
+/// Checks that the rest of deny.toml has the settings that these tests implement.
 #[test]
-fn deny_toml_says_what_is_held_here() {
+fn deny_toml_agrees_with_these_tests() {
     let text = fs::read_to_string("deny.toml").unwrap();
     for line in [
         "multiple-versions = \"deny\"",
@@ -44,7 +44,7 @@ struct Locked {
     checksum: Option<String>,
 }
 
-/// The packages of `Cargo.lock` but this crate itself.
+/// The packages of `Cargo.lock` without this crate.
 fn locked() -> Vec<Locked> {
     let text = fs::read_to_string("Cargo.lock").unwrap();
     let lock = DeTable::parse(&text).unwrap().into_inner();
@@ -60,7 +60,7 @@ fn locked() -> Vec<Locked> {
     packages.filter(|package| package.name != "qdissect").collect()
 }
 
-/// The packages that are built on this system, with what their manifests say; all of them have been downloaded.
+/// The packages that are built on this system, with their manifests. All of them have been downloaded.
 fn packages() -> Vec<Value> {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
     let rustc = String::from_utf8(rustc.stdout).unwrap();
@@ -86,8 +86,8 @@ fn name(package: &Value) -> String {
     format!("{}@{}", package["name"].as_str().unwrap(), package["version"].as_str().unwrap())
 }
 
-/// Whether a licence expression is satisfied by what is allowed; `/` is how `OR` was written once. A crate without one
-/// is not.
+/// Whether the allowed licences satisfy a licence expression. `/` is an old form of `OR`. A crate without a licence is not
+/// allowed.
 fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     if expression.is_empty() {
         return false;

@@ -1,4 +1,4 @@
-//! Trees, bytes and explanations of every capture, each packet held against what its listener heard.
+//! Trees, bytes and explanations of every capture, compared with the decoded packets.
 
 use qdissect::capture::{self, Frame, Source, Time};
 use qdissect::check::Finding;
@@ -17,7 +17,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// What was written since the last look.
+/// The output since the last call.
 #[derive(Clone, Default)]
 struct Shared(Rc<RefCell<Vec<u8>>>);
 
@@ -36,37 +36,45 @@ impl Write for Shared {
     }
 }
 
-/// Holds what is written of each packet against the packet.
-struct Held {
+/// Compares the output for each packet with the packet.
+struct CheckedDetails {
     details: Details<Shared>,
     out: Shared,
     name: String,
     packets: u64,
     others: u64,
     exchanges: u64,
-    /// Everything that was written, where that is wanted.
-    told: Option<String>,
+    /// The whole output, if it is wanted.
+    transcript: Option<String>,
 }
 
-impl Held {
-    fn new(detail: Detail, name: &str) -> Held {
+impl CheckedDetails {
+    fn new(detail: Detail, name: &str) -> CheckedDetails {
         let out = Shared::default();
         let details = Details::new(out.clone(), true, false, detail);
-        Held { details, out, name: name.into(), packets: 0, others: 0, exchanges: 0, told: None }
+        CheckedDetails {
+            details,
+            out,
+            name: name.into(),
+            packets: 0,
+            others: 0,
+            exchanges: 0,
+            transcript: None,
+        }
     }
 
-    /// What was written of a packet: harmless, and ended by an empty line.
+    /// The output for a packet. Checks that it is harmless and ends with an empty line.
     fn text(&mut self, frame: u64) -> String {
         let text = self.out.take();
         let bad = text.chars().find(|&c| c != '\n' && is_hostile(c));
         assert_eq!(bad, None, "{} {frame}: {text}", self.name);
         assert!(text.ends_with("\n\n"), "{} {frame}: {text}", self.name);
-        self.told.iter_mut().for_each(|told| told.push_str(&text));
+        self.transcript.iter_mut().for_each(|transcript| transcript.push_str(&text));
         text
     }
 }
 
-/// The bytes in rows of hex; `None` for one that is masked.
+/// The bytes in rows of hex; `None` for masked ones.
 fn bytes(text: &str) -> Vec<Option<u8>> {
     let mut out = vec![];
     for line in text.lines() {
@@ -85,7 +93,7 @@ fn assert_bytes(text: &str, message: &[u8], secret: &dyn Fn(usize) -> bool) {
     assert_eq!(bytes(text), expected, "{text}");
 }
 
-/// Every leaf and group stands in the text, in order, with its range.
+/// Checks that every leaf and group is in the text, in order and with its range.
 fn assert_fields(text: &str, tree: &Tree) {
     let mut lines = text.lines().map(str::trim_start);
     for node in tree.nodes() {
@@ -98,7 +106,7 @@ fn assert_fields(text: &str, tree: &Tree) {
     }
 }
 
-impl Report for Held {
+impl Report for CheckedDetails {
     fn listener(&self) -> AnyListener {
         AnyListener::Tree(Tree::default())
     }
@@ -117,7 +125,7 @@ impl Report for Held {
         let secret = |i: usize| {
             tree.nodes().iter().any(|n| n.is_secret() && (n.at.start.into()..n.at.end.into()).contains(&i))
         };
-        // Where the message was joined, its bytes stand below those of the datagram.
+        // The bytes of a joined message are below those of the datagram.
         let (own, message) = text.split_once("[Joined message: ").unwrap_or(("", &text));
         let own_len = p.whole().map_or(0, |_| p.datagram.payload.len());
         assert_eq!(bytes(own).len(), own_len, "{text}");
@@ -178,9 +186,9 @@ fn every_leaf_byte_and_finding_of_every_capture_is_shown() {
     for path in captures(Path::new("captures")) {
         let Ok(mut source) = Source::open(&path) else { continue };
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
-        let mut report = Held::new(everything(), &path.to_string_lossy());
+        let mut report = CheckedDetails::new(everything(), &path.to_string_lossy());
         let mut pipeline = Pipeline::new(options, &mut report);
-        // Damage at the end of a file is no matter here.
+        // Damage at the end of a file is ignored here.
         let _ = pipeline.read(&mut source, &path.to_string_lossy());
         pipeline.finish(true).unwrap();
         (packets, others) = (packets + report.packets, others + report.others);
@@ -191,13 +199,13 @@ fn every_leaf_byte_and_finding_of_every_capture_is_shown() {
 
 #[test]
 fn every_example_of_a_rule_is_explained() {
-    let mut told = String::new();
+    let mut transcript = String::new();
     for example in qdissect::protocols::rules().flat_map(|rule| rule.examples) {
         let options = Options { all: true, min_confidence: Level::Low, ..Options::default() };
-        let mut held = Held::new(everything(), "example");
-        held.told = Some(String::new());
-        example::run(example, options, &mut held).unwrap();
-        told += &held.told.unwrap_or_default();
+        let mut details_report = CheckedDetails::new(everything(), "example");
+        details_report.transcript = Some(String::new());
+        example::run(example, options, &mut details_report).unwrap();
+        transcript += &details_report.transcript.unwrap_or_default();
     }
     for sentence in [
         "; asked with the value issued there; answered in frame ",
@@ -213,11 +221,11 @@ fn every_example_of_a_rule_is_explained() {
         "[Requests are open, but none that it answers.]",
         "; what is damaged in it leaves medium.]",
     ] {
-        assert!(told.contains(sentence), "{sentence}");
+        assert!(transcript.contains(sentence), "{sentence}");
     }
 }
 
-/// What is written of a capture.
+/// The output for a capture.
 fn written(path: &str, options: Options, detail: Detail) -> String {
     let out = Shared::default();
     let mut source = Source::open(Path::new(path)).unwrap();
@@ -228,16 +236,16 @@ fn written(path: &str, options: Options, detail: Detail) -> String {
     out.take()
 }
 
-/// A password in that capture, and how it begins in hex.
+/// A password in that capture, and its first bytes in hex.
 const PASSWORD: [&str; 2] = ["Wolf-1942", "57 6f 6c 66 2d"];
 
 #[test]
-fn passwords_are_masked_in_tree_and_bytes_whoever_claims_them() {
+fn passwords_are_masked_in_trees_and_bytes_of_every_protocol() {
     let path = "captures/skycoop/rcon.pcap";
     let shown = Options { secrets: true, all: true, ..Options::default() };
     let text = written(path, shown.clone(), Detail { secrets: true, ..everything() });
     assert!(PASSWORD.iter().all(|p| text.contains(p)), "{text}");
-    // Nobody claims it: the protocol is left out, or what is seen is not enough.
+    // The datagram is unclaimed: its protocol is left out, or the confidence is too low.
     let nobody = Choice { protocols: Choice::only(&[Id::Sqp]), pins: vec![] };
     let all = Options { secrets: false, ..shown };
     for options in [
@@ -252,7 +260,7 @@ fn passwords_are_masked_in_tree_and_bytes_whoever_claims_them() {
 }
 
 #[test]
-fn findings_are_colours_where_those_are_welcome_and_else_a_line_below() {
+fn findings_are_marked_by_colours_or_by_a_line_below() {
     let path = "captures/sqp/fake_badutf8.pcap";
     let of = |colour| {
         let detail = Detail { hex: true, colour, ..Detail::default() };
@@ -270,9 +278,9 @@ fn a_quiet_run_writes_only_the_counts() {
     assert!(text.starts_with("108 packets, "), "{text}");
 }
 
-/// A filter hides packets from the reader, not from what explains.
+/// A filter hides packets from the output, but explanations use them.
 #[test]
-fn what_a_filter_hides_is_known_to_the_explanation() {
+fn explanations_know_packets_that_a_filter_hides() {
     let run = |filter: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_qdissect"));
         command.args(["dump", "--no-config", "--color", "never", "--explain", "captures/demo.pcapng"]);

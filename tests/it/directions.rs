@@ -1,9 +1,9 @@
-//! Which way a datagram goes: weak signs begin a conversation, strong ones decide it, and no datagram keeps a direction that
-//! its own bytes contradict. Nor is one claimed for weak signs alone.
+//! Directions of datagrams: weak signs begin a conversation, strong ones decide its roles, and no datagram keeps a direction that
+//! its own bytes contradict. Weak signs alone do not claim a datagram.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, H1, H2, MS, OK, POLL, QI, S, START, STATE, Shot, c, everything, foreign, play,
-    report, s, shot, surrounded,
+    CLIENTS, Collected, MS, POLL, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
+    SQP_QUERY_REPLY, START, STATE, c, everything, foreign, play, report, s, surrounded, udp_frame,
 };
 use crate::kit::records;
 use qdissect::classify::Choice;
@@ -16,101 +16,106 @@ use qdissect::report::summary::Summary;
 use qdissect::rule::hex;
 
 /// Message, direction and broken rules.
-type Told = (&'static str, Direction, Vec<&'static str>);
+type ReportedMessage = (&'static str, Direction, Vec<&'static str>);
 
-/// Plays datagrams ten milliseconds apart, far from either end of the capture.
-fn hear(sent: &[(Direction, &str)]) -> Collected<true> {
+/// Plays datagrams ten milliseconds apart, long after the start and long before the end of the capture.
+fn play_surrounded(sent: &[(Direction, &str)]) -> Collected<true> {
     let at = |n: usize| 10 * MS * n as i64;
     let one = |(n, (way, text)): (usize, &(Direction, &str))| match way {
         C2s => c(at(n), text),
         S2c => s(at(n), text),
     };
-    let shots: Vec<Shot> = sent.iter().enumerate().map(one).collect();
-    play(&surrounded(&shots)).0
+    let frames: Vec<RawFrame> = sent.iter().enumerate().map(one).collect();
+    play(&surrounded(&frames)).0
 }
 
-fn told(sent: &[(Direction, &str)]) -> Vec<Told> {
-    hear(sent).packets.iter().map(|p| (p.message, p.direction, p.rules())).collect()
+fn reported(sent: &[(Direction, &str)]) -> Vec<ReportedMessage> {
+    play_surrounded(sent).packets.iter().map(|p| (p.message, p.direction, p.rules())).collect()
 }
 
 const TOKEN: &str = "01 11001111 0001 01";
 const ANSWER: &str = "01 11001111 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
 
 #[test]
-fn no_conversation_rests_on_a_query_with_token_0() {
+fn a_query_with_token_0_does_not_start_a_conversation() {
     let webex = format!("06 {}", "ab".repeat(41));
-    let asks = |time, text: &str| shot(START + time, CLIENTS[0], (END.0, 9_000), &hex(text));
-    let answers = |time, text: &str| shot(START + time, (END.0, 9_000), CLIENTS[0], &hex(text));
+    let asks = |time, text: &str| udp_frame(START + time, CLIENTS[0], (SERVER_ADDR.0, 9_000), &hex(text));
+    let answers = |time, text: &str| udp_frame(START + time, (SERVER_ADDR.0, 9_000), CLIENTS[0], &hex(text));
     let first = [asks(0, "01 00000000 0000 01"), answers(MS, "02 00000000 b89d01")];
     let more = (2..10).map(|n| if n % 2 == 0 { asks(n * MS, &webex) } else { answers(n * MS, &webex) });
-    let shots: Vec<_> = first.into_iter().chain(more).chain([foreign(START + 60 * S)]).collect();
-    let (heard, totals) = report(Options::default(), Collected::<true>::default(), &shots);
-    assert_eq!((heard.packets.len(), heard.exchanges.len(), totals.findings.error), (0, 0, 0));
-    let (heard, _) = play(&shots);
+    let frames: Vec<_> = first.into_iter().chain(more).chain([foreign(START + 60 * S)]).collect();
+    let (collected, totals) = report(Options::default(), Collected::<true>::default(), &frames);
+    assert_eq!((collected.packets.len(), collected.exchanges.len(), totals.findings.error), (0, 0, 0));
+    let (collected, _) = play(&frames);
     let weak = (1, "query_request", Level::Low);
-    assert_eq!(heard.packets.iter().map(|p| (p.frame, p.message, p.level)).collect::<Vec<_>>(), [weak]);
-    // An answer whose length fits is very strong, and so is the token 0 where it was issued.
+    assert_eq!(collected.packets.iter().map(|p| (p.frame, p.message, p.level)).collect::<Vec<_>>(), [weak]);
+    // An answer with a correct length is a very strong sign, and so is the token 0 if it was issued.
     let zeros = |text: &str| text.replace("80902348", "00000000");
-    let sure = |sent: &[(Direction, &str)]| hear(sent).packets.iter().all(|p| p.level == Level::High);
-    assert!(sure(&[(C2s, &zeros(QI)), (S2c, &zeros(OK))]));
-    assert!(sure(&[(C2s, H1), (S2c, H1), (C2s, &zeros(QI))]));
-    assert!(!sure(&[(C2s, &zeros(QI)), (S2c, &zeros(OK).replace("0012", "0013"))]));
+    let sure =
+        |sent: &[(Direction, &str)]| play_surrounded(sent).packets.iter().all(|p| p.level == Level::High);
+    assert!(sure(&[(C2s, &zeros(SQP_QUERY)), (S2c, &zeros(SQP_QUERY_REPLY))]));
+    assert!(sure(&[(C2s, SQP_CHALLENGE), (S2c, SQP_CHALLENGE), (C2s, &zeros(SQP_QUERY))]));
+    assert!(!sure(&[(C2s, &zeros(SQP_QUERY)), (S2c, &zeros(SQP_QUERY_REPLY).replace("0012", "0013"))]));
 }
 
 #[test]
-fn an_answer_alone_whose_length_does_not_fit_is_not_claimed() {
-    // Calls and replies of NFS, DHCP, RADIUS, RIP, PTP and RTP come down to this.
+fn a_single_answer_with_a_wrong_length_is_not_claimed() {
+    // Calls and replies of NFS, DHCP, RADIUS, RIP, PTP and RTP look like this.
     for other in [
-        OK.replace("0012", "0013"),
+        SQP_QUERY_REPLY.replace("0012", "0013"),
         "01 01060039 0000 00 00 8000 00*20".into(),
         "01 c4000014 0000 00 00 0001 aa*30".into(),
     ] {
-        assert_eq!(told(&[(S2c, &other)]), [], "{other}");
-        assert_eq!(told(&[(C2s, &other), (S2c, &other)]), [], "{other}");
-        let claimed = [(C2s, H1), (S2c, H2), (C2s, QI), (S2c, &other)];
-        assert_eq!(told(&claimed)[3].0, "query_response", "there is a request");
+        assert_eq!(reported(&[(S2c, &other)]), [], "{other}");
+        assert_eq!(reported(&[(C2s, &other), (S2c, &other)]), [], "{other}");
+        let claimed = [(C2s, SQP_CHALLENGE), (S2c, SQP_CHALLENGE_REPLY), (C2s, SQP_QUERY), (S2c, &other)];
+        assert_eq!(reported(&claimed)[3].0, "query_response", "there is a request");
     }
-    // Who asks does not answer.
-    assert_eq!(told(&[(C2s, H1), (C2s, &OK.replace("0012", "0013"))]).len(), 1);
+    // The sender of a request is not the server.
+    assert_eq!(reported(&[(C2s, SQP_CHALLENGE), (C2s, &SQP_QUERY_REPLY.replace("0012", "0013"))]).len(), 1);
 }
 
 #[test]
-fn strong_evidence_turns_a_conversation_that_began_weakly() {
+fn strong_evidence_reverses_the_roles_of_a_weak_conversation() {
     let answered =
         [("query_request", C2s, vec!["SQP-TXN-002"]), ("query_response", S2c, vec!["SQP-SEC-001"])];
     let sent = [(C2s, "00 25000000"), (S2c, "00"), (C2s, TOKEN), (S2c, ANSWER)];
     let first = [("challenge_request", C2s, vec!["SQP-REQ-001"]), ("unknown", S2c, vec!["SQP-HDR-001"])];
-    assert_eq!(told(&sent), [&first[..], &answered].concat());
-    // Zeros seem to be what the first one answers, until they prove to be the answer.
-    let sent = [(C2s, "00 25000000"), (S2c, H1), (C2s, TOKEN), (S2c, ANSWER)];
+    assert_eq!(reported(&sent), [&first[..], &answered].concat());
+    // The zeros look like a request that the first datagram answers, until they prove to be the answer.
+    let sent = [(C2s, "00 25000000"), (S2c, SQP_CHALLENGE), (C2s, TOKEN), (S2c, ANSWER)];
     let zeros = ("challenge_response", S2c, vec!["SQP-RSP-002"]);
-    assert_eq!(told(&sent), [&[first[0].clone(), zeros][..], &answered].concat());
-    let heard = hear(&sent);
-    let ends: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
+    assert_eq!(reported(&sent), [&[first[0].clone(), zeros][..], &answered].concat());
+    let collected = play_surrounded(&sent);
+    let ends: Vec<_> = collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
     assert!(ends.contains(&(2, Outcome::Answered)) && ends.len() == 2, "{ends:?}");
-    // What begins like an answer is a query, cut.
+    // The datagram that begins like an answer is a truncated query.
     let sent = [(S2c, "00 f73bb132"), (C2s, "01 80902300"), (C2s, "01 f73bb132 0001 01")];
     let cut = ("query_request", C2s, vec!["SQP-REQ-003", "SQP-TXN-001"]);
     let issued = ("challenge_response", S2c, vec!["SQP-TXN-005"]);
-    assert_eq!(told(&sent), [issued, cut, ("query_request", C2s, vec![])]);
+    assert_eq!(reported(&sent), [issued, cut, ("query_request", C2s, vec![])]);
 }
 
 #[test]
-fn nothing_follows_and_an_answer_before_its_request_is_one() {
-    for zeros in ["00", H1, "00*6"] {
-        let heard = hear(&[(S2c, H2), (C2s, zeros)]);
-        assert_eq!(heard.exchanges.len(), 1, "{zeros}");
-        let e = &heard.exchanges[0].0;
+fn an_answer_before_its_request_is_paired_without_later_datagrams() {
+    for zeros in ["00", SQP_CHALLENGE, "00*6"] {
+        let collected = play_surrounded(&[(S2c, SQP_CHALLENGE_REPLY), (C2s, zeros)]);
+        assert_eq!(collected.exchanges.len(), 1, "{zeros}");
+        let e = &collected.exchanges[0].0;
         assert_eq!((e.request_frame, e.response_frame, e.level), (3, Some(2), Level::Medium), "{zeros}");
-        assert_eq!(heard.packets.iter().map(|p| p.level).collect::<Vec<_>>(), [Level::Medium; 2], "{zeros}");
+        assert_eq!(
+            collected.packets.iter().map(|p| p.level).collect::<Vec<_>>(),
+            [Level::Medium; 2],
+            "{zeros}"
+        );
     }
 }
 
-/// The token waits behind a datagram of another server, longer than it waits for its answer: its exchange has closed
-/// when the last datagram decides which way their conversation goes.
+/// The token is pending behind a datagram of another server for longer than the window: its exchange has closed when the last
+/// datagram decides the roles.
 #[test]
 fn a_request_that_is_decided_after_its_exchange_has_closed_keeps_it() {
-    let (client, other, server) = (CLIENTS[0], (END.0, 27_100), (END.0, 7_777));
+    let (client, other, server) = (CLIENTS[0], (SERVER_ADDR.0, 27_100), (SERVER_ADDR.0, 7_777));
     let ping = "000000000000000000000001";
     let sent = [
         (0, client, other, ping),
@@ -121,32 +126,37 @@ fn a_request_that_is_decided_after_its_exchange_has_closed_keeps_it() {
         (2_014 * MS, server, client, "0180902348000000000a00000006000001016e00"),
         (4_981 * MS, client, server, "53414d50c000020a611e14c2a3d0454a69"),
         (5_000 * MS + 1, server, (client.0, 7_777), "ff*72"),
-        (4_996 * MS, server, client, OK),
+        (4_996 * MS, server, client, SQP_QUERY_REPLY),
     ];
-    let shots: Vec<_> =
-        sent.iter().map(|&(time, from, to, text)| shot(START + time, from, to, &hex(text))).collect();
-    records::hold(everything(), &shots, true);
-    let (heard, _) = play(&shots);
-    let token = heard.packets.iter().find(|p| p.frame == 2).expect("it is reported");
+    let frames: Vec<_> =
+        sent.iter().map(|&(time, from, to, text)| udp_frame(START + time, from, to, &hex(text))).collect();
+    records::check_records(everything(), &frames, true);
+    let (collected, _) = play(&frames);
+    let token = collected.packets.iter().find(|p| p.frame == 2).expect("it is reported");
     assert_eq!((token.message, token.direction), ("challenge_request", C2s));
-    let of_token = heard.exchanges.iter().filter(|(e, _)| e.request_frame == 2);
+    let of_token = collected.exchanges.iter().filter(|(e, _)| e.request_frame == 2);
     assert_eq!(of_token.map(|(e, _)| e.outcome).collect::<Vec<_>>(), [Outcome::Unanswered]);
 }
 
 #[test]
-fn a_byte_from_the_server_is_no_answer_and_the_challenge_keeps_its_exchange() {
+fn a_single_byte_from_the_server_does_not_answer_the_challenge() {
     for zeros in ["00", "0000"] {
-        let heard = hear(&[(C2s, H1), (S2c, zeros), (S2c, H2)]);
-        let told: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
+        let collected = play_surrounded(&[(C2s, SQP_CHALLENGE), (S2c, zeros), (S2c, SQP_CHALLENGE_REPLY)]);
+        let reported: Vec<_> =
+            collected.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
         let [request, response] = [("challenge_request", C2s), ("challenge_response", S2c)];
         let unknown = ("unknown", S2c, vec!["SQP-HDR-001"]);
-        assert_eq!(told, [(request.0, request.1, vec![]), unknown.clone(), (response.0, response.1, vec![])]);
-        assert_eq!(heard.exchanges[0].0.response_frame, Some(4), "{zeros}");
-        // Also where nothing else answers.
-        let heard = hear(&[(C2s, H1), (S2c, zeros), (C2s, TOKEN), (S2c, ANSWER)]);
-        let told: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
-        assert_eq!(told[1], unknown);
-        let ends: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
+        assert_eq!(
+            reported,
+            [(request.0, request.1, vec![]), unknown.clone(), (response.0, response.1, vec![])]
+        );
+        assert_eq!(collected.exchanges[0].0.response_frame, Some(4), "{zeros}");
+        // Also without any other answer.
+        let collected = play_surrounded(&[(C2s, SQP_CHALLENGE), (S2c, zeros), (C2s, TOKEN), (S2c, ANSWER)]);
+        let reported: Vec<_> =
+            collected.packets.iter().map(|p| (p.message, p.direction, p.rules())).collect();
+        assert_eq!(reported[1], unknown);
+        let ends: Vec<_> = collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
         assert!(
             ends.contains(&(2, Outcome::Unanswered)) && ends.contains(&(4, Outcome::Answered)),
             "{ends:?}"
@@ -155,10 +165,10 @@ fn a_byte_from_the_server_is_no_answer_and_the_challenge_keeps_its_exchange() {
 }
 
 #[test]
-fn of_two_tokens_issued_before_their_requests_the_later_one_is_used() {
+fn the_later_of_two_tokens_captured_before_their_requests_is_used() {
     let issued = ("challenge_response", S2c, vec!["SQP-TXN-005"]);
     let sent = [(S2c, "00 aaaaaaaa"), (S2c, "00 bbbbbbbb"), (C2s, "01 bbbbbbbb 0001 01")];
-    assert_eq!(told(&sent), [issued.clone(), issued, ("query_request", C2s, vec![])]);
+    assert_eq!(reported(&sent), [issued.clone(), issued, ("query_request", C2s, vec![])]);
 }
 
 #[test]
@@ -170,26 +180,26 @@ fn a_lone_token_and_a_query_with_it_are_one_conversation() {
         ("01 80902348 0001", "SQP-REQ-003"),
         ("01 80902348 0001 01 ff", "SQP-REQ-004"),
     ] {
-        let heard = hear(&[(S2c, H2), (C2s, query), (S2c, OK)]);
-        let seen: Vec<_> = heard.packets.iter().map(|p| (p.message, p.direction, p.level)).collect();
+        let collected = play_surrounded(&[(S2c, SQP_CHALLENGE_REPLY), (C2s, query), (S2c, SQP_QUERY_REPLY)]);
+        let seen: Vec<_> = collected.packets.iter().map(|p| (p.message, p.direction, p.level)).collect();
         let messages = [("challenge_response", S2c), ("query_request", C2s), ("query_response", S2c)];
         assert_eq!(seen, messages.map(|(message, way)| (message, way, Level::High)), "{query}");
-        assert_eq!(heard.frame(3).rules(), [rule], "{query}");
-        assert_eq!(heard.exchanges[0].0.response_frame, Some(4), "{query}");
+        assert_eq!(collected.frame(3).rules(), [rule], "{query}");
+        assert_eq!(collected.exchanges[0].0.response_frame, Some(4), "{query}");
         // Another token proves nothing.
-        let other = hear(&[(S2c, "00 70902348"), (C2s, query)]);
+        let other = play_surrounded(&[(S2c, "00 70902348"), (C2s, query)]);
         assert!(other.packets.iter().all(|p| p.level == Level::Low), "{query}");
     }
 }
 
 #[test]
-fn whatever_weak_signs_came_before_a_query_asks_and_its_answer_answers() {
+fn a_query_and_its_answer_decide_the_roles_against_weak_signs() {
     let weak = [
         "00",
-        H1,
+        SQP_CHALLENGE,
         "00*6",
         "00 25000000",
-        H2,
+        SQP_CHALLENGE_REPLY,
         "01 80902300",
         "02 80902348",
         "01 00000000 0000 01",
@@ -200,38 +210,38 @@ fn whatever_weak_signs_came_before_a_query_asks_and_its_answer_answers() {
     let strong = [(C2s, TOKEN), (S2c, ANSWER)];
     for first in one() {
         for second in one() {
-            let heard = hear(&[&[first, second][..], &strong].concat());
+            let collected = play_surrounded(&[&[first, second][..], &strong].concat());
             let [asks, answers] =
-                [4, 5].map(|frame| (heard.frame(frame).message, heard.frame(frame).direction));
+                [4, 5].map(|frame| (collected.frame(frame).message, collected.frame(frame).direction));
             let right = (asks, answers) == (("query_request", C2s), ("query_response", S2c));
-            assert!(right, "{first:?}, {second:?}: {heard:#?}");
-            // Each end keeps to its side, whatever it seemed to be at first; what was told as a pair stays one.
-            let paired = heard.exchanges.iter().any(|(e, _)| e.client.port() == END.1);
-            let sides = heard.packets.iter().all(|p| {
+            assert!(right, "{first:?}, {second:?}: {collected:#?}");
+            // Each endpoint keeps its role, whatever it seemed to be at first; a reported pair stays a pair.
+            let paired = collected.exchanges.iter().any(|(e, _)| e.client.port() == SERVER_ADDR.1);
+            let sides = collected.packets.iter().all(|p| {
                 (p.direction == C2s) == ([first, second, strong[0], strong[1]][p.frame as usize - 2].0 == C2s)
             });
-            assert!(sides || paired, "{first:?}, {second:?}: {heard:#?}");
+            assert!(sides || paired, "{first:?}, {second:?}: {collected:#?}");
         }
     }
 }
 
-/// Both are servers. The answer of the first has no request in the capture, and then it asks the second.
+/// Both endpoints are servers. The answer of the first has no request in the capture, and then the first asks the second.
 #[test]
-fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
-    // The first answer proves its protocol nearly, or for certain.
+fn server_names_stay_with_their_server_when_roles_are_reversed() {
+    // The first answer proves its protocol with medium or high confidence.
     for begins in ["print", "statusResponse"] {
         let [first, second] = [([192, 0, 2, 10], 27_960), ([192, 0, 2, 20], 27_960)];
         let status = |name: &str| {
             let text = format!("{begins}\n\\mapname\\q3dm1\\sv_hostname\\{name}");
             [&[0xff; 4], text.as_bytes()].concat()
         };
-        let shots = [
+        let frames = [
             foreign(START - 30 * S),
-            shot(START, first, second, &status("Alpha")),
-            shot(START + S, first, second, b"\xff\xff\xff\xffgetstatus\n"),
-            shot(START + S + MS, second, first, &status("Beta")),
+            udp_frame(START, first, second, &status("Alpha")),
+            udp_frame(START + S, first, second, b"\xff\xff\xff\xffgetstatus\n"),
+            udp_frame(START + S + MS, second, first, &status("Beta")),
         ];
-        let (summary, _) = report(Options::default(), Summary::default(), &shots);
+        let (summary, _) = report(Options::default(), Summary::default(), &frames);
         let mut servers: Vec<_> = summary
             .servers()
             .map(|s| (s.endpoint, s.facts.server_name.as_ref().map(|name| name.text()), s.requests))
@@ -247,38 +257,41 @@ fn what_an_answer_says_stands_at_its_own_server_when_the_roles_are_exchanged() {
 fn a_pinned_port_may_be_that_of_a_client() {
     let at = |n: usize| START + 10 * MS * n as i64;
     let other = |port: u16| ([192, 0, 2, 20], port);
-    for (id, talk) in [(Id::Sqp, &[H1, H2, QI, OK][..]), (Id::Satisfactory, &[POLL, STATE])] {
-        for server in [other(9_000), other(END.1)] {
-            let ways = [[END, server], [server, END]].into_iter().cycle();
+    for (id, talk) in [
+        (Id::Sqp, &[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY][..]),
+        (Id::Satisfactory, &[POLL, STATE]),
+    ] {
+        for server in [other(9_000), other(SERVER_ADDR.1)] {
+            let ways = [[SERVER_ADDR, server], [server, SERVER_ADDR]].into_iter().cycle();
             let sent = talk.iter().zip(ways).enumerate();
-            let sent = sent.map(|(n, (text, [from, to]))| shot(at(n), from, to, &hex(text)));
-            let shots: Vec<_> = [foreign(START - 30 * S)].into_iter().chain(sent).collect();
-            let choice = Choice { pins: vec![(END.1, id)], ..Choice::default() };
+            let sent = sent.map(|(n, (text, [from, to]))| udp_frame(at(n), from, to, &hex(text)));
+            let frames: Vec<_> = [foreign(START - 30 * S)].into_iter().chain(sent).collect();
+            let choice = Choice { pins: vec![(SERVER_ADDR.1, id)], ..Choice::default() };
             let options = Options { choice, ..everything() };
-            let (heard, totals) = report(options, Collected::<true>::default(), &shots);
-            let told: Vec<_> = heard.packets.iter().map(|p| p.direction).collect();
-            assert_eq!(told, [C2s, S2c].repeat(talk.len() / 2), "{id:?}");
+            let (collected, totals) = report(options, Collected::<true>::default(), &frames);
+            let reported: Vec<_> = collected.packets.iter().map(|p| p.direction).collect();
+            assert_eq!(reported, [C2s, S2c].repeat(talk.len() / 2), "{id:?}");
             assert_eq!((totals.answered, totals.findings.error), (talk.len() as u64 / 2, 0), "{id:?}");
         }
     }
 }
 
-/// SA-MP: only the content of an answer shows that it is one. The server of the first request asks in its turn.
+/// SA-MP: only the content shows that a datagram is an answer. Here the server of the first request asks as well.
 #[test]
 fn a_request_keeps_its_client_when_the_other_end_asks() {
     let asks = |time, from, to, opcode: &str| {
-        shot(START + time, from, to, &hex(&format!("53414d50 c000020a 611e {opcode}")))
+        udp_frame(START + time, from, to, &hex(&format!("53414d50 c000020a 611e {opcode}")))
     };
-    let shots = [
+    let frames = [
         foreign(START - 30 * S),
-        asks(0, END, CLIENTS[0], "70 01020304"),
-        asks(300 * MS, CLIENTS[0], END, "63"),
+        asks(0, SERVER_ADDR, CLIENTS[0], "70 01020304"),
+        asks(300 * MS, CLIENTS[0], SERVER_ADDR, "63"),
         foreign(START + 60 * S),
     ];
-    records::hold(everything(), &shots, true);
-    let (heard, _) = play(&shots);
-    let [first, second] = [END, CLIENTS[0]].map(|(ip, port)| Endpoint::v4(ip, port));
-    let mut asked: Vec<_> = heard.exchanges.iter().map(|(e, _)| (e.request_frame, e.client)).collect();
+    records::check_records(everything(), &frames, true);
+    let (collected, _) = play(&frames);
+    let [first, second] = [SERVER_ADDR, CLIENTS[0]].map(|(ip, port)| Endpoint::v4(ip, port));
+    let mut asked: Vec<_> = collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.client)).collect();
     asked.sort_by_key(|(frame, _)| *frame);
     assert_eq!(asked, [(2, first), (3, second)]);
 }

@@ -1,6 +1,6 @@
-//! The pages: what they tell readers to type is run, and where they link to is there.
+//! The documentation: its commands are run, and its links must have targets.
 //!
-//! On Linux alone, for what `sort`, `uniq` and `diff` print is not the same everywhere.
+//! Only on Linux, because the output of `sort`, `uniq` and `diff` differs between systems.
 #![cfg(target_os = "linux")]
 
 mod links;
@@ -14,15 +14,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Programs that not everybody has: a block that needs one is left out where it is missing.
+/// Optional programs: a block that needs a missing one is skipped.
 const OPTIONAL: [&str; 5] = ["jq", "python3", "tshark", "dumpcap", "tcpdump"];
 /// A block that takes longer waits for something that never comes.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Every block of shell is run but those that say why not; what a page prints below one must be its output.
-/// `UPDATE_DOCS=1 cargo test --test it documents::` writes it anew.
+/// Runs every shell block without a mark that says why not, and compares the output with the block below it. `UPDATE_DOCS=1 cargo
+/// test --test it documents::` writes it anew.
 #[test]
-fn what_pages_tell_to_type_does_what_they_say() {
+fn documented_commands_print_the_documented_output() {
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let mut tried = Tried::default();
     for (path, text) in pages() {
@@ -39,7 +39,7 @@ fn what_pages_tell_to_type_does_what_they_say() {
     assert!(tried.ran + tried.left > 20 && tried.marked > 5, "the blocks are found");
 }
 
-/// What became of the blocks.
+/// The results of the blocks.
 #[derive(Default)]
 struct Tried {
     ran: usize,
@@ -48,7 +48,7 @@ struct Tried {
     wrong: Vec<String>,
 }
 
-/// Runs the blocks of a page in one checkout, in their order, and returns the page with what they print.
+/// Runs the blocks of a page in one checkout, in order, and returns the page with their output.
 fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
     let (blocks, mut checkout, mut page) = (blocks(text), None, text.to_owned());
     let mut printed = vec![];
@@ -58,10 +58,10 @@ fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
             let root = checkout.get_or_insert_with(|| Checkout::new(LIMIT)).root();
             std::fs::write(root.join(name), &block.text).unwrap();
         }
-        let source = taken_from(block).map(|path| std::fs::read_to_string(path).unwrap());
+        let source = excerpt_of(block).map(|path| std::fs::read_to_string(path).unwrap());
         let strange = source.is_some_and(|source| !source.contains(&block.text));
         tried.wrong.extend(strange.then(|| format!("{place}: the file has it no longer so")));
-        let mark = saved_as(block).or(block.not_run()).or(taken_from(block));
+        let mark = saved_as(block).or(block.not_run()).or(excerpt_of(block));
         let unknown = block.mark.as_deref().filter(|_| mark.is_none());
         tried.wrong.extend(unknown.map(|mark| format!("{place}: nobody knows the mark {mark:?}")));
         if let Some(why) = block.not_run() {
@@ -80,7 +80,7 @@ fn try_page(path: &Path, text: &str, tried: &mut Tried) -> String {
             printed.extend(expected.map(|expected| (expected.inside.clone(), ended.out)));
         }
     }
-    // From the end, so that places before stay where they are.
+    // From the end, so that earlier offsets stay valid.
     for (inside, out) in printed.into_iter().rev() {
         page.replace_range(inside, &out);
     }
@@ -92,28 +92,29 @@ fn saved_as(block: &Block) -> Option<&str> {
     block.mark.as_deref()?.strip_prefix("saved as:").map(str::trim)
 }
 
-/// The file that a block is a part of.
-fn taken_from(block: &Block) -> Option<&str> {
+/// The file of which a block is an excerpt.
+fn excerpt_of(block: &Block) -> Option<&str> {
     block.mark.as_deref()?.strip_prefix("from:").map(str::trim)
 }
 
-/// The first optional program of a block that is not there.
+/// The first optional program of a block that is missing.
 fn missing(block: &Block) -> Option<&'static str> {
     let commands = shell::commands(&block.text);
     let named = |program: &&&str| commands.iter().any(|command| command[0] == **program);
     OPTIONAL.iter().filter(named).find(|program| !is_there(program)).copied()
 }
 
-/// What is wrong with the end of a block.
+/// The error of a block, if there is one.
 fn complaint(ended: &Ended, expected: Option<&Block>) -> Option<String> {
     let Some(status) = ended.status else { return Some("it goes on for too long".to_owned()) };
     if !status.success() {
         return Some(format!("it fails, {status}\n{}", ended.err));
     }
-    // In a pipe only the last exit code counts, so whoever complains has failed. tshark warns of root.
-    let said: Vec<&str> = ended.err.lines().filter(|line| !line.starts_with("Running as user")).collect();
-    if !said.is_empty() {
-        return Some(format!("it complains\n{}", said.join("\n")));
+    // In a pipe only the last exit code counts, so output on standard error means failure. tshark warns about root.
+    let complaints: Vec<&str> =
+        ended.err.lines().filter(|line| !line.starts_with("Running as user")).collect();
+    if !complaints.is_empty() {
+        return Some(format!("it complains\n{}", complaints.join("\n")));
     }
     let expected = expected?;
     (ended.out != expected.text)
@@ -121,7 +122,7 @@ fn complaint(ended: &Ended, expected: Option<&Block>) -> Option<String> {
 }
 
 #[test]
-fn a_block_that_fails_complains_or_prints_something_else_is_noticed() {
+fn blocks_that_fail_or_print_something_else_are_noticed() {
     let mut checkout = Checkout::new(LIMIT);
     let text = |text: &str| blocks(&format!("```sh\n```\n```text\n{text}\n```\n")).pop();
     let judged = |script: &str, expected: Option<Block>| {
@@ -143,9 +144,9 @@ fn a_block_that_fails_complains_or_prints_something_else_is_noticed() {
     assert_eq!(complaint(&ended, None).as_deref(), Some("it goes on for too long"));
 }
 
-/// A transcript is split into words as a shell does it, but run without one.
+/// Transcripts are split into words like a shell does, but run without a shell.
 #[test]
-fn no_transcript_holds_what_only_a_shell_understands() {
+fn no_transcript_contains_shell_syntax() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = pages();
     for entry in std::fs::read_dir(root.join("tests/cli")).unwrap() {
@@ -157,14 +158,14 @@ fn no_transcript_holds_what_only_a_shell_understands() {
     for (path, text) in all {
         for block in blocks(&text) {
             let place = format!("{}:{}", path.display(), block.line);
-            // Output that shows its command is a transcript, too, and would not be run.
+            // Output that contains its command is also a transcript, and would not be run.
             let hidden = block.language != "console" && block.text.lines().any(|line| line.starts_with("$ "));
             wrong.extend(hidden.then(|| format!("{place}: a transcript in a block that is not `console`")));
             let other = ["bash", "shell", "zsh", "shell-session"].contains(&block.language.as_str());
             wrong.extend(
                 other.then(|| format!("{place}: blocks of shell are called `sh`, or nothing runs them")),
             );
-            for line in typed(&block) {
+            for line in command_lines(&block) {
                 seen += 1;
                 let found = operator(&line);
                 wrong.extend(found.map(|operator| format!("{place}: {operator} in: {line}")));
@@ -175,7 +176,7 @@ fn no_transcript_holds_what_only_a_shell_understands() {
     assert!(seen > 80, "the transcripts are found: {seen}");
 }
 
-/// The first thing that a shell would act upon, where the text must be words and nothing else.
+/// The first shell operator in a text that must consist of words only.
 fn operator(line: &str) -> Option<String> {
     shell::pieces(line).into_iter().find_map(|piece| match piece {
         shell::Piece::Word(_) => None,
@@ -184,15 +185,16 @@ fn operator(line: &str) -> Option<String> {
     })
 }
 
-/// The command lines of a transcript; those behind `> ` go on with the one before.
-fn typed(block: &Block) -> Vec<String> {
-    let mut typed: Vec<String> = vec![];
+/// The command lines of a transcript; lines after `> ` continue the previous one.
+fn command_lines(block: &Block) -> Vec<String> {
+    let mut command_lines: Vec<String> = vec![];
     let mut continues = false;
     for line in block.text.lines().filter(|_| block.language == "console") {
         if let Some(line) = line.strip_prefix("$ ") {
-            typed.push(line.to_owned());
+            command_lines.push(line.to_owned());
             continues = true;
-        } else if let (Some(line), Some(last), true) = (line.strip_prefix("> "), typed.last_mut(), continues)
+        } else if let (Some(line), Some(last), true) =
+            (line.strip_prefix("> "), command_lines.last_mut(), continues)
         {
             last.push(' ');
             last.push_str(line);
@@ -200,11 +202,11 @@ fn typed(block: &Block) -> Vec<String> {
             continues = false;
         }
     }
-    typed
+    command_lines
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     let all: HashMap<PathBuf, HashSet<String>> =
         pages().into_iter().map(|(path, text)| (path, links::anchors(&text))).collect();
     let (mut wrong, mut seen, mut reached) = (vec![], 0, HashSet::new());
@@ -212,7 +214,7 @@ fn every_link_leads_somewhere() {
         for (line, link) in links::links(&text) {
             seen += 1;
             reached.insert(target(&path, &link));
-            let what = astray(&all, &path, &link);
+            let what = link_error(&all, &path, &link);
             wrong.extend(what.map(|what| format!("{}:{line}: {link}: {what}", path.display())));
         }
     }
@@ -222,8 +224,8 @@ fn every_link_leads_somewhere() {
     assert!(seen > 100, "the links are found: {seen}");
 }
 
-/// What is wrong with a link on a page; addresses of other machines are not asked for.
-fn astray(all: &HashMap<PathBuf, HashSet<String>>, page: &Path, link: &str) -> Option<&'static str> {
+/// The error of a link on a page, if there is one. Links to other hosts are not checked.
+fn link_error(all: &HashMap<PathBuf, HashSet<String>>, page: &Path, link: &str) -> Option<&'static str> {
     if link.starts_with("https://") {
         return None;
     }
@@ -235,7 +237,7 @@ fn astray(all: &HashMap<PathBuf, HashSet<String>>, page: &Path, link: &str) -> O
     (!found).then_some("there is no such heading")
 }
 
-/// The file that a link on a page leads to: from the folder of the page, without `..`.
+/// The target file of a link, relative to the directory of the page, without `..`.
 fn target(page: &Path, link: &str) -> PathBuf {
     let path = link.split('#').next().unwrap_or_default();
     if path.is_empty() {

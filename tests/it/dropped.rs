@@ -1,4 +1,4 @@
-//! What is said of captures that lost packets.
+//! Reports about captures that dropped packets.
 
 use crate::kit::run::slashes;
 use std::fs;
@@ -15,7 +15,7 @@ fn run(args: &[&str], capture: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The demonstration, and behind it statistics that say its first interface lost 12 packets.
+/// The demo capture, followed by statistics that its first interface dropped 12 packets.
 fn lossy() -> Vec<u8> {
     let mut capture = fs::read(DEMO).unwrap();
     let (kind, total) = (5u32.to_le_bytes(), 40u32.to_le_bytes());
@@ -25,7 +25,7 @@ fn lossy() -> Vec<u8> {
 }
 
 #[test]
-fn silence_is_weaker_where_the_capture_dropped_packets() {
+fn missing_answers_are_less_severe_if_the_capture_dropped_packets() {
     let folder = tempdir().unwrap();
     let capture = folder.path().join("lossy.pcapng");
     fs::write(&capture, lossy()).unwrap();
@@ -38,7 +38,7 @@ fn silence_is_weaker_where_the_capture_dropped_packets() {
         let report = run(&["check", "-T", format], &capture);
         assert!(report.contains(FINDING), "{format}: {report}");
     }
-    // Nothing else changes: what was found keeps its name.
+    // Nothing else changes: findings keep their fingerprints.
     let without = |text: String| text.replace(" (the capture dropped 12 packets)", "").replace(REMARK, "");
     let concise = run(&["check", "-Tconcise"], &capture).replace(&slashes(&capture), DEMO);
     assert_eq!(without(concise), run(&["check", "-Tconcise"], DEMO.as_ref()));
@@ -50,7 +50,7 @@ fn silence_is_weaker_where_the_capture_dropped_packets() {
 }
 
 #[test]
-fn captures_that_say_nothing_of_losses_earn_no_remark() {
+fn captures_without_drop_counts_get_no_remark() {
     for args in [&["summary"][..], &["check"], &["check", "-Tmarkdown"], &["check", "-Tjson"]] {
         assert!(!run(args, DEMO.as_ref()).contains("dropped 12"), "{args:?}");
         assert!(!run(args, DEMO.as_ref()).contains("The capture dropped"), "{args:?}");

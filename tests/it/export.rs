@@ -1,5 +1,5 @@
-//! `export`: what it refuses, and with the feature `parquet` what it leaves behind and what its page says of the columns. The
-//! contents are held against the records by `tests/tables/questions.py`.
+//! `export`: its errors, and with the feature `parquet` its files and the documentation of the columns.
+//! `tests/tables/questions.py` compares the contents with the records.
 
 use crate::kit::run::qdissect;
 use tempfile::tempdir;
@@ -34,7 +34,7 @@ mod written {
     }
 
     #[test]
-    fn what_is_there_stays_and_captures_are_always_told_of() {
+    fn existing_tables_are_kept_and_captures_are_always_written() {
         let folder = tempdir().unwrap();
         let to = folder.path().join("tables");
         assert_eq!(export(&to, &["--tables", "exchanges", "captures/demo.pcapng"]).0, Some(0));
@@ -47,14 +47,14 @@ mod written {
         );
         let part = to.join("captures/part-00000.parquet");
         let before = fs::read(&part).unwrap();
-        let (code, said) = export(&to, &["captures/demo.pcapng"]);
+        let (code, stderr) = export(&to, &["captures/demo.pcapng"]);
         assert_eq!((code, fs::read(&part).unwrap()), (Some(2), before));
-        assert!(said.contains("part-00000.parquet\" exists"), "{said}");
+        assert!(stderr.contains("part-00000.parquet\" exists"), "{stderr}");
     }
 
     #[cfg(unix)]
     #[test]
-    fn all_tables_are_written_if_nobody_reads_the_list_of_them() {
+    fn all_tables_are_written_if_standard_output_is_closed() {
         let folder = tempdir().unwrap();
         let to = folder.path().join("tables");
         let (reader, writer) = std::io::pipe().unwrap();
@@ -66,14 +66,14 @@ mod written {
     }
 
     #[test]
-    fn what_cannot_be_read_ends_with_2_and_tables_all_the_same() {
+    fn unreadable_inputs_end_with_2_and_tables_are_written() {
         let folder = tempdir().unwrap();
         let to = folder.path().join("tables");
         assert_eq!(export(&to, &["README.md", "captures/demo.pcapng"]).0, Some(2));
         assert_eq!(files(&to).len(), 5);
     }
 
-    /// The tables of the page, made of what the columns say.
+    /// The tables of the documentation, from the metadata of the columns.
     fn columns() -> String {
         let mut text = String::new();
         for table in Table::ALL {

@@ -1,4 +1,4 @@
-//! Display filters over the captures: against the records of the packets, and against tshark.
+//! Display filters over the captures, compared with the records of the packets and with tshark.
 
 mod picked;
 mod run;
@@ -17,7 +17,7 @@ fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("captures")
 }
 
-/// The captures in a folder and the folders in it.
+/// The captures in a directory and its subdirectories.
 fn files(folder: PathBuf) -> Vec<PathBuf> {
     let mut found = vec![];
     for entry in std::fs::read_dir(folder).expect("it is there").filter_map(Result::ok) {
@@ -33,7 +33,7 @@ fn files(folder: PathBuf) -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_expression_lets_exactly_these_frames_pass() {
+fn every_expression_passes_exactly_these_frames() {
     for capture in table::EXPECTED.iter().map(|(capture, ..)| *capture).collect::<HashSet<_>>() {
         let rows: Vec<_> = table::EXPECTED.iter().filter(|(of, ..)| *of == capture).collect();
         let expressions: Vec<&str> = rows.iter().map(|(_, expression, _)| *expression).collect();
@@ -44,7 +44,7 @@ fn every_expression_lets_exactly_these_frames_pass() {
     }
 }
 
-/// Expression, and the exchanges of the demo that pass.
+/// Expressions, and the exchanges of the demo capture that pass.
 const EXCHANGES: &[(&str, &[u64])] = &[
     ("exchange.outcome == unanswered", &[14, 28]),
     ("exchange.outcome == late and response_time > 1", &[45]),
@@ -56,7 +56,7 @@ const EXCHANGES: &[(&str, &[u64])] = &[
 
 /// Times relative to other frames, and numbers of conversations, count frames that the filter hides.
 #[test]
-fn a_column_is_the_same_whatever_else_passes() {
+fn a_column_does_not_depend_on_other_packets() {
     let columns = ["number", "time_relative", "time_delta", "interface_id", "interface_name", "protocols"]
         .map(|name| ["-e".to_owned(), format!("frame.{name}")]);
     let rows = |filter: &[&str]| {
@@ -84,11 +84,11 @@ fn exchanges_pass_too() {
 }
 
 #[test]
-fn what_is_picked_is_what_the_tree_holds() {
+fn picked_values_are_those_of_the_tree() {
     let mut against = picked::Against::all();
     let samples = Id::ALL.iter().flat_map(|id| id.info().samples);
     for example in samples.chain(qdissect::protocols::rules().flat_map(|rule| rule.examples)) {
-        (against, _) = play::report(play::everything(), against, &play::shots(example));
+        (against, _) = play::report(play::everything(), against, &play::example_frames(example));
     }
     assert!(against.values > 2000, "{} values", against.values);
     for name in ["sqp.player_info.records", "satisfactory.sub_states.version", "gqp.commands.records.values"]
@@ -116,21 +116,21 @@ fn the_documentation_names_every_field_and_its_examples_compile() {
 }
 
 #[test]
-fn tshark_lets_the_same_frames_pass() {
+fn tshark_passes_the_same_frames() {
     if !tshark::is_there() {
         eprintln!("tshark or mergecap is not installed: filters are not compared with tshark");
         return;
     }
-    // One file of all of them, for each run of tshark takes a while.
+    // All captures in one file, because each run of tshark takes a while.
     let merged = Path::new(env!("CARGO_TARGET_TMPDIR")).join("all.pcapng");
     let count = tshark::merge(&files(captures()), &merged);
     assert!(count > 100, "{count} captures could be merged");
-    // tshark subtracts seconds as 32-bit numbers, so that times of after 2038 come out as before.
+    // tshark subtracts seconds as 32-bit numbers, so that times after 2038 wrap around.
     let expressions = [&["udp and frame.time_epoch < 2147483648"], tshark::SHARED].concat();
     let mut ours = passed(&merged, &expressions).expect("it is a capture");
     let datagrams = ours.remove(0).frames;
-    // What tshark reads differently by itself (tunnels, fragments, damage) is no matter of filters: the frames in
-    // which both see exactly one datagram are compared.
+    // Differences in parsing (tunnels, fragments, damage) are no matter of filters, so only frames in which both find exactly one
+    // datagram are compared.
     let single = tshark::frames(
         &merged,
         "count(udp.srcport) == 1 and count(ip) < 2 and not icmp and not icmpv6 and not pktap and not teredo",

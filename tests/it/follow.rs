@@ -1,4 +1,4 @@
-//! `--follow`: files that grow, are replaced, and directories that fill.
+//! `--follow`: files that grow or are replaced, and directories that get new files.
 #![cfg(unix)]
 
 use crate::kit::live::{BASE, Ended, Running, head, qdissect, run_to_end};
@@ -20,8 +20,8 @@ fn append(path: &Path, bytes: &[u8]) {
     OpenOptions::new().append(true).open(path).unwrap().write_all(bytes).unwrap();
 }
 
-/// Frames that packets were told of, each with the last part of its file's name.
-fn told(ended: &Ended) -> Vec<(String, u64)> {
+/// The frames of the reported packets, each with its file name.
+fn packet_frames(ended: &Ended) -> Vec<(String, u64)> {
     let records = ended.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let packets = records.filter(|r| r["type"] == "packet");
     let name = |r: &serde_json::Value| r["file"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
@@ -29,7 +29,7 @@ fn told(ended: &Ended) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn what_is_appended_is_shown_and_half_a_record_waits_for_its_rest() {
+fn appended_packets_are_shown_once_their_record_is_complete() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.pcap");
     let capture = fs::read(BASE).unwrap();
@@ -46,7 +46,7 @@ fn what_is_appended_is_shown_and_half_a_record_waits_for_its_rest() {
     assert_eq!(ended.code, INTERRUPTED, "{}", ended.err);
     assert!(ended.err.contains("interrupted") && !ended.err.contains("cut short"), "{}", ended.err);
     let whole = run_to_end(qdissect().args(["dump", "-T", "ndjson", "-c", "12"]).arg(&path));
-    assert_eq!(told(&ended), told(&whole));
+    assert_eq!(packet_frames(&ended), packet_frames(&whole));
     assert_eq!(ended.summary()["packets"], 12);
 }
 
@@ -78,12 +78,12 @@ fn a_file_that_is_replaced_is_read_to_its_end_and_then_the_new_one() {
     run.signal("INT");
     let ended = run.end();
     assert_eq!((ended.code, ended.summary()["packets"].as_u64()), (INTERRUPTED, Some(16)), "{}", ended.err);
-    let numbers: Vec<_> = told(&ended).into_iter().map(|(_, frame)| frame).collect();
+    let numbers: Vec<_> = packet_frames(&ended).into_iter().map(|(_, frame)| frame).collect();
     assert_eq!(numbers, (1..=8).chain(1..=8).collect::<Vec<_>>());
 }
 
 #[test]
-fn a_directory_that_fills_is_read_file_by_file() {
+fn new_files_in_a_directory_are_read_in_order() {
     let folder = tempdir().unwrap();
     let mut run = follow(folder.path());
     let capture = fs::read(BASE).unwrap();
@@ -99,7 +99,7 @@ fn a_directory_that_fills_is_read_file_by_file() {
     run.signal("TERM");
     let ended = run.end();
     assert_eq!(ended.code, Some(143), "{}", ended.err);
-    let files: Vec<_> = told(&ended).into_iter().map(|(name, _)| name).collect();
+    let files: Vec<_> = packet_frames(&ended).into_iter().map(|(name, _)| name).collect();
     let count = |name: &str| files.iter().filter(|f| *f == name).count();
     assert_eq!((count("r_1.pcap"), count("r_2.pcap"), count("r_3.pcap")), (4, 5, 7));
     // A poll at the end of the second file has its answer in the third.
@@ -107,7 +107,7 @@ fn a_directory_that_fills_is_read_file_by_file() {
 }
 
 #[test]
-fn a_number_of_packets_ends_it() {
+fn a_number_of_packets_ends_follow() {
     let ended = run_to_end(qdissect().args(["dump", "--follow", "-T", "ndjson", "-c", "5", BASE]));
     assert_eq!((ended.code, ended.summary()["packets"].as_u64()), (Some(0), Some(5)), "{}", ended.err);
     let ended = run_to_end(qdissect().args(["dump", "--follow", "-w", "x.pcapng", BASE]));

@@ -1,57 +1,58 @@
-//! Games talk on the ports of their queries: numbers that begin with zeros are no challenges, and a server that
-//! answers queries sends its players other things.
+//! Game traffic on query ports: numbers that begin with zeros are no challenges, and a server that answers queries also sends
+//! game traffic to its players.
 
 use crate::kit::play::{
-    CLIENTS, Collected, END, H1, H2, MS, OK, QI, S, START, Shot, c, everything, foreign, play, report, s,
-    shot,
+    CLIENTS, Collected, MS, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
+    SQP_QUERY_REPLY, START, c, everything, foreign, play, report, s, udp_frame,
 };
 use qdissect::classify::Choice;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Id, Level};
 
-/// So many datagrams from the second client and to it in turn, 20 ms apart, one second after the start.
-fn game(count: u32, payload: impl Fn(u32) -> Vec<u8>) -> Vec<Shot> {
-    let ends = |n: u32| if n.is_multiple_of(2) { (CLIENTS[1], END) } else { (END, CLIENTS[1]) };
+/// `count` datagrams from and to the second client in turn, 20 ms apart, one second after the start.
+fn game(count: u32, payload: impl Fn(u32) -> Vec<u8>) -> Vec<RawFrame> {
+    let ends =
+        |n: u32| if n.is_multiple_of(2) { (CLIENTS[1], SERVER_ADDR) } else { (SERVER_ADDR, CLIENTS[1]) };
     let one = |n: u32| {
         let (from, to) = ends(n);
-        shot(START + S + i64::from(n) * 20 * MS, from, to, &payload(n))
+        udp_frame(START + S + i64::from(n) * 20 * MS, from, to, &payload(n))
     };
     (0..count).map(one).collect()
 }
 
-/// The bytes of a number, and so many more, each with that value.
+/// The bytes of a number, followed by `more` bytes with this value.
 fn number(bytes: &[u8], value: u8, more: usize) -> Vec<u8> {
     [bytes, &vec![value; more]].concat()
 }
 
 /// A challenge and a query of the first client, and the answers.
-fn query() -> Vec<Shot> {
-    vec![c(0, H1), s(MS, H2), c(2 * MS, QI), s(3 * MS, OK)]
+fn query() -> Vec<RawFrame> {
+    vec![c(0, SQP_CHALLENGE), s(MS, SQP_CHALLENGE_REPLY), c(2 * MS, SQP_QUERY), s(3 * MS, SQP_QUERY_REPLY)]
 }
 
-fn played(options: Options, shots: &[Vec<Shot>]) -> Collected<true> {
-    let shots = [&shots.concat()[..], &[foreign(START + 60 * S)]].concat();
-    report(options, Collected::default(), &shots).0
+fn played(options: Options, frames: &[Vec<RawFrame>]) -> Collected<true> {
+    let frames = [&frames.concat()[..], &[foreign(START + 60 * S)]].concat();
+    report(options, Collected::default(), &frames).0
 }
 
 #[test]
 fn numbers_that_begin_with_zeros_are_no_challenges() {
-    // Both ends count, and now and then a datagram has five bytes, as a challenge does.
+    // Both endpoints count, and some datagrams have five bytes like a challenge.
     let lengths = [3, 18, 30, 1, 3, 7, 60, 3];
     let counts =
         |n: u32| number(&(n as u16 / 2).to_be_bytes(), 0xb0 + (n % 7) as u8, lengths[n as usize % 8]);
-    let (heard, _) = play(&[game(400, counts), vec![foreign(START + 60 * S)]].concat());
-    assert!(heard.packets.iter().all(|p| p.level <= Level::Low), "{:#?}", heard.packets);
+    let (collected, _) = play(&[game(400, counts), vec![foreign(START + 60 * S)]].concat());
+    assert!(collected.packets.iter().all(|p| p.level <= Level::Low), "{:#?}", collected.packets);
 }
 
 #[test]
-fn what_a_known_server_sends_its_players_is_soon_left_alone() {
+fn game_traffic_of_a_known_server_is_not_claimed_for_long() {
     let types = |n: u32| number(&[(n % 12) as u8], 0xa0 + (n % 9) as u8, 4 + n as usize % 30);
-    let heard = played(everything(), &[query(), game(600, types)]);
-    let of_game: Vec<_> = heard.packets.iter().map(|p| p.frame).filter(|frame| *frame > 4).collect();
+    let collected = played(everything(), &[query(), game(600, types)]);
+    let of_game: Vec<_> = collected.packets.iter().map(|p| p.frame).filter(|frame| *frame > 4).collect();
     assert!(of_game.len() <= 8 && of_game.iter().all(|frame| *frame < 100), "{of_game:?}");
-    // But not if the user says what it is.
-    let choice = Choice { pins: vec![(END.1, Id::Sqp)], ..Choice::default() };
-    let heard = played(Options { choice, ..everything() }, &[query(), game(600, types)]);
-    assert_eq!(heard.packets.len(), 604);
+    // But not if the user pins the protocol.
+    let choice = Choice { pins: vec![(SERVER_ADDR.1, Id::Sqp)], ..Choice::default() };
+    let collected = played(Options { choice, ..everything() }, &[query(), game(600, types)]);
+    assert_eq!(collected.packets.len(), 604);
 }

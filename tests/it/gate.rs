@@ -1,4 +1,4 @@
-//! What the gate of the benchmark lets pass, and what not.
+//! The decisions of the benchmark's gate.
 
 use crate::bench::judge::{Compiler, Figure, GROWTH, Limits, Unit, Verdict, WIDE_MARGIN};
 
@@ -27,7 +27,7 @@ fn figure(unit: Unit, value: f64) -> Figure {
     Figure { name: "a".into(), unit, value }
 }
 
-/// The verdict on a number of instructions where the limit is 1,000.
+/// The verdict on a number of instructions with a limit of 1,000.
 fn instructions(value: f64) -> Verdict {
     limits().judge(&known(), &[figure(Unit::Instructions, value)])
 }
@@ -53,7 +53,7 @@ fn two_percent_more_or_less_passes() {
 }
 
 #[test]
-fn four_percent_better_passes_and_asks_for_a_lower_limit() {
+fn four_percent_better_passes_and_suggests_a_lower_limit() {
     let verdict = instructions(960.0);
     assert_eq!(verdict.failures, 0);
     assert!(
@@ -84,7 +84,7 @@ fn misses_have_the_widest_margins_and_twice_those_for_an_unknown_compiler() {
 }
 
 #[test]
-fn of_few_misses_an_eighth_of_one_more_is_too_much() {
+fn an_eighth_of_a_miss_more_fails_if_there_are_few() {
     let mut file = limits();
     file.set(&known(), &[figure(Unit::Misses, 0.4)]);
     let failures = |value| file.judge(&known(), &[figure(Unit::Misses, value)]).failures;
@@ -102,8 +102,8 @@ fn hundredths_of_a_miss_are_kept_and_shown() {
 }
 
 #[test]
-fn an_unknown_compiler_is_held_against_the_newest_of_its_target_with_the_wider_margin() {
-    // 1.100 is newer than 1.95, and 1.101 is of another machine.
+fn an_unknown_compiler_is_compared_with_the_newest_of_its_target_with_the_wider_margin() {
+    // 1.100 is newer than 1.95, and 1.101 is for another target.
     let other = compiler("1.97.0", "x86_64-unknown-linux-gnu");
     let verdict = limits().judge(&other, &[figure(Unit::Instructions, 540.0)]);
     assert_eq!(verdict.failures, 0);
@@ -115,7 +115,7 @@ fn an_unknown_compiler_is_held_against_the_newest_of_its_target_with_the_wider_m
     assert!(verdict.text.contains("those for rustc 1.100.0 with LLVM 23.1.0"), "{}", verdict.text);
     let verdict = limits().judge(&other, &[figure(Unit::Instructions, 560.0)]);
     assert_eq!(verdict.failures, 1);
-    // What it does better by may be the compiler's doing.
+    // The improvement may be due to the compiler.
     let verdict = limits().judge(&other, &[figure(Unit::Instructions, 400.0)]);
     assert!(verdict.failures == 0 && !verdict.text.contains("Lower"), "{}", verdict.text);
 }
@@ -129,7 +129,7 @@ fn an_unknown_target_is_not_compared() {
 }
 
 #[test]
-fn a_figure_without_a_limit_fails_and_a_limit_without_a_figure_is_said() {
+fn a_figure_without_a_limit_fails_and_a_limit_without_a_figure_is_reported() {
     let new = Figure { name: "b".into(), unit: Unit::Instructions, value: 12.0 };
     let verdict = limits().judge(&known(), &[new]);
     assert_eq!(verdict.failures, 1);

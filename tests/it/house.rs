@@ -1,4 +1,4 @@
-//! The promises of the house, each held for every protocol and every rule without naming any.
+//! Invariants of all protocols and rules, checked without naming any of them.
 
 mod declared;
 mod documents;
@@ -6,11 +6,11 @@ mod one_way;
 
 use crate::kit::feed;
 use crate::kit::feed::{
-    MEMOS, PAYLOADS, any_bytes, asked, conversations, damaged, direction, examples, missing, orderly,
-    protocol, samples, wild,
+    PAYLOADS, REQUEST_STATES, any_bytes, asked, conversations, damaged, direction, examples, missing,
+    orderly, protocol, samples, wild,
 };
-use crate::kit::hold::{DIRECTIONS, hold_as_any_message, hold_probe};
-use crate::kit::play::{Collected, everything, lines, play, report, shots};
+use crate::kit::invariants::{DIRECTIONS, check_as_any_message, check_probe};
+use crate::kit::play::{Collected, everything, example_frames, lines, play, report};
 use crate::kit::records;
 use documents::{fields_md, protocols_md, rules_md};
 use proptest::prelude::*;
@@ -30,9 +30,9 @@ use std::path::{Path, PathBuf};
 fn every_example_reports_its_rule_and_a_reviewed_set_of_others() {
     let (mut lines, mut silent) = (vec![], vec![]);
     for (rule, number, example) in examples() {
-        let (heard, _) = play(&shots(example));
+        let (collected, _) = play(&example_frames(example));
         let mut set: Vec<String> = vec![];
-        for Finding { rule, severity, .. } in heard.findings() {
+        for Finding { rule, severity, .. } in collected.findings() {
             let text = format!("{} {}", rule.id, severity.name());
             if !set.contains(&text) {
                 set.push(text);
@@ -51,9 +51,9 @@ fn every_example_reports_its_rule_and_a_reviewed_set_of_others() {
 #[test]
 fn no_sample_breaks_a_rule_but_remarks_about_security() {
     for (id, sample) in samples() {
-        let (heard, _) = play(&shots(sample));
+        let (collected, _) = play(&example_frames(sample));
         let loud = |f: &&Finding| f.severity > Severity::Note && !f.rule.id.contains("-SEC-");
-        let loud: Vec<&str> = heard.findings().filter(loud).map(|f| f.rule.id).collect();
+        let loud: Vec<&str> = collected.findings().filter(loud).map(|f| f.rule.id).collect();
         assert!(loud.is_empty(), "{}: {loud:?} in {sample:?}", id.info().name);
     }
 }
@@ -61,19 +61,22 @@ fn no_sample_breaks_a_rule_but_remarks_about_security() {
 #[test]
 fn every_datagram_of_a_sample_is_claimed_and_every_request_answered() {
     for (id, sample) in samples() {
-        let (heard, totals) = play(&shots(sample));
+        let (collected, totals) = play(&example_frames(sample));
         let sent = sample.steps.iter().filter(|s| !matches!(s, Step::Wait(_))).count();
-        assert_eq!(heard.packets.len(), sent, "{sample:?}: {heard:#?}");
-        for packet in &heard.packets {
+        assert_eq!(collected.packets.len(), sent, "{sample:?}: {collected:#?}");
+        for packet in &collected.packets {
             assert_eq!(packet.id, id, "{sample:?}");
             assert!(packet.level >= Level::Medium, "{sample:?}: {packet:?}");
-            assert!(packet.sound, "{sample:?}: {packet:?}");
+            assert!(packet.is_decoded, "{sample:?}: {packet:?}");
         }
         let asks = id.info().steps.iter().any(|step| step.rules.unanswered.is_some());
         assert_eq!(totals.exchanges > 0, asks, "{sample:?} asks nothing, or what only names messages asks");
-        assert_eq!(totals.answered, totals.exchanges, "{sample:?}: {:#?}", heard.exchanges);
+        assert_eq!(totals.answered, totals.exchanges, "{sample:?}: {:#?}", collected.exchanges);
         assert!(
-            heard.exchanges.iter().all(|(e, _)| e.outcome == Outcome::Answered && e.level >= Level::Medium)
+            collected
+                .exchanges
+                .iter()
+                .all(|(e, _)| e.outcome == Outcome::Answered && e.level >= Level::Medium)
         );
     }
 }
@@ -117,7 +120,7 @@ fn every_hex_parses() {
     }
 }
 
-/// Path of the object a field stands in.
+/// Path of the object that contains a field.
 fn parent(field: &Field) -> &str {
     field.name.strip_suffix(field.key).unwrap_or(field.name)
 }
@@ -145,7 +148,7 @@ fn field_names_are_unique_and_so_are_the_keys_of_an_object() {
     }
 }
 
-/// Turns the bits of every payload.
+/// Flips the bits of every payload.
 struct Turned;
 
 impl Report for Turned {
@@ -164,8 +167,8 @@ impl Report for Turned {
 }
 
 #[test]
-fn no_bit_of_a_sample_can_be_turned_unheard() {
-    samples().for_each(|(_, sample)| drop(report(everything(), Turned, &shots(sample))));
+fn every_flipped_bit_of_a_sample_changes_the_result() {
+    samples().for_each(|(_, sample)| drop(report(everything(), Turned, &example_frames(sample))));
 }
 
 /// Checks every tree against the declarations.
@@ -185,7 +188,7 @@ impl Report for Declared {
 #[test]
 fn every_field_is_declared_with_its_type_where_it_stands() {
     for example in conversations() {
-        report(everything(), Declared, &shots(example));
+        report(everything(), Declared, &example_frames(example));
     }
     for path in captures(Path::new(env!("CARGO_MANIFEST_DIR")).join("captures")) {
         let Ok(mut source) = Source::open(&path) else { continue };
@@ -196,7 +199,7 @@ fn every_field_is_declared_with_its_type_where_it_stands() {
     }
 }
 
-/// The rules that messages break, and those that they break whatever was requested.
+/// The rules that messages break, and those that they break for any request.
 #[derive(Default)]
 struct Broken {
     decoding: HashSet<&'static str>,
@@ -227,12 +230,12 @@ impl Report for Broken {
     }
 }
 
-/// `check` takes rules about exchanges for checked where there was an exchange, and others where their check was made.
+/// In `check`, rules about exchanges count as checked if there was an exchange, other rules if their check was made.
 #[test]
 fn a_rule_is_declared_as_one_of_exchanges_if_a_message_alone_cannot_break_it() {
     let mut broken = Broken::default();
     for example in conversations() {
-        broken = report(everything(), broken, &shots(example)).0;
+        broken = report(everything(), broken, &example_frames(example)).0;
     }
     for id in Id::ALL {
         for rule in id.info().rules.iter().copied().flatten() {
@@ -276,19 +279,19 @@ impl Report for Kept {
     }
 }
 
-/// A rule that `check` never takes for kept would count as not exercised in every capture that keeps it.
+/// A rule that never counts as kept in `check` would be listed as not exercised in every capture that keeps it.
 #[test]
-fn a_rule_that_a_message_can_break_is_noted_as_kept_by_another() {
+fn rules_of_messages_are_marked_as_kept_by_valid_messages() {
     let mut kept = Kept::default();
     for example in conversations() {
-        kept = report(everything(), kept, &shots(example)).0;
+        kept = report(everything(), kept, &example_frames(example)).0;
     }
     let rules = Id::ALL.iter().flat_map(|id| id.info().rules.iter().copied().flatten());
     let never: Vec<_> = rules.map(|rule| rule.id).filter(|id| !kept.kept.contains(id)).collect();
     assert!(never.is_empty(), "no sample and no example keeps {never:?}, or decoders do not note it");
 }
 
-/// The files in a folder and the folders in it.
+/// The files in a directory and its subdirectories.
 fn captures(folder: PathBuf) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
     let paths = entries.filter_map(Result::ok).map(|e| e.path());
@@ -309,7 +312,8 @@ fn docs_are_up_to_date() {
     }
 }
 
-/// The protocols that a payload is decoded as: those that may have sent it, and another one in turn. All of all would take minutes.
+/// The protocols that a payload is decoded as: those that recognise it, and one other protocol in turn. All protocols would take
+/// minutes.
 fn decoders(turn: usize, bytes: &[u8]) -> impl Iterator<Item = Id> {
     let candidates = qdissect::classify::candidates(bytes, bytes.len());
     let other = Id::ALL[turn % Id::ALL.len()];
@@ -317,17 +321,19 @@ fn decoders(turn: usize, bytes: &[u8]) -> impl Iterator<Item = Id> {
 }
 
 #[test]
-fn the_promise_holds_for_samples_and_examples_as_any_message() {
+fn samples_and_examples_decode_as_any_message() {
     for (turn, (_, bytes)) in PAYLOADS.iter().enumerate() {
         for (id, direction) in
             decoders(turn, bytes).flat_map(|id| DIRECTIONS.map(|direction| (id, direction)))
         {
             let missing = [0, 1, 1000];
             for missing in missing {
-                hold_as_any_message(id, bytes, direction, None, missing);
+                check_as_any_message(id, bytes, direction, None, missing);
             }
-            for &(_, request_state) in MEMOS.iter().filter(|(of, _)| *of == id).skip(turn % 4).step_by(4) {
-                hold_as_any_message(id, bytes, direction, Some(request_state), missing[turn % 3]);
+            for &(_, request_state) in
+                REQUEST_STATES.iter().filter(|(of, _)| *of == id).skip(turn % 4).step_by(4)
+            {
+                check_as_any_message(id, bytes, direction, Some(request_state), missing[turn % 3]);
             }
         }
     }
@@ -337,22 +343,22 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(3000) })]
 
     #[test]
-    fn the_promise_holds_for_any_bytes(
+    fn any_bytes_decode_as_any_message(
         bytes in any_bytes(), id in protocol(), direction in direction(), asked in asked(), missing in missing(),
     ) {
-        hold_as_any_message(id, &bytes, direction, asked, missing);
+        check_as_any_message(id, &bytes, direction, asked, missing);
     }
 
     #[test]
-    fn the_promise_holds_for_damaged_messages(
+    fn damaged_messages_decode_as_any_message(
         bytes in damaged(), id in protocol(), direction in direction(), asked in asked(), missing in missing(),
     ) {
-        hold_as_any_message(id, &bytes, direction, asked, missing);
+        check_as_any_message(id, &bytes, direction, asked, missing);
     }
 
     #[test]
     fn what_a_probe_recognises_has_a_message_and_a_step(bytes in prop_oneof![any_bytes(), damaged()], ports: [u16; 2]) {
-        Id::ALL.iter().for_each(|id| hold_probe(&bytes, bytes.len(), ports, *id));
+        Id::ALL.iter().for_each(|id| check_probe(&bytes, bytes.len(), ports, *id));
     }
 }
 
@@ -361,22 +367,22 @@ proptest! {
 
     #[test]
     fn records_of_any_capture_are_sound_and_add_up(moves in wild()) {
-        let frames = feed::shots(&moves);
-        records::hold(everything(), &frames, false);
+        let frames = feed::move_frames(&moves);
+        records::check_records(everything(), &frames, false);
         let picky = |min_confidence| Options { min_confidence, ..Options::default() };
-        records::hold(picky(Level::Medium), &frames, false);
-        records::hold(picky(Level::High), &frames, false);
+        records::check_records(picky(Level::Medium), &frames, false);
+        records::check_records(picky(Level::High), &frames, false);
         report(everything(), Declared, &frames);
     }
 
     #[test]
     fn records_name_frames_and_exchanges_that_are_there(moves in orderly()) {
-        records::hold(everything(), &feed::shots(&moves), true);
+        records::check_records(everything(), &feed::move_frames(&moves), true);
     }
 
     #[test]
     fn two_runs_do_not_differ(moves in wild()) {
-        let frames = feed::shots(&moves);
+        let frames = feed::move_frames(&moves);
         let first = lines(everything(), &frames);
         for _ in 0..2 {
             prop_assert_eq!(&lines(everything(), &frames), &first);
@@ -385,11 +391,11 @@ proptest! {
 
     #[test]
     fn waiting_for_the_order_changes_no_count(moves in orderly()) {
-        let frames = feed::shots(&moves);
-        let said = |heard: &[&Finding]| {
-            // A remark made once for each server may come before the server is known; and which of two
-            // earlier findings is the cause may depend on which of them was judged by then.
-            let mut rules: Vec<_> = heard
+        let frames = feed::move_frames(&moves);
+        let summarised = |collected: &[&Finding]| {
+            // A remark that is made once for each server may be made before the server is known, and the cause may be another of
+            // two earlier findings, depending on which was judged first.
+            let mut rules: Vec<_> = collected
                 .iter()
                 .filter(|f| !f.rule.per_server)
                 .map(|f| (f.rule.id, f.severity))
@@ -406,7 +412,7 @@ proptest! {
         let (at_once, other) = report(Options::default(), Collected::<false>::default(), &frames);
         prop_assert_eq!(counts(totals), counts(other));
         let both = [ordered.findings().collect::<Vec<_>>(), at_once.findings().collect()];
-        prop_assert_eq!(said(&both[0]), said(&both[1]));
+        prop_assert_eq!(summarised(&both[0]), summarised(&both[1]));
     }
 }
 

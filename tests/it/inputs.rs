@@ -1,47 +1,47 @@
-//! The same frames give the same records, whatever they come in.
+//! The same frames give the same records in any kind of input.
 
 mod tunnels;
 
 use crate::kit::frames::{Kept, pcap, read};
+use crate::kit::normalised::{LastFrames, dump, normalised};
 use crate::kit::packed;
 use crate::kit::run::{parsed, qdissect, slashes};
-use crate::kit::written::{Ends, bare, dump};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use tempfile::tempdir;
 
 const DEMO: &str = "captures/demo.pcapng";
-/// A record's frame numbers are those of the run when all frames stand in one file.
-const ONE: Ends = Ends(&[]);
+/// For frames in one file, whose numbers are those of the run.
+const ONE: LastFrames = LastFrames(&[]);
 
-/// The records of the demonstration, and its frames.
+/// The records of the demo capture, and its frames.
 fn demo() -> (Vec<serde_json::Value>, Vec<Kept>) {
     let frames = read(Path::new(DEMO));
-    let records = bare(&dump(&[DEMO], 0), &ONE);
+    let records = normalised(&dump(&[DEMO], 0), &ONE);
     assert!(records.len() > 100 && frames.len() > 100, "the demonstration has more to show");
     (records, frames)
 }
 
 #[test]
-fn pcap_is_as_good_as_pcapng() {
+fn pcap_gives_the_same_records_as_pcapng() {
     let (want, frames) = demo();
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.pcap");
     fs::write(&path, pcap(&frames)).unwrap();
-    assert_eq!(bare(&dump(&[path.to_str().unwrap()], 0), &ONE), want);
+    assert_eq!(normalised(&dump(&[path.to_str().unwrap()], 0), &ONE), want);
 }
 
 #[test]
-fn a_pipe_is_as_good_as_a_file() {
+fn a_pipe_gives_the_same_records_as_a_file() {
     let (want, _) = demo();
     let file = Stdio::from(fs::File::open(DEMO).unwrap());
     let output = qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(file).output().unwrap();
-    assert_eq!(bare(&parsed(&output, 0), &ONE), want);
+    assert_eq!(normalised(&parsed(&output, 0), &ONE), want);
 }
 
 #[test]
-fn compressed_captures_are_as_good_as_plain_ones() {
+fn compressed_captures_give_the_same_records() {
     let (want, _) = demo();
     let folder = tempdir().unwrap();
     for (ending, bytes) in packed::all(&fs::read(DEMO).unwrap()) {
@@ -49,22 +49,22 @@ fn compressed_captures_are_as_good_as_plain_ones() {
         fs::write(&path, bytes).unwrap();
         let got = dump(&[path.to_str().unwrap()], 0);
         assert!(got[0]["compression"].is_string(), "{}", got[0]);
-        assert_eq!(bare(&got, &ONE), want, "{ending}");
+        assert_eq!(normalised(&got, &ONE), want, "{ending}");
         let piped = Stdio::from(fs::File::open(&path).unwrap());
         let output =
             qdissect().args(["dump", "--no-config", "-T", "ndjson", "-"]).stdin(piped).output().unwrap();
-        assert_eq!(bare(&parsed(&output, 0), &ONE), want, "{ending} through a pipe");
+        assert_eq!(normalised(&parsed(&output, 0), &ONE), want, "{ending} through a pipe");
     }
 }
 
 #[test]
-fn packets_in_a_tunnel_are_as_good_as_others() {
+fn packets_in_a_tunnel_give_the_same_records() {
     let (want, frames) = demo();
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.pcap");
     for (name, wrap) in tunnels::ALL {
         fs::write(&path, pcap(&tunnels::wrapped(&frames, wrap))).unwrap();
-        let mut got = bare(&dump(&[path.to_str().unwrap()], 0), &ONE);
+        let mut got = normalised(&dump(&[path.to_str().unwrap()], 0), &ONE);
         let mut inside = 0;
         for record in got.iter_mut().filter(|r| r["type"] == "packet") {
             if let Some(way) = record.as_object_mut().unwrap().remove("encapsulation") {
@@ -83,44 +83,44 @@ fn packets_in_a_tunnel_are_as_good_as_others() {
 
 /// Writes the frames to ten files as a ring buffer would, and returns the number of the last frame in each.
 fn rotated(folder: &Path, frames: &[Kept]) -> Vec<u64> {
-    let (mut ends, size) = (vec![], frames.len().div_ceil(10));
+    let (mut last_frames, size) = (vec![], frames.len().div_ceil(10));
     for (i, part) in frames.chunks(size).enumerate() {
-        // Names in another order than the times.
+        // The names are in another order than the times.
         let name = format!("ring_{}.pcap", (i * 7) % 10);
         fs::write(folder.join(name), pcap(part)).unwrap();
-        ends.push(ends.last().unwrap_or(&0) + part.len() as u64);
+        last_frames.push(last_frames.last().unwrap_or(&0) + part.len() as u64);
     }
-    ends
+    last_frames
 }
 
 #[test]
-fn ten_rotated_files_are_as_good_as_one() {
+fn ten_rotated_files_give_the_same_records_as_one() {
     let (want, frames) = demo();
     let folder = tempdir().unwrap();
-    let ends = rotated(folder.path(), &frames);
+    let last_frames = rotated(folder.path(), &frames);
     let name = folder.path().to_str().unwrap();
     let got = dump(&[name], 0);
     let files: Vec<_> = got.iter().filter(|r| r["type"] == "capture").map(|r| &r["file"]).collect();
     assert_eq!(files.len(), 10);
     let across = got.iter().filter(|r| !r["request_file"].is_null()).count();
     assert!(across > 0, "no exchange spans two files");
-    // The files are numbered by where their records stand.
-    assert_eq!(bare(&got, &Ends(&ends)), want);
+    // The files are numbered by the order of their records.
+    assert_eq!(normalised(&got, &LastFrames(&last_frames)), want);
 
     // Named one by one, in any order, one of them twice.
     let mut named: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
     named.push(named[3].clone());
     let named: Vec<_> = named.iter().map(|p| p.to_str().unwrap()).collect();
-    assert_eq!(bare(&dump(&named, 0), &Ends(&ends)), want);
+    assert_eq!(normalised(&dump(&named, 0), &LastFrames(&last_frames)), want);
 
-    // Each for itself, what was asked in the one before stays unanswered.
+    // With --per-file, requests of the previous file stay unanswered.
     let apart = dump(&["--per-file", name], 0);
     assert!(apart.iter().all(|r| r["request_file"].is_null()));
     let open = |records: &[serde_json::Value]| records.iter().filter(|r| r["outcome"] == "undecided").count();
     assert!(open(&apart) > open(&got), "{} and {}", open(&apart), open(&got));
 }
 
-/// What is found in captures, without what numbers it: rows in the order of their text.
+/// The findings in captures without their numbers, sorted as text.
 fn found(captures: &[&str]) -> Vec<String> {
     let columns = "frame.number frame.time_epoch ip.src udp.srcport protocol message direction confidence rule severity response_time";
     let mut command = qdissect();
@@ -134,7 +134,7 @@ fn found(captures: &[&str]) -> Vec<String> {
     rows
 }
 
-/// Errors that check counts in captures, each for itself.
+/// The number of errors of `check` for each capture separately.
 fn errors(captures: &[&str]) -> u64 {
     let args = ["check", "--no-config", "--per-file", "--fail-on", "never", "--allow-empty", "-T", "ndjson"];
     let output = qdissect().args(args).args(captures).output().unwrap();
@@ -144,8 +144,8 @@ fn errors(captures: &[&str]) -> u64 {
 }
 
 #[test]
-fn what_is_found_in_a_file_for_itself_is_what_is_found_in_it_alone() {
-    // The same servers, known in one and only seen in part in another.
+fn per_file_gives_the_findings_of_each_file_alone() {
+    // The same servers, with both directions in one capture and one direction in another.
     let folders =
         ["captures/sqp", "captures/satisfactory", "captures/skycoop", "captures/gqp", "captures/hostile"];
     let all: Vec<_> = folders
@@ -188,14 +188,14 @@ fn directories_are_searched_and_empty_ones_are_an_error() {
     fs::write(folder.path().join("notes.txt"), "no capture").unwrap();
     let name = folder.path().to_str().unwrap();
     let (want, _) = demo();
-    assert_eq!(bare(&dump(&[name], 0), &ONE), want);
-    assert_eq!(bare(&dump(&[name, below.to_str().unwrap()], 0), &ONE), want, "each file counts once");
+    assert_eq!(normalised(&dump(&[name], 0), &ONE), want);
+    assert_eq!(normalised(&dump(&[name, below.to_str().unwrap()], 0), &ONE), want, "each file counts once");
     fs::create_dir(folder.path().join("empty")).unwrap();
     let empty = folder.path().join("empty");
     let output = qdissect().args(["dump", "--no-config"]).arg(&empty).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-    assert!(said.contains("empty: there is no capture in the directory: "), "{said}");
+    assert!(stderr.contains("empty: there is no capture in the directory: "), "{stderr}");
     // The others are read all the same.
     let got = dump(&[empty.to_str().unwrap(), DEMO], 2);
     assert_eq!(
@@ -205,7 +205,7 @@ fn directories_are_searched_and_empty_ones_are_an_error() {
 }
 
 #[test]
-fn a_capture_of_answers_alone_blames_nobody() {
+fn a_capture_of_answers_only_has_no_errors() {
     let folder = tempdir().unwrap();
     let frames = read(Path::new("captures/sqp/real_cli_sample.pcapng"));
     let server = frames.iter().find(|f| f.bytes.len() > 42).map(|f| f.bytes[36..38].to_vec()).unwrap();
@@ -215,7 +215,7 @@ fn a_capture_of_answers_alone_blames_nobody() {
         let output = qdissect().args(["check", "--no-config", "-T", "ndjson"]).arg(path).output().unwrap();
         parsed(&output, code)
     };
-    // Long before them there is something else, so that they do not stand at the start of the capture.
+    // Another frame long before them, so that they are not at the start of the capture.
     let before = Kept { time: frames[0].time - 60_000_000_000, bytes: vec![0; 60], ..frames[0].clone() };
     let both: Vec<_> = [before.clone()].into_iter().chain(frames.iter().cloned()).collect();
     assert!(check("both.pcap", &both, 0).iter().all(|r| r["rule"] != "GEN-005"));
@@ -229,11 +229,11 @@ fn a_capture_of_answers_alone_blames_nobody() {
     let summary = got.last().unwrap();
     assert_eq!(summary["one_sided_servers"], 1);
     let path = folder.path().join("answers.pcap");
-    let said = qdissect().args(["check", "--no-config"]).arg(path).output().unwrap();
-    let said = String::from_utf8(said.stderr).unwrap();
-    assert!(said.contains("it lacks the requests, or nobody here sent any: 1"), "{said}");
+    let stderr = qdissect().args(["check", "--no-config"]).arg(path).output().unwrap();
+    let stderr = String::from_utf8(stderr.stderr).unwrap();
+    assert!(stderr.contains("it lacks the requests, or nobody here sent any: 1"), "{stderr}");
     assert!(got.iter().any(|r| r["fault"] == "capture" && r["rule"] == "SQP-TXN-003"), "{got:#?}");
-    // Who is asked afterwards is there with both sides: nobody asked for those answers.
+    // A server that is asked afterwards has both directions, so its earlier answers are unsolicited.
     let later = frames.iter().map(|f| Kept { time: f.time + 120_000_000_000, ..f.clone() });
     let forged: Vec<_> = answers.iter().cloned().chain(later).collect();
     let got = check("forged.pcap", &forged, 1);
@@ -242,42 +242,42 @@ fn a_capture_of_answers_alone_blames_nobody() {
 }
 
 #[test]
-fn what_is_no_capture_is_named_for_what_it_is() {
+fn files_of_other_formats_are_named_in_the_error() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let said = |args: &[&str]| {
+    let stderr = |args: &[&str]| {
         let output = qdissect().args(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    // A member's name, and at 257 what every archive has.
+    // A member's name, and at offset 257 the magic of every archive.
     let mut tar = vec![0; 1024];
     tar[..6].copy_from_slice(b"a.pcap");
     tar[257..262].copy_from_slice(b"ustar");
     let packed = crate::kit::packed::all(&tar);
     let packed = packed.iter().map(|(packing, bytes)| at(&format!("a.{packing}"), bytes));
     for name in packed.chain([at("a", &tar)]) {
-        let said = said(&["summary", &name]);
+        let stderr = stderr(&["summary", &name]);
         assert!(
-            said.contains("it is a tar archive, which is not read: ") && said.contains("`tar -xf FILE`"),
-            "{said}"
+            stderr.contains("it is a tar archive, which is not read: ") && stderr.contains("`tar -xf FILE`"),
+            "{stderr}"
         );
     }
     let text = at("pasted", b"0000  00 00 00 00 00\n");
-    assert!(said(&["summary", &text]).contains("`qdissect hex FILE`"));
+    assert!(stderr(&["summary", &text]).contains("`qdissect hex FILE`"));
     let capture = fs::read("captures/sqp/fake_badutf8.pcap").unwrap();
     let hex: String = capture.iter().map(|byte| format!("{byte:02x}")).collect();
-    let words = said(&["hex", &at("dump", hex.as_bytes())]);
+    let words = stderr(&["hex", &at("dump", hex.as_bytes())]);
     assert!(words.contains("These are the bytes of a capture (pcap)") && words.contains("xxd -r"), "{words}");
 }
 
 #[test]
 #[cfg(unix)]
-fn a_name_that_is_no_text_keeps_its_bytes_in_sarif() {
+fn file_names_that_are_not_utf_8_keep_their_bytes_in_sarif() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(std::ffi::OsStr::from_bytes(b"a\xff b.pcap"));

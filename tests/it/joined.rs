@@ -1,6 +1,8 @@
-//! Messages that were cut into datagrams and are joined again: whatever way their parts come, they are the message.
+//! Messages that are split into datagrams and joined again, with parts in any order.
 
-use crate::kit::play::{self, CLIENTS, Collected, MS, START, Shot, everything, foreign, lines, report, shot};
+use crate::kit::play::{
+    self, CLIENTS, Collected, MS, RawFrame, START, everything, foreign, lines, report, udp_frame,
+};
 use qdissect::exchange::Exchange;
 use qdissect::report::{Form, Output, Records};
 use qdissect::rule::{Severity, hex};
@@ -13,16 +15,16 @@ const PARTS: [&str; 3] = [
     "feffffff 07000000 03 02 0f00 'delta' 00 '4' 00",
 ];
 
-/// RULES asked, and these answers, each a millisecond behind the one before; a minute of silence behind.
-fn answered(answers: &[&str]) -> Vec<Shot> {
-    let mut shots = vec![foreign(START), play::c(30_000 * MS, ASK)];
+/// A RULES request and these answers, each a millisecond after the previous one, then a minute without traffic.
+fn answered(answers: &[&str]) -> Vec<RawFrame> {
+    let mut raw_frames = vec![foreign(START), play::c(30_000 * MS, ASK)];
     let at = |n: usize| (30_001 + n as i64) * MS;
-    shots.extend(answers.iter().enumerate().map(|(n, text)| play::s(at(n), text)));
-    shots.push(foreign(START + 90_000 * MS));
-    shots
+    raw_frames.extend(answers.iter().enumerate().map(|(n, text)| play::s(at(n), text)));
+    raw_frames.push(foreign(START + 90_000 * MS));
+    raw_frames
 }
 
-fn heard(answers: &[&str]) -> Collected<true> {
+fn collected(answers: &[&str]) -> Collected<true> {
     report(everything(), Collected::default(), &answered(answers)).0
 }
 
@@ -34,7 +36,7 @@ fn packets(answers: &[&str]) -> Vec<Value> {
 
 fn rules(answers: &[&str]) -> Vec<Vec<&'static str>> {
     let of = |rules: Vec<&'static str>| rules.into_iter().filter(|id| !id.contains("-SEC-")).collect();
-    heard(answers).packets.iter().skip(1).map(|p| of(p.rules())).collect()
+    collected(answers).packets.iter().skip(1).map(|p| of(p.rules())).collect()
 }
 
 #[test]
@@ -67,30 +69,31 @@ fn parts_may_come_in_any_order_and_twice() {
             "{order:?}"
         );
         let frames: Vec<_> =
-            (0..3).map(|n| 3 + order.iter().position(|its| *its == n).expect("it is there")).collect();
+            (0..3).map(|n| 3 + order.iter().position(|part| *part == n).expect("it is there")).collect();
         assert_eq!(last["fields"]["split"]["parts"], json!(frames), "{order:?}");
     }
     let twice = [PARTS[0], PARTS[0], PARTS[1], PARTS[2], PARTS[1]];
-    let said = rules(&twice);
+    let broken_rules = rules(&twice);
     assert_eq!(
-        (said[1].as_slice(), said[4].as_slice()),
+        (broken_rules[1].as_slice(), broken_rules[4].as_slice()),
         (&["A2S-SPL-003"][..], &["A2S-SPL-003"][..]),
-        "{said:?}"
+        "{broken_rules:?}"
     );
     assert_eq!(packets(&twice)[4]["message"], "rules_response");
 }
 
-/// All first parts come, then all second ones, and so on.
+/// All first parts arrive, then all second ones, and so on.
 #[test]
 fn a_thousand_servers_may_answer_at_once() {
     let server = |n: usize| ([10, 1, (n >> 8) as u8, n as u8], 27015);
-    let mut shots: Vec<_> = (0..1_000).map(|n| shot(START, CLIENTS[0], server(n), &hex(ASK))).collect();
+    let mut raw_frames: Vec<_> =
+        (0..1_000).map(|n| udp_frame(START, CLIENTS[0], server(n), &hex(ASK))).collect();
     for (ms, part) in (1..).zip(PARTS) {
-        shots.extend((0..1_000).map(|n| shot(START + ms * MS, server(n), CLIENTS[0], &hex(part))));
+        raw_frames.extend((0..1_000).map(|n| udp_frame(START + ms * MS, server(n), CLIENTS[0], &hex(part))));
     }
-    let (heard, totals) = report(everything(), Collected::<false>::default(), &shots);
+    let (collected, totals) = report(everything(), Collected::<false>::default(), &raw_frames);
     let whole = |e: &Exchange| e.response_frames().len() == 3 && e.incomplete.is_none();
-    assert_eq!(heard.exchanges.iter().filter(|(e, _)| whole(e)).count(), 1_000);
+    assert_eq!(collected.exchanges.iter().filter(|(e, _)| whole(e)).count(), 1_000);
     assert_eq!((totals.evicted, totals.memory_forgotten), (0, 0));
 }
 
@@ -98,35 +101,35 @@ fn a_thousand_servers_may_answer_at_once() {
 fn offsets_of_findings_are_those_of_the_message() {
     // The fourth rule has the name of the first one.
     let last = "feffffff 07000000 03 02 0f00 'alpha' 00 '4' 00";
-    let heard = heard(&[PARTS[0], PARTS[1], last]);
-    let finding = heard.findings().find(|f| f.rule.id == "A2S-RUL-002").expect("it is said");
+    let collected = collected(&[PARTS[0], PARTS[1], last]);
+    let finding = collected.findings().find(|f| f.rule.id == "A2S-RUL-002").expect("it is said");
     let span = finding.span.expect("it stands on bytes");
     assert_eq!((span.start, span.end), (30, 35), "behind both parts");
 }
 
 #[test]
-fn what_follows_from_a_contradiction_is_its_symptom() {
+fn consequences_of_a_contradiction_are_its_symptoms() {
     let other = "feffffff 07000000 03 01 0f00 'beta' 00 '2' 00 'gamma' 00 '9' 00";
     let last = "feffffff 07000000 03 02 0f00 'alpha' 00 '4' 00";
-    let whole = heard(&[PARTS[0], PARTS[1], other, last]);
+    let whole = collected(&[PARTS[0], PARTS[1], other, last]);
     let twice = whole.findings().find(|f| f.rule.id == "A2S-RUL-002").expect("it is said");
     assert_eq!(twice.caused_by.map(|cause| (cause.rule.id, cause.frame)), Some(("A2S-SPL-004", 5)));
-    let cut = heard(&[PARTS[0], PARTS[1], other]);
+    let cut = collected(&[PARTS[0], PARTS[1], other]);
     let missing = cut.findings().find(|f| f.rule.id == "A2S-SPL-002").expect("it is said");
     assert_eq!(missing.caused_by.map(|cause| cause.rule.id), Some("A2S-SPL-004"));
 }
 
 #[test]
-fn parts_that_nobody_asked_for_are_told_once() {
-    let mut shots = answered(&PARTS);
-    shots.remove(1);
-    let heard: Collected<true> = report(everything(), Collected::default(), &shots).0;
-    let errors: Vec<_> = heard
+fn unsolicited_parts_are_reported_once() {
+    let mut raw_frames = answered(&PARTS);
+    raw_frames.remove(1);
+    let collected: Collected<true> = report(everything(), Collected::default(), &raw_frames).0;
+    let errors: Vec<_> = collected
         .packets
         .iter()
         .map(|p| p.findings.iter().filter(|f| f.severity == Severity::Error).count())
         .collect();
-    assert_eq!(errors, [1, 0, 0], "{heard:#?}");
+    assert_eq!(errors, [1, 0, 0], "{collected:#?}");
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn a_password_is_masked_in_the_bytes_of_a_part_whichever_comes_last() {
         let text = String::from_utf8(out).expect("records are UTF-8");
         assert_eq!(text.matches("\"message\":\"rules_response\"").count(), 1, "{text}");
         assert!(!text.contains("68756e74657232"), "{text}");
-        // What can be no password is shown: the end of the first part may be the name of a rule that follows.
+        // Only possible passwords are masked: the end of the first part may be the name of a rule in the next one.
         assert!(text.contains("\"payload\":\"feffffff0700000002001c00*"), "{text}");
         assert!(text.contains("63003300\""), "{text}");
     }
@@ -178,28 +181,28 @@ fn a_password_is_masked_in_the_bytes_of_a_part_whichever_comes_last() {
 
 #[test]
 fn ids_may_be_used_again_for_the_next_answer() {
-    let mut shots = answered(&PARTS);
-    let silence = shots.pop().expect("it is there");
-    shots.push(play::c(31_000 * MS, ASK));
-    shots.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((31_001 + n) * MS, text)));
-    shots.push(silence);
-    let text = lines(everything(), &shots);
+    let mut raw_frames = answered(&PARTS);
+    let silence = raw_frames.pop().expect("it is there");
+    raw_frames.push(play::c(31_000 * MS, ASK));
+    raw_frames.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((31_001 + n) * MS, text)));
+    raw_frames.push(silence);
+    let text = lines(everything(), &raw_frames);
     assert_eq!(text.matches("\"message\":\"rules_response\"").count(), 2, "{text}");
     assert_eq!(text.matches("\"answer\":\"rules_response\"").count(), 2, "{text}");
 }
 
 #[test]
-fn parts_that_were_sent_before_answer_a_later_request() {
+fn parts_captured_before_their_request_answer_it() {
     // One part of the first answer is missing when the client asks again, soon or late, and the server sends the
     // same bytes again.
     for pause in [500, 5_000] {
-        let mut shots = answered(&[PARTS[0], PARTS[2]]);
-        let silence = shots.pop().expect("it is there");
-        shots.push(play::c((30_010 + pause) * MS, ASK));
-        shots.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((30_011 + pause + n) * MS, text)));
-        shots.push(silence);
-        let heard: Collected<true> = report(everything(), Collected::default(), &shots).0;
-        let ends: Vec<_> = heard
+        let mut raw_frames = answered(&[PARTS[0], PARTS[2]]);
+        let silence = raw_frames.pop().expect("it is there");
+        raw_frames.push(play::c((30_010 + pause) * MS, ASK));
+        raw_frames.extend(PARTS.iter().zip(0..).map(|(text, n)| play::s((30_011 + pause + n) * MS, text)));
+        raw_frames.push(silence);
+        let collected: Collected<true> = report(everything(), Collected::default(), &raw_frames).0;
+        let ends: Vec<_> = collected
             .exchanges
             .iter()
             .map(|(e, findings)| {
@@ -212,8 +215,8 @@ fn parts_that_were_sent_before_answer_a_later_request() {
 }
 
 #[test]
-fn a_part_that_numbers_itself_wrongly_is_told_while_others_are_awaited() {
+fn a_wrong_part_number_is_reported_while_other_parts_are_missing() {
     // The third of three parts is number 5.
-    let said = rules(&[PARTS[0], PARTS[1], "feffffff 07000000 03 05 0f00 'delta' 00 '4' 00"]);
-    assert_eq!(said, [vec![], vec![], vec!["A2S-SPL-001"]]);
+    let broken_rules = rules(&[PARTS[0], PARTS[1], "feffffff 07000000 03 05 0f00 'delta' 00 '4' 00"]);
+    assert_eq!(broken_rules, [vec![], vec![], vec!["A2S-SPL-001"]]);
 }

@@ -1,20 +1,21 @@
-//! Messages that end too early, or too late: each length that is wrong is said, and what there is stands in the records.
+//! Messages that end too early or too late: every wrong length is reported, and existing fields are in the records.
 
 use crate::kit::play::{
-    Collected, H1, H2, POLL, QI, S, START, STATE, c, everything, foreign, lines, play, report, s,
+    Collected, POLL, S, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, START, STATE, c, everything, foreign,
+    lines, play, report, s,
 };
 use qdissect::check::Finding;
 use qdissect::rule::hex;
 use serde_json::{Value, json};
 
-/// Plays datagrams of client and server in turn, each 10 ms behind the one before; what is found in the last one.
+/// Plays datagrams of client and server in turn, each 10 ms after the previous one. Returns the findings of the last one.
 fn found(turns: &[&str]) -> Vec<Finding> {
-    let heard: Collected<true> = report(everything(), Collected::default(), &shots(turns)).0;
-    let last = heard.packets.into_iter().last().expect("it was claimed").findings;
+    let collected: Collected<true> = report(everything(), Collected::default(), &turn_frames(turns)).0;
+    let last = collected.packets.into_iter().last().expect("it was claimed").findings;
     last.into_iter().filter(|f| !f.rule.id.contains("-SEC-") && !f.rule.id.starts_with("GEN-")).collect()
 }
 
-fn shots(turns: &[&str]) -> Vec<crate::kit::play::Shot> {
+fn turn_frames(turns: &[&str]) -> Vec<crate::kit::play::RawFrame> {
     let at = |n: usize| 30 * S + n as i64 * 10_000_000;
     let sent = turns.iter().enumerate();
     let sent = sent.map(|(n, text)| if n % 2 == 0 { c(at(n), text) } else { s(at(n), text) });
@@ -34,9 +35,9 @@ fn rules(turns: &[&str]) -> Vec<&'static str> {
     places(turns).into_iter().map(|(rule, ..)| rule).collect()
 }
 
-/// The fields of the last one.
+/// The fields of the last datagram.
 fn fields(turns: &[&str]) -> Value {
-    let text = lines(everything(), &shots(turns));
+    let text = lines(everything(), &turn_frames(turns));
     let mut records = text.lines().map(|line| line.parse::<Value>().expect("a record is JSON"));
     let last = records.rfind(|r| r["type"] == "packet" && !r["protocol"].is_null());
     last.expect("it was claimed")["fields"].clone()
@@ -50,33 +51,36 @@ fn answer<'a>(query: &'a str, body: &'a str) -> [String; 2] {
 
 fn with<T>(query: &str, body: &str, of: impl Fn(&[&str]) -> T) -> T {
     let [query, answer] = answer(query, body);
-    of(&[H1, H2, &query, &answer])
+    of(&[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, &query, &answer])
 }
 
 #[test]
-fn what_follows_a_body_is_said_also_where_the_body_cannot_be_read() {
+fn trailing_bytes_are_reported_even_if_the_body_is_invalid() {
     // 46 bytes; PacketLength announces sixteen of them.
     let info = "0000001f 0001 0008 054142434445 054142434445 054142434445 06414243444546 1e61";
     let short = format!("01 80902348 0001 00 00 0005 {info}");
     assert_eq!(hex(&short).len(), 46);
     assert_eq!(
-        places(&[H1, H2, QI, &short]),
+        places(&[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, &short]),
         [
             ("SQP-CHK-002", 11, 15, None),
             ("SQP-RSP-008", 16, 46, None),
             ("SQP-CHK-005", 15, 16, Some("SQP-CHK-002"))
         ]
     );
-    // A chunk too short for its fields, and a byte behind the body.
+    // A chunk too short for its fields, and a byte after the body.
     let chunk = "00000008 0001 0008 0141 0162 0163 0164 1e61";
     let behind = |more: &str| format!("01 80902348 0001 00 00 0012 {chunk} {more}");
     let broken = ("SQP-CHK-005", 23, 23, None);
-    assert_eq!(places(&[H1, H2, QI, &behind("ee")]), [("SQP-RSP-008", 29, 30, None), broken]);
-    assert_eq!(places(&[H1, H2, QI, &behind("")]), [broken]);
-    // And one that announces more than there is.
+    assert_eq!(
+        places(&[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, &behind("ee")]),
+        [("SQP-RSP-008", 29, 30, None), broken]
+    );
+    assert_eq!(places(&[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, &behind("")]), [broken]);
+    // And one that announces more bytes than there are.
     let long = format!("01 80902348 0001 00 00 001d {chunk}");
     assert_eq!(
-        places(&[H1, H2, QI, &long]),
+        places(&[SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, &long]),
         [("SQP-RSP-007", 9, 11, None), ("SQP-CHK-005", 23, 23, Some("SQP-RSP-007"))]
     );
 }
@@ -85,7 +89,7 @@ fn what_follows_a_body_is_said_also_where_the_body_cannot_be_read() {
 fn tables_have_fields_and_records_however_early_they_end() {
     let name = json!({ "name": "n", "type": "byte" });
     let cases = [
-        // One record without fields, and a table that ends in its head.
+        // A record without fields, and a table that ends in its header.
         ("00000003 0001 00", json!([]), json!([])),
         ("00000001 00", json!([]), json!([])),
         ("00000002 0001", json!([]), json!([])),
@@ -109,7 +113,7 @@ fn tables_have_fields_and_records_however_early_they_end() {
 }
 
 #[test]
-fn a_rule_that_is_cut_is_none_until_its_key_is_there() {
+fn a_rule_without_its_key_is_not_listed() {
     let whole = json!({ "key": "a", "type": "byte", "value": 7 });
     let of = |chunk: &str| with("02", chunk, |turns| (fields(turns)["server_rules"].clone(), rules(turns)));
     assert_eq!(of("00000006 016100 07 0562"), (json!([whole]), vec!["SQP-STR-001"]));
@@ -117,27 +121,27 @@ fn a_rule_that_is_cut_is_none_until_its_key_is_there() {
     assert_eq!(of("00000006 016100 07 0162"), (json!([whole, { "key": "b" }]), vec!["SQP-RUL-001"]));
     let typed = json!({ "key": "b", "type": "ushort" });
     assert_eq!(of("00000008 016100 07 016201 00"), (json!([whole, typed]), vec!["SQP-DYN-003"]));
-    // What is wrong is marked where it was.
+    // Errors mark the same bytes.
     let marked = with("02", "00000006 016100 07 0562", |turns| found(turns)[0].path());
     assert_eq!(marked.as_deref(), Some("server_rules[1].key"));
 }
 
 #[test]
-fn players_are_counted_only_in_a_chunk_that_is_known_to_be_theirs() {
+fn players_are_counted_only_in_player_chunks() {
     let info = "0000000e 0003 0008 0141 0162 0163 0164 1e61";
     let (one, rule) = ("00000007 0001 01 016e00 05", "00000004 016b0001");
     let two = format!("{info} {one}");
     assert_eq!(with("05", &two, rules), ["SQP-TAB-006"]);
-    // With the rules between them; without them the table can be nothing else.
+    // With the rules between them. Without them the table cannot be anything else.
     assert_eq!(with("07", &format!("{info} {rule} {one}"), rules), ["SQP-TAB-006"]);
     assert_eq!(with("07", &two, rules), ["SQP-TAB-006", "SQP-TXN-011"]);
-    // It may be that of the teams, and which it is where nobody knows what was asked, is guessed.
+    // It may be the table of teams. If the request is unknown, this is guessed.
     assert_eq!(with("0d", &two, rules), ["SQP-CHK-007", "SQP-TXN-011"]);
     let [_, unasked] = answer("05", &two);
     let alone = [foreign(START), s(30 * S, &unasked)];
-    let heard = play(&alone).0.packets[0].rules();
-    assert!(heard.contains(&"SQP-CHK-006") && !heard.contains(&"SQP-TAB-006"), "{heard:?}");
-    // Nor is it where the chunks are no choice of those that were asked for.
+    let collected = play(&alone).0.packets[0].rules();
+    assert!(collected.contains(&"SQP-CHK-006") && !collected.contains(&"SQP-TAB-006"), "{collected:?}");
+    // Nor if the chunks are not a subset of the requested ones.
     let other = with("0f", &format!("{info} 00000007 0001 01 016e07 05"), rules);
     assert!(!other.contains(&"SQP-TAB-006"), "{other:?}");
 }
@@ -165,7 +169,7 @@ fn a_message_that_was_cut_has_lost_its_terminator_too() {
         let expected = ("SFQ-ENV-005", end - 1, end, Some(cause));
         assert_eq!(symptoms, if lost { vec![&expected] } else { vec![] }, "{length}");
     }
-    // A poll in its cookie, and behind it.
+    // A poll that ends inside its cookie, and one that ends after it.
     assert_eq!(
         places(&["d5f6 00 01 efcdab89"]),
         [("SFQ-REQ-001", 4, 8, None), ("SFQ-ENV-005", 7, 8, Some("SFQ-REQ-001"))]
@@ -178,8 +182,8 @@ fn a_message_that_was_cut_has_lost_its_terminator_too() {
 }
 
 #[test]
-fn what_the_capture_cut_has_lost_nothing() {
-    let mut cut = shots(&[POLL, STATE]);
+fn truncated_packets_have_no_missing_bytes() {
+    let mut cut = turn_frames(&[POLL, STATE]);
     cut.last_mut().expect("the answer").bytes.truncate(14 + 20 + 8 + 20);
     let rules = play(&cut).0.frame(3).rules();
     assert!(rules.contains(&"GEN-001") && !rules.contains(&"SFQ-ENV-005"), "{rules:?}");
@@ -195,14 +199,14 @@ fn no_sub_state_takes_the_terminator() {
         let ids = fields(&[POLL, &state])["sub_states"].as_array().expect("a list").len();
         (ids, places(&[POLL, &state]))
     };
-    // Two bytes stand before the terminator, and half an entry is none.
+    // Two bytes precede the terminator, and half an entry does not count.
     let cut = |at| vec![("SFQ-RSP-004", at, at + 3, None)];
     assert_eq!(of("03", "001100 010100 030501"), (2, cut(32)));
     assert_eq!(of("ff", "001100 010100 030501"), (2, cut(32)));
     assert_eq!(of("01", "030501"), (0, cut(26)));
-    // The same bytes with more behind them are one.
+    // The same bytes followed by others are an entry.
     assert_eq!(of("01", "030501 0100 41 01"), (1, vec![]));
-    // Nor is such a one compared with what the server said before: its version would have gone back.
+    // Nor is such a message compared with earlier ones of the server, whose version would be higher.
     let again = |text: &str| text.replace("efcdab89", "02000000");
     let (first, second) = (state("01", "030502 0100 41 01"), again(&state("01", "030501")));
     assert_eq!(rules(&[POLL, &first, &again(POLL), &second]), ["SFQ-RSP-004"]);
@@ -212,10 +216,10 @@ fn no_sub_state_takes_the_terminator() {
 fn no_name_takes_the_terminator() {
     let state = |rest: &str| format!("d5f6 01 01 efcdab8967452301 02 7a960500 0000000000000000 00 {rest}");
     let of = |rest: &str| places(&[POLL, &state(rest)]);
-    // One that counts the terminator in, and one that is nothing else.
+    // A length that includes the terminator, and one that is only the terminator.
     assert_eq!(of("0400 466162 01"), [("SFQ-RSP-005", 26, 32, None)]);
     assert_eq!(of("0100 01"), [("SFQ-RSP-005", 26, 29, None)]);
-    // Without a terminator the name is whole.
+    // Without a terminator the name is complete.
     assert_eq!(of("0300 466162"), [("SFQ-ENV-005", 31, 31, None)]);
     assert_eq!(of("0300 466162 01"), []);
 }
@@ -251,12 +255,12 @@ fn a_finding_names_the_field_whose_bytes_it_marks() {
     assert_eq!(named(&[POLL, "d5f6 01 01"], "SFQ-ENV-001"), at("terminator", (4, 4)));
 }
 
-/// It keeps a path through a NAT open.
+/// Empty datagrams keep a NAT mapping open.
 #[test]
-fn an_empty_datagram_is_no_query_that_was_cut() {
-    const TOLD: &str =
+fn an_empty_datagram_is_not_a_truncated_query() {
+    const INFO_REPLY: &str =
         "93000000 06000000 302e31312e32 01000000 0a000000 010000 00000000 02000000 02000000 000001";
-    let claimed = |turns: &[&str]| play(&shots(turns)).0.packets.len();
-    assert_eq!(claimed(&["feffffff", TOLD, "fe"]), 3);
-    assert_eq!(claimed(&["feffffff", TOLD, ""]), 2);
+    let claimed = |turns: &[&str]| play(&turn_frames(turns)).0.packets.len();
+    assert_eq!(claimed(&["feffffff", INFO_REPLY, "fe"]), 3);
+    assert_eq!(claimed(&["feffffff", INFO_REPLY, ""]), 2);
 }

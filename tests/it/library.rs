@@ -1,4 +1,4 @@
-//! What a caller of the library can do without files: frames, datagrams and time handed in.
+//! Use of the library without files: the caller passes frames, datagrams and ticks.
 
 use crate::kit::captures::own;
 use qdissect::capture::{CaptureInfo, Source, Time};
@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-/// The records of a capture, its frames taken in by `feed`.
+/// The records of a capture whose frames are passed by `feed`.
 fn records(feed: impl FnOnce(&mut Pipeline<'_>)) -> String {
     let mut out = vec![];
     let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
@@ -22,7 +22,7 @@ fn records(feed: impl FnOnce(&mut Pipeline<'_>)) -> String {
 }
 
 #[test]
-fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
+fn single_frames_give_the_same_records_as_a_capture() {
     let mut compared = 0;
     for path in own() {
         let open = || Source::open(&path);
@@ -43,7 +43,7 @@ fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
             }
             pipeline.end_file(source.info());
         });
-        // Comments on packets are the file's to hand on.
+        // Comments on packets are passed on only from files.
         if !read.contains("\"comment\":[") {
             assert_eq!(read, handed_in, "{name}");
             compared += 1;
@@ -53,9 +53,9 @@ fn frames_handed_in_one_by_one_are_a_capture_read_as_a_whole() {
 }
 
 #[test]
-fn records_of_some_packets_are_those_among_all() {
+fn records_of_some_packets_are_the_same_as_among_all() {
     let path = Path::new("captures/demo.pcapng");
-    let told = |range: Range<u64>| {
+    let lines_of = |range: Range<u64>| {
         let mut out = vec![];
         let records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
         let mut records = records.with_range(range);
@@ -69,20 +69,20 @@ fn records_of_some_packets_are_those_among_all() {
         let own = lines.iter().filter(|line| line.starts_with(&is(kind)));
         own.cloned().collect::<Vec<_>>()
     };
-    let all = told(0..u64::MAX);
+    let all = lines_of(0..u64::MAX);
     let packets = of(&all, "packet");
     for range in [0..20, 20..40, 90..1_000, 500..600] {
-        let some = told(range.clone());
+        let some = lines_of(range.clone());
         let last = packets.len().min(range.end as usize);
         assert_eq!(of(&some, "packet"), packets[last.min(range.start as usize)..last], "{range:?}");
         assert_eq!(some.last(), all.last(), "the summary is of all");
         assert!(some.iter().all(|line| all.contains(line)), "{range:?}");
     }
-    let halves = [told(0..50), told(50..1_000)].map(|lines| of(&lines, "exchange"));
+    let halves = [lines_of(0..50), lines_of(50..1_000)].map(|lines| of(&lines, "exchange"));
     assert!(of(&all, "exchange").iter().all(|line| halves.iter().any(|half| half.contains(line))));
 }
 
-/// The exchanges told so far, with their outcomes.
+/// The outcomes of the exchanges reported so far.
 #[derive(Default)]
 struct Outcomes(Vec<Outcome>);
 
@@ -94,10 +94,10 @@ impl Report for Outcomes {
 }
 
 #[test]
-fn time_that_passes_without_a_frame_closes_what_has_waited_too_long() {
+fn ticks_close_exchanges_that_waited_too_long() {
     let (client, server) = (Endpoint::v4([192, 0, 2, 1], 40_000), Endpoint::v4([192, 0, 2, 2], 9_000));
     let seconds = |n: i64| Time::from_nanos(n * 1_000_000_000);
-    let told = |ticks: &[i64]| {
+    let outcomes_after = |ticks: &[i64]| {
         let mut outcomes = Outcomes::default();
         let mut pipeline = Pipeline::new(Options::default(), &mut outcomes);
         pipeline.begin_file("socket", &CaptureInfo::default(), seconds(1)).expect("no report fails");
@@ -114,11 +114,11 @@ fn time_that_passes_without_a_frame_closes_what_has_waited_too_long() {
         drop(pipeline);
         outcomes.0
     };
-    assert_eq!(told(&[]), [Outcome::Answered]);
-    assert_eq!(told(&[2]), [Outcome::Answered], "an answer may still come late");
-    assert_eq!(told(&[60]), [Outcome::Answered, Outcome::Unanswered]);
+    assert_eq!(outcomes_after(&[]), [Outcome::Answered]);
+    assert_eq!(outcomes_after(&[2]), [Outcome::Answered], "an answer may still come late");
+    assert_eq!(outcomes_after(&[60]), [Outcome::Answered, Outcome::Unanswered]);
     assert_eq!(
-        told(&[60, 61, 5]),
+        outcomes_after(&[60, 61, 5]),
         [Outcome::Answered, Outcome::Unanswered],
         "once, and time never goes back"
     );

@@ -1,4 +1,4 @@
-//! `qdissect live` with capture programs made of a few lines of shell, and with a real one.
+//! `qdissect live` with capture programs that are short shell scripts, and with a real one.
 #![cfg(unix)]
 
 use crate::kit::live::{BASE, Fake, NG, end, head, run_to_end};
@@ -6,7 +6,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 #[test]
-fn what_is_captured_is_shown_and_saved() {
+fn captured_packets_are_shown_and_saved() {
     for (kind, capture) in [("dumpcap", NG), ("tcpdump", BASE)] {
         let fake = Fake::new(kind, &format!("cat {}", Fake::here(capture)));
         let live = run_to_end(fake.live(["-i", "lo", "-T", "ndjson", "-w"]).arg(fake.path("saved")));
@@ -33,7 +33,7 @@ fn dumpcap_comes_first_and_gets_the_arguments() {
 }
 
 #[test]
-fn a_number_of_packets_ends_it_whatever_the_program_does() {
+fn a_number_of_packets_ends_live_even_if_the_program_goes_on() {
     let fake = Fake::new("dumpcap", &format!("cat {}; sleep 60", Fake::here(NG)));
     let started = Instant::now();
     let live = run_to_end(fake.live(["-i", "lo", "-T", "ndjson", "-c", "2", "-w"]).arg(fake.path("saved")));
@@ -43,9 +43,9 @@ fn a_number_of_packets_ends_it_whatever_the_program_does() {
 }
 
 #[test]
-fn signals_end_it_and_everything_is_finished() {
+fn signals_end_live_and_the_result_is_finished() {
     for (signal, code) in [("INT", 0), ("TERM", 143)] {
-        // The program obeys, and has a last word.
+        // The program stops and prints a last message.
         let last = "3 packets dropped by kernel";
         let script = format!(
             "trap 'echo \"{last}\" >&2; exit 0' INT; cat {}; while :; do sleep 0.05; done",
@@ -66,7 +66,7 @@ fn signals_end_it_and_everything_is_finished() {
 }
 
 #[test]
-fn a_program_that_does_not_listen_is_killed() {
+fn a_program_that_ignores_sigint_is_killed() {
     let fake =
         Fake::new("tcpdump", &format!("trap '' INT; cat {}; while :; do sleep 1; done", Fake::here(BASE)));
     let mut live = fake.start(["-i", "lo", "-T", "ndjson"]);
@@ -77,14 +77,14 @@ fn a_program_that_does_not_listen_is_killed() {
 }
 
 #[test]
-fn a_duration_ends_it_on_a_quiet_line() {
+fn a_duration_ends_live_without_traffic() {
     let fake = Fake::new("tcpdump", &format!("head -c 24 {}; exec sleep 60", Fake::here(BASE)));
     let live = run_to_end(&mut fake.live(["-i", "lo", "--summary", "-T", "ndjson", "-a", "duration:0.3"]));
     assert_eq!((live.code, live.summary()["packets"].as_u64()), (Some(0), Some(0)), "{}", live.err);
 }
 
 #[test]
-fn a_program_that_dies_in_a_record_leaves_whole_records() {
+fn complete_records_are_saved_if_the_program_dies_within_one() {
     for (kind, capture) in [("dumpcap", NG), ("tcpdump", BASE)] {
         let whole = fs::read(capture).unwrap();
         let script = format!("head -c {} {}; kill -9 $$", whole.len() - 7, Fake::here(capture));
@@ -101,7 +101,7 @@ fn a_program_that_dies_in_a_record_leaves_whole_records() {
 }
 
 #[test]
-fn a_killed_qdissect_leaves_what_it_had_read() {
+fn complete_records_are_saved_if_qdissect_is_killed() {
     let fake = Fake::new("tcpdump", &format!("cat {}; exec sleep 60", Fake::here(BASE)));
     let mut live = fake.start(["-i", "lo", "-T", "ndjson", "-w", &fake.shown("saved")]);
     live.await_line("\"outcome\"");
@@ -112,8 +112,8 @@ fn a_killed_qdissect_leaves_what_it_had_read() {
 }
 
 #[test]
-fn a_lone_candidate_is_shown_while_the_line_is_quiet() {
-    // SQP's challenge request, which only its answer could confirm, and nothing behind it.
+fn a_pending_candidate_is_shown_without_further_traffic() {
+    // SQP's challenge request, which only its answer could confirm, and nothing after it.
     let capture = Fake::here("captures/sqp/fake_noanswer.pcap");
     let fake = Fake::new("tcpdump", &format!("cat {capture}; exec sleep 60"));
     let mut live = fake.start(["-i", "lo", "--min-confidence", "low"]);
@@ -123,7 +123,7 @@ fn a_lone_candidate_is_shown_while_the_line_is_quiet() {
 }
 
 #[test]
-fn an_exchange_times_out_while_the_line_is_quiet() {
+fn an_exchange_times_out_without_further_traffic() {
     let capture = fs::read("captures/satisfactory/playing.pcap").unwrap();
     let fake = Fake::new("tcpdump", "");
     fs::write(fake.path("poll"), head(&capture, 1)).unwrap();
@@ -135,7 +135,7 @@ fn an_exchange_times_out_while_the_line_is_quiet() {
 }
 
 #[test]
-fn what_goes_wrong_is_explained() {
+fn errors_of_the_capture_program_are_explained() {
     let device = "echo 'tcpdump: nope: No such device exists' >&2; exit 1";
     let list = "if [ \"$1\" = -D ]; then printf '1.e\\033th7 [Up, Running]\\n'; exit 0; fi;";
     let cases = [
@@ -145,20 +145,20 @@ fn what_goes_wrong_is_explained() {
         ("printf 'odd\\033[2J\\n' >&2; exit 3".into(), "tcpdump ended with exit status 3. It said: odd\\x1b[2J."),
         ("exit 4".into(), "tcpdump ended with exit status 4, and did not say why."),
     ];
-    for (script, said) in cases {
+    for (script, expected) in cases {
         let fake = Fake::new("tcpdump", &script);
         fs::write(fake.path("old"), "precious").unwrap();
         let live = run_to_end(fake.live(["-i", "lo", "-w"]).arg(fake.path("old")));
         assert_eq!(live.code, Some(2), "{}", live.err);
-        assert!(live.err.contains(said) && !live.err.contains('\u{1b}'), "{}", live.err);
+        assert!(live.err.contains(expected) && !live.err.contains('\u{1b}'), "{}", live.err);
         assert_eq!(fs::read(fake.path("old")).unwrap(), b"precious", "there was nothing to save");
     }
 }
 
 #[test]
-fn calls_that_make_no_sense_are_refused() {
+fn options_that_do_not_apply_to_live_are_refused() {
     let fake = Fake::new("tcpdump", "exit 0");
-    for (line, said) in [
+    for (line, expected) in [
         (&["-i", "lo", "a.pcap"][..], "reads no file"),
         (&["-i", "lo", "-r", "a.pcap"], "reads no file"),
         (&["-i", "lo", "--allow-truncated"], "about files"),
@@ -176,7 +176,7 @@ fn calls_that_make_no_sense_are_refused() {
     ] {
         let live = run_to_end(&mut fake.live(line.iter().copied()));
         assert_eq!((live.code, live.out.as_str()), (Some(2), ""), "{line:?}");
-        assert!(live.err.contains(said), "{line:?}: {}", live.err);
+        assert!(live.err.contains(expected), "{line:?}: {}", live.err);
     }
 }
 

@@ -1,5 +1,5 @@
-//! `qdissect live` on the loopback, with the capture programs that are installed: everything that was
-//! sent is saved or reported as dropped, and is shown as `dump` shows the saved file.
+//! `qdissect live` on the loopback interface with the installed capture programs: everything that was sent is saved or reported
+//! as dropped, and the output is that of `dump` for the saved file.
 #![cfg(target_os = "linux")]
 
 use crate::kit::live::{Fake, Running, qdissect};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const EXCHANGES: u64 = 20_000;
-/// Answer to the poll in [`poll`], behind its cookie.
+/// The answer to [`poll`] after its cookie.
 const STATE: [u8; 31] =
     *b"\x03\x7a\x96\x05\0\0\0\0\0\0\0\0\0\x04\0\x11\0\x01\x01\0\x03\x05\0\x02\x01\0\x03\0Fab";
 
@@ -18,7 +18,7 @@ fn poll(cookie: u64) -> Vec<u8> {
     [&b"\xd5\xf6\0\x01"[..], &cookie.to_le_bytes(), b"\x01"].concat()
 }
 
-/// A server that answers until an empty datagram comes.
+/// A server that answers until it receives an empty datagram.
 fn serve(socket: &UdpSocket) {
     let mut space = [0; 64];
     while let Ok((len, from)) = socket.recv_from(&mut space) {
@@ -30,7 +30,7 @@ fn serve(socket: &UdpSocket) {
     }
 }
 
-/// Datagrams that were sent, by both sides.
+/// Exchanges datagrams with the server; returns the number sent by both sides.
 fn exchange(socket: &UdpSocket, server: u16) -> u64 {
     socket.connect(("127.0.0.1", server)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -42,28 +42,28 @@ fn exchange(socket: &UdpSocket, server: u16) -> u64 {
     sent
 }
 
-/// Where a program is, if it is installed.
+/// The path of a program, if it is installed.
 fn installed(name: &str) -> Option<std::path::PathBuf> {
     let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
     folders.map(|folder| Path::new(folder).join(name)).into_iter().find(|path| path.is_file())
 }
 
-/// Whether the capture has begun; not where that is not permitted.
+/// Waits until the capture has begun; false if it is not permitted.
 fn has_begun(live: &Running) -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(30) {
-        if live.said().contains("Capturing on") {
+        if live.stderr_text().contains("Capturing on") {
             return true;
         }
-        if live.said().contains("permission") {
+        if live.stderr_text().contains("permission") {
             return false;
         }
         thread::sleep(Duration::from_millis(20));
     }
-    panic!("the capture does not begin: {}", live.said());
+    panic!("the capture does not begin: {}", live.stderr_text());
 }
 
-/// Waits until a file has not grown for a while: a capture program that is told to end leaves what the kernel still holds.
+/// Waits until a file has stopped growing, because a capture program that is stopped does not read what the kernel still buffers.
 fn has_settled(saved: &Path) {
     let size = || std::fs::metadata(saved).map_or(0, |file| file.len());
     let (mut last, mut since) = (size(), Instant::now());
@@ -105,7 +105,7 @@ fn nothing_is_lost(name: &str) {
     let dump = Fake::dump(&fake.path("saved"));
     let saved = dump.summary()["packets"].as_u64().unwrap();
     assert_eq!(saved, ended.summary()["packets"].as_u64().unwrap());
-    // The kernel counts both passages of a packet over the loopback, and the program shows one.
+    // The kernel counts each loopback packet twice, and the program shows it once.
     let missing = sent.checked_sub(saved).expect("no more is saved than was sent");
     assert!(missing <= dropped, "{missing} are missing: {}", ended.err);
     if missing == 0 {

@@ -1,4 +1,4 @@
-//! What `check` looked at: nothing is no verdict, and what is seen twice is no new thing.
+//! The input of `check`: without traffic there is no verdict, and repeated captures add no new findings.
 
 use crate::kit::run::{parsed, qdissect};
 use qdissect::rule::Severity;
@@ -14,7 +14,7 @@ fn check(args: &[&str]) -> Output {
 }
 
 #[test]
-fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
+fn a_check_without_traffic_explains_it_and_ends_with_3() {
     for (args, why) in [
         (&["-Y", "ip.addr == 203.0.113.99"][..], "None of the query traffic in the input passes the filter."),
         (
@@ -33,9 +33,9 @@ fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
         ),
     ] {
         let output = check(&[args, &[DEMO]].concat());
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
-        assert!(said.contains(why), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {stderr}");
+        assert!(stderr.contains(why), "{args:?}: {stderr}");
         let lifted = check(&[args, &["--allow-empty", DEMO]].concat());
         assert_eq!((lifted.status.code(), lifted.stderr.as_slice()), (Some(0), &[][..]), "{args:?}");
     }
@@ -43,22 +43,22 @@ fn a_check_that_looked_at_nothing_says_why_and_ends_with_3() {
 }
 
 #[test]
-fn what_is_beyond_the_list_is_said_and_no_protocol_is_blamed_for_it() {
-    // One datagram of the first breaks more rules than are listed of a datagram.
+fn unlisted_findings_are_counted_for_no_protocol() {
+    // One datagram of the first capture breaks more rules than are listed for a datagram.
     let captures = ["captures/hostile/sat_lengths.pcap", "captures/sqp/fake_badutf8.pcap"];
-    let said = |format: &str| {
+    let printed = |format: &str| {
         let output = check(&[&["-T", format], &captures[..]].concat());
         [output.stdout, output.stderr].concat()
     };
     for format in ["table", "concise", "csv", "github", "gitlab", "markdown"] {
-        let said = String::from_utf8(said(format)).unwrap();
-        assert_eq!(said.matches(" further findings are not listed").count(), 1, "{format}: {said}");
+        let printed = String::from_utf8(printed(format)).unwrap();
+        assert_eq!(printed.matches(" further findings are not listed").count(), 1, "{format}: {printed}");
     }
-    let junit = String::from_utf8(said("junit")).unwrap();
+    let junit = String::from_utf8(printed("junit")).unwrap();
     assert!(junit.contains("qdissect.sqp") && !junit.contains("<skipped "), "{junit}");
 }
 
-/// Rules and counts of what is found in captures.
+/// The rules of the findings in captures, with their counts.
 fn found(captures: &[&str]) -> Vec<(String, u64)> {
     let output = check(&[&["-T", "ndjson"], captures].concat());
     let text = String::from_utf8(output.stdout).unwrap();
@@ -68,7 +68,7 @@ fn found(captures: &[&str]) -> Vec<(String, u64)> {
 }
 
 #[test]
-fn copies_of_a_capture_have_its_findings_as_often_and_no_others() {
+fn each_copy_of_a_capture_adds_the_same_findings() {
     for name in [DEMO, "captures/sqp/fake_badutf8.pcap", "captures/containers/ng_spb.pcapng"] {
         let folder = tempfile::tempdir().unwrap();
         let copies: Vec<_> = (0..5).map(|n| folder.path().join(format!("{n}.pcap"))).collect();
@@ -91,7 +91,7 @@ fn a_thousand_inputs_that_cannot_be_read_are_remembered() {
 }
 
 #[test]
-fn what_fails_comes_first_and_what_repeats_is_one_block() {
+fn failing_findings_come_first_and_repeated_ones_are_grouped() {
     let table = String::from_utf8(check(&[DEMO]).stdout).unwrap();
     let heads: Vec<_> = table.lines().filter(|line| line.contains("]: ")).collect();
     let severities: Vec<_> = heads.iter().filter_map(|line| line.split('[').next()).collect();
@@ -106,7 +106,7 @@ fn what_fails_comes_first_and_what_repeats_is_one_block() {
     let all = String::from_utf8(check(&["--show", "note", DEMO]).stdout).unwrap();
     assert!(all.contains("\n   = and 9 more, in frames ") && !all.contains("not listed"), "{all}");
     assert_eq!(all.matches("note[SFQ-SUB-006]").count(), 1);
-    // What makes the check fail is listed, whatever is wanted.
+    // Findings that fail the check are always listed.
     let strict =
         qdissect().args(["check", "--no-config", "--fail-on", "note", "--show", "error", DEMO]).output();
     assert_eq!(String::from_utf8(strict.unwrap().stdout).unwrap(), all);
@@ -123,14 +123,14 @@ fn what_fails_comes_first_and_what_repeats_is_one_block() {
         String::from_utf8(check(&[args, &["-T", "csv", DEMO]].concat()).stdout).unwrap().lines().count() - 1
     };
     assert_eq!([rows(&[]), rows(&["--show", "warning"]), rows(&["--show", "error"])], [30, 9, 3]);
-    for (args, said) in [
+    for (args, expected) in [
         (&["--show", "error"][..], "Not on this page: 27 further findings."),
         (&["--show", "error", "--select", "SQP-INF"], "Not on this page: 1 further finding."),
         (&["--select", "SQP-CHK"], "There are no findings."),
     ] {
         let page = String::from_utf8(check(&[args, &["-T", "html", DEMO]].concat()).stdout).unwrap();
-        assert!(page.contains(said), "{args:?}");
-        assert_eq!(page.contains("There are no findings."), said.contains("no findings"), "{args:?}");
+        assert!(page.contains(expected), "{args:?}");
+        assert_eq!(page.contains("There are no findings."), expected.contains("no findings"), "{args:?}");
     }
 }
 
@@ -198,7 +198,7 @@ fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
 }
 
 #[test]
-fn what_is_known_stands_behind_everything_else() {
+fn known_findings_are_listed_last() {
     let folder = tempfile::tempdir().unwrap();
     let baseline = folder.path().join("baseline.json");
     let (baseline, known) = (baseline.to_str().unwrap(), "captures/sqp/fake_badutf8.pcap");
@@ -213,7 +213,7 @@ fn what_is_known_stands_behind_everything_else() {
 }
 
 #[test]
-fn the_share_of_rules_that_is_shown_may_be_required() {
+fn the_shown_coverage_satisfies_require_coverage() {
     let required = |share: &str| {
         let args = ["-q", "--require-coverage", share, "captures/sqp/fake_badutf8.pcap"];
         let output = check(&args);
@@ -222,12 +222,12 @@ fn the_share_of_rules_that_is_shown_may_be_required() {
         (output.status.code(), err)
     };
     assert_eq!(required("sqp=77%"), (Some(0), String::new()));
-    let said = "error: 77.9 % of the rules of sqp were checked, less than 78 %.\n";
-    assert_eq!(required("sqp=78%"), (Some(3), said.to_owned()));
+    let expected = "error: 77.9 % of the rules of sqp were checked, less than 78 %.\n";
+    assert_eq!(required("sqp=78%"), (Some(3), expected.to_owned()));
 }
 
 #[test]
-fn quiet_records_have_no_findings_in_either_form() {
+fn quiet_json_and_ndjson_have_no_findings() {
     let lines = parsed(&check(&["-q", "-T", "ndjson", DEMO]), 0);
     let array: Vec<Value> = serde_json::from_slice(&check(&["-q", "-T", "json", DEMO]).stdout).unwrap();
     assert_eq!(lines, array);

@@ -1,8 +1,8 @@
-//! The promises of the library and of the program, tried from outside. One file for each group of promises; what several of
-//! them need is in `kit`.
+//! Tests of the library and of the program from outside, with one file for each topic. Code that several of them share is in
+//! `kit`.
 #![allow(clippy::panic)] // tests fail that way
 
-#[allow(dead_code)] // what only the benchmark needs
+#[allow(dead_code)] // parts that only the benchmark uses
 #[path = "../bench"]
 mod bench {
     pub mod frames;
@@ -10,7 +10,7 @@ mod bench {
     pub mod measure;
     pub mod random;
 }
-#[allow(dead_code)] // what only the fuzz targets need
+#[allow(dead_code)] // parts that only the fuzz targets use
 #[path = "../fuzz/bodies/mod.rs"]
 mod bodies;
 mod kit;

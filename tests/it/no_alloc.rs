@@ -1,8 +1,8 @@
-//! What the summary and the CI gate run on never touches the heap, once its bounded tables are full.
+//! The summary and `check` allocate no memory once their bounded tables are full.
 #![allow(unsafe_code)]
 
 use crate::kit::play;
-use crate::kit::play::{Shot, shots};
+use crate::kit::play::{RawFrame, example_frames};
 use qdissect::check::Finding;
 use qdissect::check::Policy;
 use qdissect::exchange::Exchange;
@@ -21,7 +21,7 @@ use std::io;
 struct Counting;
 
 thread_local! {
-    /// Heap calls of this thread: the test harness has threads of its own.
+    /// Number of allocations by this thread, because the test harness has other threads.
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -47,7 +47,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static HEAP: Counting = Counting;
 
-/// Listens as the summary does: to broken rules, in no order.
+/// A report that listens like the summary: to broken rules, without order.
 #[derive(Default)]
 struct Counts {
     packets: u64,
@@ -67,70 +67,73 @@ impl Report for Counts {
     }
 }
 
-/// Where an IPv4 source stands in an Ethernet frame.
+/// Offset of the IPv4 source address in an Ethernet frame.
 const SOURCE: usize = 14 + 12;
 const DESTINATION: usize = SOURCE + 4;
-/// What the tables may take: with little, few rounds fill them.
+/// Memory for the tables in MiB: with little memory, few rounds fill them.
 const MEMORY: u32 = 4;
-/// Between two rounds, in nanoseconds: the rounds of one late window fit into the tables.
+/// Time between two rounds, in nanoseconds: the rounds of one late window fit into the tables.
 const ROUND: i64 = 800_000_000;
 
-/// Sends the frames as from other clients of other servers: both addresses carry the round's number.
-fn readdress(shots: &mut [Shot], round: u32) {
+/// Changes the frames to other clients and servers: both addresses contain the number of the round.
+fn readdress(frames: &mut [RawFrame], round: u32) {
     let [_, a, b, c] = round.to_be_bytes();
-    for shot in shots {
+    for raw_frame in frames {
         // The documentation networks of server and clients become 10.… and 11.….
         for at in [SOURCE, DESTINATION] {
-            let network = if shot.bytes[at] == play::SERVER[0] || shot.bytes[at] == 10 { 10 } else { 11 };
-            shot.bytes[at..at + 4].copy_from_slice(&[network, a, b, c]);
+            let network =
+                if raw_frame.bytes[at] == play::SERVER[0] || raw_frame.bytes[at] == 10 { 10 } else { 11 };
+            raw_frame.bytes[at..at + 4].copy_from_slice(&[network, a, b, c]);
         }
-        shot.time += ROUND;
+        raw_frame.time += ROUND;
     }
 }
 
-/// Heap calls of some rounds.
+/// Number of allocations in some rounds.
 fn rounds(
     pipeline: &mut Pipeline<'_>,
-    conversations: &mut [Vec<Shot>],
+    conversations: &mut [Vec<RawFrame>],
     numbers: std::ops::Range<u32>,
 ) -> u64 {
     let before = CALLS.get();
     for round in numbers {
         let all = conversations.len() as u32;
-        for (n, shots) in conversations.iter_mut().enumerate() {
-            // Each sample has clients and servers of its own.
-            readdress(shots, round * all + n as u32);
-            for shot in &*shots {
-                pipeline.frame(&play::frame(shot, u64::from(round), 0)).expect("nothing is written");
+        for (n, frames) in conversations.iter_mut().enumerate() {
+            // Each sample has different clients and servers.
+            readdress(frames, round * all + n as u32);
+            for raw_frame in &*frames {
+                pipeline
+                    .frame(&play::numbered_frame(raw_frame, u64::from(round), 0))
+                    .expect("nothing is written");
             }
         }
     }
     CALLS.get() - before
 }
 
-/// Rounds until every bounded table is full, and some more for what grows behind.
+/// Rounds until every bounded table is full, and some more for buffers that grow later.
 const WARM_UP: u32 = 2_000;
 const MEASURED: u32 = 300;
 
-/// Heap calls of a report in warm tables; the report and the totals.
-fn steady<R: Report>(options: Options, mut report: R) -> (u64, R, Totals) {
+/// The number of allocations of a report with full tables, with the report and the totals.
+fn count_allocations<R: Report>(options: Options, mut report: R) -> (u64, R, Totals) {
     let own = |example: &Example| {
-        let mut shots = shots(example);
-        shots.pop();
-        shots.remove(0); // the foreign ones
-        shots
+        let mut frames = example_frames(example);
+        frames.pop();
+        frames.remove(0); // the foreign ones
+        frames
     };
     let samples = Id::ALL.iter().flat_map(|id| id.info().samples);
-    let mut conversations: Vec<Vec<Shot>> = samples.map(own).collect();
+    let mut conversations: Vec<Vec<RawFrame>> = samples.map(own).collect();
     let per_round: usize = conversations.iter().map(Vec::len).sum();
     let mut pipeline = Pipeline::new(options, &mut report);
     let warm_up = rounds(&mut pipeline, &mut conversations, 1..WARM_UP);
-    let steady = rounds(&mut pipeline, &mut conversations, WARM_UP..WARM_UP + MEASURED);
+    let count_allocations = rounds(&mut pipeline, &mut conversations, WARM_UP..WARM_UP + MEASURED);
     let totals = pipeline.finish(true).expect("nothing is written");
-    println!("heap calls: {warm_up} while warming up, then {steady}; {totals:?}");
+    println!("heap calls: {warm_up} while warming up, then {count_allocations}; {totals:?}");
     assert!(totals.servers_refused > 0 && totals.memory_forgotten > 0, "the tables are full");
     assert_eq!(totals.recognised, per_round as u64 * u64::from(WARM_UP + MEASURED - 1));
-    (steady, report, totals)
+    (count_allocations, report, totals)
 }
 
 fn low() -> Options {
@@ -138,29 +141,29 @@ fn low() -> Options {
 }
 
 #[test]
-fn warm_tables_take_no_memory() {
-    let (steady, counts, totals) = steady(low(), Counts::default());
+fn full_tables_allocate_no_memory() {
+    let (count_allocations, counts, totals) = count_allocations(low(), Counts::default());
     assert_eq!((counts.packets, counts.exchanges), (totals.recognised, totals.exchanges));
-    assert_eq!(steady, 0);
+    assert_eq!(count_allocations, 0);
 }
 
 #[test]
-fn the_summary_takes_no_memory_per_packet() {
-    let (steady, summary, totals) = steady(low(), Summary::default());
+fn the_summary_allocates_no_memory_per_packet() {
+    let (count_allocations, summary, totals) = count_allocations(low(), Summary::default());
     let asked: u64 = summary.servers().map(|server| server.requests).sum();
     assert_eq!(asked + summary.untracked, totals.exchanges);
-    assert_eq!(steady, 0);
+    assert_eq!(count_allocations, 0);
 }
 
 #[test]
-fn check_takes_no_memory_per_packet_without_findings() {
-    // Sound conversations, too, are worth some remarks. What is switched off is checked all the same.
+fn check_allocates_no_memory_per_packet_without_findings() {
+    // Correct conversations also have some remarks. Rules that are switched off are checked, too.
     let mut policy = Policy::default();
     qdissect::protocols::rules().for_each(|rule| policy.set_severity(rule.id, None).expect("it is a rule"));
     let options = Options { policy: policy.clone(), ..low() };
-    let (steady, check, totals) = steady(options, Check::new(policy, |_, _| Ok(())));
+    let (count_allocations, check, totals) = count_allocations(options, Check::new(policy, |_, _| Ok(())));
     assert_eq!(totals.findings.total(), 0);
     let verdict = check.verdict(totals).expect("nothing is written");
     assert!(verdict.totals.recognised > 0);
-    assert_eq!(steady, 0);
+    assert_eq!(count_allocations, 0);
 }

@@ -1,9 +1,8 @@
-//! The page of `report`: its numbers are those of the records, nothing in it is markup of strangers, and what is left out is
-//! counted.
+//! The page of `report`: its numbers agree with the records, it contains no foreign markup, and what is left out is counted.
 
 use crate::kit::captures::own;
 use crate::kit::ci::elements;
-use crate::kit::play::{PORT, START, Shot, everything, frame, shot};
+use crate::kit::play::{PORT, RawFrame, START, everything, numbered_frame, udp_frame};
 use crate::kit::run::qdissect;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,8 +23,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A report of captures at its end, and the totals; `None` where nothing can be opened.
-fn tell<R: Report>(paths: &[PathBuf], mut report: R) -> Option<(R, Totals)> {
+/// Reads captures into a report. Returns it with the totals; `None` if no capture can be opened.
+fn read_report<R: Report>(paths: &[PathBuf], mut report: R) -> Option<(R, Totals)> {
     let mut pipeline = Pipeline::new(Options::default(), &mut report);
     let mut any = false;
     for path in paths {
@@ -55,12 +54,12 @@ fn html(gathered: &Gathered, verdict: &Verdict) -> String {
 
 /// The page of captures.
 fn page_of(paths: &[PathBuf]) -> Option<String> {
-    let (page, totals) = tell(paths, paged())?;
+    let (page, totals) = read_report(paths, paged())?;
     let (verdict, gathered) = page.verdict(totals).expect("nothing is written");
     Some(html(&gathered, &verdict))
 }
 
-/// What stands between two texts.
+/// The text between two others.
 fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin:?}"));
     rest.split_once(end).unwrap_or_else(|| panic!("no {end:?}")).0
@@ -76,11 +75,11 @@ fn written(write: impl FnOnce(&mut Output<&mut Vec<u8>>) -> io::Result<()>) -> V
     str::from_utf8(&out).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
 }
 
-fn of(records: &[Value], kind: &str) -> Vec<Value> {
+fn records_of_type(records: &[Value], kind: &str) -> Vec<Value> {
     records.iter().filter(|record| record["type"] == kind).cloned().collect()
 }
 
-/// Rows of the page without the keys that only the page has, in an order of their own.
+/// The rows of the page without the keys that only the page has, sorted.
 fn without(rows: &Value, keys: &[&str]) -> Vec<Value> {
     let mut rows = rows.as_array().expect("rows").clone();
     for row in &mut rows {
@@ -96,44 +95,50 @@ fn sorted(mut rows: Vec<Value>) -> Vec<Value> {
     rows
 }
 
-/// What `summary`, `stats`, `check` and `exchanges` say of captures.
+/// The records of `summary`, `stats`, `check` and `exchanges` for captures.
 fn records(paths: &[PathBuf]) -> Option<[Vec<Value>; 4]> {
-    let (gathered, totals) = tell(paths, Summary::default())?;
+    let (gathered, totals) = read_report(paths, Summary::default())?;
     let summary = written(|out| summary::records(out, &gathered, &totals));
-    let (gathered, totals) = tell(paths, Stats::new(None))?;
+    let (gathered, totals) = read_report(paths, Stats::new(None))?;
     let stats = written(|out| stats::records(out, &gathered, &totals, &[Section::Times, Section::Series]));
-    let (report, totals) = tell(paths, check())?;
+    let (report, totals) = read_report(paths, check())?;
     let mut out = vec![];
     let verdict = report.verdict(totals).expect("nothing is written");
     json(&mut out, &verdict, false).expect("memory takes everything");
     let check = serde_json::from_slice(&out).expect("an array");
     let mut out = vec![];
-    tell(paths, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false))?;
+    read_report(paths, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false))?;
     let exchanges =
         str::from_utf8(&out).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect();
     Some([summary, stats, check, exchanges])
 }
 
 #[test]
-fn every_number_of_the_page_is_the_one_of_the_records() {
+fn numbers_on_the_page_agree_with_the_records() {
     let (mut pages, mut rows) = (0, 0);
     for path in own() {
         let paths = [path.clone()];
         let Some(page) = page_of(&paths) else { continue };
         let [summary, stats, check, exchanges] = records(&paths).expect("it was opened before");
         let data = data(&page);
-        assert_eq!(data["summary"], of(&check, "summary")[0], "{path:?}");
-        assert_eq!(data["capture"], Value::from(of(&summary, "capture")), "{path:?}");
+        assert_eq!(data["summary"], records_of_type(&check, "summary")[0], "{path:?}");
+        assert_eq!(data["capture"], Value::from(records_of_type(&summary, "capture")), "{path:?}");
         let servers = without(&data["server"], &["answered_percent", "trace"]);
-        assert_eq!(servers, sorted(of(&summary, "server")), "{path:?}");
-        assert_eq!(data["unclaimed"], Value::from(of(&summary, "unclaimed")), "{path:?}");
-        assert_eq!(without(&data["finding"], &["time", "bytes"]), sorted(of(&check, "finding")), "{path:?}");
-        let steps: Vec<_> =
-            of(&stats, "response_times").into_iter().filter(|row| row["server"].is_null()).collect();
+        assert_eq!(servers, sorted(records_of_type(&summary, "server")), "{path:?}");
+        assert_eq!(data["unclaimed"], Value::from(records_of_type(&summary, "unclaimed")), "{path:?}");
+        assert_eq!(
+            without(&data["finding"], &["time", "bytes"]),
+            sorted(records_of_type(&check, "finding")),
+            "{path:?}"
+        );
+        let steps: Vec<_> = records_of_type(&stats, "response_times")
+            .into_iter()
+            .filter(|row| row["server"].is_null())
+            .collect();
         assert_eq!(data["response_times"], Value::from(steps), "{path:?}");
         let intervals = without(&data["interval"], &["finding_counts"]);
-        assert_eq!(intervals, sorted(of(&stats, "interval")), "{path:?}");
-        let all: HashMap<u64, Value> = of(&exchanges, "exchange")
+        assert_eq!(intervals, sorted(records_of_type(&stats, "interval")), "{path:?}");
+        let all: HashMap<u64, Value> = records_of_type(&exchanges, "exchange")
             .into_iter()
             .map(|e| (e["id"].as_u64().expect("a number"), e))
             .collect();
@@ -143,12 +148,12 @@ fn every_number_of_the_page_is_the_one_of_the_records() {
             .for_each(|e| assert_eq!(all.get(&e["id"].as_u64().expect("a number")), Some(e), "{path:?}"));
         let left_out = data["left_out"]["exchange"].as_u64().expect("a count");
         assert_eq!(shown.len() as u64 + left_out, all.len() as u64, "{path:?}");
-        let broken = of(&check, "rule").into_iter().filter(|rule| rule["result"] == "fail");
+        let broken = records_of_type(&check, "rule").into_iter().filter(|rule| rule["result"] == "fail");
         assert_eq!(
             without(&data["rule"], &["severity", "title", "why", "source", "page"]),
             sorted(broken.collect())
         );
-        sums(&data, &path);
+        check_sums(&data, &path);
         tables(&page, &data);
         pages += 1;
         rows += shown.len();
@@ -156,13 +161,13 @@ fn every_number_of_the_page_is_the_one_of_the_records() {
     assert!(pages > 100 && rows > 500, "{pages} pages, {rows} exchanges");
 }
 
-/// What the page has beside the records adds up to what is in them.
-fn sums(data: &Value, path: &Path) {
+/// Checks that the data that only the page has adds up to the records.
+fn check_sums(data: &Value, path: &Path) {
     for server in data["server"].as_array().expect("servers") {
         let slots = server["trace"].as_array().expect("slots");
         let sum = |at: usize| slots.iter().map(|slot| slot[at].as_u64().expect("a count")).sum::<u64>();
         let count = |key: &str| server[key].as_u64().expect("a count");
-        // What has no time stands in no slot.
+        // Findings without a time are in no interval.
         if data["summary"]["first_time"].is_string() && sum(0) > 0 {
             assert_eq!(sum(0), count("requests"), "{path:?}: {server}");
             assert_eq!(sum(1), count("unanswered") + count("refused"), "{path:?}: {server}");
@@ -184,12 +189,13 @@ fn sums(data: &Value, path: &Path) {
         untimed += data["summary"]["finding_counts"][severity].as_u64().expect("a count") - counted;
     }
     let notes = data["notes"].as_array().expect("notes");
-    let said = notes.iter().filter_map(|note| note.as_str()?.split_once(" in no interval: "));
-    let said: Vec<_> = said.filter_map(|(n, _)| n.split(' ').next()?.parse::<u64>().ok()).collect();
-    assert_eq!(said, Vec::from_iter((untimed > 0).then_some(untimed)), "{path:?}");
+    let untimed_counts = notes.iter().filter_map(|note| note.as_str()?.split_once(" in no interval: "));
+    let untimed_counts: Vec<_> =
+        untimed_counts.filter_map(|(n, _)| n.split(' ').next()?.parse::<u64>().ok()).collect();
+    assert_eq!(untimed_counts, Vec::from_iter((untimed > 0).then_some(untimed)), "{path:?}");
 }
 
-/// The tables of the HTML have the rows of the data, and the numbers in them.
+/// Checks that the tables of the HTML have the rows and numbers of the data.
 fn tables(page: &str, data: &Value) {
     for part in page.split("<table ").skip(1) {
         let text = format!("<table {}</table>", part.split_once("</table>").expect("it ends").0);
@@ -222,7 +228,7 @@ fn no_name_of_a_hostile_capture_is_markup() {
         assert_eq!(hostile, None, "{capture}");
         let json = between(&page, "id=\"data\">", "</script>");
         assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']), "{capture}");
-        // Nothing but what the template and the tables are made of stands in the HTML.
+        // The HTML contains only elements of the template and the tables.
         let (before, behind) =
             (page.split_once("<script type").expect("data").0, page.split_once("</style>").expect("style").1);
         let outside = before.strip_prefix(page.split_once("</style>").expect("style").0).expect("in order");
@@ -266,10 +272,11 @@ fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else() {
 }
 
 /// A page of frames.
-fn played(shots: &[Shot]) -> Value {
+fn played(raw_frames: &[RawFrame]) -> Value {
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
-    let frames = shots.iter().enumerate().map(|(at, shot)| frame(shot, at as u64 + 1, 0));
+    let frames =
+        raw_frames.iter().enumerate().map(|(at, raw_frame)| numbered_frame(raw_frame, at as u64 + 1, 0));
     pipeline.read_frames("a", &CaptureInfo::default(), frames).expect("memory");
     let totals = pipeline.finish(true).expect("memory");
     let (verdict, gathered) = report.verdict(totals).expect("memory");
@@ -277,14 +284,19 @@ fn played(shots: &[Shot]) -> Value {
 }
 
 #[test]
-fn of_many_findings_the_worst_stand_on_the_page_and_of_a_rule_the_bytes_of_twenty() {
-    // Polls of a version that does not exist, each with a cookie of its own, and one broken answer behind them.
+fn the_page_has_the_worst_findings_and_the_bytes_of_twenty_per_rule() {
+    // Polls of an unknown version, each with a different cookie, followed by one broken answer.
     let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
     let poll = |n: u64| [&hex("d5f6 00 07")[..], &n.to_le_bytes(), &[1]].concat();
-    let mut shots: Vec<_> =
-        (1..=2_100).map(|n| shot(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
-    shots.push(shot(START + 3_000_000_000, server, client, &hex("d5f6 01 01 3408000000000000 03 7a960500")));
-    let data = played(&shots);
+    let mut raw_frames: Vec<_> =
+        (1..=2_100).map(|n| udp_frame(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
+    raw_frames.push(udp_frame(
+        START + 3_000_000_000,
+        server,
+        client,
+        &hex("d5f6 01 01 3408000000000000 03 7a960500"),
+    ));
+    let data = played(&raw_frames);
     let findings = data["finding"].as_array().expect("findings");
     assert_eq!(findings.len(), 2_000);
     let all: u64 = data["left_out"]["finding"].as_u64().expect("a count") + 2_000;
@@ -301,9 +313,9 @@ fn findings_over_time_are_left_out_where_not_all_are_kept() {
     let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
     let poll = |n: u64| [&hex("d5f6 00 07")[..], &n.to_le_bytes(), &[1]].concat();
     for (polls, kept) in [(10_i64, true), (MAX_FINDINGS as i64 + 10, false)] {
-        let shots: Vec<_> =
-            (1..=polls).map(|n| shot(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
-        let data = played(&shots);
+        let raw_frames: Vec<_> =
+            (1..=polls).map(|n| udp_frame(START + n * 1_000_000, client, server, &poll(n as u64))).collect();
+        let data = played(&raw_frames);
         let intervals = data["interval"].as_array().expect("intervals");
         assert!(intervals.iter().all(|row| row["finding_counts"].is_object() == kept), "{polls}");
         let notes = data["notes"].as_array().expect("notes").iter().filter_map(Value::as_str);
@@ -315,14 +327,16 @@ fn findings_over_time_are_left_out_where_not_all_are_kept() {
 }
 
 #[test]
-fn of_a_long_datagram_the_bytes_around_the_finding_are_kept() {
-    // An answer with a name of 600 bytes, and a byte behind its terminator.
+fn the_bytes_around_the_finding_of_a_long_datagram_are_kept() {
+    // An answer with a name of 600 bytes, and a byte after its terminator.
     let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
     let rest = [&hex("03 7a960500 0000000000000000 00 5802")[..], &[b'a'; 600], &hex("01 ee")].concat();
     let answer = [&hex("d5f6 01 01 efcdab8967452301")[..], &rest].concat();
     let poll = hex("d5f6 00 01 efcdab8967452301 01");
-    let data =
-        played(&[shot(START, client, server, &poll), shot(START + 1_000_000, server, client, &answer)]);
+    let data = played(&[
+        udp_frame(START, client, server, &poll),
+        udp_frame(START + 1_000_000, server, client, &answer),
+    ]);
     let findings = data["finding"].as_array().expect("findings");
     let last = findings.iter().find(|f| f["end"] == answer.len()).expect("a finding about the end");
     let from = last["bytes"]["from"].as_u64().expect("an offset") as usize;
@@ -335,7 +349,7 @@ fn of_a_long_datagram_the_bytes_around_the_finding_are_kept() {
 }
 
 #[test]
-fn further_captures_are_counted_below_their_table() {
+fn captures_beyond_the_limit_are_counted_below_their_table() {
     let files: Vec<_> = (0..203).map(|n| format!("{n}.pcap")).collect();
     let mut report = paged();
     let mut pipeline = Pipeline::new(everything(), &mut report);
@@ -365,10 +379,11 @@ fn the_program_writes_the_page_to_a_file_and_as_a_report_of_check() {
 }
 
 #[test]
-fn remarks_of_the_summary_stand_on_the_page() {
+fn remarks_of_the_summary_are_on_the_page() {
     let (client, server) = (([198, 51, 100, 7], 40_001), ([192, 0, 2, 10], PORT));
-    let poll =
-        |n: u8| shot(START + i64::from(n), client, server, &[&hex("d5f6 00 01")[..], &[n; 8], &[1]].concat());
+    let poll = |n: u8| {
+        udp_frame(START + i64::from(n), client, server, &[&hex("d5f6 00 01")[..], &[n; 8], &[1]].concat())
+    };
     let data = played(&[poll(1), poll(2)]);
     let silent = format!(
         "2 requests to 192.0.2.10:{PORT} (satisfactory), never answered, the last just before the end of the capture"
@@ -377,7 +392,7 @@ fn remarks_of_the_summary_stand_on_the_page() {
 }
 
 #[test]
-fn with_several_captures_rows_name_theirs() {
+fn rows_name_their_capture_if_there_are_several() {
     let demo = PathBuf::from("captures/demo.pcapng");
     let heads = |paths: &[PathBuf]| page_of(paths).expect("a page").matches("data-key=\"file\"").count();
     let both = [demo, "captures/sqp/fake_badutf8.pcap".into()];
@@ -386,7 +401,7 @@ fn with_several_captures_rows_name_theirs() {
 }
 
 #[test]
-fn beside_what_passes_a_filter_stands_the_number_of_all() {
+fn filtered_counts_have_the_unfiltered_count_beside_them() {
     let page =
         qdissect().args(["report", "-q", "-Y", "sqp", "captures/demo.pcapng"]).output().expect("it runs");
     let page = String::from_utf8(page.stdout).expect("UTF-8");
@@ -420,7 +435,7 @@ fn passwords_are_masked_on_the_page() {
 }
 
 #[test]
-fn view_writes_the_page_where_nobody_else_looks_and_says_where() {
+fn view_writes_the_page_to_a_private_directory_and_prints_its_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = qdissect();
     command.env("TMPDIR", folder.path()).env("TMP", folder.path()).args([

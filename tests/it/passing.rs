@@ -1,18 +1,18 @@
-//! `-Y` and columns from outside: what passes is what the records say, whatever is read and written.
+//! `-Y` and columns from outside: the passing packets agree with the records for any input and output.
 
 mod columns;
-mod held;
+mod rows;
 
 use crate::kit::run::{parsed, qdissect};
-use held::ROWS;
 use qdissect::protocols::Id;
+use rows::ROWS;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::File;
 use tempfile::{TempDir, tempdir};
 
 const DEMO: &str = "captures/demo.pcapng";
-/// Many files, each with numbers of its own.
+/// Many files, each with its own frame numbers.
 const ALL: &[&str] = &[
     DEMO,
     "captures/sqp",
@@ -29,9 +29,9 @@ fn dumped(args: &[&str], files: &[&str]) -> Vec<Value> {
     parsed(&output.unwrap(), 0)
 }
 
-/// The packets among them that fulfil a row, and the exchanges that do or that have had such a packet: what comes
-/// when an exchange has closed, a copy or a further part, is too late for it.
-fn expected(records: &[Value], row: &held::Row) -> Vec<Value> {
+/// The packets that match a row, and the exchanges that match it or contain such a packet. Packets after the end of an exchange,
+/// such as copies or further parts, do not count for it.
+fn expected(records: &[Value], row: &rows::Row) -> Vec<Value> {
     let mut exchanges: HashSet<u64> = HashSet::new();
     let mut passes = |r: &&Value| match r["type"].as_str() {
         Some("packet") => {
@@ -53,7 +53,7 @@ fn without_files(mut records: Vec<Value>) -> Vec<Value> {
     records
 }
 
-/// The same without the summary, which counts what passes.
+/// The records without the summary, which counts passing packets.
 fn without_counts(mut records: Vec<Value>) -> Vec<Value> {
     records.retain(|r| r["type"] != "summary");
     records
@@ -64,14 +64,14 @@ fn in_folder(folder: &TempDir, name: &str) -> String {
 }
 
 #[test]
-fn the_records_that_pass_are_those_for_which_it_holds() {
+fn records_pass_if_the_filter_is_true_for_them() {
     let all = dumped(&["--all"], ALL);
     assert!(all.len() > 500, "{} records", all.len());
     for row in ROWS {
         let (passed, expected) = (dumped(&["--all", "-Y", row.filter], ALL), expected(&all, row));
-        let told = expected.iter().filter(|r| r["type"] == "packet").count();
-        assert!((1..all.len() / 2).contains(&told), "{} tells {told} packets", row.filter);
-        // A file is named before the first record that speaks of it, or when the next one is.
+        let packet_count = expected.iter().filter(|r| r["type"] == "packet").count();
+        assert!((1..all.len() / 2).contains(&packet_count), "{} tells {packet_count} packets", row.filter);
+        // The record of a file comes before the first record that refers to it, or with that of the next file.
         let (passed, expected) = (without_files(without_counts(passed)), without_files(expected));
         let differs = passed.iter().zip(&expected).position(|(a, b)| a != b);
         assert_eq!((differs, passed.len()), (None, expected.len()), "{}", row.filter);
@@ -109,9 +109,9 @@ fn exchanges_pass_by_themselves_or_by_their_packets() {
     assert!(all.len() > 100);
 }
 
-/// A remark that is made once for each server belongs to the first packet that earns it, whichever report is made.
+/// A remark that is made once for each server belongs to the first packet that causes it, in every report.
 #[test]
-fn the_same_passes_in_every_command() {
+fn every_subcommand_passes_the_same_packets() {
     let counts = |command: &str, filter: &str| {
         let never = if command == "check" { &["--fail-on", "never"][..] } else { &[] };
         let args = [command, "--no-config", "-T", "ndjson", "-Y", filter, DEMO];
@@ -127,7 +127,7 @@ fn the_same_passes_in_every_command() {
 }
 
 #[test]
-fn standard_input_and_files_pass_alike() {
+fn standard_input_and_files_pass_the_same_packets() {
     for filter in ["sqp and udp.port == 7777", "frame contains \"West\"", "exchange.outcome == late"] {
         let args = ["dump", "--no-config", "-T", "ndjson", "-Y", filter, "-"];
         let output = qdissect().args(args).stdin(File::open(DEMO).unwrap()).output().unwrap();
@@ -142,7 +142,7 @@ fn standard_input_and_files_pass_alike() {
     }
 }
 
-/// Frames by time and payload, which do not change where they are written.
+/// Times and payloads of frames, which do not depend on the file.
 fn frames(args: &[&str], file: &str) -> String {
     let columns = ["-T", "fields", "-e", "frame.time_epoch", "-e", "eth.src", "-e", "udp.payload"];
     let output =
@@ -153,7 +153,7 @@ fn frames(args: &[&str], file: &str) -> String {
 }
 
 #[test]
-fn only_what_passes_is_written() {
+fn only_passing_packets_are_written() {
     let folder = tempdir().unwrap();
     for filter in
         ["sqp", "eth.src == 02:00:5e:00:53:10", "udp.length > 40 or severity >= warning", "frame.number > 90"]
@@ -194,19 +194,19 @@ fn a_frame_has_the_number_of_its_file_in_rotated_files_too() {
 }
 
 #[test]
-fn a_wrong_filter_is_said_before_anything_is_opened() {
+fn an_invalid_filter_is_reported_before_anything_is_opened() {
     for command in ["dump", "exchanges", "summary", "check", "stats"] {
         let args = [command, "--no-config", "-Y", "udp.prot == 1", "/nowhere/at/all.pcap"];
         let output = qdissect().args(args).output().unwrap();
-        let said = "error: At byte 1 of the filter: There is no field \"udp.prot\"; did you mean udp.port?\n\
+        let expected = "error: At byte 1 of the filter: There is no field \"udp.prot\"; did you mean udp.port?\n\
                     udp.prot == 1\n^^^^^^^^\n";
-        assert_eq!(String::from_utf8_lossy(&output.stderr), said, "{command}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected, "{command}");
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{command}");
     }
 }
 
 #[test]
-fn summary_check_and_stats_gather_what_passes() {
+fn summary_check_and_stats_count_passing_packets() {
     let run = |args: &[&str]| {
         let output =
             qdissect().args(args).args(["--no-config", "-T", "ndjson", "-Y", "satisfactory", DEMO]).output();
@@ -228,11 +228,11 @@ fn summary_check_and_stats_gather_what_passes() {
     assert!(!["sqp", "tcp", "unclaimed", "not_ip"].iter().any(|name| layers.contains(*name)), "{layers:?}");
 }
 
-/// The first answers here come before it is certain which protocol it is.
+/// A capture whose first answers arrive before the protocol is certain.
 const DECIDED_LATE: &str = "captures/gqp/bad_requests.pcapng";
 
 #[test]
-fn the_same_exchanges_pass_whatever_is_made_of_them() {
+fn every_report_passes_the_same_exchanges() {
     for filter in ["frame.number > 0", "direction == s2c", "frame.number in {3..9}"] {
         let passed = ["exchanges", "summary", "stats", "check"].map(|command| {
             let args = [command, "--no-config", "-T", "ndjson", "-Y", filter, DECIDED_LATE];
@@ -257,7 +257,7 @@ fn findings_of_everything_are_counted_as_those_that_pass() {
 }
 
 #[test]
-fn what_does_not_pass_checks_no_rule() {
+fn packets_that_do_not_pass_check_no_rule() {
     let folder = tempdir().unwrap();
     let checked = |args: &[&str]| -> HashSet<String> {
         let page = format!("html={}", in_folder(&folder, "page.html"));
@@ -274,7 +274,7 @@ fn what_does_not_pass_checks_no_rule() {
         assert_eq!(plain, beside, "{args:?}");
         plain
     };
-    // A capture of only these packets has the same coverage: requests of a challenge depend on nothing else.
+    // A capture of only these packets has the same coverage, because challenge requests do not depend on others.
     let (filter, only) = ("sqp and message == challenge_request", in_folder(&folder, "only.pcapng"));
     let args = ["dump", "--no-config", "-q", "-Y", filter, "-w", &only, DEMO];
     assert_eq!(qdissect().args(args).output().unwrap().status.code(), Some(0));
@@ -298,7 +298,7 @@ fn an_empty_filter_lets_everything_pass() {
 }
 
 #[test]
-fn every_number_is_of_what_passes_and_of_everything_beside_it() {
+fn counts_of_passing_packets_are_beside_the_total_counts() {
     let text = |args: &[&str]| {
         let output = qdissect().args(args).args(["--no-config", DEMO]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
@@ -318,7 +318,7 @@ fn every_number_is_of_what_passes_and_of_everything_beside_it() {
     assert!(text(&["check", "-Y", "sqp"]).ends_with(
         "56 of 101 datagrams of query traffic in 56 of 108 packets: 1 error, 2 warnings, 5 notes.\n"
     ));
-    // What the records add up to is what they are.
+    // The totals agree with the records.
     for expression in
         ["sqp", "udp", "!sqp", "exchange.outcome == \"unanswered\"", "rule", "frame.number < 20"]
     {
@@ -328,16 +328,20 @@ fn every_number_is_of_what_passes_and_of_everything_beside_it() {
         let summary = records.last().unwrap();
         let counts = &summary["finding_counts"];
         let counted = ["error", "warning", "note"].map(|s| counts[s].as_u64().unwrap()).iter().sum::<u64>();
-        let told = [count("packet"), count("exchange")].map(|n| n as u64);
-        assert_eq!(["packets", "exchanges"].map(|key| summary[key].as_u64().unwrap()), told, "{expression}");
+        let expected_counts = [count("packet"), count("exchange")].map(|n| n as u64);
+        assert_eq!(
+            ["packets", "exchanges"].map(|key| summary[key].as_u64().unwrap()),
+            expected_counts,
+            "{expression}"
+        );
         assert_eq!(counted, found as u64, "{expression}");
         assert_eq!((&summary["of"]["packets"], &summary["of"]["exchanges"]), (&108.into(), &51.into()));
-        assert_eq!(summary["udp"].as_u64(), Some(told[0]));
+        assert_eq!(summary["udp"].as_u64(), Some(expected_counts[0]));
     }
 }
 
 #[test]
-fn a_baseline_is_not_reduced_to_what_passes() {
+fn a_baseline_cannot_be_updated_with_a_filter() {
     let folder = tempdir().unwrap();
     let baseline = in_folder(&folder, "baseline.json");
     let check = |args: &[&str]| {

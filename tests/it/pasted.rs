@@ -1,5 +1,4 @@
-//! Pasted bytes from the outside: what tools print, what people type, and what each of our own formatters makes
-//! of bytes.
+//! Pasted bytes: output of tools, typed text, and the output of the formatters in the test kit.
 
 mod forms;
 mod table;
@@ -20,24 +19,24 @@ fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Every datagram of a text, taken out of its headers: `>` or `<` by whether it goes to port 7777, then the bytes.
+/// The payload of every datagram of a text as hex, with `>` before those to port 7777 and `<` before others.
 fn datagrams(text: &str) -> Vec<String> {
     let pasted = read(text, None);
-    let shots = frames(&pasted.pieces, AssumedEndpoints::default());
-    let datagram = |shot: &qdissect::net::OwnedFrame| match parse(&shot.frame(1)) {
+    let raw_frames = frames(&pasted.pieces, AssumedEndpoints::default());
+    let datagram = |raw_frame: &qdissect::net::OwnedFrame| match parse(&raw_frame.frame(1)) {
         Ok(d) => format!("{}{}", if d.dst.port() == 7777 { '>' } else { '<' }, digits(d.payload)),
         Err(reason) => reason.name().to_owned(),
     };
-    shots.iter().map(datagram).collect()
+    raw_frames.iter().map(datagram).collect()
 }
 
-/// Line and column of every complaint.
+/// Line and column of every error.
 fn places(text: &str) -> Vec<(usize, usize)> {
     read(text, None).complaints.iter().map(|c| (c.line, c.column)).collect()
 }
 
 #[test]
-fn what_people_paste_is_read() {
+fn pasted_texts_are_read() {
     assert!(table::LINES.len() >= 40);
     for (text, expected) in table::LINES {
         assert_eq!(datagrams(text), *expected, "{text:?}: {:?}", read(text, None));
@@ -46,7 +45,7 @@ fn what_people_paste_is_read() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_with_its_place_and_the_rest_is_read() {
+fn invalid_places_are_reported_and_the_rest_is_read() {
     for (text, expected, complaints) in table::DAMAGED {
         assert_eq!(datagrams(text), *expected, "{text:?}: {:?}", read(text, None));
         assert_eq!(places(text), *complaints, "{text:?}");
@@ -57,7 +56,7 @@ fn what_cannot_be_read_is_said_with_its_place_and_the_rest_is_read() {
 }
 
 #[test]
-fn what_tools_print_is_read() {
+fn output_of_tools_is_read() {
     let folder = Path::new("tests/data/pasted");
     let mut names: Vec<String> =
         fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -76,8 +75,8 @@ fn what_tools_print_is_read() {
 #[test]
 fn a_dump_of_tcpdump_keeps_its_times_and_ends() {
     let text = fs::read_to_string("tests/data/pasted/tcpdump_link.txt").unwrap();
-    let shots = frames(&read(&text, None).pieces, AssumedEndpoints::default());
-    let frame = shots[1].frame(2);
+    let raw_frames = frames(&read(&text, None).pieces, AssumedEndpoints::default());
+    let frame = raw_frames[1].frame(2);
     let d = parse(&frame).unwrap();
     assert_eq!(d.src.to_string(), "192.0.2.10:7777");
     assert_eq!(d.time.nanos(), Some(1_795_170_720_616_390_000));
@@ -100,7 +99,7 @@ fn a_form_can_be_forced() {
 }
 
 #[test]
-fn bounds_are_kept_and_said() {
+fn limits_are_enforced_and_reported() {
     let long = "d5".repeat(MAX_PAYLOAD + 1);
     let pasted = read(&long, None);
     assert_eq!((pasted.pieces[0].bytes.len(), pasted.complaints.len()), (MAX_PAYLOAD, 1));
@@ -114,7 +113,7 @@ fn bounds_are_kept_and_said() {
     assert_eq!(read(&text, None).complaints.len(), 1);
 }
 
-/// A line of sixteen times the length may take twice as much for each word, but not sixteen times as much.
+/// In a line of sixteen times the length, each word may take twice the time, but not sixteen times.
 #[test]
 fn the_time_for_a_long_line_grows_with_its_length() {
     let took = |head: &str, word: &str, length: usize| {
@@ -124,7 +123,7 @@ fn the_time_for_a_long_line_grows_with_its_length() {
         started.elapsed()
     };
     for (head, word) in [("0000: ", "00 "), ("0000  ", "00 "), ("", "b\"\\x01\",")] {
-        // Other programs may disturb a measurement.
+        // Other programs may affect a measurement.
         let linear = (0..5).any(|_| took(head, word, 1 << 20) < took(head, word, 1 << 16) * 32);
         assert!(linear, "{word}");
     }
@@ -156,7 +155,7 @@ fn every_datagram_of_the_captures_comes_back_from_every_formatter() {
     assert!(count > 200, "{count}");
 }
 
-/// Text that looks like what is pasted, in any order.
+/// Text of fragments of pasted text, in any order.
 fn anything() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "0000",

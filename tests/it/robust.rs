@@ -1,6 +1,6 @@
-//! Whatever the fuzz targets found, and the inputs that reach furthest: each does no harm any more.
+//! Replays the inputs with which the fuzz targets found faults, and those that reach the most code.
 //!
-//! The same is done with them as by the targets in `tests/fuzz/`, which need a nightly toolchain; this does not.
+//! This runs the bodies of the targets in `tests/fuzz/` without the nightly toolchain that the targets need.
 
 use crate::bodies;
 use crate::seeds;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, thread};
 
-/// Inputs that reach further than others, and such as once did harm: each has a folder for every target.
+/// The directories of inputs that reach the most code, and of inputs that caused faults; both have a directory for every target.
 const KEPT: [&str; 2] = ["corpus", "regressions"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz")
 }
 
-/// The files in a folder, in the order of their names; none where there is no such folder.
+/// The files in a directory, ordered by name; none if the directory does not exist.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return vec![] };
     let mut files: Vec<_> = entries.map(|e| e.expect("it can be read").path()).collect();
@@ -28,7 +28,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Does it with every kept input of a target; gives those that failed, and how many there were.
+/// Runs the body of a target with every input. Returns the inputs that failed, and the number of inputs.
 fn replay(name: &str, body: &dyn Fn(&[u8])) -> (Vec<PathBuf>, usize) {
     let inputs: Vec<_> = KEPT.iter().flat_map(|kept| files(&folder().join(kept).join(name))).collect();
     let fails = |path: &&PathBuf| {
@@ -44,7 +44,7 @@ fn held(name: &str, (failed, all): (Vec<PathBuf>, usize)) {
 }
 
 #[test]
-fn no_kept_input_breaks_a_promise() {
+fn no_corpus_input_fails() {
     thread::scope(|scope| {
         for (name, body) in BODIES {
             scope.spawn(move || held(name, replay(name, body)));
@@ -52,23 +52,23 @@ fn no_kept_input_breaks_a_promise() {
     });
 }
 
-/// Runs the program; what it says does nothing to a terminal.
+/// Runs the program and checks that its messages contain no escape sequences.
 fn program(args: Vec<OsString>) -> u8 {
     let out = Command::new(env!("CARGO_BIN_EXE_qdissect")).args(&args[1..]).output().expect("it runs");
-    let said = String::from_utf8(out.stderr).expect("what it says is UTF-8");
-    let found = said.chars().find(|c| *c != '\n' && is_hostile(*c));
-    assert_eq!(found, None, "{said:?}");
-    let code = out.status.code().unwrap_or_else(|| panic!("a signal ended it: {said}"));
+    let stderr = String::from_utf8(out.stderr).expect("what it says is UTF-8");
+    let found = stderr.chars().find(|c| *c != '\n' && is_hostile(*c));
+    assert_eq!(found, None, "{stderr:?}");
+    let code = out.status.code().unwrap_or_else(|| panic!("a signal ended it: {stderr}"));
     u8::try_from(code).expect("a code is a byte")
 }
 
 #[test]
-fn no_kept_configuration_breaks_a_promise() {
+fn no_corpus_configuration_fails() {
     held("config", replay("config", &|bytes| bodies::settings::config(bytes, &program)));
 }
 
 #[test]
-fn every_target_has_a_body_and_every_kept_input_a_target() {
+fn every_fuzz_target_has_a_body_and_every_corpus_a_target() {
     let known: Vec<&str> = BODIES.iter().map(|(name, _)| *name).chain(["config"]).collect();
     let stem = |path: &PathBuf| path.file_stem().expect("a name").to_string_lossy().into_owned();
     let mut targets: Vec<_> = files(&folder().join("fuzz_targets")).iter().map(stem).collect();
@@ -87,7 +87,7 @@ fn every_target_has_a_body_and_every_kept_input_a_target() {
     }
 }
 
-/// Inputs to begin with are written where `FUZZ_SEEDS` says.
+/// Writes the seeds to the directory in `FUZZ_SEEDS`.
 #[test]
 fn every_target_has_seeds() {
     let seeds = seeds::Seeds::all();

@@ -1,12 +1,12 @@
-//! SARIF and GitLab's code quality report, read back as their readers do.
+//! SARIF and GitLab's code quality report, parsed as by their readers.
 //!
-//! `data/sarif-schema-2.1.0.json` is the JSON Schema of the OASIS Standard "Static Analysis Results
-//! Interchange Format (SARIF) Version 2.1.0", as the crate `serde-sarif` 0.8.0 carries it.
+//! `data/sarif-schema-2.1.0.json` is the JSON Schema of the OASIS Standard "Static Analysis Results Interchange Format (SARIF)
+//! Version 2.1.0", as included in the crate `serde-sarif` 0.8.0.
 
-mod hold;
+mod log;
 
 use crate::kit::packed;
-use hold::{faults, hostile, list, log, text, unbase64, word};
+use log::{faults, hostile, list, log, text, unbase64, word};
 use qdissect::capture::Source;
 use qdissect::check::Policy;
 use qdissect::pipeline::{Options, Pipeline};
@@ -31,7 +31,7 @@ const MANY: [&str; 7] = [
 ];
 const STYLES: [SarifStyle; 2] = [SarifStyle::Spec, SarifStyle::Github];
 
-/// The verdict on captures: path, and the name they go by.
+/// The verdict on captures, given by path and name.
 fn judge(captures: &[(&str, &str)], complete: bool, excuse: fn(&Entry) -> Option<Excuse>) -> Verdict {
     let judge = |entry: &mut Entry, _: &str| {
         entry.excused = excuse(entry);
@@ -48,8 +48,8 @@ fn judge(captures: &[(&str, &str)], complete: bool, excuse: fn(&Entry) -> Option
     check.verdict(totals).expect("nothing is written yet")
 }
 
-/// The verdict on sound captures under their own names.
-fn of(paths: &[&str]) -> Verdict {
+/// The verdict on intact captures under their own names.
+fn verdict_of(paths: &[&str]) -> Verdict {
     let captures: Vec<_> = paths.iter().map(|path| (*path, *path)).collect();
     judge(&captures, true, |_| None)
 }
@@ -59,18 +59,18 @@ fn results(log: &Value) -> &[Value] {
 }
 
 #[test]
-fn logs_of_all_protocols_keep_the_schema_in_both_styles() {
+fn logs_of_all_protocols_match_the_schema_in_both_styles() {
     for style in STYLES {
         for path in MANY {
-            assert!(!results(&log(&of(&[path]), style)).is_empty(), "{path}");
+            assert!(!results(&log(&verdict_of(&[path]), style)).is_empty(), "{path}");
         }
-        log(&of(&MANY), style);
+        log(&verdict_of(&MANY), style);
     }
 }
 
 #[test]
 fn the_schema_is_strict_enough_to_find_faults() {
-    let sound = log(&of(&[DEMO]), SarifStyle::Spec);
+    let sound = log(&verdict_of(&[DEMO]), SarifStyle::Spec);
     let damages: [(&str, Value); 7] = [
         ("/runs/0/results/0/level", json!("fatal")),
         ("/runs/0/results/0/message", json!("frame 12")),
@@ -89,7 +89,7 @@ fn the_schema_is_strict_enough_to_find_faults() {
 
 #[test]
 fn a_clean_run_has_no_results_but_all_its_rules() {
-    let verdict = of(&[CLEAN]);
+    let verdict = verdict_of(&[CLEAN]);
     assert!(verdict.findings.is_empty(), "the capture is clean");
     for style in STYLES {
         let log = log(&verdict, style);
@@ -106,7 +106,7 @@ fn a_clean_run_has_no_results_but_all_its_rules() {
 
 #[test]
 fn a_region_is_the_bytes_that_the_snippet_shows() {
-    let verdict = of(&MANY);
+    let verdict = verdict_of(&MANY);
     let log = log(&verdict, SarifStyle::Spec);
     let mut shown = 0;
     for result in results(&log) {
@@ -127,7 +127,7 @@ fn a_region_is_the_bytes_that_the_snippet_shows() {
 
 #[test]
 fn a_password_is_in_no_report() {
-    let verdict = of(&["captures/skycoop/rcon.pcap"]);
+    let verdict = verdict_of(&["captures/skycoop/rcon.pcap"]);
     assert!(verdict.findings.iter().any(|e| e.rule().id == "SKY-SEC-002"), "a password was sent");
     for password in ["guess", "Wolf-1942"] {
         let spec = log(&verdict, SarifStyle::Spec);
@@ -142,8 +142,8 @@ fn a_password_is_in_no_report() {
 }
 
 #[test]
-fn a_symptom_stands_once_with_its_cause_and_is_linked_there() {
-    let verdict = of(&MANY);
+fn a_symptom_is_listed_once_with_a_link_to_its_cause() {
+    let verdict = verdict_of(&MANY);
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts());
     let mut expected: Vec<_> = symptoms.map(|e| format!("{} frame {}: ", e.rule().id, e.frame)).collect();
     assert!(expected.len() > 3, "{expected:?}");
@@ -168,7 +168,7 @@ fn a_symptom_stands_once_with_its_cause_and_is_linked_there() {
 
 #[test]
 fn many_symptoms_are_counted_and_some_of_them_listed() {
-    let mut verdict = of(&[FAULTS]);
+    let mut verdict = verdict_of(&[FAULTS]);
     let symptom = verdict.findings.iter().find(|e| !e.finding.counts()).cloned().expect("there is one");
     let cause = symptom.finding.caused_by.expect("it has a cause");
     verdict.findings.extend(vec![symptom; 149]);
@@ -181,8 +181,8 @@ fn many_symptoms_are_counted_and_some_of_them_listed() {
 }
 
 #[test]
-fn a_finding_is_as_bad_as_the_policy_makes_it() {
-    let mut verdict = of(&[DEMO]);
+fn the_policy_determines_the_level_of_a_finding() {
+    let mut verdict = verdict_of(&[DEMO]);
     for e in &mut verdict.findings {
         e.finding.severity = match e.finding.severity {
             Severity::Error => Severity::Note,
@@ -208,8 +208,8 @@ fn no_two_results_of_a_run_share_a_fingerprint() {
 }
 
 #[test]
-fn what_is_excused_says_so_and_then_everything_does() {
-    let plain = log(&of(&[FAULTS]), SarifStyle::Spec);
+fn excused_findings_are_suppressed_and_all_results_say_so() {
+    let plain = log(&verdict_of(&[FAULTS]), SarifStyle::Spec);
     for result in results(&plain) {
         assert!(result.get("baselineState").is_none() && result.get("suppressions").is_none(), "{result}");
     }
@@ -236,8 +236,8 @@ fn what_is_excused_says_so_and_then_everything_does() {
 }
 
 #[test]
-fn of_too_many_findings_the_worst_are_written_and_the_rest_is_counted() {
-    let mut verdict = of(&[DEMO]);
+fn the_worst_findings_are_written_and_the_rest_is_counted() {
+    let mut verdict = verdict_of(&[DEMO]);
     let find = |severity| verdict.findings.iter().find(|e| e.finding.severity == severity).cloned();
     let (note, error) = (find(Severity::Note), find(Severity::Error));
     let (note, error) = (note.expect("there is a note"), error.expect("there is an error"));
@@ -269,14 +269,14 @@ fn a_run_that_could_not_read_everything_says_so() {
 }
 
 #[test]
-fn standard_input_has_no_bytes_to_go_to() {
+fn results_of_standard_input_have_no_byte_region() {
     let log = log(&judge(&[(DEMO, "-")], true, |_| None), SarifStyle::Spec);
     assert!(results(&log).iter().all(|r| r["locations"][0]["physicalLocation"].get("region").is_none()));
     assert_eq!(log["runs"][0]["artifacts"][0]["roles"], json!(["analysisTarget", "standardStream"]));
 }
 
 #[test]
-fn offsets_within_a_compressed_file_are_no_places_in_it() {
+fn results_of_compressed_files_have_no_byte_region() {
     let folder = tempfile::tempdir().expect("a folder");
     let without_regions = |verdict: &Verdict| {
         let log = log(verdict, SarifStyle::Spec);
@@ -297,7 +297,7 @@ fn offsets_within_a_compressed_file_are_no_places_in_it() {
     }
 }
 
-/// Names that mean something to a terminal, a URI or a parser, and what is left of them.
+/// Names with special characters for terminals, URIs or parsers, and their form in the log.
 const NAMES: [(&str, &str); 12] = [
     ("./captures/a b.pcap", "captures/a b.pcap"),
     ("\x1b[2J", "\x1b[2J"),
@@ -361,7 +361,7 @@ fn quality(captures: &[(&str, &str)]) -> Vec<Value> {
 #[test]
 fn gitlab_gets_every_finding_that_counts() {
     let captures: Vec<_> = MANY.iter().map(|path| (*path, *path)).collect();
-    let (verdict, report) = (of(&MANY), quality(&captures));
+    let (verdict, report) = (verdict_of(&MANY), quality(&captures));
     let entries: Vec<&Entry> = verdict.findings.iter().filter(|e| e.counts()).collect();
     assert_eq!(report.len(), entries.len());
     for (finding, e) in report.iter().zip(entries) {
@@ -396,7 +396,7 @@ fn no_two_findings_share_a_fingerprint_in_gitlab_even_of_several_jobs() {
 
 #[test]
 fn equal_findings_beyond_all_counting_differ_in_gitlab() {
-    let mut verdict = of(&[DEMO]);
+    let mut verdict = verdict_of(&[DEMO]);
     let first = verdict.findings.first().cloned().expect("there is a finding");
     verdict.findings = vec![first; 3];
     let mut out = vec![];

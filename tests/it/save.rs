@@ -1,4 +1,4 @@
-//! `-w`: what is written is what was recognised, byte for byte, and destroys nothing.
+//! `-w`: the recognised packets are written byte for byte, and nothing is overwritten.
 
 use crate::kit::captures::own;
 use crate::kit::run::slashes;
@@ -33,7 +33,7 @@ fn sound(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The words of a run that must end with 2 and print nothing.
+/// Standard error of a run that must end with 2 and print nothing to standard output.
 #[track_caller]
 fn refused(args: &[&str]) -> String {
     let output = run(args);
@@ -41,7 +41,7 @@ fn refused(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// A file of the folder, as messages name it.
+/// The path of a file in the directory, as messages show it.
 fn at(folder: &TempDir, name: &str) -> String {
     slashes(&folder.path().join(name))
 }
@@ -53,7 +53,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Captures as they are, but those that cannot be opened.
+/// The captures of the repository that can be opened.
 fn captures() -> Vec<PathBuf> {
     let mut all = own();
     all.retain(|path| path.extension().is_some_and(|e| e == "pcap" || e == "pcapng"));
@@ -74,20 +74,20 @@ fn frames(path: &Path) -> BTreeMap<u64, Plain> {
     frames
 }
 
-/// The packet records among lines.
+/// The packet records among the lines.
 fn packets(lines: &str) -> Vec<Value> {
     let records = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     records.filter(|record| record["type"] == "packet").collect()
 }
 
-/// Packet records with frames counted among themselves, and without the name of their file.
+/// Packet records with consecutive frame numbers and without file names.
 fn comparable(packets: &[Value]) -> Vec<Value> {
     let numbers: Vec<u64> = packets.iter().map(|p| p["frame"].as_u64().unwrap()).collect();
     let renumber = |frame: &mut Value| {
         let number = frame.as_u64().unwrap();
         *frame = numbers.iter().position(|n| *n == number).into();
     };
-    // What was not sure enough to be shown has numbers of exchanges, too.
+    // Packets with too little confidence to be shown also have exchange numbers.
     let mut exchanges: Vec<Value> = packets.iter().filter_map(|p| p.get("exchange").cloned()).collect();
     exchanges.sort_by_key(Value::as_u64);
     exchanges.dedup();
@@ -139,7 +139,7 @@ fn recognised_packets_are_written_as_they_were_captured() {
         let records = run(&["dump", "-Tndjson", "-w", &file, name]);
         let before = packets(str::from_utf8(&records.stdout).unwrap());
         let original = frames(&capture);
-        // Of a datagram that was put together, all fragments are written.
+        // All fragments of a reassembled datagram are written.
         let own = |p: &Value| match p.get("fragments") {
             Some(frames) => frames.as_array().unwrap().clone(),
             None => vec![p["frame"].clone()],
@@ -166,7 +166,7 @@ fn recognised_packets_are_written_as_they_were_captured() {
 }
 
 #[test]
-fn the_choice_of_packets_is_that_of_the_result() {
+fn the_saved_packets_are_those_of_the_result() {
     let folder = tempdir().unwrap();
     let file = at(&folder, "out.pcapng");
     let choices = [
@@ -185,7 +185,7 @@ fn the_choice_of_packets_is_that_of_the_result() {
             packets(&sound(&args)).iter().map(|p| original[&p["frame"].as_u64().unwrap()].clone()).collect();
         assert_eq!(frames(file.as_ref()).into_values().collect::<Vec<_>>(), wanted, "{choice:?}");
     }
-    // What is shown of them makes no difference.
+    // The output format makes no difference.
     sound(&["dump", "-w", &file, DEMO]);
     let dumped = fs::read(&file).unwrap();
     for args in [&["summary"][..], &["exchanges"], &["check", "--fail-on=never"], &["dump", "-q", "-Tjson"]] {
@@ -245,10 +245,10 @@ fn findings_are_comments_on_their_packets() {
         }
     }
     let all = comments.concat();
-    let said =
+    let expected =
         "error SQP-STR-002 server: string is not valid UTF-8 (server_info.server_name, payload bytes 19..29)";
     assert!(
-        all.iter().any(|c| c == said)
+        all.iter().any(|c| c == expected)
             && all.iter().any(|c| c == "warning SQP-TXN-009 server: no answer in time")
     );
     sound(&["dump", "-w", &file, DEMO]);
@@ -277,8 +277,8 @@ fn findings_that_are_in_no_comment_are_counted() {
     let packets = packets(str::from_utf8(&output.stdout).unwrap());
     let more: u64 = packets.iter().filter_map(|p| p["more_findings"].as_u64()).sum();
     assert!(more > 0);
-    let said = format!("warning: Comments leave out {more} findings for want of room.\n");
-    assert_eq!(str::from_utf8(&output.stderr), Ok(said.as_str()));
+    let expected = format!("warning: Comments leave out {more} findings for want of room.\n");
+    assert_eq!(str::from_utf8(&output.stderr), Ok(expected.as_str()));
 }
 
 #[test]
@@ -296,7 +296,7 @@ fn an_input_that_cannot_be_read_twice_is_copied() {
 }
 
 #[test]
-fn the_capture_may_be_standard_output_where_no_result_is() {
+fn the_capture_may_go_to_standard_output_without_a_result() {
     let folder = tempdir().unwrap();
     let (file, result) = (at(&folder, "out.pcapng"), at(&folder, "result.txt"));
     let expected = sound(&["dump", "-w", &file, DEMO]);
@@ -312,27 +312,27 @@ fn the_capture_may_be_standard_output_where_no_result_is() {
 }
 
 #[test]
-fn nothing_is_overwritten_that_is_needed() {
+fn no_input_or_output_is_overwritten() {
     let folder = tempdir().unwrap();
     let (input, other) = (at(&folder, "in.pcapng"), at(&folder, "other.pcapng"));
     fs::copy(DEMO, &input).unwrap();
     let around =
         format!("{}/../{}/in.pcapng", folder.path().display(), folder.path().file_name().unwrap().display());
     for name in [&input, &around] {
-        let said = refused(&["dump", "-w", name, DEMO, &input]);
-        assert_eq!(said, format!("error: -w would overwrite the input \"{input}\": name another file.\n"));
+        let message = refused(&["dump", "-w", name, DEMO, &input]);
+        assert_eq!(message, format!("error: -w would overwrite the input \"{input}\": name another file.\n"));
     }
-    let said = refused(&["dump", "-w", &other, "--output", &other, DEMO]);
+    let message = refused(&["dump", "-w", &other, "--output", &other, DEMO]);
     assert_eq!(
-        said,
+        message,
         format!(
             "error: \"{other}\" is to hold two things, that of -w and that of --output: name two files.\n"
         )
     );
-    let said = refused(&["check", "-w", &other, "--report", &format!("json={other}"), DEMO]);
-    assert!(said.contains("that of -w and that of --report"), "{said}");
-    let said = refused(&["check", "-w", &other, "--baseline", &other, "--update-baseline", DEMO]);
-    assert!(said.contains("that of -w and that of --baseline"), "{said}");
+    let message = refused(&["check", "-w", &other, "--report", &format!("json={other}"), DEMO]);
+    assert!(message.contains("that of -w and that of --report"), "{message}");
+    let message = refused(&["check", "-w", &other, "--baseline", &other, "--update-baseline", DEMO]);
+    assert!(message.contains("that of -w and that of --baseline"), "{message}");
     assert_eq!(fs::read(&input).unwrap(), fs::read(DEMO).unwrap());
     assert_eq!(names(folder.path()), ["in.pcapng"]);
     assert!(refused(&["dump", "--annotate", DEMO]).contains("--write <FILE>"));
@@ -342,12 +342,12 @@ fn nothing_is_overwritten_that_is_needed() {
 fn a_capture_that_cannot_be_written_is_an_error() {
     let folder = tempdir().unwrap();
     fs::create_dir(folder.path().join("folder")).unwrap();
-    let said = refused(&["dump", "-w", &at(&folder, "nowhere/out.pcapng"), DEMO]);
-    assert!(said.starts_with("error: The capture cannot be written to \""), "{said}");
+    let message = refused(&["dump", "-w", &at(&folder, "nowhere/out.pcapng"), DEMO]);
+    assert!(message.starts_with("error: The capture cannot be written to \""), "{message}");
     let output = run(&["dump", "-q", "-w", &at(&folder, "folder"), DEMO]);
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(names(folder.path()), ["folder"]);
-    // Where nothing could be read, what stood there stays.
+    // If nothing could be read, the old file is kept.
     let file = at(&folder, "out.pcapng");
     fs::write(&file, "of yesterday").unwrap();
     refused(&["dump", "-w", &file, "missing.pcap", "Cargo.toml"]);
@@ -355,7 +355,7 @@ fn a_capture_that_cannot_be_written_is_an_error() {
 }
 
 #[test]
-fn what_is_readable_of_a_cut_capture_is_written() {
+fn packets_before_the_truncation_are_written() {
     let folder = tempdir().unwrap();
     let file = at(&folder, "out.pcapng");
     let cut = "captures/containers/cut_mid_record.pcap";

@@ -1,20 +1,20 @@
-//! The schema of the records: every record of every capture is held against it, over the captures of this repository and
-//! over those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
+//! Validates every record of every capture against the schema: of the captures of this repository and of those named in
+//! `QDISSECT_CAPTURES`, files and directories separated as in `PATH`.
 
 mod gather;
-mod hold;
+mod validation;
 
 use crate::kit::captures::{further, own};
 use crate::kit::feed;
 use crate::kit::play;
 use gather::{Input, pasted};
-use hold::{ALL, Held, is_valid, keys, shape, validator};
 use proptest::prelude::*;
 use qdissect::protocols::Id;
 use qdissect::schema::{ARRAY, names, records, schema, schema_of};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::{env, fs};
+use validation::{ALL, Validation, is_valid, keys, shape, validator};
 
 /// The records of a command that needs no capture.
 fn run(args: &[&str]) -> Vec<Value> {
@@ -23,64 +23,66 @@ fn run(args: &[&str]) -> Vec<Value> {
     String::from_utf8(output.stdout).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
 }
 
-/// Everything there are records of in this repository.
-fn repository() -> Held {
-    let mut held = Held::default();
+/// All records of the captures and examples in this repository.
+fn repository() -> Validation {
+    let mut validation = Validation::default();
     for path in &own() {
-        held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(path)).records());
+        validation.validate(&path.display().to_string(), &Input::Files(std::slice::from_ref(path)).records());
     }
     for entry in fs::read_dir("tests/data/pasted").expect("there are texts") {
         let path = entry.expect("an entry").path();
-        held.see(&path.display().to_string(), &Input::Pasted(&pasted(&path)).records());
+        validation.validate(&path.display().to_string(), &Input::Pasted(&pasted(&path)).records());
     }
-    // Cut in two files, so that records name others.
+    // Split into two files, so that records refer to other files.
     for example in feed::conversations() {
-        let shots = play::shots(example);
-        for at in [shots.len() / 2, shots.len() / 2 + 1] {
-            held.see(&format!("{example:?}"), &Input::Split(&shots, at).records());
+        let frames = play::example_frames(example);
+        for at in [frames.len() / 2, frames.len() / 2 + 1] {
+            validation.validate(&format!("{example:?}"), &Input::Split(&frames, at).records());
         }
     }
     let protocols: Vec<_> = Id::ALL.iter().map(|id| id.info().name).collect();
     let protocols = protocols.join(",");
     let with_bytes = ["dump", "-x", "--all", "-T", "ndjson", "captures/skycoop/rcon.pcap"];
-    held.see("dump -x", &run(&with_bytes));
-    held.see("rule list", &run(&["rule", "list", "-T", "ndjson"]));
-    held.see("rule show", &run(&["rule", "show", "-T", "ndjson", "GEN", "SQP", "SFQ", "SKY", "GQP"]));
-    held.see("protocol list", &run(&["protocol", "list", "-T", "ndjson"]));
-    held.see("protocol show", &run(&["protocol", "show", "-T", "ndjson", &protocols]));
-    held
+    validation.validate("dump -x", &run(&with_bytes));
+    validation.validate("rule list", &run(&["rule", "list", "-T", "ndjson"]));
+    validation
+        .validate("rule show", &run(&["rule", "show", "-T", "ndjson", "GEN", "SQP", "SFQ", "SKY", "GQP"]));
+    validation.validate("protocol list", &run(&["protocol", "list", "-T", "ndjson"]));
+    validation.validate("protocol show", &run(&["protocol", "show", "-T", "ndjson", &protocols]));
+    validation
 }
 
 #[test]
-fn every_record_of_every_capture_is_as_the_schema_says_and_what_is_changed_is_not() {
-    let held = repository();
-    held.assert();
-    // Every type of records was among them, and every message that the protocols declare.
+fn every_record_matches_the_schema_and_changed_records_do_not() {
+    let validation = repository();
+    validation.assert();
+    // Every type of record and every declared message occurred.
     for kind in records() {
         assert!(
-            held.kinds.keys().any(|seen| seen.split(' ').next() == Some(kind)),
+            validation.kinds.keys().any(|seen| seen.split(' ').next() == Some(kind)),
             "no {kind}: {:?}",
-            held.kinds
+            validation.kinds
         );
     }
     for id in Id::ALL {
         for message in id.info().messages {
             let kind = format!("packet {} {}", id.info().name, message.name);
-            assert!(held.kinds.contains_key(&kind), "no {kind}");
+            assert!(validation.kinds.contains_key(&kind), "no {kind}");
         }
     }
     for key in
         ["request_file", "duplicate_file", "encapsulation", "fragments", "captured_length", "retransmission"]
     {
-        assert!(held.keys.contains(key), "no record has {key}");
+        assert!(validation.keys.contains(key), "no record has {key}");
     }
-    for (kind, example) in &held.examples {
-        spoilt(kind, example, held.common[&shape(kind)].iter());
+    for (kind, example) in &validation.examples {
+        check_spoilt_records(kind, example, validation.common[&shape(kind)].iter());
     }
 }
 
-/// Holds that no key of a record can be renamed or hold something else, and none of those that all have be missing.
-fn spoilt<'a>(kind: &str, record: &Value, always: impl Iterator<Item = &'a String>) {
+/// Checks that the schema rejects a record if a key is renamed, has a value of another type, or is missing although all records
+/// have it.
+fn check_spoilt_records<'a>(kind: &str, record: &Value, always: impl Iterator<Item = &'a String>) {
     assert!(is_valid(record), "{record}");
     for key in keys(record) {
         let mut other = record.clone();
@@ -100,9 +102,9 @@ fn spoilt<'a>(kind: &str, record: &Value, always: impl Iterator<Item = &'a Strin
 }
 
 #[test]
-fn what_stands_deeper_is_strict_too() {
-    let held = Input::Files(&["captures/demo.pcapng".into()]).records();
-    let find = |what: &dyn Fn(&&Value) -> bool| held.iter().find(what).expect("there is one").clone();
+fn nested_objects_are_strict_too() {
+    let records = Input::Files(&["captures/demo.pcapng".into()]).records();
+    let find = |what: &dyn Fn(&&Value) -> bool| records.iter().find(what).expect("there is one").clone();
     let answer = find(&|r| r["fields"]["server_info"]["server_name_hex"].is_string());
     assert!(is_valid(&answer));
     for (pointer, value) in [
@@ -166,28 +168,29 @@ fn floats_that_are_not_finite_are_words_and_no_others() {
 }
 
 #[test]
-fn a_request_that_turns_out_to_come_from_the_server_is_no_request() {
+fn a_request_from_the_server_is_no_request() {
     let (server, client) = ((play::SERVER, play::PORT), play::CLIENTS[0]);
     let begins = [b"auth\x1e".as_slice(), &[0xf1; 60]].concat();
-    let shots = [
-        play::shot(play::START, server, client, &begins),
-        play::shot(play::START + 8_000_000, client, server, b"echo\x1ecafe\x04"),
+    let frames = [
+        play::udp_frame(play::START, server, client, &begins),
+        play::udp_frame(play::START + 8_000_000, client, server, b"echo\x1ecafe\x04"),
     ];
-    let mut held = Held::default();
-    let records = Input::Split(&shots, 0).records();
-    held.see("played", &records);
-    held.assert();
+    let mut validation = Validation::default();
+    let records = Input::Split(&frames, 0).records();
+    validation.validate("played", &records);
+    validation.assert();
     let first = records.iter().find(|r| r["type"] == "packet" && r["frame"] == 1).expect("it is told");
     assert_eq!((&first["direction"], &first["message"]), (&json!("s2c"), &json!("unknown")), "{first}");
 }
 
 #[test]
-fn further_captures_are_as_the_schema_says() {
-    let mut held = Held::default();
+fn records_of_further_captures_match_the_schema() {
+    let mut validation = Validation::default();
     for path in further() {
-        held.see(&path.display().to_string(), &Input::Files(std::slice::from_ref(&path)).records());
+        validation
+            .validate(&path.display().to_string(), &Input::Files(std::slice::from_ref(&path)).records());
     }
-    held.assert();
+    validation.assert();
 }
 
 proptest! {
@@ -195,10 +198,10 @@ proptest! {
 
     #[test]
     fn records_of_anything_are_as_the_schema_says(moves in feed::wild()) {
-        let shots = feed::shots(&moves);
-        let mut held = Held::default();
-        held.see("played", &Input::Split(&shots, shots.len() / 3).records());
-        held.assert();
+        let frames = feed::move_frames(&moves);
+        let mut validation = Validation::default();
+        validation.validate("played", &Input::Split(&frames, frames.len() / 3).records());
+        validation.assert();
     }
 }
 
@@ -217,7 +220,7 @@ fn the_schemas_are_schemas() {
 }
 
 #[test]
-fn an_array_is_what_t_json_writes() {
+fn the_array_schema_matches_t_json() {
     let output = Command::new(env!("CARGO_BIN_EXE_qdissect"))
         .args(["dump", "--no-config", "--all", "-T", "json", "captures/demo.pcapng"])
         .output()
@@ -251,8 +254,8 @@ fn the_program_writes_these_schemas() {
         let (code, text, _) = written(&[name]);
         assert_eq!((code, text), (Some(0), format!("{:#}\n", schema_of(name).expect("it has a schema"))));
     }
-    let (code, _, said) = written(&["packt"]);
-    assert!(code == Some(2) && said.contains("'packet'"), "{said}");
+    let (code, _, stderr) = written(&["packt"]);
+    assert!(code == Some(2) && stderr.contains("'packet'"), "{stderr}");
 }
 
 /// Every key of every object in a schema.

@@ -1,8 +1,8 @@
-//! Shards together find what one run finds: the same rows in every table, but for numbers that count through a run.
+//! Shards together give the same rows as one run in every table, except for numbers that count through a run.
 
 use crate::kit::captures::{further, own};
 use crate::kit::frames::{Kept, pcap};
-use crate::kit::play::{End, MS, OK, POLL, QI, S, START, STATE, shot};
+use crate::kit::play::{Addr, MS, POLL, S, SQP_QUERY, SQP_QUERY_REPLY, START, STATE, udp_frame};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, Int32Array, RecordBatch};
@@ -20,19 +20,19 @@ use std::sync::Arc;
 
 /// Names and bytes of captures that are read as one run.
 type Inputs = [(String, Vec<u8>)];
-/// How often each row stands in a table.
+/// How often each row is in a table.
 type Rows = BTreeMap<(Table, String), i64>;
 
-/// What decides which shard has a frame.
+/// How frames are distributed to shards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Deal {
-    /// The host of its server.
+    /// By the host of the server.
     Host,
-    /// Its two endpoints, whichever of them is the server's.
+    /// By both endpoints, without knowing which is the server.
     Flow,
-    /// The endpoint of its server.
+    /// By the endpoint of the server.
     Ports,
-    /// As by host, and nobody hears of the end of a file.
+    /// By the host of the server, without the rows that mark the end of a file.
     NoTime,
 }
 
@@ -40,7 +40,7 @@ fn open((name, bytes): &(String, Vec<u8>)) -> Option<Source> {
     Source::from_reader(name, Box::new(Cursor::new(bytes.clone()))).ok()
 }
 
-/// One cell as text; a number that counts through a run says nothing.
+/// One cell as text.
 fn cell(column: &dyn Array, row: usize) -> String {
     if column.is_null(row) {
         return "-".to_owned();
@@ -75,7 +75,7 @@ fn add(rows: &mut Rows, sign: i64, table: Table, batch: &RecordBatch) {
     }
 }
 
-/// The tables of whatever `feed` does, counted with that sign.
+/// Adds the rows of the tables that `feed` fills, counted with this sign.
 fn tables(rows: &mut Rows, sign: i64, feed: impl FnOnce(&mut Tables<'_>)) {
     let four = [Table::Messages, Table::Exchanges, Table::Findings, Table::Servers];
     let take = Box::new(|table, batch: RecordBatch| {
@@ -99,12 +99,12 @@ fn one_run(rows: &mut Rows, inputs: &Inputs) {
 /// The shard of a frame by its endpoints.
 fn by_ends(frame: &Frame<'_>, hosts: &Shards, deal: Deal) -> Option<i32> {
     let d = qdissect::net::parse(frame).ok()?;
-    let its = |end: &Endpoint| deal == Deal::Flow || hosts.host(end.socket_addr().ip()).is_some();
-    let ends = [d.src, d.dst].into_iter().filter(its).flat_map(|end| end.to_string().into_bytes());
+    let is_counted = |end: &Endpoint| deal == Deal::Flow || hosts.host(end.socket_addr().ip()).is_some();
+    let ends = [d.src, d.dst].into_iter().filter(is_counted).flat_map(|end| end.to_string().into_bytes());
     Some(ends.map(i32::from).sum::<i32>() % hosts.count() as i32)
 }
 
-/// Frames of all shards, in the order of the files, as `deal` wants them.
+/// The frames of all shards in the order of the files, distributed by `deal`.
 fn batches(inputs: &Inputs, shards: u32, deal: Deal) -> Vec<RecordBatch> {
     let opened = || inputs.iter().filter_map(|input| Some((input, open(input)?)));
     let scans: Vec<_> = opened().map(|(_, mut source)| Scan::of(&mut source, &Options::default())).collect();
@@ -124,7 +124,7 @@ fn batches(inputs: &Inputs, shards: u32, deal: Deal) -> Vec<RecordBatch> {
     batches
 }
 
-/// The rows with other shards, or without time.
+/// Changes the shards of the rows, or removes the rows about time.
 fn dealt(batch: &RecordBatch, hosts: &Shards, deal: Deal) -> RecordBatch {
     let (kinds, data) = (batch.column(3).as_primitive::<Int32Type>(), batch.column(9).as_binary::<i32>());
     let shards = batch.column(0).as_primitive::<Int32Type>();
@@ -157,8 +157,8 @@ fn in_shards(rows: &mut Rows, inputs: &Inputs, shards: u32, deal: Deal) {
         tables(rows, -1, |report| {
             let mut judge = Judge::new(Options::default(), report);
             for batch in &batches {
-                let its = batch.column(0).as_primitive::<Int32Type>();
-                for row in (0..batch.num_rows()).filter(|row| its.value(*row) == shard) {
+                let shard_numbers = batch.column(0).as_primitive::<Int32Type>();
+                for row in (0..batch.num_rows()).filter(|row| shard_numbers.value(*row) == shard) {
                     frames::judge(&mut judge, &batch.slice(row, 1)).unwrap();
                 }
             }
@@ -167,7 +167,7 @@ fn in_shards(rows: &mut Rows, inputs: &Inputs, shards: u32, deal: Deal) {
     }
 }
 
-/// Rows that only one side has: those of the one run count for more than nothing, those of the shards for less.
+/// The rows that only one side has, with positive counts for the single run and negative ones for the shards.
 fn difference(inputs: &Inputs, shards: u32, deal: Deal) -> Vec<((Table, String), i64)> {
     let mut rows = Rows::new();
     one_run(&mut rows, inputs);
@@ -188,7 +188,7 @@ fn equal(inputs: &Inputs, what: &str) {
 }
 
 #[test]
-fn every_capture_for_itself() {
+fn each_capture_gives_the_same_tables_in_shards() {
     for path in own().into_iter().chain(further()) {
         let name = path.to_string_lossy().into_owned();
         equal(&[(name.clone(), fs::read(&path).unwrap())], &name);
@@ -196,13 +196,13 @@ fn every_capture_for_itself() {
 }
 
 #[test]
-fn all_captures_in_one_run() {
+fn all_captures_together_give_the_same_tables_in_shards() {
     let all: Vec<_> =
         own().iter().map(|path| (path.to_string_lossy().into_owned(), fs::read(path).unwrap())).collect();
     equal(&all, "all captures");
 }
 
-/// A generator of numbers, always the same ones for one seed.
+/// A deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -212,7 +212,7 @@ impl Dice {
     }
 }
 
-/// An ICMP error that quotes a datagram in Ethernet: nobody listens on its port.
+/// An ICMP port-unreachable error that quotes a datagram in Ethernet.
 fn unreachable(time: i64, asked: &[u8]) -> Kept {
     let quoted = &asked[14..];
     let mut bytes = asked[..14].to_vec();
@@ -223,25 +223,30 @@ fn unreachable(time: i64, asked: &[u8]) -> Kept {
     Kept { time, link: 1, wire_len: bytes.len() as u32, bytes }
 }
 
-/// Files of a ring, so many seconds long each: many servers and clients, with loss, requests sent again, answers that are late, come
-/// twice, or are damaged, copies, errors of ICMP, and servers that ask each other.
-/// `pause` is the longest time between two requests, in microseconds.
+/// The files of a ring buffer, each `seconds` long: many servers and clients, with loss, retransmissions, late, repeated and
+/// damaged answers, copies, ICMP errors, and servers that ask each other. `pause` is the longest time between two requests, in
+/// microseconds.
 fn ring(seed: u64, files: i64, seconds: i64, pause: u64) -> Vec<(String, Vec<u8>)> {
     let mut dice = Dice(seed);
     let mut frames: Vec<Kept> = vec![];
     let mut time = START;
     while time < START + files * seconds * S {
         time += dice.below(pause) as i64 * 1_000;
-        let server: End = ([10, 1, 0, dice.below(12) as u8], 7777 + dice.below(3) as u16);
-        let client: End = match dice.below(20) {
+        let server: Addr = ([10, 1, 0, dice.below(12) as u8], 7777 + dice.below(3) as u16);
+        let client: Addr = match dice.below(20) {
             0 => ([10, 1, 0, dice.below(3) as u8], 30_000),
             _ => ([198, 51, 100, dice.below(60) as u8], 40_000 + dice.below(4) as u16),
         };
         let id = dice.below(65_535) as u16 + 1;
         let mut put = |after: i64, from, to, payload: &[u8]| {
-            let mut shot = shot(time + after, from, to, payload);
-            shot.bytes[18..20].copy_from_slice(&id.to_be_bytes());
-            frames.push(Kept { time: shot.time, link: 1, wire_len: shot.wire_len, bytes: shot.bytes });
+            let mut raw_frame = udp_frame(time + after, from, to, payload);
+            raw_frame.bytes[18..20].copy_from_slice(&id.to_be_bytes());
+            frames.push(Kept {
+                time: raw_frame.time,
+                link: 1,
+                wire_len: raw_frame.wire_len,
+                bytes: raw_frame.bytes,
+            });
         };
         let luck = dice.below(100);
         let later = match luck {
@@ -250,17 +255,17 @@ fn ring(seed: u64, files: i64, seconds: i64, pause: u64) -> Vec<(String, Vec<u8>
             _ => (1 + dice.below(80) as i64) * MS,
         };
         let satisfactory = server.0[3].is_multiple_of(2);
-        let mut answer = if satisfactory { hex(STATE) } else { hex(OK) };
+        let mut answer = if satisfactory { hex(STATE) } else { hex(SQP_QUERY_REPLY) };
         if satisfactory {
             put(0, client, server, &hex(POLL));
         } else {
             put(0, client, server, &hex("00 00000000"));
             put(MS, server, client, &hex("00 80902348"));
-            put(2 * MS, client, server, &hex(QI));
+            put(2 * MS, client, server, &hex(SQP_QUERY));
         }
         match luck {
             10..14 => continue,
-            14..17 => put(1_000 * MS, client, server, &if satisfactory { hex(POLL) } else { hex(QI) }),
+            14..17 => put(1_000 * MS, client, server, &if satisfactory { hex(POLL) } else { hex(SQP_QUERY) }),
             17..20 => answer.truncate(1 + dice.below(answer.len() as u64) as usize),
             20..22 => answer[0] = 0x55,
             _ => {}
@@ -272,7 +277,7 @@ fn ring(seed: u64, files: i64, seconds: i64, pause: u64) -> Vec<(String, Vec<u8>
             28..30 => put(2 * MS + later * 2, (server.0, server.1 + 100), client, &answer),
             30..33 => {
                 let asked = frames.pop().unwrap().bytes;
-                frames.push(unreachable(time + 3 * MS, &shot(0, client, server, &hex(QI)).bytes));
+                frames.push(unreachable(time + 3 * MS, &udp_frame(0, client, server, &hex(SQP_QUERY)).bytes));
                 drop(asked);
             }
             _ => {}
@@ -280,8 +285,9 @@ fn ring(seed: u64, files: i64, seconds: i64, pause: u64) -> Vec<(String, Vec<u8>
     }
     frames.sort_by_key(|frame| frame.time);
     let file = |at: i64| {
-        let its: Vec<_> = frames.iter().filter(|f| (f.time - START) / (seconds * S) == at).cloned().collect();
-        (!its.is_empty()).then(|| (format!("ring_{at:05}.pcap"), pcap(&its)))
+        let file_frames: Vec<_> =
+            frames.iter().filter(|f| (f.time - START) / (seconds * S) == at).cloned().collect();
+        (!file_frames.is_empty()).then(|| (format!("ring_{at:05}.pcap"), pcap(&file_frames)))
     };
     (0..files).filter_map(file).collect()
 }
@@ -294,11 +300,11 @@ fn rings_of_files_with_faults_of_every_kind() {
 }
 
 #[test]
-fn what_deals_otherwise_finds_otherwise() {
+fn a_wrong_partition_gives_other_results() {
     for deal in [Deal::Flow, Deal::Ports] {
         assert!(!difference(&ring(7, 12, 5, 40_000), 16, deal).is_empty(), "{deal:?}");
     }
-    // Only where a shard has nothing more to judge does it need the time of others.
+    // A shard needs the time of others only if it has nothing more to judge.
     let sparse = (8..24).map(|seed| ring(seed, 2, 10, 500_000));
     let differ = sparse.filter(|ring| !difference(ring, 16, Deal::NoTime).is_empty()).count();
     assert!(differ > 2, "{differ}");

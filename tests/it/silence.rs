@@ -1,8 +1,9 @@
-//! Servers that answer nothing are told, once and at the end; and so is what could be traffic of one.
+//! Servers that answer nothing are reported once, at the end, and so is possible traffic of such servers.
 
 use crate::kit::frames;
 use crate::kit::play::{
-    CLIENTS, End, H1, H2, MS, POLL, PORT, S, SERVER, START, STATE, Shot, c, foreign, play, refusal, s, shot,
+    Addr, CLIENTS, MS, POLL, PORT, RawFrame, S, SERVER, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, START, STATE, c,
+    foreign, play, refusal, s, udp_frame,
 };
 use crate::kit::run::{parsed, qdissect};
 use qdissect::rule::hex;
@@ -12,49 +13,49 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::{TempDir, tempdir};
 
-/// Where a server is down.
-const DOWN: End = ([10, 0, 0, 9], 7777);
-/// Long after everything.
+/// The address of a server that is down.
+const DOWN: Addr = ([10, 0, 0, 9], 7777);
+/// A time long after all datagrams.
 const LATER: i64 = 120 * S;
 
-/// Moves capture time.
-fn clock(time: i64) -> Shot {
+/// A foreign datagram that advances the capture time.
+fn clock(time: i64) -> RawFrame {
     foreign(START + time)
 }
 
-/// A Satisfactory poll with that cookie.
+/// A Satisfactory poll with this cookie.
 fn poll(cookie: u8) -> String {
     POLL.replace("efcdab89", &format!("{cookie:02x}000000"))
 }
 
-/// Polls with cookies of their own at these times.
-fn polls(times: &[i64]) -> Vec<Shot> {
+/// Polls with different cookies at these times.
+fn polls(times: &[i64]) -> Vec<RawFrame> {
     times.iter().enumerate().map(|(n, &time)| c(time, &poll(n as u8))).collect()
 }
 
-/// What is said of silent servers, with the frame.
-fn told(shots: &[Shot]) -> Vec<(u64, String)> {
-    let silent = play(shots).0.silent;
+/// The findings about silent servers, with their frames.
+fn silent_servers(raw_frames: &[RawFrame]) -> Vec<(u64, String)> {
+    let silent = play(raw_frames).0.silent;
     silent.iter().map(|silent| (silent.frame, silent.finding.to_string())).collect()
 }
 
-fn is_told(shots: &[Shot]) -> bool {
-    !told(shots).is_empty()
+fn is_told(raw_frames: &[RawFrame]) -> bool {
+    !silent_servers(raw_frames).is_empty()
 }
 
 #[test]
-fn three_requests_over_two_seconds_without_an_answer_are_the_least() {
+fn silence_needs_three_unanswered_requests_over_two_seconds() {
     let until = |times: &[i64], end: i64| {
-        let mut shots = polls(times);
-        shots.push(clock(end));
-        told(&shots)
+        let mut raw_frames = polls(times);
+        raw_frames.push(clock(end));
+        silent_servers(&raw_frames)
     };
     let alone = "; the capture holds no answer of anybody: one direction may be missing";
     let three = until(&[0, S, 2 * S], LATER);
     assert_eq!(three, [(3, format!("server answered none of its requests: 3 datagrams in 2.0 s{alone}"))]);
     assert!(until(&[0, S, 2 * S - 1], LATER).is_empty(), "not long enough");
     assert!(until(&[0, 9 * S], LATER).is_empty(), "not often enough");
-    // The window of the last one is not over where the capture ends.
+    // The window of the last request is still open at the end of the capture.
     let times = [0, 3 * S, 4 * S];
     assert!(until(&times, 6 * S).is_empty());
     assert_eq!(until(&times, 6 * S + 1).len(), 1);
@@ -63,31 +64,34 @@ fn three_requests_over_two_seconds_without_an_answer_are_the_least() {
 }
 
 #[test]
-fn whoever_answers_once_is_not_silent() {
+fn a_server_that_answers_once_is_not_silent() {
     let asked = polls(&[0, 3 * S, 6 * S, 9 * S]);
     let answered =
         |cookie: u8, time: i64| s(time, &STATE.replace("efcdab89", &format!("{cookie:02x}000000")));
-    let with = |answer: Shot| {
-        let mut shots = [&asked[..], &[answer, clock(LATER)]].concat();
-        shots.sort_by_key(|shot| shot.time);
-        shots
+    let with = |answer: RawFrame| {
+        let mut raw_frames = [&asked[..], &[answer, clock(LATER)]].concat();
+        raw_frames.sort_by_key(|raw_frame| raw_frame.time);
+        raw_frames
     };
     for cookie in 0..4 {
         let time = 3 * S * i64::from(cookie);
         assert!(!is_told(&with(answered(cookie, time + MS))), "{cookie}");
         assert!(!is_told(&with(answered(cookie, time + 4 * S))), "{cookie}: late");
     }
-    // Another server does not speak for it; but it shows that the capture has both directions.
+    // An answer of another server does not count for it, but shows that both directions are captured.
     let (ask, answer) = (poll(9), STATE.replace("efcdab89", "09000000"));
     let other = (SERVER, PORT + 1);
     let pair = [
-        shot(START + S, CLIENTS[1], other, &hex(&ask)),
-        shot(START + S + MS, other, CLIENTS[1], &hex(&answer)),
+        udp_frame(START + S, CLIENTS[1], other, &hex(&ask)),
+        udp_frame(START + S + MS, other, CLIENTS[1], &hex(&answer)),
     ];
-    let mut shots = [&asked[..], &pair, &[clock(LATER)]].concat();
-    shots.sort_by_key(|shot| shot.time);
-    let told = told(&shots);
-    assert_eq!(told, [(6, "server answered none of its requests: 4 datagrams in 9.0 s".to_owned())]);
+    let mut raw_frames = [&asked[..], &pair, &[clock(LATER)]].concat();
+    raw_frames.sort_by_key(|raw_frame| raw_frame.time);
+    let silent_servers = silent_servers(&raw_frames);
+    assert_eq!(
+        silent_servers,
+        [(6, "server answered none of its requests: 4 datagrams in 9.0 s".to_owned())]
+    );
 }
 
 #[test]
@@ -97,12 +101,12 @@ fn a_stray_answer_of_another_endpoint_hides_no_silent_server() {
     let with = |answered: &[usize]| {
         let answer = |&n: &usize| {
             let state = STATE.replace("efcdab89", &format!("{n:02x}000000"));
-            shot(START + times[n] + MS, other, CLIENTS[0], &hex(&state))
+            udp_frame(START + times[n] + MS, other, CLIENTS[0], &hex(&state))
         };
-        let mut shots = [&polls(&times)[..], &[clock(LATER)]].concat();
-        shots.extend(answered.iter().map(answer));
-        shots.sort_by_key(|shot| shot.time);
-        told(&shots)
+        let mut raw_frames = [&polls(&times)[..], &[clock(LATER)]].concat();
+        raw_frames.extend(answered.iter().map(answer));
+        raw_frames.sort_by_key(|raw_frame| raw_frame.time);
+        silent_servers(&raw_frames)
     };
     let text =
         "server answered none of its requests: 3 datagrams in 6.0 s; another endpoint has answered 1 more";
@@ -112,22 +116,22 @@ fn a_stray_answer_of_another_endpoint_hides_no_silent_server() {
 }
 
 #[test]
-fn of_those_who_are_asked_by_broadcast_nobody_need_be_there() {
-    let asks = |n: u8| shot(START + i64::from(n) * 3 * S, CLIENTS[0], ([255; 4], PORT), &hex(&poll(n)));
+fn broadcasts_are_not_reported_as_silence() {
+    let asks = |n: u8| udp_frame(START + i64::from(n) * 3 * S, CLIENTS[0], ([255; 4], PORT), &hex(&poll(n)));
     assert!(!is_told(&[asks(0), asks(1), asks(2), clock(LATER)]));
 }
 
 #[test]
-fn whatever_a_server_sends_shows_that_the_capture_has_both_directions() {
+fn any_datagram_of_a_server_shows_that_both_directions_are_captured() {
     let asked = polls(&[0, 3 * S, 6 * S]);
-    let told_of = |asked: &[Shot], sent: &str| {
-        let shots = [asked, &[s(6 * S + MS, sent), clock(LATER)]].concat();
-        let (heard, totals) = play(&shots);
+    let told_of = |asked: &[RawFrame], sent: &str| {
+        let raw_frames = [asked, &[s(6 * S + MS, sent), clock(LATER)]].concat();
+        let (collected, totals) = play(&raw_frames);
         assert!(!totals.one_way(), "{sent}");
-        heard.silent.iter().map(|silent| silent.finding.to_string()).collect::<Vec<_>>()
+        collected.silent.iter().map(|silent| silent.finding.to_string()).collect::<Vec<_>>()
     };
     let text = |seconds: &str| [format!("server answered none of its requests: 3 datagrams in {seconds} s")];
-    // A cookie of no poll, and what is no answer.
+    // A cookie of no poll, and a datagram that is no answer.
     assert_eq!(told_of(&asked, &STATE.replace("ef", "ee")), text("6.0"));
     let queries: Vec<_> = (0..3).map(|n| c(n * S, "feffffff")).collect();
     assert_eq!(told_of(&queries, "05 00000011223344556677"), text("2.0"));
@@ -136,42 +140,44 @@ fn whatever_a_server_sends_shows_that_the_capture_has_both_directions() {
 #[test]
 fn every_retransmission_counts() {
     let eight = |gap: i64, end: i64| {
-        let shots: Vec<_> = (0..8).map(|n| c(n * gap, POLL)).chain([clock(end)]).collect();
-        let (heard, totals) = play(&shots);
+        let raw_frames: Vec<_> = (0..8).map(|n| c(n * gap, POLL)).chain([clock(end)]).collect();
+        let (collected, totals) = play(&raw_frames);
         assert_eq!((totals.exchanges, totals.retransmissions), (1, 7));
-        let told = heard.silent.iter().map(|t| (t.frame, t.finding.silence.expect("it is about that")));
-        told.map(|(frame, silence)| (frame, silence.requests, silence.millis)).collect::<Vec<_>>()
+        let silences =
+            collected.silent.iter().map(|t| (t.frame, t.finding.silence.expect("it is about that")));
+        silences.map(|(frame, silence)| (frame, silence.requests, silence.millis)).collect::<Vec<_>>()
     };
     assert_eq!(eight(S, LATER), [(8, 8, 7_000)]);
     assert_eq!(eight(5 * S, LATER), [(8, 8, 35_000)]);
     assert_eq!(eight(200 * MS, LATER), [], "less than two seconds");
-    // The last one is undecided where the capture ends, and with it its exchange; those before it are not.
+    // The last request is undecided at the end of the capture, and so is its exchange; the earlier ones are not.
     assert_eq!(eight(5 * S, 35 * S), [(7, 7, 30_000)]);
     assert!(matches!(eight(S, 7 * S)[..], [(frame, n, _)] if frame == u64::from(n) && (3..=5).contains(&n)));
 }
 
 #[test]
-fn refused_is_not_answered() {
+fn refused_requests_count_as_unanswered() {
     let asked = polls(&[0, S, 2 * S]);
     let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask, 0)]).collect();
     let text = "server answered none of its requests: 3 datagrams in 2.0 s";
-    let all = told(&[&refused[..], &[clock(LATER)]].concat());
+    let all = silent_servers(&[&refused[..], &[clock(LATER)]].concat());
     assert_eq!(all, [(5, format!("{text}, all refused by ICMP errors"))]);
-    let one = told(&[&asked[..], &[refusal(&asked[2], 0), clock(LATER)]].concat());
+    let one = silent_servers(&[&asked[..], &[refusal(&asked[2], 0), clock(LATER)]].concat());
     assert_eq!(one, [(3, format!("{text}, 1 of them refused by ICMP errors"))]);
 }
 
-/// A folder with a capture of these.
-fn captured(shots: &[Shot]) -> (TempDir, String) {
+/// A directory with a capture of these frames.
+fn captured(raw_frames: &[RawFrame]) -> (TempDir, String) {
     let folder = tempdir().unwrap();
-    let path = write(folder.path(), "a.pcap", shots);
+    let path = write(folder.path(), "a.pcap", raw_frames);
     (folder, path)
 }
 
-fn write(folder: &Path, name: &str, shots: &[Shot]) -> String {
-    let kept = |Shot { time, link, wire_len, bytes }: Shot| frames::Kept { time, link, wire_len, bytes };
+fn write(folder: &Path, name: &str, raw_frames: &[RawFrame]) -> String {
+    let kept =
+        |RawFrame { time, link, wire_len, bytes }: RawFrame| frames::Kept { time, link, wire_len, bytes };
     let path = folder.join(name);
-    fs::write(&path, frames::pcap(&shots.iter().cloned().map(kept).collect::<Vec<_>>())).unwrap();
+    fs::write(&path, frames::pcap(&raw_frames.iter().cloned().map(kept).collect::<Vec<_>>())).unwrap();
     path.to_str().unwrap().to_owned()
 }
 
@@ -183,7 +189,7 @@ fn printed(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Rule, frame and cause of what `check` finds; it must end with that code.
+/// Rule, frame and cause of the findings of `check`, which must end with this code.
 #[track_caller]
 fn check(args: &[&str], code: i32) -> Vec<(String, u64, Option<String>)> {
     let records = parsed(&run(&[&["check", "--no-config", "-T", "ndjson"], args].concat()), code);
@@ -195,12 +201,12 @@ fn check(args: &[&str], code: i32) -> Vec<(String, u64, Option<String>)> {
 }
 
 /// Polls of a server that never answers.
-fn silence() -> Vec<Shot> {
+fn silence() -> Vec<RawFrame> {
     [vec![foreign(START - 30 * S)], polls(&[0, 3 * S, 6 * S]), vec![clock(LATER)]].concat()
 }
 
 #[test]
-fn check_and_summary_say_it_and_missing_answers_are_its_symptoms() {
+fn check_and_summary_report_silence_and_missing_answers_are_its_symptoms() {
     let (_folder, path) = captured(&silence());
     let cause = |rule: &str, frame| (rule.to_owned(), frame, Some("GEN-009".to_owned()));
     let expected = [
@@ -221,7 +227,7 @@ fn check_and_summary_say_it_and_missing_answers_are_its_symptoms() {
     assert_eq!([&of("summary")[0]["finding_counts"], &of("server")[0]["finding_counts"]], [&counts; 2]);
     let screen = printed(&run(&[&path]));
     assert!(screen.contains("GEN-009") && screen.contains("one direction may be missing"), "{screen}");
-    // Others do not know the end, and there the exchanges stand for themselves.
+    // Other subcommands do not know the end of the capture, so there the exchanges have no cause.
     for args in [["dump", "-Tndjson"], ["exchanges", "-Tndjson"]] {
         let records = parsed(&run(&[&args[..], &[path.as_str()]].concat()), 0);
         let text = format!("{records:?}");
@@ -230,7 +236,7 @@ fn check_and_summary_say_it_and_missing_answers_are_its_symptoms() {
 }
 
 #[test]
-fn profile_and_selection_decide_as_for_any_rule() {
+fn profile_and_selection_apply_to_the_silence_rule() {
     let (_folder, path) = captured(&silence());
     assert_eq!(check(&["--profile", "lenient", &path], 0).len(), 4);
     check(&["--profile", "lenient", "--fail-on", "warning", &path], 1);
@@ -238,66 +244,67 @@ fn profile_and_selection_decide_as_for_any_rule() {
     let without = check(&["--ignore", "GEN-009", &path], 0);
     assert_eq!(without, [2, 3, 4].map(|frame| alone("SFQ-TXN-003", frame)));
     assert_eq!(check(&["--select", "GEN-009", &path], 1), [alone("GEN-009", 4)]);
-    // What passes a filter is judged by everything.
+    // Packets that pass a filter are judged with all packets.
     assert_eq!(check(&["-Y", "frame.number == 4", &path], 1).len(), 2);
     assert_eq!(check(&["-Y", "frame.number == 2", &path], 0), [alone("SFQ-TXN-003", 2)]);
 }
 
 #[test]
 fn an_error_that_explains_one_silence_stays_its_cause() {
-    // The second poll lacks its end.
-    let mut shots = silence();
-    shots[2] = c(3 * S, "d5f6 00 01 0100000067452302");
-    let (_folder, path) = captured(&shots);
+    // The second poll is truncated.
+    let mut raw_frames = silence();
+    raw_frames[2] = c(3 * S, "d5f6 00 01 0100000067452302");
+    let (_folder, path) = captured(&raw_frames);
     let causes: Vec<_> = check(&[&path], 1).into_iter().filter(|(rule, ..)| rule == "SFQ-TXN-003").collect();
     let causes: Vec<_> = causes.iter().map(|(_, frame, cause)| (*frame, cause.as_deref())).collect();
     assert_eq!(causes, [(2, Some("GEN-009")), (3, Some("SFQ-REQ-001")), (4, Some("GEN-009"))]);
 }
 
 #[test]
-fn what_was_forgotten_is_said_with_every_format() {
+fn every_format_reports_what_was_forgotten() {
     let client = |n: u32| ([10, 1, (n >> 8) as u8, n as u8], 4_000);
     let polls =
-        (0..8_000).map(|n| shot(START + i64::from(n) * 10_000, client(n), (SERVER, PORT), &hex(POLL)));
+        (0..8_000).map(|n| udp_frame(START + i64::from(n) * 10_000, client(n), (SERVER, PORT), &hex(POLL)));
     let (_folder, path) = captured(&polls.collect::<Vec<_>>());
     for format in ["table", "concise", "sarif", "junit"] {
-        let said = |memory| {
+        let stderr = |memory| {
             let output = run(&["check", "--no-config", "-T", format, "--memory", memory, &path]);
             String::from_utf8_lossy(&output.stderr).into_owned()
         };
-        assert!(said("1").contains("were forgotten early for want of room: "), "{format}: {}", said("1"));
-        assert!(said("1").contains("--memory"));
-        assert_eq!(said("64"), "");
+        assert!(stderr("1").contains("were forgotten early for want of room: "), "{format}: {}", stderr("1"));
+        assert!(stderr("1").contains("--memory"));
+        assert_eq!(stderr("64"), "");
     }
 }
 
-/// Challenges of SQP, each from another port: nothing but their answers would prove what they are.
-fn challenges(server: End, count: u16) -> Vec<Shot> {
+/// Challenges of SQP, each from another port. Only their answers would prove the protocol.
+fn challenges(server: Addr, count: u16) -> Vec<RawFrame> {
     let ask = |n: u16| {
         let client = (CLIENTS[0].0, 40_000 + n);
-        shot(START + i64::from(n) * 3 * S, client, server, &hex(H1))
+        udp_frame(START + i64::from(n) * 3 * S, client, server, &hex(SQP_CHALLENGE))
     };
     (0..count).map(ask).collect()
 }
 
 #[test]
-fn what_could_be_requests_of_a_silent_server_is_told() {
+fn possible_requests_to_a_silent_server_are_reported() {
     let asked = challenges(DOWN, 8);
     let refused: Vec<_> = asked.iter().flat_map(|ask| [ask.clone(), refusal(ask, 0)]).collect();
     let could = "8 datagrams could be sqp to 10.0.0.9:7777, never answered";
-    for (shots, more) in [(asked, ""), (refused, " (8 refused by ICMP errors)")] {
-        let around = |shots: &[Shot]| [&[foreign(START - 30 * S)], shots, &[clock(LATER)]].concat();
-        let (_folder, path) = captured(&around(&shots));
+    for (raw_frames, more) in [(asked, ""), (refused, " (8 refused by ICMP errors)")] {
+        let around =
+            |raw_frames: &[RawFrame]| [&[foreign(START - 30 * S)], raw_frames, &[clock(LATER)]].concat();
+        let (_folder, path) = captured(&around(&raw_frames));
         assert!(printed(&run(&[&path])).contains(&format!("\n{could}{more}\n")));
         let output = run(&["check", "--no-config", &path]);
         assert_eq!(output.status.code(), Some(3));
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{said}");
-        assert!(!said.contains("There is no query traffic"), "{said}");
-        assert_eq!(said.contains("one direction may be missing"), more.is_empty(), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{stderr}");
+        assert!(!stderr.contains("There is no query traffic"), "{stderr}");
+        assert_eq!(stderr.contains("one direction may be missing"), more.is_empty(), "{stderr}");
         let allowed = printed(&run(&["check", "--no-config", "--allow-empty", &path]));
         assert!(allowed.contains(&format!("{could}{more}\n")), "{allowed}");
-        // Pinned they are requests.
+        // With a pinned port they are requests.
         let pinned = check(&["-d", "udp.port==7777,sqp", &path], 1);
         assert_eq!(pinned.iter().filter(|(rule, ..)| rule == "GEN-009").count(), 1);
         let symptoms = pinned.iter().filter(|(.., cause)| cause.as_deref() == Some("GEN-009"));
@@ -306,23 +313,26 @@ fn what_could_be_requests_of_a_silent_server_is_told() {
 }
 
 #[test]
-fn what_was_sent_once_or_answered_is_not_told_as_silence() {
-    let could = |shots: &[Shot]| play(&[shots, &[clock(LATER)]].concat()).1.candidates.len();
+fn single_or_answered_requests_are_not_reported_as_silence() {
+    let could = |raw_frames: &[RawFrame]| play(&[raw_frames, &[clock(LATER)]].concat()).1.candidates.len();
     assert_eq!(could(&challenges(DOWN, 1)), 0);
     assert_eq!(could(&challenges(DOWN, 2)), 1);
-    // Nor does the end of the capture behind the second one hide it.
+    // Nor does the end of the capture after the second one hide it.
     let open = &play(&challenges(DOWN, 2)).1.candidates;
     assert_eq!(open.iter().map(|c| (c.datagrams, c.undecided)).collect::<Vec<_>>(), [(2, 1)]);
-    // Zeros for zeros prove nothing, but they are an answer.
-    let mut shots = challenges(DOWN, 4);
-    let kept_alive = shot(shots[3].time + MS, DOWN, (CLIENTS[0].0, 40_003), &hex(H1));
-    shots.push(kept_alive);
-    assert_eq!(could(&shots), 0);
-    // Nor is a server that is known by what it told another one.
-    let mut shots = challenges(DOWN, 4);
+    // Zeros for zeros do not prove the protocol, but they are an answer.
+    let mut raw_frames = challenges(DOWN, 4);
+    let kept_alive = udp_frame(raw_frames[3].time + MS, DOWN, (CLIENTS[0].0, 40_003), &hex(SQP_CHALLENGE));
+    raw_frames.push(kept_alive);
+    assert_eq!(could(&raw_frames), 0);
+    // Nor is a server that has answered another client.
+    let mut raw_frames = challenges(DOWN, 4);
     let at = |n: i64| START + 30 * S + n * MS;
-    shots.extend([shot(at(0), CLIENTS[1], DOWN, &hex(H1)), shot(at(1), DOWN, CLIENTS[1], &hex(H2))]);
-    assert_eq!(could(&shots), 0);
+    raw_frames.extend([
+        udp_frame(at(0), CLIENTS[1], DOWN, &hex(SQP_CHALLENGE)),
+        udp_frame(at(1), DOWN, CLIENTS[1], &hex(SQP_CHALLENGE_REPLY)),
+    ]);
+    assert_eq!(could(&raw_frames), 0);
 }
 
 #[test]
@@ -333,8 +343,8 @@ fn ten_endpoints_that_could_be_servers_are_listed_and_the_others_counted() {
     let listed: Vec<_> = screen.lines().filter(|line| line.contains("could be sqp")).collect();
     assert_eq!((listed.len(), listed[0].starts_with("13 datagrams")), (10, true), "{screen}");
     assert!(screen.contains("\nand the same of 2 further endpoints\n"), "{screen}");
-    let said = printed(&run(&["check", "--no-config", &path]));
-    assert!(said.contains("The same may be true of 2 further endpoints."), "{said}");
+    let stdout = printed(&run(&["check", "--no-config", &path]));
+    assert!(stdout.contains("The same may be true of 2 further endpoints."), "{stdout}");
     let records = parsed(&run(&["-T", "ndjson", &path]), 0);
     let summary = records.last().unwrap();
     let listed = summary["candidates"].as_array().unwrap();
@@ -343,12 +353,15 @@ fn ten_endpoints_that_could_be_servers_are_listed_and_the_others_counted() {
 }
 
 #[test]
-fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one() {
+fn separate_captures_are_judged_separately_and_a_ring_buffer_as_one() {
     let folder = tempdir().unwrap();
-    let later = |shots: &[Shot], by: i64| -> Vec<Shot> {
-        shots.iter().map(|shot| Shot { time: shot.time + by, ..shot.clone() }).collect()
+    let later = |raw_frames: &[RawFrame], by: i64| -> Vec<RawFrame> {
+        raw_frames
+            .iter()
+            .map(|raw_frame| RawFrame { time: raw_frame.time + by, ..raw_frame.clone() })
+            .collect()
     };
-    // At first it answers.
+    // At first the server answers.
     let answered = [c(0, &poll(99)), s(MS, &STATE.replace("efcdab89", "63000000"))];
     let first = write(folder.path(), "1.pcap", &answered);
     let silent = polls(&[S, 4 * S, 7 * S]);
@@ -359,12 +372,12 @@ fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one()
     };
     assert_eq!(frames(&[&first, &second], 0), [0; 0]);
     assert_eq!(frames(&["--per-file", &first, &second], 1), [3]);
-    // The same once more is another capture of the same silence.
+    // The same frames again are another capture of the same silent server.
     let copies: Vec<_> = (0..3).map(|n| write(folder.path(), &format!("c{n}.pcap"), &silence())).collect();
     let copies: Vec<_> = copies.iter().map(String::as_str).collect();
     assert_eq!(frames(&copies, 1), [4, 4, 4]);
     assert_eq!(check(&copies, 1).len(), 3 * check(&copies[..1], 1).len());
-    // Over two files that go on: the cause of the first time-out stands in the later file.
+    // With two files of one capture, the cause of the first time-out is in the later file.
     let a = write(folder.path(), "a.pcap", &later(&polls(&[0, 3 * S]), 0));
     let b = write(folder.path(), "b.pcap", &[polls(&[6 * S]), vec![clock(LATER)]].concat());
     assert_eq!(frames(&[&a, &b], 1), [1]);
@@ -373,7 +386,7 @@ fn captures_that_stand_for_themselves_are_judged_each_and_a_ring_buffer_as_one()
 }
 
 #[test]
-fn what_is_said_once_a_server_is_said_of_each_capture_that_stands_for_itself() {
+fn findings_once_per_server_are_reported_for_each_separate_capture() {
     let folder = tempdir().unwrap();
     let answered: Vec<_> = [0, S].into_iter().flat_map(|t| [c(t, POLL), s(t + MS, STATE)]).collect();
     let paths = ["1.pcap", "2.pcap"].map(|name| write(folder.path(), name, &answered));
@@ -394,17 +407,17 @@ fn what_is_said_once_a_server_is_said_of_each_capture_that_stands_for_itself() {
 }
 
 #[test]
-fn two_requests_without_an_answer_before_the_end_are_told_on_the_first_screen() {
+fn two_unanswered_requests_at_the_end_are_in_the_summary() {
     let (_folder, path) = captured(&polls(&[0, S]));
-    let said = "2 requests to 192.0.2.10:27100 (satisfactory), never answered, the last just before the end of the capture";
+    let expected = "2 requests to 192.0.2.10:27100 (satisfactory), never answered, the last just before the end of the capture";
     let screen = printed(&run(&[&path]));
-    assert!(screen.contains(said), "{screen}");
+    assert!(screen.contains(expected), "{screen}");
 }
 
 #[test]
-fn who_answers_another_protocol_is_not_down() {
+fn a_server_that_answers_another_protocol_is_not_down() {
     let asks = |at| c(at, "79000000 00");
-    let shots = [asks(0), c(S, POLL), s(S + MS, STATE), asks(S), asks(2 * S), clock(LATER)];
-    let said = "server answered none of its requests: 3 datagrams in 2.0 s; it does answer satisfactory";
-    assert_eq!(told(&shots), [(5, said.into())]);
+    let raw_frames = [asks(0), c(S, POLL), s(S + MS, STATE), asks(S), asks(2 * S), clock(LATER)];
+    let expected = "server answered none of its requests: 3 datagrams in 2.0 s; it does answer satisfactory";
+    assert_eq!(silent_servers(&raw_frames), [(5, expected.into())]);
 }

@@ -1,6 +1,9 @@
-//! `qdissect stats`: what is counted, in every form it is written in.
+//! `qdissect stats`: its counts in every format.
 
-use crate::kit::play::{CLIENTS, End, H1, H2, MS, OK, QI, S, START, Shot, c, foreign, report, s, shot};
+use crate::kit::play::{
+    Addr, CLIENTS, MS, RawFrame, S, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, c,
+    foreign, report, s, udp_frame,
+};
 use qdissect::escape::is_hostile;
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output};
@@ -12,7 +15,7 @@ use std::process::{Command, Output as Ended};
 const DEMO: &str = "captures/demo.pcapng";
 const SECTIONS: [&str; 6] = ["times", "endpoints", "hierarchy", "series", "amplification", "losses"];
 
-/// A query without the token that was issued.
+/// A query without the issued token.
 const FORGED: &str = "01 11111111 0001 01";
 
 fn run(args: &[&str]) -> Ended {
@@ -33,26 +36,26 @@ fn records(args: &[&str]) -> Vec<Value> {
     text(args).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn of<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
+fn records_of_type<'a>(records: &'a [Value], kind: &str) -> Vec<&'a Value> {
     records.iter().filter(|r| r["type"] == kind).collect()
 }
 
 /// The records of some frames.
-fn played(shots: &[Shot]) -> Vec<Value> {
-    let (stats, totals) = report(Options { all: true, ..Options::default() }, Stats::new(None), shots);
+fn played(raw_frames: &[RawFrame]) -> Vec<Value> {
+    let (stats, totals) = report(Options { all: true, ..Options::default() }, Stats::new(None), raw_frames);
     let mut out = vec![];
     stats::records(&mut Output::new(&mut out, Form::Ndjson, false), &stats, &totals, Section::ALL).unwrap();
     String::from_utf8(out).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// A Satisfactory poll with a cookie of its own, and its answer after some time.
-fn polled(at: i64, cookie: u64, after: i64) -> [Shot; 2] {
+/// A Satisfactory poll with this cookie, and its answer after some time.
+fn polled(at: i64, cookie: u64, after: i64) -> [RawFrame; 2] {
     let cookie: String = cookie.to_le_bytes().iter().map(|b| format!("{b:02x}")).collect();
     let state = "03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
     [c(at, &format!("d5f6 00 01 {cookie} 01")), s(at + after, &format!("d5f6 01 01 {cookie} {state}"))]
 }
 
-/// Fields of CSV as RFC 4180 has it; every line must end with CR LF.
+/// Parses CSV by RFC 4180; every line must end with CR LF.
 fn fields(csv: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut field) = (vec![], vec![], String::new());
     let (mut quoted, mut chars) = (false, csv.chars().peekable());
@@ -77,9 +80,9 @@ fn fields(csv: &str) -> Vec<Vec<String>> {
 /// and 1075; arp 2 and 120; tcp 3 and 184. The protocols: sums over `-z conv,udp` of the servers' endpoints; for
 /// 192.0.2.40:7777, 11 frames and 660 bytes one way, 11 and 1033 the other.
 #[test]
-fn frames_and_bytes_are_those_that_tshark_counts() {
+fn frames_and_bytes_agree_with_tshark() {
     let found = records(&["stats", "-T", "ndjson", "--only", "hierarchy", DEMO]);
-    let layers = of(&found, "hierarchy");
+    let layers = records_of_type(&found, "hierarchy");
     for (path, frames, bytes) in [
         ("frame", 108, 8794),
         ("frame:ethernet", 108, 8794),
@@ -105,7 +108,7 @@ fn endpoints_are_the_sums_of_the_packets() {
     let found = records(&["stats", "-T", "ndjson", "--only", "endpoints", DEMO]);
     let packets = records(&["dump", "-T", "ndjson", DEMO]);
     let address = |end: &Value| end.as_str().unwrap().rsplit_once(':').unwrap().0.replace(['[', ']'], "");
-    for end in of(&found, "endpoint") {
+    for end in records_of_type(&found, "endpoint") {
         let (server, name) = (end["role"] == "server", end["endpoint"].as_str().unwrap());
         let is = |at: &Value| if server { at == name } else { address(at) == name };
         for (key, direction) in
@@ -121,15 +124,15 @@ fn endpoints_are_the_sums_of_the_packets() {
             assert_eq!(end[format!("wire_bytes_{key}")], bytes + headers * count, "{name}");
         }
     }
-    assert_eq!(of(&found, "endpoint").len(), 7 + 10);
+    assert_eq!(records_of_type(&found, "endpoint").len(), 7 + 10);
 }
 
-/// Against the times of the exchanges in order: the quantile is the one whose rank is the share, rounded up.
+/// Compared with the sorted times of the exchanges: the quantile is the one whose rank is the share, rounded up.
 #[test]
 fn response_times_are_those_of_the_exchanges() {
     let found = records(&["stats", "-T", "ndjson", "--only", "times", DEMO]);
     let exchanges = records(&["exchanges", "-T", "ndjson", DEMO]);
-    let rows = of(&found, "response_times");
+    let rows = records_of_type(&found, "response_times");
     assert_eq!(rows.len(), 6 + 7);
     for row in rows {
         let key = if row["server"].is_null() { "step" } else { "server" };
@@ -154,13 +157,13 @@ fn response_times_are_those_of_the_exchanges() {
 
 #[test]
 fn quantiles_of_known_times_are_within_one_percent() {
-    let mut shots = vec![];
+    let mut raw_frames = vec![];
     for i in 1..=1_000 {
-        shots.extend(polled(i * S, i as u64, i * 37_000)); // 37 µs to 37 ms
+        raw_frames.extend(polled(i * S, i as u64, i * 37_000)); // 37 µs to 37 ms
     }
-    shots.push(foreign(START + 2_000 * S));
-    let found = played(&shots);
-    let row = of(&found, "response_times")[0];
+    raw_frames.push(foreign(START + 2_000 * S));
+    let found = played(&raw_frames);
+    let row = records_of_type(&found, "response_times")[0];
     for (key, rank) in [("min", 1), ("median", 500), ("p90", 900), ("p99", 990), ("max", 1_000)] {
         let exact = f64::from(rank) * 37e-6;
         let time = row[key].as_f64().unwrap();
@@ -171,16 +174,16 @@ fn quantiles_of_known_times_are_within_one_percent() {
 
 #[test]
 fn an_answer_to_a_forged_query_has_no_valid_challenge() {
-    for (query, without) in [(QI, 0), (FORGED, 1)] {
-        let shots = [
+    for (query, without) in [(SQP_QUERY, 0), (FORGED, 1)] {
+        let raw_frames = [
             foreign(START),
-            c(30 * S, H1),
-            s(30 * S + MS, H2),
+            c(30 * S, SQP_CHALLENGE),
+            s(30 * S + MS, SQP_CHALLENGE_REPLY),
             c(30 * S + 2 * MS, query),
-            s(30 * S + 3 * MS, OK),
+            s(30 * S + 3 * MS, SQP_QUERY_REPLY),
         ];
-        let found = played(&shots);
-        let audit = of(&found, "amplification");
+        let found = played(&raw_frames);
+        let audit = records_of_type(&found, "amplification");
         let case = audit.iter().find(|r| r["step"] == "query").unwrap();
         assert_eq!((&case["without_challenge"], &case["worst_frame"]), (&without.into(), &5.into()));
         // 8 bytes in, 29 out; with 28 bytes of headers each.
@@ -193,19 +196,19 @@ fn an_answer_to_a_forged_query_has_no_valid_challenge() {
 /// In A2S any request may be answered with a challenge of 9 bytes, which the client repeats.
 #[test]
 fn a_challenge_counts_as_sent_for_what_was_asked() {
-    const SERVER: End = ([192, 0, 2, 10], 27_015);
+    const SERVER: Addr = ([192, 0, 2, 10], 27_015);
     const INFO: &str = "ffffffff 54 536f7572636520456e67696e6520517565727900";
     const CHALLENGE: &str = "ffffffff 41 0a08e16f";
     const FACTS: &str = "ffffffff 49 11 4100 6200 6300 6400 f000 01 08 00 64 6c 00 01 312e3000";
-    let said = |at, from, to, text: &str| shot(START + at, from, to, &hex(text));
+    let datagram = |at, from, to, text: &str| udp_frame(START + at, from, to, &hex(text));
     let found = played(&[
         foreign(START),
-        said(30 * S, CLIENTS[0], SERVER, INFO),
-        said(30 * S + MS, SERVER, CLIENTS[0], CHALLENGE),
-        said(30 * S + 2 * MS, CLIENTS[0], SERVER, &format!("{INFO} 0a08e16f")),
-        said(30 * S + 3 * MS, SERVER, CLIENTS[0], FACTS),
+        datagram(30 * S, CLIENTS[0], SERVER, INFO),
+        datagram(30 * S + MS, SERVER, CLIENTS[0], CHALLENGE),
+        datagram(30 * S + 2 * MS, CLIENTS[0], SERVER, &format!("{INFO} 0a08e16f")),
+        datagram(30 * S + 3 * MS, SERVER, CLIENTS[0], FACTS),
     ]);
-    let [case] = of(&found, "amplification")[..] else { panic!("{found:?}") };
+    let [case] = records_of_type(&found, "amplification")[..] else { panic!("{found:?}") };
     for (key, value) in [
         ("requests", 2),
         ("request_bytes", 25 + 29),
@@ -217,7 +220,7 @@ fn a_challenge_counts_as_sent_for_what_was_asked() {
     }
 }
 
-/// RakNet's two kinds of ping are one step to who reads; they differ in whether silence means anything.
+/// RakNet's two kinds of ping have the same name in tables; they differ in whether a missing answer is a fault.
 #[test]
 fn steps_of_one_name_are_one_row() {
     let step = |protocol: &str| {
@@ -228,31 +231,32 @@ fn steps_of_one_name_are_one_row() {
         (step("raknet"), step("samp")),
         (vec!["ping".into()], ["query", "ping", "rcon"].map(Value::from).into())
     );
-    const SERVER: End = ([192, 0, 2, 10], 19_132);
+    const SERVER: Addr = ([192, 0, 2, 10], 19_132);
     const REST: &str = "00ffff00fefefefefdfdfdfd12345678";
     let pong = |time| format!("1c {time:016x} 00000000000004d2 {REST} 0003 4d4350");
-    let mut shots = vec![foreign(START)];
+    let mut raw_frames = vec![foreign(START)];
     for (time, kind) in [(1, "01"), (2, "02")] {
         let at = START + time * 30 * S;
         let ping = format!("{kind} {time:016x} {REST} 0000000000000007");
-        shots.push(shot(at, CLIENTS[0], SERVER, &hex(&ping)));
-        shots.push(shot(at + MS, SERVER, CLIENTS[0], &hex(&pong(time))));
+        raw_frames.push(udp_frame(at, CLIENTS[0], SERVER, &hex(&ping)));
+        raw_frames.push(udp_frame(at + MS, SERVER, CLIENTS[0], &hex(&pong(time))));
     }
-    let found = played(&shots);
+    let found = played(&raw_frames);
     for (kind, key) in [("response_times", "count"), ("amplification", "requests")] {
-        let rows: Vec<_> = of(&found, kind).into_iter().filter(|r| r["step"] == "ping").collect();
+        let rows: Vec<_> =
+            records_of_type(&found, kind).into_iter().filter(|r| r["step"] == "ping").collect();
         assert!(matches!(&rows[..], [row] if row[key] == 2), "{rows:?}");
     }
 }
 
 #[test]
-fn copies_and_what_nobody_asked_for_are_sent_bytes_and_shown_apart() {
+fn copies_and_unsolicited_answers_count_as_sent_and_are_listed_separately() {
     let [poll, state] = polled(30 * S, 7, MS);
     let [_, stray] = polled(31 * S, 8, MS);
-    let copy = Shot { time: state.time + MS, ..state.clone() };
-    let again = Shot { time: poll.time + MS / 2, ..poll.clone() };
+    let copy = RawFrame { time: state.time + MS, ..state.clone() };
+    let again = RawFrame { time: poll.time + MS / 2, ..poll.clone() };
     let found = played(&[foreign(START), poll, again, state, copy, stray, foreign(START + 90 * S)]);
-    let case = of(&found, "amplification")[0];
+    let case = records_of_type(&found, "amplification")[0];
     for (key, value) in [
         ("requests", 2),
         ("request_bytes", 26),
@@ -265,7 +269,7 @@ fn copies_and_what_nobody_asked_for_are_sent_bytes_and_shown_apart() {
     }
     assert_eq!(case["copy_bytes"].as_u64().unwrap() * 3, case["response_bytes"].as_u64().unwrap());
     assert_eq!(case["copy_bytes"], case["unasked_bytes"]);
-    let all = of(&found, "loss")[0];
+    let all = records_of_type(&found, "loss")[0];
     for (key, value) in
         [("requests", 1), ("answered", 1), ("retransmissions", 1), ("copies", 1), ("decided", 1)]
     {
@@ -275,25 +279,28 @@ fn copies_and_what_nobody_asked_for_are_sent_bytes_and_shown_apart() {
 }
 
 #[test]
-fn what_a_mirrored_port_shows_twice_counts_once_at_both_ends() {
+fn mirrored_packets_count_once_at_both_endpoints() {
     let mut plain = polled(START, 7, 2 * MS);
-    // Only datagrams with an identification can be told from datagrams that were sent twice.
-    plain.iter_mut().zip(1..).for_each(|(shot, id)| shot.bytes[19] = id);
-    let both = |shot: &Shot| [shot.clone(), Shot { time: shot.time + MS / 10, ..shot.clone() }];
+    // Only copies with an IP identification can be distinguished from datagrams that were sent twice.
+    plain.iter_mut().zip(1..).for_each(|(raw_frame, id)| raw_frame.bytes[19] = id);
+    let both = |raw_frame: &RawFrame| {
+        [raw_frame.clone(), RawFrame { time: raw_frame.time + MS / 10, ..raw_frame.clone() }]
+    };
     let twice: Vec<_> = plain.iter().flat_map(both).collect();
     let (once, found) = (played(&plain), played(&twice));
     let sums = found.last().unwrap();
     assert_eq!((&sums["packets"], &sums["duplicate_frames"]), (&4.into(), &2.into()));
-    assert_eq!(of(&found, "endpoint"), of(&once, "endpoint"));
-    assert_eq!(of(&found, "loss"), of(&once, "loss"));
+    assert_eq!(records_of_type(&found, "endpoint"), records_of_type(&once, "endpoint"));
+    assert_eq!(records_of_type(&found, "loss"), records_of_type(&once, "loss"));
 }
 
 #[test]
-fn the_hierarchy_has_the_frames_that_pass_and_no_others() {
+fn the_hierarchy_has_only_passing_frames() {
     for capture in ["captures/containers/ipfrag.pcap", "captures/hostile/tunnel_tower.pcap", DEMO] {
         for filter in ["udp.port == 1", "direction == s2c", "ip or ipv6"] {
             let found = records(&["stats", "-T", "ndjson", "--only", "hierarchy", "-Y", filter, capture]);
-            let frames = of(&found, "hierarchy").first().map_or(0, |all| all["frames"].as_u64().unwrap());
+            let frames =
+                records_of_type(&found, "hierarchy").first().map_or(0, |all| all["frames"].as_u64().unwrap());
             assert_eq!(found.last().unwrap()["packets"], frames, "{capture} {filter}");
         }
     }
@@ -303,8 +310,8 @@ fn the_hierarchy_has_the_frames_that_pass_and_no_others() {
 fn losses_and_the_series_add_up_to_the_summary() {
     for capture in [DEMO, "captures/hostile/stress_pairing.pcapng", "captures/hostile/clock_jumps.pcap"] {
         let found = records(&["stats", "-T", "ndjson", capture]);
-        let (summary, losses) = (found.last().unwrap(), of(&found, "loss"));
-        let ticks = of(&found, "interval");
+        let (summary, losses) = (found.last().unwrap(), records_of_type(&found, "loss"));
+        let ticks = records_of_type(&found, "interval");
         let sum = |list: &[&Value], key: &str| list.iter().map(|r| r[key].as_u64().unwrap()).sum::<u64>();
         for key in ["answered", "late", "unanswered", "undecided", "refused", "retransmissions"] {
             assert_eq!(losses[0][key], summary[key], "{capture} {key}");
@@ -318,15 +325,15 @@ fn losses_and_the_series_add_up_to_the_summary() {
         let answers = summary["answered"].as_u64().unwrap() + summary["late"].as_u64().unwrap();
         assert_eq!(sum(&ticks, "answers"), answers, "{capture}");
         assert!(ticks.len() <= 60, "{capture}: {}", ticks.len());
-        let frames = of(&found, "hierarchy")[0]["frames"].clone();
+        let frames = records_of_type(&found, "hierarchy")[0]["frames"].clone();
         assert_eq!(frames, summary["packets"], "{capture}");
     }
 }
 
 #[test]
-fn an_interval_that_is_asked_for_is_used() {
+fn a_given_interval_is_used() {
     let found = records(&["stats", "-T", "ndjson", "--only", "series", "--interval", "10s", DEMO]);
-    let ticks = of(&found, "interval");
+    let ticks = records_of_type(&found, "interval");
     assert_eq!(ticks.len(), 6);
     assert_eq!(
         (&ticks[0]["start"], &ticks[0]["interval"]),
@@ -336,7 +343,7 @@ fn an_interval_that_is_asked_for_is_used() {
 }
 
 #[test]
-fn csv_says_what_the_records_say() {
+fn csv_agrees_with_the_records() {
     for section in SECTIONS {
         let found = records(&["stats", "-T", "ndjson", "--only", section, DEMO]);
         let rows: Vec<_> =
@@ -363,26 +370,26 @@ fn csv_says_what_the_records_say() {
 fn csv_needs_one_section() {
     for only in [&[][..], &["--only", "times,losses"]] {
         let ended = run(&[&["stats", "-T", "csv"], only, &[DEMO]].concat());
-        let said = String::from_utf8(ended.stderr).unwrap();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
         assert_eq!((ended.status.code(), ended.stdout.len()), (Some(2), 0));
-        assert!(said.contains("CSV holds one table: name one section"), "{said}");
+        assert!(stderr.contains("CSV holds one table: name one section"), "{stderr}");
     }
     assert_eq!(text(&["stats", "-T", "csv", "--only", "losses,losses", DEMO]).lines().count(), 1 + 1 + 7);
 }
 
 #[test]
-fn a_name_is_no_formula_and_moves_no_cursor() {
+fn names_cannot_be_formulas_or_escape_sequences() {
     // SQP's name is `=1+1,"x"` and ESC c.
     let name = "3d312b312c22782263 1b 63";
     let answer = format!("01 80902348 0001 00 00 001c 00000018 0001 0008 0b {name} 0162 0163 0164 1e61");
-    let shots = [
+    let raw_frames = [
         foreign(START),
-        c(30 * S, H1),
-        s(30 * S + MS, H2),
-        c(30 * S + 2 * MS, QI),
+        c(30 * S, SQP_CHALLENGE),
+        s(30 * S + MS, SQP_CHALLENGE_REPLY),
+        c(30 * S + 2 * MS, SQP_QUERY),
         s(30 * S + 3 * MS, &answer),
     ];
-    let (stats, _) = report(Options { all: true, ..Options::default() }, Stats::new(None), &shots);
+    let (stats, _) = report(Options { all: true, ..Options::default() }, Stats::new(None), &raw_frames);
     let mut out = vec![];
     stats::csv(&mut out, &stats, Section::Endpoints).unwrap();
     let rows = fields(std::str::from_utf8(&out).unwrap());

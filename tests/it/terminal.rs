@@ -1,5 +1,4 @@
-//! What stands on a terminal: progress while it takes long, tables that fit. Runs where util-linux' `script`, which
-//! lends a terminal, is installed.
+//! Output on a terminal: progress of long runs, and tables that fit. Needs `script` of util-linux, which provides a terminal.
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, File};
@@ -14,7 +13,7 @@ use tempfile::tempdir;
 const QDISSECT: &str = env!("CARGO_BIN_EXE_qdissect");
 const DEMO: &str = "captures/demo.pcapng";
 
-/// Whether a terminal can be had; says so where it cannot.
+/// Whether `script` is installed; prints a message if not.
 fn have_terminal() -> bool {
     let there =
         Command::new("script").arg("--version").stdout(Stdio::null()).status().is_ok_and(|s| s.success());
@@ -24,7 +23,7 @@ fn have_terminal() -> bool {
     there
 }
 
-/// A command on a terminal of so many columns.
+/// Runs a command on a terminal with this number of columns.
 fn on_terminal(columns: u16, command: &str) -> Child {
     let line = format!("stty cols {columns} rows 24; {command}");
     let mut script = Command::new("script");
@@ -33,7 +32,7 @@ fn on_terminal(columns: u16, command: &str) -> Child {
     script.spawn().unwrap()
 }
 
-/// What stands on the terminal in the end, and the exit code.
+/// The final content of the terminal, and the exit code.
 fn shown(columns: u16, command: &str) -> (String, Option<i32>) {
     let output = on_terminal(columns, command).wait_with_output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), output.status.code())
@@ -53,14 +52,14 @@ fn pcap() -> (Vec<u8>, Vec<u8>) {
     (head, record)
 }
 
-/// Runs a command on a capture that comes in pieces until the terminal shows `wanted`, or until the command has
-/// nothing more to say. Returns everything that was shown.
+/// Runs a command on a capture that is written in pieces until the terminal shows `wanted`, or until the command ends. Returns
+/// everything that was shown.
 fn until_shown(command: &str, fifo: &str, wanted: &str) -> String {
     let mut child = on_terminal(80, command);
     let mut from = child.stdout.take().unwrap();
     let done = AtomicBool::new(false);
     let (head, record) = pcap();
-    let mut seen = String::new();
+    let mut terminal_output = String::new();
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut to = File::options().write(true).open(fifo).unwrap();
@@ -73,8 +72,8 @@ fn until_shown(command: &str, fifo: &str, wanted: &str) -> String {
         let mut piece = [0; 4096];
         loop {
             let n = from.read(&mut piece).unwrap_or(0);
-            seen.push_str(&String::from_utf8_lossy(&piece[..n]));
-            if n == 0 || seen.contains(wanted) {
+            terminal_output.push_str(&String::from_utf8_lossy(&piece[..n]));
+            if n == 0 || terminal_output.contains(wanted) {
                 break;
             }
         }
@@ -82,66 +81,73 @@ fn until_shown(command: &str, fifo: &str, wanted: &str) -> String {
     });
     let mut rest = vec![];
     from.read_to_end(&mut rest).unwrap();
-    seen.push_str(&String::from_utf8_lossy(&rest));
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{seen}");
-    seen
+    terminal_output.push_str(&String::from_utf8_lossy(&rest));
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{terminal_output}");
+    terminal_output
 }
 
 #[test]
-fn lines_that_go_to_a_file_leave_the_terminal_to_progress() {
+fn progress_is_shown_if_lines_go_to_a_file() {
     if !have_terminal() {
         return;
     }
     let folder = tempdir().unwrap();
     let fifo = fifo(folder.path());
     let result = folder.path().join("result").to_str().unwrap().to_owned();
-    let seen =
+    let terminal_output =
         until_shown(&format!("{QDISSECT} dump --all --per-file {fifo} {DEMO} > {result}"), &fifo, " fifo ");
-    assert!(seen.contains("packets/s"), "{seen}");
-    assert_eq!(left(&seen), [""], "it is gone");
+    assert!(terminal_output.contains("packets/s"), "{terminal_output}");
+    assert_eq!(visible_lines(&terminal_output), [""], "it is gone");
     assert!(fs::read_to_string(&result).unwrap().contains("state_response"));
 }
 
-/// What is left on the terminal: of each line, what stands behind the last return of the carriage.
-fn left(seen: &str) -> Vec<String> {
+/// The visible lines: of each line, the text after the last carriage return.
+fn visible_lines(terminal_output: &str) -> Vec<String> {
     let erased =
         |line: &str| line.rsplit("\x1b[2K").next().unwrap_or_default().trim_start_matches('\r').to_owned();
-    seen.split("\r\n").map(erased).collect()
+    terminal_output.split("\r\n").map(erased).collect()
 }
 
 #[test]
-fn a_long_run_shows_how_far_it_is_and_leaves_nothing_behind() {
+fn a_long_run_shows_progress_and_erases_it() {
     if !have_terminal() {
         return;
     }
     let folder = tempdir().unwrap();
     let fifo = fifo(folder.path());
-    // The second file is read at once; by then nobody has patience left.
+    // The second file is read at once, but by then the delay before progress is shown has passed.
     let command = format!("{QDISSECT} summary --per-file {fifo} {DEMO}");
-    let seen = until_shown(&command, &fifo, " fifo ");
-    assert!(seen.contains(" packets/s"), "{seen}");
-    assert!(seen.contains("demo.pcapng ["), "a file has an end: {:?}", &seen[..seen.len().min(4000)]);
-    assert!(seen.contains(" MB, "), "{seen}");
-    let left = left(&seen);
-    assert!(left.iter().all(|line| !line.contains("packets/s")), "{left:#?}");
-    assert!(left[0].contains("2 captures"), "{left:#?}");
+    let terminal_output = until_shown(&command, &fifo, " fifo ");
+    assert!(terminal_output.contains(" packets/s"), "{terminal_output}");
+    assert!(
+        terminal_output.contains("demo.pcapng ["),
+        "a file has an end: {:?}",
+        &terminal_output[..terminal_output.len().min(4000)]
+    );
+    assert!(terminal_output.contains(" MB, "), "{terminal_output}");
+    let visible_lines = visible_lines(&terminal_output);
+    assert!(visible_lines.iter().all(|line| !line.contains("packets/s")), "{visible_lines:#?}");
+    assert!(visible_lines[0].contains("2 captures"), "{visible_lines:#?}");
 }
 
 #[test]
-fn what_is_said_meanwhile_has_a_line_of_its_own() {
+fn messages_during_progress_have_their_own_line() {
     if !have_terminal() {
         return;
     }
     let folder = tempdir().unwrap();
     let fifo = fifo(folder.path());
     let command = format!("{QDISSECT} summary {fifo} missing.pcap; true");
-    let seen = until_shown(&command, &fifo, " fifo ");
-    let left = left(&seen);
-    assert!(left[0].starts_with("\x1b[1m\x1b[31merror:\x1b[0m missing.pcap: "), "{left:#?}");
+    let terminal_output = until_shown(&command, &fifo, " fifo ");
+    let visible_lines = visible_lines(&terminal_output);
+    assert!(
+        visible_lines[0].starts_with("\x1b[1m\x1b[31merror:\x1b[0m missing.pcap: "),
+        "{visible_lines:#?}"
+    );
 }
 
 #[test]
-fn nothing_is_drawn_between_lines_nor_where_it_is_not_wanted() {
+fn no_progress_between_lines_or_if_it_is_not_wanted() {
     if !have_terminal() {
         return;
     }
@@ -150,7 +156,7 @@ fn nothing_is_drawn_between_lines_nor_where_it_is_not_wanted() {
     {
         let folder = tempdir().unwrap();
         let fifo = fifo(folder.path());
-        // The error comes when the FIFO has been read to its end, a while after progress would be shown.
+        // The error is printed at the end of the FIFO, some time after progress would be shown.
         let command = format!("{before} {QDISSECT} {args} {fifo} missing.pcap {behind}; true");
         let (head, record) = pcap();
         let child = on_terminal(80, &command);
@@ -161,9 +167,12 @@ fn nothing_is_drawn_between_lines_nor_where_it_is_not_wanted() {
             thread::sleep(Duration::from_millis(50));
         }
         drop(to);
-        let seen = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-        assert!(seen.contains("missing.pcap"), "{args}: {seen}");
-        assert!(!seen.contains("packets/s") && !seen.contains("\x1b[2K"), "{args}: {seen}");
+        let terminal_output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        assert!(terminal_output.contains("missing.pcap"), "{args}: {terminal_output}");
+        assert!(
+            !terminal_output.contains("packets/s") && !terminal_output.contains("\x1b[2K"),
+            "{args}: {terminal_output}"
+        );
     }
 }
 
@@ -180,13 +189,13 @@ fn no_table_is_wider_than_the_terminal() {
             format!("stats {DEMO}"),
             "rule list".into(),
         ] {
-            let (seen, code) = shown(columns, &format!("{QDISSECT} {args} --color never"));
+            let (terminal_output, code) = shown(columns, &format!("{QDISSECT} {args} --color never"));
             assert_eq!(code, Some(0));
-            for line in seen.lines().filter(|line| line.contains('─')) {
+            for line in terminal_output.lines().filter(|line| line.contains('─')) {
                 let width = unicode_width::UnicodeWidthStr::width(line);
                 assert!(width <= usize::from(columns), "{args}: {width} > {columns}: {line}");
             }
-            assert!(seen.lines().count() > 3, "{args}: {seen}");
+            assert!(terminal_output.lines().count() > 3, "{args}: {terminal_output}");
         }
     }
 }
@@ -209,13 +218,17 @@ fn no_line_is_wider_than_the_terminal_and_findings_have_their_colours() {
         ["dump", "dump --all", "exchanges", "summary", "stats", "check"].map(|args| (columns, args))
     }) {
         for input in [DEMO, "captures/hostile/sqp_names.pcap", "captures/skycoop"] {
-            let (seen, _) = shown(columns_there, &format!("{QDISSECT} {args} {input}"));
-            assert!(seen.lines().count() > 3, "{args} {input}: {seen}");
-            let longest = seen.lines().max_by_key(|line| columns(line));
+            let (terminal_output, _) = shown(columns_there, &format!("{QDISSECT} {args} {input}"));
+            assert!(terminal_output.lines().count() > 3, "{args} {input}: {terminal_output}");
+            let longest = terminal_output.lines().max_by_key(|line| columns(line));
             let longest = longest.unwrap_or_default();
             assert!(columns(longest) <= columns_there.into(), "{args} {input}, {columns_there}: {longest}");
-            let coloured = ["\x1b[1m\x1b[31m", "\x1b[1m\x1b[33m"].iter().any(|colour| seen.contains(colour));
-            assert!(coloured || ["exchanges", "stats"].contains(&args) || input != DEMO, "{args}: {seen}");
+            let coloured =
+                ["\x1b[1m\x1b[31m", "\x1b[1m\x1b[33m"].iter().any(|colour| terminal_output.contains(colour));
+            assert!(
+                coloured || ["exchanges", "stats"].contains(&args) || input != DEMO,
+                "{args}: {terminal_output}"
+            );
         }
     }
 }
@@ -241,14 +254,14 @@ fn tables_end_after_some_rows_and_can_be_ordered() {
 }
 
 #[test]
-fn colours_are_there_on_a_terminal_and_elsewhere_only_when_asked_for() {
+fn colours_are_used_on_a_terminal_or_on_request() {
     if !have_terminal() {
         return;
     }
     let coloured = |before: &str, args: &str| {
-        let (seen, code) = shown(80, &format!("{before} {QDISSECT} {args} {DEMO}"));
-        assert_eq!(code, Some(0), "{seen}");
-        seen.contains("\x1b[")
+        let (terminal_output, code) = shown(80, &format!("{before} {QDISSECT} {args} {DEMO}"));
+        assert_eq!(code, Some(0), "{terminal_output}");
+        terminal_output.contains("\x1b[")
     };
     assert!(coloured("", "summary"));
     assert!(!coloured("NO_COLOR=1", "summary"));
@@ -290,7 +303,7 @@ fn without_a_terminal_there_is_no_progress() {
 }
 
 #[test]
-fn a_page_is_opened_where_there_is_a_session_and_its_place_is_said_anyway() {
+fn view_opens_the_page_in_a_session_and_always_prints_its_path() {
     if !have_terminal() {
         return;
     }
@@ -302,13 +315,16 @@ fn a_page_is_opened_where_there_is_a_session_and_its_place_is_said_anyway() {
     let own = folder.path().display();
     let view = format!("PATH={own}:$PATH TMPDIR={own} {QDISSECT} view {DEMO}");
     let none = "unset DISPLAY WAYLAND_DISPLAY BROWSER;";
-    let (said, code) = shown(200, &format!("{none} {view}"));
-    assert!(said.contains("No browser was opened: there is no graphical session."), "{said}");
-    assert!(said.contains("report.html") && !opened.exists() && code == Some(0), "{said}");
-    let (said, code) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
+    let (screen, code) = shown(200, &format!("{none} {view}"));
+    assert!(screen.contains("No browser was opened: there is no graphical session."), "{screen}");
+    assert!(screen.contains("report.html") && !opened.exists() && code == Some(0), "{screen}");
+    let (screen, code) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
     let page = fs::read_to_string(&opened).unwrap();
-    assert!(said.contains(page.trim()) && Path::new(page.trim()).is_file() && code == Some(0), "{said}");
+    assert!(screen.contains(page.trim()) && Path::new(page.trim()).is_file() && code == Some(0), "{screen}");
     fs::write(&program, "#!/bin/sh\nexit 3\n").unwrap();
-    let (said, _) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
-    assert!(said.contains("xdg-open could not open the page.") && said.contains("report.html"), "{said}");
+    let (screen, _) = shown(200, &format!("{none} DISPLAY=:0 {view}"));
+    assert!(
+        screen.contains("xdg-open could not open the page.") && screen.contains("report.html"),
+        "{screen}"
+    );
 }

@@ -1,5 +1,5 @@
-//! tshark sees the same UDP datagrams. Runs where tshark is installed, over the captures of this repository and
-//! over those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
+//! tshark finds the same UDP datagrams. Runs if tshark is installed, over the captures of this repository and those named in
+//! `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
 
 use crate::kit::captures::{further, own};
 use crate::kit::tshark::{by_tshark, by_us, have_tshark};
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::thread;
 
-/// Frames that the two take for different things, each with its reason.
+/// Frames that the two interpret differently, each with the reason.
 const APART: &[(&str, &[u64], &str)] = &[
     (
         "captures/hostile/header_lengths.pcap",
@@ -42,7 +42,7 @@ const CLOCKS: &[(&str, &str)] = &[
     ("captures/hostile/ng_strange_clock.pcapng", "units below a nanosecond, and powers of two"),
 ];
 
-/// How many datagrams of these captures both were asked about, and where they disagree.
+/// The number of compared datagrams of these captures, and the differences.
 fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
     let (mut compared, mut apart) = (0, vec![]);
     for path in paths {
@@ -53,7 +53,7 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
         for frame in frames {
             let (mut a, mut b) = (theirs.get(frame).copied(), ours.get(frame).copied());
             if CLOCKS.iter().any(|(name, _)| path.ends_with(name)) {
-                a.iter_mut().chain(&mut b).for_each(|told| told.time = None);
+                a.iter_mut().chain(&mut b).for_each(|datagram| datagram.time = None);
             }
             let known = APART.iter().any(|(name, n, _)| path.ends_with(name) && n.contains(frame));
             let unread = b.is_none() && UNREAD.iter().any(|name| path.ends_with(name));
@@ -73,13 +73,13 @@ fn tshark_sees_the_same_datagrams() {
     }
     let all = [own(), further()].concat();
     let share = all.len().div_ceil(thread::available_parallelism().map_or(1, usize::from));
-    // Each waits for a process most of the time.
-    let told: Vec<_> = thread::scope(|scope| {
+    // Each thread mostly waits for a process.
+    let results: Vec<_> = thread::scope(|scope| {
         let shares: Vec<_> = all.chunks(share).map(|paths| scope.spawn(|| compare(paths))).collect();
         shares.into_iter().map(|share| share.join().expect("a thread ends")).collect()
     });
-    let compared: usize = told.iter().map(|(compared, _)| compared).sum();
-    let apart: Vec<_> = told.into_iter().flat_map(|(_, apart)| apart).collect();
+    let compared: usize = results.iter().map(|(compared, _)| compared).sum();
+    let apart: Vec<_> = results.into_iter().flat_map(|(_, apart)| apart).collect();
     assert!(compared > 5_000, "{compared} datagrams are too few to say anything");
     assert!(
         apart.is_empty(),

@@ -1,4 +1,4 @@
-//! What no protocol claims is no secret: whose it is, its first bytes, and what it looks like.
+//! Unclaimed datagrams: their endpoints, first bytes, and what they look like.
 
 use crate::kit::frames;
 use crate::kit::run::{parsed, qdissect};
@@ -10,18 +10,18 @@ use tempfile::tempdir;
 
 const DNS: &str = "1a2b 0100 0001 0000 0000 0000 07 6578616d706c65 03 636f6d 00 0001 0001";
 
-/// What a command makes of datagrams of a client to these ports, a second apart.
+/// The output of a command for datagrams of a client to these ports, a second apart.
 fn run(args: &[&str], datagrams: &[(u16, Vec<u8>)]) -> std::process::Output {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.pcap");
-    let shots = datagrams.iter().zip(1..).map(|((port, payload), n)| {
+    let raw_frames = datagrams.iter().zip(1..).map(|((port, payload), n)| {
         let time = n * 1_000_000_000;
         let ends = [([10, 0, 0, 1], 50_000), ([10, 0, 0, 2], *port)].map(|(ip, port)| Endpoint::v4(ip, port));
         let OwnedFrame { link, wire_len, bytes, .. } =
             OwnedFrame::udp(Time::from_nanos(time), ends[0], ends[1], payload, 0);
         frames::Kept { time, link, wire_len, bytes }
     });
-    std::fs::write(&path, frames::pcap(&shots.collect::<Vec<_>>())).unwrap();
+    std::fs::write(&path, frames::pcap(&raw_frames.collect::<Vec<_>>())).unwrap();
     qdissect().args(args).args(["--no-config", path.to_str().unwrap()]).output().unwrap()
 }
 
@@ -30,7 +30,7 @@ fn records(args: &[&str], datagrams: &[(u16, Vec<u8>)], kind: &str) -> Vec<Value
     all.into_iter().filter(|record| record["type"] == kind).collect()
 }
 
-/// What `-x` adds to the records of a capture: each payload, by its frame.
+/// The payloads that `-x` adds to the records of a capture, by frame.
 fn payloads(path: &str, secrets: &[&str]) -> Vec<(u64, String)> {
     let output =
         qdissect().args(["dump", "-x", "--all", "-T", "ndjson", path]).args(secrets).output().unwrap();
@@ -52,13 +52,13 @@ fn records_with_bytes_show_each_payload_and_no_password() {
     assert_eq!(shown.len(), masked.len());
     let hidden = masked.iter().filter(|(_, payload)| payload.contains("**")).count();
     assert!(hidden > 0 && shown.iter().all(|(_, payload)| !payload.contains('*') && payload.len() % 2 == 0));
-    // Of what nobody claims, too, beyond the first bytes.
+    // Also for unclaimed datagrams beyond their first bytes.
     let long = records(&["dump", "--all", "-x"], &[(9, vec![0x41; 100])], "packet");
     assert_eq!(long[0]["payload"], "41".repeat(100));
 }
 
 #[test]
-fn bulk_records_are_the_same_each_behind_the_line_that_indexes_it() {
+fn bulk_records_are_the_same_with_an_index_line_before_each() {
     let output = |format| {
         let args = ["dump", "-x", "-T", format, "captures/skycoop/rcon.pcap"];
         String::from_utf8(qdissect().args(args).output().unwrap().stdout).unwrap()
@@ -84,7 +84,7 @@ fn unclaimed_datagrams_show_their_first_bytes() {
 }
 
 #[test]
-fn of_what_nobody_claims_it_is_said_how_much_was_captured() {
+fn captured_lengths_of_unclaimed_datagrams_are_shown() {
     let lengths = |args: &[&str]| {
         let path = ["-T", "ndjson", "captures/containers/snap96.pcap"];
         let all = parsed(&qdissect().args(args).args(path).output().unwrap(), 0).into_iter();
@@ -97,7 +97,7 @@ fn of_what_nobody_claims_it_is_said_how_much_was_captured() {
 }
 
 #[test]
-fn a_password_in_what_nobody_claims_is_not_shown() {
+fn passwords_in_unclaimed_datagrams_are_masked() {
     let rcon = std::fs::read_to_string("docs/protocols/skycoop.md").unwrap();
     assert!(rcon.contains("RCON"));
     let rule = qdissect::protocols::rules().find(|rule| rule.id == "SKY-SEC-002").unwrap();
@@ -117,7 +117,7 @@ fn a_password_in_what_nobody_claims_is_not_shown() {
 }
 
 #[test]
-fn the_busiest_endpoints_are_told() {
+fn the_busiest_unclaimed_endpoints_are_listed() {
     let mut datagrams: Vec<_> = (0..300).map(|n| (2_000 + n, vec![1, 2, 3])).collect();
     datagrams.extend((0..7).map(|_| (53, hex(DNS))));
     let rows = records(&["summary"], &datagrams, "unclaimed");
@@ -134,6 +134,6 @@ fn the_busiest_endpoints_are_told() {
         ["10.0.0.2:53", "dns", "1a2b010000010000", "7", "203"]
     );
     assert!(screen.contains("\nand 101 unclaimed endpoints more; --top 301 shows all\n"), "{screen}");
-    // Of what passes a filter only.
+    // Only for datagrams that pass a filter.
     assert_eq!(records(&["summary", "-Y", "udp.port == 53"], &datagrams, "unclaimed"), rows[..1]);
 }

@@ -1,5 +1,5 @@
-//! The page in `web/` in a real browser: its engine gives the records of the program, its numbers are those of the records, and it
-//! asks for nothing but its own files. Without Chromium, or where `web/build.sh` has not been run, the tests say so and pass.
+//! The page in `web/` in a real browser: its engine gives the records of the program, its numbers agree with the records, and it
+//! requests only its own files. Without Chromium or before `web/build.sh` was run, the tests say so and pass.
 
 mod server;
 
@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 use tempfile::tempdir;
 
-/// What the tests do inside of the page.
+/// The functions that the tests call inside the page.
 const LOOK: &str = include_str!("web/look.js");
 
 /// The page, open in a browser.
@@ -26,7 +26,7 @@ struct Open {
 }
 
 impl Open {
-    /// Opens it; `None`, and a word about that, where something is missing.
+    /// Opens the page. If something is missing, prints that and returns `None`.
     fn page() -> Option<Open> {
         if !Path::new("web/dist/index.html").is_file() {
             println!("web/build.sh has not been run: the page is not tried in a browser");
@@ -49,7 +49,7 @@ impl Open {
         assert_eq!(self.look("read()"), "", "{capture}");
     }
 
-    /// Nothing stands on the console, and nothing was asked for but the page's own files.
+    /// Checks that the console is empty and that only the page's own files were requested.
     #[track_caller]
     fn is_quiet(&mut self, what: &str) {
         let own = self.server.url.clone();
@@ -63,39 +63,39 @@ impl Open {
     }
 }
 
-/// What the program says of a capture.
+/// The records of the program for a capture.
 fn records(capture: &str) -> String {
     let output = qdissect().args(["dump", "--all", "-T", "ndjson", capture]).output().expect("it runs");
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The same as values.
+/// The records of one type as values.
 fn values(records: &str, kind: &str) -> Vec<Value> {
     let all = records.lines().map(|line| line.parse::<Value>().expect("JSON"));
     all.filter(|record| record["type"] == kind).collect()
 }
 
 #[test]
-fn its_records_are_those_of_the_program() {
+fn the_page_gives_the_records_of_the_program() {
     let Some(mut page) = Open::page() else { return };
     for capture in own() {
         let name = capture.to_str().expect("a name");
         let bytes = STANDARD.encode(fs::read(&capture).expect("a capture"));
-        let told = page.look(&format!("records({}, '{bytes}')", json!(name)));
-        assert!(told == records(name).as_str(), "{name}");
+        let result = page.look(&format!("records({}, '{bytes}')", json!(name)));
+        assert!(result == records(name).as_str(), "{name}");
     }
     page.is_quiet("records");
 }
 
 #[test]
-fn its_report_is_that_of_the_program() {
+fn the_page_gives_the_report_of_the_program() {
     let Some(mut page) = Open::page() else { return };
     for capture in CLICKED {
         let output = qdissect().args(["report", "-q", capture]).output().expect("it runs");
         let bytes = STANDARD.encode(fs::read(capture).expect("a capture"));
-        let told = page.look(&format!("report({}, '{bytes}')", json!(capture)));
+        let result = page.look(&format!("report({}, '{bytes}')", json!(capture)));
         let report = String::from_utf8(output.stdout).expect("UTF-8");
-        assert!(told == report.as_str(), "{capture}");
+        assert!(result == report.as_str(), "{capture}");
         let script =
             report.rsplit_once("<script>").expect("a script").1.split_once("</script>").expect("its end").0;
         let hash = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(script)));
@@ -104,7 +104,7 @@ fn its_report_is_that_of_the_program() {
     }
 }
 
-/// A capture of so many datagrams of no known protocol, 300 bytes each.
+/// A capture of `count` datagrams of no known protocol, 300 bytes each.
 fn datagrams(count: u32) -> Vec<u8> {
     let mut bytes = vec![0x45, 0, 1, 72, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];
     bytes.extend([0x23, 0x28, 0x23, 0x29, 1, 52, 0, 0]);
@@ -114,7 +114,7 @@ fn datagrams(count: u32) -> Vec<u8> {
 }
 
 #[test]
-fn one_click_at_a_time_leads_to_further_packets_and_a_file_that_changed_is_told() {
+fn further_packets_are_loaded_by_clicks_and_a_changed_file_is_reported() {
     let Some(mut page) = Open::page() else { return };
     let folder = tempdir().expect("a folder");
     let capture = folder.path().join("many.pcap");
@@ -122,18 +122,18 @@ fn one_click_at_a_time_leads_to_further_packets_and_a_file_that_changed_is_told(
     page.choose(capture.to_str().expect("a name"));
     assert_eq!(page.look("later()"), json!([20_000, 20_001, "Packets 20001 to 40000 of 60010"]));
     fs::write(&capture, "gone").expect("room");
-    let said = page.look("complaint()");
-    assert!(said.as_str().expect("a text").contains("the browser cannot read the file"), "{said}");
+    let message = page.look("complaint()");
+    assert!(message.as_str().expect("a text").contains("the browser cannot read the file"), "{message}");
     page.look("again()");
     page.choose("captures/demo.pcapng");
     page.is_quiet("a file that changed");
 }
 
 #[test]
-fn of_several_captures_one_is_read_and_the_page_says_so() {
+fn only_one_of_several_captures_is_read_with_a_note() {
     let Some(mut page) = Open::page() else { return };
-    let said = page.look("drop(['a.pcap', 'b.pcap'])");
-    assert_eq!(said, "Only a.pcap is read: the page takes one capture at a time.");
+    let message = page.look("drop(['a.pcap', 'b.pcap'])");
+    assert_eq!(message, "Only a.pcap is read: the page takes one capture at a time.");
 }
 
 #[test]
@@ -193,21 +193,21 @@ fn a_field_shows_its_bytes_and_a_byte_its_field() {
 }
 
 #[test]
-fn pasted_bytes_are_dissected_and_what_is_none_is_explained() {
+fn pasted_bytes_are_dissected_and_errors_explained() {
     let Some(mut page) = Open::page() else { return };
     assert_eq!(page.look("paste('00 00 00 00 00\\n00 95 bb 44 7e')"), "");
     assert_eq!(page.look("length('packet-list')"), 2);
     assert_eq!(page.look("tiles()")["exchanges"], 1);
     page.look("again()");
-    let said = page.look("paste('nothing of that kind')");
+    let message = page.look("paste('nothing of that kind')");
     assert!(
-        said.as_str().expect("a text").contains("There are no bytes in this text. Expected is hex"),
-        "{said}"
+        message.as_str().expect("a text").contains("There are no bytes in this text. Expected is hex"),
+        "{message}"
     );
     page.look("again()");
     page.browser.choose_file("document.querySelector('#file')", Path::new("Cargo.toml"));
-    let said = page.look("read()");
-    assert!(said.as_str().expect("a text").contains("pcap"), "{said}");
+    let message = page.look("read()");
+    assert!(message.as_str().expect("a text").contains("pcap"), "{message}");
     page.is_quiet("pasted");
 }
 

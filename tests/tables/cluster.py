@@ -1,4 +1,4 @@
-"""Through Spark: shards on executors find what one run finds, also where an executor dies.
+"""Through Spark: shards on executors give the same tables as one run, even if an executor is killed.
 
     python tests/tables/cluster.py MASTER [PROGRAM]
 
@@ -64,8 +64,8 @@ def ring(folder, files, seconds, rate, seed):
     paths = [folder / f"ring_{at:05}.pcap" for at in range(files)]
     for at, path in enumerate(paths):
         head = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
-        its = [frame for frame in frames if at * seconds <= frame[0] / SECOND < (at + 1) * seconds]
-        body = (struct.pack("<IIII", 1_795_000_000 + t // SECOND, t % SECOND, len(f), len(f)) + f for t, f in its)
+        own = [frame for frame in frames if at * seconds <= frame[0] / SECOND < (at + 1) * seconds]
+        body = (struct.pack("<IIII", 1_795_000_000 + t // SECOND, t % SECOND, len(f), len(f)) + f for t, f in own)
         path.write_bytes(head + b"".join(body))
     return [str(path) for path in paths]
 
@@ -89,7 +89,7 @@ def kill_one(after, killed):
 
 
 def one_run(paths, table, folder):
-    """What one run finds, as Spark reads it."""
+    """Writes a table of one run to a file that Spark can read; returns its path."""
     path = f"{folder}/{table}.parquet"
     kinds = qdissect.spark.columns(table)
     pyarrow.parquet.write_table(pyarrow.table(qdissect.read(paths, table)).cast(kinds), path)
@@ -104,8 +104,8 @@ def compare(spark, run, table, one, what):
     assert counts[0] > 0 and counts[1:] == (0, 0), counts
 
 
-def hold(spark, paths, what):
-    """Shards find what one run finds."""
+def check_shards(spark, paths, what):
+    """Compares the tables of shards with those of one run."""
     with tempfile.TemporaryDirectory() as folder:
         one = {table: one_run(paths, table, folder) for table in qdissect.TABLES}
         for shards in (1, 4, 16):
@@ -116,8 +116,8 @@ def hold(spark, paths, what):
             run.frames.unpersist()
 
 
-def hold_killed(spark, paths, what):
-    """The same where an executor is killed while it works."""
+def check_killed(spark, paths, what):
+    """Compares them when an executor is killed while it works."""
     killed = []
     killer = threading.Thread(target=kill_one, args=(2, killed))
     with tempfile.TemporaryDirectory() as folder:
@@ -131,7 +131,7 @@ def hold_killed(spark, paths, what):
 
 
 def exported(spark, program, paths):
-    """What `qdissect export` writes is for Spark what the package reads; the program reads captures in the order of their times."""
+    """Compares the files of `qdissect export` with what the package reads. The program orders captures by time."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([program, "export", "-q", "--to", f"{folder}/tables", *paths], capture_output=True)
         for table in qdissect.TABLES:
@@ -143,7 +143,7 @@ def exported(spark, program, paths):
 
 
 def by_sensor(spark, paths):
-    """A task for each sensor finds what a run over its captures finds."""
+    """Compares the tables of one task for each sensor with those of one run."""
     root = pathlib.Path(paths[0]).parent
     for table in qdissect.TABLES:
         found = spark.read.format("qdissect").option("table", table).load(str(root))
@@ -175,9 +175,9 @@ if __name__ == "__main__":
         ring_files = ring(pathlib.Path(folder), 12, 5, 60, 7)
         for program in sys.argv[2:]:
             exported(spark, program, ring_files)
-        hold(spark, captures, "all captures")
-        hold(spark, ring_files, "a ring")
-        hold_killed(spark, ring_files, "a ring")
+        check_shards(spark, captures, "all captures")
+        check_shards(spark, ring_files, "a ring")
+        check_killed(spark, ring_files, "a ring")
         by_sensor(spark, ring_files)
     spark.stop()
     print("all hold")

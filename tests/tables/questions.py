@@ -1,4 +1,4 @@
-"""Runs the questions of docs/tables.md on the demo capture, and holds tables against records.
+"""Runs the queries of docs/tables.md on the demo capture, and compares tables with records.
 
 questions.py PROGRAM [--update]: PROGRAM is qdissect with the feature parquet; duckdb and polars must be installed.
 """
@@ -26,7 +26,7 @@ def export(program, to, *inputs):
 
 
 def lines(names, rows):
-    """A result as text: names, and a row a line."""
+    """A result as text: a line with the column names, and a line for each row."""
     return "".join("\t".join(str(cell) for cell in row) + "\n" for row in [names, *rows])
 
 
@@ -39,15 +39,15 @@ def answer(kind, question):
 
 
 def ask(text, folder):
-    """The page with the answers to its questions."""
-    here = os.getcwd()
+    """Returns the page with the current answers to its queries."""
+    working_directory = os.getcwd()
     os.chdir(folder)
     try:
-        def told(block):
+        def with_answer(block):
             return f"```{block[1]}\n{block[2]}```\n\n```text\n{answer(block[1], block[2])}```\n"
-        found = re.sub(r"```(sql|python)\n(.*?)```\n\n```text\n(.*?)```\n", told, text, flags=re.S)
+        found = re.sub(r"```(sql|python)\n(.*?)```\n\n```text\n(.*?)```\n", with_answer, text, flags=re.S)
     finally:
-        os.chdir(here)
+        os.chdir(working_directory)
     assert len(re.findall(r"```(?:sql|python)\n", text)) == 7, "five questions, two of them twice"
     return found
 
@@ -62,14 +62,14 @@ def nanos(seconds):
 
 
 def compare(program, path, folder):
-    """Facts of one capture, as records and as tables."""
+    """Compares the records and the tables of one capture; returns the number of rows."""
     rows = {t: pl.read_parquet(f"{folder}/{t}/*.parquet").to_dicts() for t in TABLES}
     def end(row, side):
         ip = row[f"{side}_ip"]
         return f"[{ip}]:{row[f'{side}_port']}" if ":" in ip else f"{ip}:{row[f'{side}_port']}"
     packets = records(program, "dump", path, "packet")
     exchanges = records(program, "exchanges", path, "exchange")
-    told = {
+    expected = {
         "messages": [(r["frame"], r["src"], r["dst"], r["protocol"], r["message"], r["confidence"], r["payload_length"],
                       r.get("duplicate_of"), r.get("encapsulation", [])) for r in packets],
         "exchanges": [(r["request_frame"], r["client"], r["server"], r["protocol"], r["step"], r["key"], r["outcome"],
@@ -79,7 +79,7 @@ def compare(program, path, folder):
                       f.get("field"), f.get("start"), f.get("end"), f["message"],
                       (f.get("caused_by") or {}).get("rule")) for r in packets + exchanges for f in r["findings"]],
     }
-    held = {
+    actual = {
         "messages": [(r["frame"], end(r, "src"), end(r, "dst"), r["protocol"], r["message"], r["confidence"],
                       r["payload_length"], r["duplicate_of"], r["encapsulation"]) for r in rows["messages"]],
         "exchanges": [(r["request_frame"], end(r, "client"), end(r, "server"), r["protocol"], r["step"], r["key"],
@@ -88,13 +88,13 @@ def compare(program, path, folder):
         "findings": [(r["frame"], r["rule"], r["severity"], None, r["field"], r["start"], r["end"], r["message"],
                       r["caused_by_rule"]) for r in rows["findings"]],
     }
-    told["findings"] = [row[:3] + (None,) + row[4:] for row in told["findings"]]
-    for table in told:
-        a, b = sorted(map(repr, told[table])), sorted(map(repr, held[table]))
+    expected["findings"] = [row[:3] + (None,) + row[4:] for row in expected["findings"]]
+    for table in expected:
+        a, b = sorted(map(repr, expected[table])), sorted(map(repr, actual[table]))
         assert a == b, f"{path}: {table}: {next((x, y) for x, y in zip(a + [''], b + ['']) if x != y)}"
     def counted(severity):
-        its = [r for r in rows["findings"] if r["severity"] == severity and r["caused_by_rule"] is None]
-        return collections.Counter((end(r, "server"), r["protocol"]) for r in its)
+        findings = [r for r in rows["findings"] if r["severity"] == severity and r["caused_by_rule"] is None]
+        return collections.Counter((end(r, "server"), r["protocol"]) for r in findings)
     for severity in ["error", "warning", "note"]:
         found = counted(severity)
         for row in rows["servers"]:
@@ -105,7 +105,7 @@ def compare(program, path, folder):
         capture, summary = rows["captures"][0], summary[0]
         for key in ["packets", "udp", "recognised", "complete"]:
             assert capture[key] == summary[key], f"{path}: {key}: {capture[key]}, {summary[key]}"
-    return sum(map(len, held.values()))
+    return sum(map(len, actual.values()))
 
 
 def main():
@@ -120,12 +120,12 @@ def main():
                 page.write(found)
         elif found != text:
             sys.exit(f"{PAGE}: the answers are others:\n{found}")
-    facts = 0
+    compared = 0
     for path in sorted(glob.glob("captures/**/*.pcap*", recursive=True)):
         with tempfile.TemporaryDirectory() as folder:
             export(program, f"{folder}/tables", path)
-            facts += compare(program, path, f"{folder}/tables")
-    print(f"{facts} rows are the same in tables and records.")
+            compared += compare(program, path, f"{folder}/tables")
+    print(f"{compared} rows are the same in tables and records.")
 
 
 main()

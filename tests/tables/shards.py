@@ -1,4 +1,4 @@
-"""Through the package: shards together find what one run finds, and damaged captures end neither the run nor the interpreter.
+"""Through the package: shards give the same tables as one run, and damaged captures end neither the run nor the interpreter.
 
     python tests/tables/shards.py [MUTATED]
 """
@@ -18,7 +18,7 @@ OF_RUN = {"id"}  # numbers that count through a run
 
 
 def rows(table):
-    """How often each row stands in a table."""
+    """Counts how often each row is in a table."""
     table = pyarrow.table(table)
     table = table.drop_columns([name for name in table.column_names if name in OF_RUN])
     return collections.Counter(repr(row) for row in table.to_pylist())
@@ -39,9 +39,9 @@ def in_shards(paths, shards):
     found = {name: collections.Counter() for name in qdissect.TABLES}
     recognised = collections.Counter()
     for shard in range(shards):
-        its = frames.filter(pyarrow.compute.equal(frames["shard"], shard))
+        shard_frames = frames.filter(pyarrow.compute.equal(frames["shard"], shard))
         for name in qdissect.TABLES[:-1]:
-            table = pyarrow.table(qdissect.judge(its, name))
+            table = pyarrow.table(qdissect.judge(shard_frames, name))
             found[name] += rows(table)
             if name == "messages":
                 recognised.update(table["file_id"].to_pylist())
@@ -50,14 +50,15 @@ def in_shards(paths, shards):
 
 
 def captures(paths, recognised):
-    """The rows of captures: each is read for itself, and its messages are those that the shards found."""
+    """The rows of captures: each capture is read separately, and gets the number of messages that the shards found."""
     table = [pyarrow.table(qdissect.read([path], "captures")).to_pylist()[0] for path in paths]
     table.sort(key=lambda row: row["format"] is None)  # those that cannot be opened come last
-    told = (row | {"seq": seq, "recognised": recognised[row["file_id"]]} for seq, row in enumerate(table))
-    return collections.Counter(map(repr, told))
+    with_counts = (row | {"seq": seq, "recognised": recognised[row["file_id"]]} for seq, row in enumerate(table))
+    return collections.Counter(map(repr, with_counts))
 
 
-def hold(paths, what):
+def check_shards(paths, what):
+    """Compares the tables of shards with those of one run."""
     one = {name: rows(qdissect.read(paths, name)) for name in qdissect.TABLES}
     for shards in (1, 4, 16):
         many = in_shards(paths, shards)
@@ -67,7 +68,7 @@ def hold(paths, what):
 
 
 def mutated(paths, how_many):
-    """Captures with bytes changed, cut off and put in: whatever comes of them comes as tables."""
+    """Reads captures with bytes changed, removed and inserted: each must give consistent tables."""
     dice = random.Random(7)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "mutated.pcap")
@@ -97,8 +98,8 @@ if __name__ == "__main__":
     everything = sorted(path for path in root.rglob("*.pcap*") if path.is_file())
     assert len(everything) > 100
     for path in everything:
-        hold([path], path)
-    hold(everything, "all captures")
+        check_shards([path], path)
+    check_shards(everything, "all captures")
     small = [path for path in everything if path.stat().st_size < 200_000]
     mutated(small, int(sys.argv[1]) if len(sys.argv) > 1 else 1_000)
     print(f"{len(everything)} captures hold in 1, 4 and 16 shards")

@@ -1,12 +1,12 @@
-//! qdissect for browsers: the library behind three questions that a page asks of a capture or of pasted bytes.
+//! qdissect for browsers: answers three requests of a page about a capture or pasted bytes.
 //!
 //! ```text
 //! File ──slices──> Slices (a reader) ──> Source ──> Pipeline ──┬─> Records   chunks of NDJSON, handed over one by one
 //! text ──────────> pasted ─────────────> frames ──────^        ├─> Picked    one packet: its fields and bytes
 //!                                                              └─> Page      the report
 //! ```
-//!
-//! Each question reads the capture anew, so that nothing of it has to be kept: the engine's memory does not grow with the file.
+//! Each request reads the whole capture again, so that nothing has to be kept and the engine's memory does not grow with the
+//! file.
 #![deny(unsafe_code)]
 
 use js_sys::Uint8Array;
@@ -25,15 +25,15 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
-    /// Bytes of the file from an offset on, at most so many; none at its end.
+    /// Returns at most `limit` bytes of the file from an offset on; none at its end.
     #[wasm_bindgen(catch, js_name = readCapture)]
-    fn read_capture(offset: f64, most: u32) -> Result<Uint8Array, JsValue>;
+    fn read_capture(offset: f64, limit: u32) -> Result<Uint8Array, JsValue>;
 
-    /// Gives the browser a turn, in which it reads the file on from that offset.
+    /// Yields to the browser, which reads further bytes of the file from that offset on.
     #[wasm_bindgen(js_name = takeTurn)]
     async fn take_turn(next: f64);
 
-    /// Takes lines of records.
+    /// Receives lines of records.
     #[wasm_bindgen(js_name = takeRecords)]
     fn take_records(lines: &[u8]);
 }
@@ -41,23 +41,23 @@ extern "C" {
 /// Bytes of a capture that are dissected between two turns of the browser.
 const STRETCH: u64 = 4 << 20;
 
-/// The file that the page has; where it is to be read on stands where both can see it, the reader and who waits for the browser.
+/// The file of the page. The offset of the next byte is shared between this reader and the loop that yields to the browser.
 struct Slices(Arc<AtomicU64>);
 
 impl Read for Slices {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
-        let bytes = read_capture(self.0.load(Relaxed) as f64, most)
+        let limit = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
+        let bytes = read_capture(self.0.load(Relaxed) as f64, limit)
             .map_err(|_| io::Error::other("the browser cannot read the file, or cannot any more"))?;
         let length = bytes.length() as usize;
-        let room = buffer.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
-        bytes.copy_to(room);
+        let target = buffer.get_mut(..length).ok_or(io::ErrorKind::InvalidData)?;
+        bytes.copy_to(target);
         self.0.fetch_add(bytes.length().into(), Relaxed);
         Ok(length)
     }
 }
 
-/// Where records go.
+/// Writes records to `takeRecords`.
 struct Lines;
 
 impl Write for Lines {
@@ -71,13 +71,13 @@ impl Write for Lines {
     }
 }
 
-/// A capture, or bytes that somebody pasted.
+/// A capture, or pasted bytes.
 #[wasm_bindgen]
 pub struct Engine {
     name: String,
-    /// What was pasted; nothing where the page has a file.
+    /// The frames of the pasted bytes; `None` for a file.
     frames: Option<Vec<OwnedFrame>>,
-    /// What of it could not be read, in lines.
+    /// The parts of the pasted text that could not be read, one per line.
     complaints: String,
 }
 
@@ -88,10 +88,10 @@ impl Engine {
         Engine { name, frames: None, complaints: String::new() }
     }
 
-    /// What somebody pasted: hex, a dump, an array, a string or base64.
+    /// Reads pasted text: hex, a dump, an array, a string or base64.
     ///
     /// # Errors
-    /// A sentence, where there are no bytes in it.
+    /// A sentence, if the text contains no bytes.
     pub fn pasted(text: &str) -> Result<Engine, JsError> {
         let pasted = pasted::read(text, None);
         let places =
@@ -113,18 +113,18 @@ impl Engine {
         Ok(Engine { name: "text".to_owned(), frames, complaints })
     }
 
-    /// What of the pasted text could not be read, in lines.
+    /// The parts of the pasted text that could not be read, one per line.
     pub fn complaints(&self) -> String {
         self.complaints.clone()
     }
 
-    /// Hands records to `takeRecords`, whole lines each time: of the capture, of `most` packets behind the first `before`, of the
+    /// Hands records to `takeRecords`, whole lines each time: of the capture, of `limit` packets behind the first `before`, of the
     /// exchanges that close among them, and the summary of all. Returns why not everything could be read, if so.
     ///
     /// # Errors
     /// When the browser fails.
-    pub async fn records(&self, before: f64, most: f64) -> Result<Option<String>, JsError> {
-        let range = before as u64..(before + most) as u64;
+    pub async fn records(&self, before: f64, limit: f64) -> Result<Option<String>, JsError> {
+        let range = before as u64..(before + limit) as u64;
         let mut records =
             Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range);
         let totals = self.read(self.options(true), &mut records).await?;
@@ -163,13 +163,13 @@ impl Engine {
 }
 
 impl Engine {
-    /// Those of `dump` and of `hex`; `all` also shows what no protocol claims.
+    /// The options of `dump` and `hex`. With `all`, unclaimed datagrams are shown, too.
     fn options(&self, all: bool) -> Options {
         let min_confidence = if self.frames.is_some() { Level::Low } else { Level::Medium };
         Options { all, min_confidence, ..Options::default() }
     }
 
-    /// The file from its beginning, and where it is to be read on.
+    /// Opens the file at its beginning. Returns the offset of the next byte as well.
     async fn open(&self) -> Result<(Source, Arc<AtomicU64>), capture::Error> {
         take_turn(0.0).await;
         let next = Arc::new(AtomicU64::new(0));
@@ -177,7 +177,7 @@ impl Engine {
         Ok((source, next))
     }
 
-    /// Reads everything into a report; what is wrong with a capture stands in the totals.
+    /// Reads everything into a report. Errors of a capture are in the totals.
     async fn read(&self, options: Options, report: &mut dyn Report) -> Result<Totals, JsError> {
         let mut pipeline = Pipeline::new(options, report);
         let why = match &self.frames {
@@ -201,7 +201,7 @@ impl Engine {
     }
 }
 
-/// Reads a capture, and lets the browser have its turn every now and then.
+/// Reads a capture and yields to the browser regularly.
 async fn in_turns(
     pipeline: &mut Pipeline<'_>,
     source: &mut Source,
@@ -220,7 +220,7 @@ async fn in_turns(
     read
 }
 
-/// Why a capture was not read to its end, if so.
+/// The reason why a capture was not read to its end, if it was not.
 fn unread(read: Result<(), Stopped>) -> Result<Option<String>, JsError> {
     match read {
         Ok(()) => Ok(None),

@@ -1,20 +1,20 @@
 'use strict';
 
-// Packets, and findings, that the page keeps of a capture at a time.
+// Maximum number of packets, and of findings, that the page keeps at a time.
 const KEPT = 20000;
 
-// The engine in its worker. It answers questions one after the other; what it tells in between goes to `told`.
+// The engine in its worker. It answers requests one after the other; the messages in between go to `onMessage`.
 class Engine {
-  constructor(told) {
+  constructor(onMessage) {
     const url = URL.createObjectURL(new Blob([`(${engineWorker})()`], { type: 'text/javascript' }));
     this.worker = new Worker(url);
     URL.revokeObjectURL(url);
     this.waiting = [];
     this.worker.onmessage = ({ data }) => {
-      if (data.tell === 'progress' || data.tell === 'lines') told(data);
+      if (data.tell === 'progress' || data.tell === 'lines') onMessage(data);
       else this.waiting.shift()[data.tell === 'error' ? 1 : 0](data.tell === 'error' ? new Error(data.why) : data);
     };
-    // What ends the engine itself, such as a lack of memory.
+    // Errors that end the engine itself, such as a lack of memory.
     this.worker.onerror = (event) => this.waiting.splice(0).forEach(([, fail]) => fail(new Error(event.message)));
   }
 
@@ -42,7 +42,7 @@ async function unpacked() {
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-// What is open: its engine, its records, and where in it the kept packets begin.
+// The open capture or text: its engine, its records, and the number of packets before the kept ones.
 let run = null;
 
 const packets = new List($('packet-list'), {
@@ -61,8 +61,8 @@ const findings = new List($('finding-list'), {
     row.append(el('span', { class: `is ${f.severity}` }, f.severity), el('span', {}, f.rule), el('span', {}, `frame ${f.frame}`),
       el('span', {}, f.field ? `${f.field}: ${f.message}` : f.message));
   },
-  chosen(f, meant) {
-    if (!meant) return;
+  chosen(f, activated) {
+    if (!activated) return;
     show('packets');
     const index = run.packets.findIndex((p) => p.frame === f.frame);
     if (index >= 0) packets.choose(index, true);
@@ -70,7 +70,7 @@ const findings = new List($('finding-list'), {
   },
 });
 
-// Takes lines of records in; a chunk ends with a line.
+// Adds the records of a chunk of complete lines.
 function take(chunk) {
   for (const line of new TextDecoder().decode(chunk).split('\n')) {
     if (line !== '') record(JSON.parse(line));
@@ -95,9 +95,9 @@ function keep(own, frame) {
   run.more += Math.max(0, own.length - room);
 }
 
-// What the engine tells while it works for a run that may be over.
-function told(of, data) {
-  if (of !== run) return;
+// Handles a message of the engine of a run, which may have been closed meanwhile.
+function onMessage(sender, data) {
+  if (sender !== run) return;
   if (data.tell === 'lines') {
     take(data.lines);
     packets.draw();
@@ -113,7 +113,7 @@ async function open(what) {
   close();
   run = { name: what.name ?? 'Pasted bytes', before: 0, packets: [], findings: [], more: 0, summary: null };
   const mine = run;
-  mine.engine = new Engine((data) => told(mine, data));
+  mine.engine = new Engine((data) => onMessage(mine, data));
   $('start').hidden = true;
   $('again').hidden = false;
   $('capture-title').firstChild.textContent = mine.name;
@@ -125,24 +125,24 @@ async function open(what) {
   });
 }
 
-// Reads the packets behind the first `before`.
+// Reads the packets after the first `before`.
 async function read(mine, before) {
   Object.assign(mine, { before, packets: [], findings: [], more: 0 });
   packets.show(mine.packets);
-  turnable(false);
+  enablePaging(false);
   const { why } = await mine.engine.ask({ ask: 'records', before, most: KEPT });
   mine.why = why;
   if (mine !== run) return;
-  turnable(true);
+  enablePaging(true);
   ready();
 }
 
-// Whether other packets may be asked for: not while some are read, for their lines could not be told apart.
-function turnable(may) {
-  ['before', 'behind'].forEach((id) => { $(id).disabled = !may; });
+// Enables the buttons for other packets. They are disabled while packets are read, because the lines of two reads could not be separated.
+function enablePaging(enabled) {
+  ['before', 'behind'].forEach((id) => { $(id).disabled = !enabled; });
 }
 
-// Does something that takes a while, and says what goes wrong with it.
+// Shows that something is in progress while `work` runs, and reports its errors.
 async function working(work) {
   const mine = run;
   $('reading').textContent = 'Reading';
@@ -170,7 +170,7 @@ const TILES = [
   ['error', 'errors', 'error'], ['warning', 'warnings', 'warning'], ['note', 'notes', 'note'],
 ];
 
-// Everything was read: shows it.
+// Shows the result after everything was read.
 function ready() {
   const { summary, before } = run;
   if (summary.files === 0) {
@@ -205,7 +205,7 @@ function show(view) {
   if (view === 'report') report();
 }
 
-// Asks for the packet of a frame. Who goes on quickly wants only the last one.
+// Requests the packet of a frame. If frames are chosen quickly, only the last one is requested.
 async function pick(frame) {
   const mine = run;
   mine.wanted = frame;
@@ -224,7 +224,7 @@ async function pick(frame) {
   mine.picking = false;
 }
 
-// Makes the report when it is first wanted, in a frame of its own that may do nothing but run the report's script.
+// Creates the report when it is first opened, in a frame that may only run the report's script.
 async function report() {
   if (run.report) return;
   const mine = run;

@@ -10,9 +10,9 @@ function el(name, attributes, ...children) {
 
 const $ = (id) => document.getElementById(id);
 
-// Rows of one height, of which only those in sight stand in the page. One is chosen, with the mouse or the arrow keys.
+// A list of rows with equal height, of which only the visible ones are in the page. One row is chosen, with the mouse or the arrow keys.
 class List {
-  // `row` fills the element of an item; `chosen` is told of an item that was chosen, and whether with Enter or the mouse.
+  // `row` fills the element of an item. `chosen` is called with a chosen item, and with whether Enter or the mouse was used.
   constructor(box, { row, chosen, hovered }) {
     Object.assign(this, { box, row, chosen, hovered, items: [], at: -1 });
     this.inner = el('div', { class: 'inner', role: 'presentation' });
@@ -42,13 +42,13 @@ class List {
     return parseFloat(getComputedStyle(this.box).getPropertyValue('--row'));
   }
 
-  // Draws the rows in sight, also when further items of the same list have come.
+  // Draws the visible rows. Also called after items have been added to the same list.
   draw() {
     const height = this.height();
-    const seen = this.box.clientHeight;
+    const visible = this.box.clientHeight;
     this.inner.style.height = `${this.items.length * height}px`;
     const first = Math.max(0, Math.floor(this.box.scrollTop / height) - 5);
-    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + seen) / height) + 5);
+    const last = Math.min(this.items.length, Math.ceil((this.box.scrollTop + visible) / height) + 5);
     const rows = [];
     for (let index = first; index < last; index += 1) {
       const row = el('div', {
@@ -64,15 +64,15 @@ class List {
     else this.box.removeAttribute('aria-activedescendant');
   }
 
-  // Chooses an item and brings it into sight; `meant` says that it is to be acted on, not only looked at.
-  choose(index, meant) {
+  // Chooses an item and scrolls to it. `activated` says that it was chosen with Enter or the mouse.
+  choose(index, activated) {
     if (index < 0 || index >= this.items.length) return;
     this.at = index;
-    const [height, seen] = [this.height(), this.box.clientHeight];
+    const [height, visible] = [this.height(), this.box.clientHeight];
     if (index * height < this.box.scrollTop) this.box.scrollTop = index * height;
-    if ((index + 1) * height > this.box.scrollTop + seen) this.box.scrollTop = (index + 1) * height - seen;
+    if ((index + 1) * height > this.box.scrollTop + visible) this.box.scrollTop = (index + 1) * height - visible;
     this.draw();
-    this.chosen(this.items[index], meant);
+    this.chosen(this.items[index], activated);
   }
 
   key(event) {

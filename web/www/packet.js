@@ -1,16 +1,16 @@
 'use strict';
 
-// One packet: its fields, its bytes, and which belong together.
+// One packet: its fields and its bytes, with the bytes of the chosen field marked.
 const packetView = (() => {
-  // Bytes that are drawn before somebody wants to see all.
+  // Number of bytes that are drawn until all are requested.
   const FIRST = 4096;
   let packet = null;
   let bytes = [];
-  // The byte that was chosen last, and what is marked while nothing is hovered.
+  // The byte that was chosen last, and the field that is marked while none is hovered.
   let cursor = 0;
-  let kept = null;
-  // Bytes of a line, as many as there is room for.
-  let across = 16;
+  let chosen = null;
+  // Number of bytes per line, depending on the width.
+  let perLine = 16;
   const width = () => ($('bytes').clientWidth < 560 ? 8 : 16);
 
   const tree = new List($('tree'), {
@@ -22,32 +22,32 @@ const packetView = (() => {
       row.append(el('span', { class: 'name' }, field.name), ...value, ...place);
     },
     chosen(field) {
-      kept = field;
+      chosen = field;
       cursor = field.start;
       mark(field, true);
     },
-    hovered: (field) => mark(field ?? kept, false),
+    hovered: (field) => mark(field ?? chosen, false),
   });
 
-  // Draws the bytes: those of a line as digits, then as characters.
+  // Draws the bytes, each line as hex digits and as characters.
   function draw(all) {
-    const most = all ? bytes.length : Math.min(bytes.length, FIRST);
-    across = width();
+    const limit = all ? bytes.length : Math.min(bytes.length, FIRST);
+    perLine = width();
     const lines = [];
-    for (let at = 0; at < most; at += across) {
-      const line = bytes.slice(at, Math.min(most, at + across));
+    for (let at = 0; at < limit; at += perLine) {
+      const line = bytes.slice(at, Math.min(limit, at + perLine));
       const digits = line.map((byte, i) => el('span', { 'data-at': at + i, 'class': found(at + i) }, byte));
       const letters = line.map((byte, i) => el('span', { 'data-at': at + i, 'class': found(at + i) }, letter(byte)));
       lines.push(el('div', { class: 'line' }, el('span', { class: 'at' }, at.toString(16).padStart(4, '0')),
-        el('span', { class: across === 8 ? 'digits few' : 'digits' }, ...digits), el('span', { class: 'letters' }, ...letters)));
+        el('span', { class: perLine === 8 ? 'digits few' : 'digits' }, ...digits), el('span', { class: 'letters' }, ...letters)));
     }
-    if (most < bytes.length) {
+    if (limit < bytes.length) {
       const more = el('button', { type: 'button' }, `Show all ${bytes.length} bytes`);
       more.addEventListener('click', () => draw(true));
       lines.push(more);
     }
     $('bytes').replaceChildren(...lines);
-    if (kept) mark(kept, false);
+    if (chosen) mark(chosen, false);
   }
 
   const letter = (digits) => {
@@ -55,7 +55,7 @@ const packetView = (() => {
     return code >= 0x20 && code < 0x7f ? String.fromCharCode(code) : '.';
   };
 
-  // What is said of all bytes marks none of them.
+  // A finding about all bytes marks none of them.
   const marks = (f) => f.start !== null && f.end - f.start < bytes.length;
   const found = (at) => (packet.findings.some((f) => marks(f) && f.start <= at && at < f.end) ? 'found' : '');
 
@@ -67,10 +67,10 @@ const packetView = (() => {
       span.classList.toggle('marked', field !== null && field.start <= at && at < field.end);
     }
     if (scroll) $('bytes').querySelector('.marked')?.scrollIntoView({ block: 'nearest' });
-    $('byte').textContent = field ? said(field) : '';
+    $('byte').textContent = field ? description(field) : '';
   }
 
-  const said = (field) => {
+  const description = (field) => {
     const value = field.value === null ? '' : `: ${field.value}`;
     if (field.derived) return `${field.name}${value}, which follows from the message`;
     const length = field.end - field.start;
@@ -84,8 +84,8 @@ const packetView = (() => {
     if (index >= 0) {
       tree.choose(index, false);
     } else {
-      kept = { name: 'no field', value: null, start: at, end: at + 1, derived: false };
-      mark(kept, true);
+      chosen = { name: 'no field', value: null, start: at, end: at + 1, derived: false };
+      mark(chosen, true);
     }
     cursor = at;
   }
@@ -95,17 +95,17 @@ const packetView = (() => {
     if (span) choose(Number(span.dataset.at));
   });
   $('bytes').addEventListener('keydown', (event) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[event.key];
+    const by = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: perLine, ArrowUp: -perLine }[event.key];
     if (by === undefined) return;
     event.preventDefault();
     choose(cursor + by);
   });
 
   new ResizeObserver(() => {
-    if (packet && !$('packet').hidden && width() !== across) draw(false);
+    if (packet && !$('packet').hidden && width() !== perLine) draw(false);
   }).observe($('bytes'));
 
-  // What was found in the packet; a click marks its bytes.
+  // A finding of the packet; a click marks its bytes.
   function finding(f) {
     const button = el('button', { type: 'button', class: `is ${f.severity}` }, `${f.severity} ${f.rule}: ${f.message}`);
     button.addEventListener('click', () => {
@@ -116,18 +116,18 @@ const packetView = (() => {
   }
 
   return {
-    show(frame, its) {
-      packet = its;
-      bytes = its.bytes.match(/../g) ?? [];
-      [cursor, kept] = [0, null];
-      const what = its.protocol === null ? 'no known protocol' : `${its.protocol}, ${its.message}`;
-      const joined = its.joined ? ', joined from its parts' : '';
-      const missing = its.missing > 0 ? `; ${its.missing} more were not captured` : '';
+    show(frame, shown) {
+      packet = shown;
+      bytes = shown.bytes.match(/../g) ?? [];
+      [cursor, chosen] = [0, null];
+      const what = shown.protocol === null ? 'no known protocol' : `${shown.protocol}, ${shown.message}`;
+      const joined = shown.joined ? ', joined from its parts' : '';
+      const missing = shown.missing > 0 ? `; ${shown.missing} more were not captured` : '';
       $('packet-title').textContent = `Frame ${frame}: ${what}, ${bytes.length} bytes${joined}${missing}`;
-      $('packet-findings').replaceChildren(...its.findings.map(finding));
+      $('packet-findings').replaceChildren(...shown.findings.map(finding));
       $('packet').hidden = false;
       $('byte').textContent = '';
-      tree.show(its.fields);
+      tree.show(shown.fields);
       draw(false);
     },
     hide() {

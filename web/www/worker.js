@@ -1,64 +1,64 @@
-// Runs in the worker, behind the engine's own script. The page sends { ask, … } and gets { tell, … } back: any number of `progress`
-// and `lines`, then one answer, or `error`.
+// Runs in the worker, after the engine's own script. The page sends requests { ask, … } and gets messages { tell, … } back: any number
+// of `progress` and `lines`, then one answer or `error`.
 const reader = new FileReaderSync();
 const empty = new Uint8Array(0);
-const ROOM = 16 << 20;
-const AHEAD = 5 << 20;
+const BUFFER_SIZE = 16 << 20;
+const READ_AHEAD = 5 << 20;
 const PIECE = 1 << 20;
 let engine = null;
 let file = null;
-let told = 0;
+let lastProgress = 0;
 
-// Bytes of the file from `start` on, `length` of them, always in the same memory: what a browser gives in memory of its own it frees late,
-// and a tab would grow with the file.
-let room = new Uint8Array(ROOM);
-let held = { start: 0, length: 0 };
+// A buffer with `length` bytes of the file from `start` on. It is reused, because browsers free the buffers that they allocate late, so that
+// the memory of a tab would grow with the file.
+let buffer = new Uint8Array(BUFFER_SIZE);
+let buffered = { start: 0, length: 0 };
 let stream = null;
-let streamed = 0; // where in the file the stream is
+let streamOffset = 0; // offset of the stream in the file
 
 self.takeTurn = async (next) => {
-  let kept = held.start + held.length - next;
-  if (next >= held.start && (kept >= AHEAD || (kept >= 0 && next + kept >= file.size))) return;
-  if (next < held.start || kept < 0) kept = 0;
-  room.copyWithin(0, held.length - kept, held.length);
-  held = { start: next, length: kept };
+  let kept = buffered.start + buffered.length - next;
+  if (next >= buffered.start && (kept >= READ_AHEAD || (kept >= 0 && next + kept >= file.size))) return;
+  if (next < buffered.start || kept < 0) kept = 0;
+  buffer.copyWithin(0, buffered.length - kept, buffered.length);
+  buffered = { start: next, length: kept };
   progress(next);
-  if (!stream || streamed !== next + kept) {
-    streamed = next + kept;
+  if (!stream || streamOffset !== next + kept) {
+    streamOffset = next + kept;
     stream?.cancel();
-    stream = file.slice(streamed).stream().getReader({ mode: 'byob' });
+    stream = file.slice(streamOffset).stream().getReader({ mode: 'byob' });
   }
   try {
-    while (held.length < ROOM) {
-      const { done, value } = await stream.read(room.subarray(held.length));
-      room = new Uint8Array(value.buffer);
+    while (buffered.length < BUFFER_SIZE) {
+      const { done, value } = await stream.read(buffer.subarray(buffered.length));
+      buffer = new Uint8Array(value.buffer);
       if (done) break;
-      held.length += value.length;
-      streamed += value.length;
+      buffered.length += value.length;
+      streamOffset += value.length;
     }
   } catch {
-    // The file was changed or is gone, and the memory is lost with the stream. The engine is told when it reads on.
-    [room, stream, held.length] = [new Uint8Array(ROOM), null, 0];
+    // The file was changed or removed, and the buffer is lost with the stream. The engine gets the error at its next read.
+    [buffer, stream, buffered.length] = [new Uint8Array(BUFFER_SIZE), null, 0];
   }
 };
 
-self.readCapture = (offset, most) => {
-  const from = offset - held.start;
-  if (from >= 0 && from < held.length) return room.subarray(from, Math.min(from + most, held.length));
-  // A compressed capture may need more than one turn brings.
-  return offset < file.size ? new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + Math.min(most, PIECE)))) : empty;
+self.readCapture = (offset, limit) => {
+  const from = offset - buffered.start;
+  if (from >= 0 && from < buffered.length) return buffer.subarray(from, Math.min(from + limit, buffered.length));
+  // A compressed capture may need more bytes than one turn reads.
+  return offset < file.size ? new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + Math.min(limit, PIECE)))) : empty;
 };
 
-// The lines stand in the engine's memory, so they are copied.
+// The lines are in the engine's memory, so they are copied.
 self.takeRecords = (lines) => {
   const copy = lines.slice();
   postMessage({ tell: 'lines', lines: copy }, [copy.buffer]);
 };
 
-// Says how far the reading has come, but not too often.
+// Reports the progress of reading, at most every 50 ms.
 function progress(bytes) {
-  if (performance.now() - told < 50) return;
-  told = performance.now();
+  if (performance.now() - lastProgress < 50) return;
+  lastProgress = performance.now();
   postMessage({ tell: 'progress', bytes, of: file.size });
 }
 
@@ -67,12 +67,12 @@ const answers = {
     await wasm_bindgen({ module_or_path: module });
     return {};
   },
-  open(asked) {
-    file = asked.file ?? null;
-    held = { start: 0, length: 0 };
+  open(request) {
+    file = request.file ?? null;
+    buffered = { start: 0, length: 0 };
     stream?.cancel();
     stream = null;
-    engine = file ? wasm_bindgen.Engine.capture(asked.name) : wasm_bindgen.Engine.pasted(asked.text);
+    engine = file ? wasm_bindgen.Engine.capture(request.name) : wasm_bindgen.Engine.pasted(request.text);
     return { complaints: engine.complaints() };
   },
   async records({ before, most }) {
@@ -86,15 +86,15 @@ const answers = {
   },
 };
 
-async function answer(asked) {
+async function answer(request) {
   try {
-    postMessage({ tell: asked.ask, ...(await answers[asked.ask](asked)) });
+    postMessage({ tell: request.ask, ...(await answers[request.ask](request)) });
   } catch (error) {
-    postMessage({ tell: 'error', asked: asked.ask, why: String(error.message ?? error) });
+    postMessage({ tell: 'error', asked: request.ask, why: String(error.message ?? error) });
   }
 }
 
-// One after the other: the engine waits in between.
+// Requests are answered one after the other, because the engine yields to the browser while it reads.
 let last = Promise.resolve();
 self.onmessage = ({ data }) => {
   last = last.then(() => answer(data));

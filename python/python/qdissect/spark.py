@@ -31,7 +31,7 @@ __all__ = ["Captures", "Sharded"]
 SENSOR = r"(?:.*/)?([^/]+)/[^/]*$"
 PATTERN = r".*\.(pcap|pcapng|cap)(\.\w+)?$"
 
-# What a scan finds: a row for the file, and one for each pair of hosts.
+# The columns of a scan: a row for the file, and one for each pair of hosts.
 SCANNED = pyarrow.schema(
     [
         pyarrow.field("seq", pyarrow.int32(), nullable=False),
@@ -42,7 +42,7 @@ SCANNED = pyarrow.schema(
     ]
 )
 
-# Tasks for each core, where there are more files than that.
+# Maximum number of tasks for each core.
 TASKS = 8
 
 
@@ -91,10 +91,10 @@ class Captures(DataSource):
 
 class Reader(DataSourceReader):
     def __init__(self, options: dict[str, str]) -> None:
-        given = options.get("path")
-        if given is None:
+        path = options.get("path")
+        if path is None:
             raise ValueError("Name the directory of the captures: load(DIRECTORY).")
-        self.root = pathlib.Path(given.removeprefix("file://"))
+        self.root = pathlib.Path(path.removeprefix("file://"))
         self.table = options.get("table", "exchanges")
         self.sensor = re.compile(options.get("sensor", SENSOR))
         self.pattern = re.compile(options.get("pattern", PATTERN))
@@ -116,7 +116,7 @@ class Reader(DataSourceReader):
             found = self.sensor.match(path)
             if self.pattern.match(path) and found:
                 sensors.setdefault(found.group(1), []).append(path)
-        return [Sensor(name, its) for name, its in sorted(sensors.items())]
+        return [Sensor(name, captures) for name, captures in sorted(sensors.items())]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         assert isinstance(partition, Sensor)
@@ -139,8 +139,8 @@ class Sharded:
         before = itertools.accumulate((frames.get(seq, 0) for seq, _ in self.files), initial=0)
         schema = plain(pyarrow.schema(qdissect.frames_schema()))
 
-        def deal(given: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            for file in files(given):
+        def deal(received: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            for file in files(received):
                 yield from batches(qdissect.frames(file["path"], hosts, shards, before=file["before"]), schema)
 
         starts = [(path, start) for (_, path), start in zip(self.files, before)]
@@ -155,8 +155,8 @@ class Sharded:
         """How many frames each file has, and which shard has the frames of each host."""
         protocols = self.protocols
 
-        def scan(given: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            for file in files(given):
+        def scan(received: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            for file in files(received):
                 found = qdissect.scan(file["path"], protocols=protocols)
                 rows = [(file["seq"], found["frames"], None, None, False)]
                 rows += [(file["seq"], 0, *pair, False) for pair in found["asked"]]
@@ -176,41 +176,41 @@ class Sharded:
         """A table of the run. The numbers `id` of exchanges count through a shard."""
         if table == "captures":
             return self._captures()
-        frames_as, rows_as, protocols = plain(pyarrow.schema(qdissect.frames_schema())), columns(table), self.protocols
+        frame_schema, row_schema, protocols = plain(pyarrow.schema(qdissect.frames_schema())), columns(table), self.protocols
 
-        def judge(given: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            rows = pyarrow.RecordBatchReader.from_batches(frames_as, (batch.cast(frames_as) for batch in given))
-            yield from batches(qdissect.judge(rows, table, fields=fields, protocols=protocols), rows_as)
+        def judge(received: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            rows = pyarrow.RecordBatchReader.from_batches(frame_schema, (batch.cast(frame_schema) for batch in received))
+            yield from batches(qdissect.judge(rows, table, fields=fields, protocols=protocols), row_schema)
 
-        return self.frames.mapInArrow(judge, from_arrow_schema(rows_as))
+        return self.frames.mapInArrow(judge, from_arrow_schema(row_schema))
 
     def _captures(self) -> DataFrame:
         """Each capture is read for itself, and its messages are those of the run."""
         schema, protocols = columns("captures"), self.protocols
 
-        def read(given: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-            for file in files(given):
+        def read(received: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+            for file in files(received):
                 table = pyarrow.table(qdissect.read([file["path"]], "captures", protocols=protocols)).cast(schema)
                 at = schema.get_field_index("seq")
                 seq = pyarrow.array([file["seq"]] * len(table), schema.field(at).type)
                 yield from table.set_column(at, schema.field(at), seq).to_batches()
 
         found = each(self.spark, self.files, "seq int, path string").mapInArrow(read, from_arrow_schema(schema))
-        counted = self.table("messages").groupBy("file_id").agg(F.count("*").alias("of_run"))
-        # Those that cannot be opened come last.
+        message_counts = self.table("messages").groupBy("file_id").agg(F.count("*").alias("of_run"))
+        # Captures that cannot be opened come last.
         order = Window.orderBy(F.col("format").isNull(), "seq")
-        joined = found.withColumn("seq", (F.row_number().over(order) - 1).cast("long")).join(counted, "file_id", "left")
+        joined = found.withColumn("seq", (F.row_number().over(order) - 1).cast("long")).join(message_counts, "file_id", "left")
         recognised = F.coalesce(F.col("of_run"), F.lit(0))
         return joined.withColumn("recognised", recognised).select(*schema.names)
 
 
-def files(given: Iterable[pyarrow.RecordBatch]) -> Iterator[dict]:
-    """The rows of batches."""
-    for batch in given:
+def files(received: Iterable[pyarrow.RecordBatch]) -> Iterator[dict]:
+    """Yields the rows of batches as dictionaries."""
+    for batch in received:
         yield from batch.to_pylist()
 
 
 def each(spark: SparkSession, rows: list[tuple], schema: str) -> DataFrame:
-    """A task for each row, or for some where there are very many."""
-    most = TASKS * spark.sparkContext.defaultParallelism
-    return spark.createDataFrame(rows, schema).repartition(max(1, min(len(rows), most)))
+    """Distributes rows to tasks: one for each row, up to TASKS for each core."""
+    limit = TASKS * spark.sparkContext.defaultParallelism
+    return spark.createDataFrame(rows, schema).repartition(max(1, min(len(rows), limit)))

@@ -17,20 +17,20 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a request is sent at most if no answer comes.
+/// Maximum number of times that a request is sent if no answer comes.
 const TRIES: usize = 3;
 /// Shortest time between two requests. Ten requests per second are no burden for any server.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long to wait for further datagrams of an answer.
-const REST: Duration = Duration::from_millis(50);
-/// Maximum number of datagrams taken for one answer, or waited through for it.
+const PART_WAIT: Duration = Duration::from_millis(50);
+/// Maximum number of datagrams received while waiting for one answer or for its parts.
 const MAX_PARTS: usize = 64;
 /// Longest wait before checking for a signal.
-const LOOK: Duration = Duration::from_millis(250);
+const SIGNAL_CHECK: Duration = Duration::from_millis(250);
 
-/// The recorded conversation.
+/// The recorded conversation with a server.
 #[derive(Debug)]
-pub struct Talk {
+pub struct Conversation {
     pub frames: Vec<OwnedFrame>,
     /// Number of datagrams sent; the others were received.
     pub sent: usize,
@@ -44,27 +44,35 @@ pub struct Talk {
     pub end: Time,
 }
 
-/// Asks as often as planned, one request at a time. `options` are those that the conversation is dissected with.
+/// Sends all requests, one at a time, and records the conversation. `options` are those with which it is dissected.
 ///
 /// # Errors
 /// When the network refuses to send.
-pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result<Talk> {
-    let any: SocketAddr = match server {
+pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result<Conversation> {
+    let unspecified: SocketAddr = match server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),
     };
     // A connected socket sends to and receives from that address only.
-    let socket = UdpSocket::bind(any)?;
+    let socket = UdpSocket::bind(unspecified)?;
     socket.connect(server)?;
-    let ends = [socket.local_addr()?, server].map(Endpoint::from);
-    let talk = Talk { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
+    let endpoints = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
+    let conversation =
+        Conversation { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
-    let mut client =
-        Client { socket, ends, timeout: nanos(args.timeout), options, begin: 0, last: None, talk };
+    let mut client = Client {
+        socket,
+        endpoints,
+        timeout: to_duration(args.timeout),
+        options,
+        batch_start: 0,
+        last_sent: None,
+        conversation,
+    };
     let mut next = Instant::now();
     for _ in 0..args.count {
         sleep_until(next);
-        next = Instant::now() + nanos(args.interval);
+        next = Instant::now() + to_duration(args.interval);
         client.ask_all(args, server)?;
         if interrupt::caught().is_some() {
             break;
@@ -72,21 +80,21 @@ pub fn talk(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result
     }
     client.wait_for_parts()?;
     let unclaimed = client.totals(0, None)?.unclaimed;
-    Ok(Talk { end: now(), unclaimed, ..client.talk })
+    Ok(Conversation { end: now(), unclaimed, ..client.conversation })
 }
 
 /// A socket, and the conversation over it.
 struct Client {
     socket: UdpSocket,
     /// The local and the server's endpoint.
-    ends: [Endpoint; 2],
+    endpoints: [Endpoint; 2],
     timeout: Duration,
     options: Options,
     /// Number of frames before the requests that belong together.
-    begin: usize,
+    batch_start: usize,
     /// When the last request was sent.
-    last: Option<Instant>,
-    talk: Talk,
+    last_sent: Option<Instant>,
+    conversation: Conversation,
 }
 
 impl Client {
@@ -99,7 +107,7 @@ impl Client {
             SocketAddr::V6(_) => None,
         };
         let all = args.all;
-        self.begin = self.talk.frames.len();
+        self.batch_start = self.conversation.frames.len();
         loop {
             let so_far = Ask { answered, silences: 0, all, random, server, first: &first, latest: &latest };
             let payload = |silences| args.proto.ask(&Ask { silences, ..so_far });
@@ -110,19 +118,19 @@ impl Client {
             latest = answer;
             answered += 1;
         }
-        self.talk.answered += answered;
+        self.conversation.answered += answered;
         Ok(())
     }
 
-    /// Returns the answer to a request. The request is sent again if no answer comes: a copy of an earlier answer is none, nor
-    /// is what cannot be read.
+    /// Returns the answer to a request. The request is sent again if no answer comes. Copies of earlier answers and datagrams
+    /// that cannot be decoded do not count as answers.
     fn request(&mut self, payload: impl Fn(usize) -> Option<Vec<u8>>) -> io::Result<Option<Vec<u8>>> {
         let before = self.answered()?;
         for payload in (0..TRIES).map_while(payload) {
             self.send(&payload)?;
-            let until = Instant::now() + self.timeout;
+            let deadline = Instant::now() + self.timeout;
             for left in (0..MAX_PARTS).rev() {
-                let Some(answer) = self.receive(until)? else { break };
+                let Some(answer) = self.receive(deadline)? else { break };
                 let answered = self.answered()?;
                 if answered > before {
                     return self.latest_answer((answer, answered), left).map(Some);
@@ -135,15 +143,16 @@ impl Client {
         Ok(None)
     }
 
-    /// Receives further datagrams of an answer. If the request was sent twice and both are answered now, the later answer
-    /// counts: its token is the one that the server issued last. With the answer comes how many requests were answered so far.
+    /// Receives further datagrams of an answer and returns the last answer: if the request was sent twice and both are answered,
+    /// only the token of the later answer is still valid. The first parameter is the first answer, and how many requests were
+    /// answered so far.
     fn latest_answer(
         &mut self,
         (mut answer, mut answered): (Vec<u8>, u64),
-        most: usize,
+        max_parts: usize,
     ) -> io::Result<Vec<u8>> {
-        for _ in 0..most {
-            let Some(next) = self.receive(Instant::now() + REST)? else { break };
+        for _ in 0..max_parts {
+            let Some(next) = self.receive(Instant::now() + PART_WAIT)? else { break };
             let now = self.answered()?;
             if now > answered {
                 (answer, answered) = (next, now);
@@ -152,65 +161,66 @@ impl Client {
         Ok(answer)
     }
 
-    /// Goes on receiving if an answer lacks parts, until those count as lost.
+    /// Goes on receiving if parts of an answer are missing, until they count as lost.
     fn wait_for_parts(&mut self) -> io::Result<()> {
-        let until = Instant::now() + self.timeout + REST;
+        let deadline = Instant::now() + self.timeout + PART_WAIT;
         let later = now().plus(self.options.timeout.unwrap_or_default().saturating_mul(2));
         while self.totals(0, Some(now()))?.findings != self.totals(0, Some(later))?.findings
-            && self.receive(until)?.is_some()
+            && self.receive(deadline)?.is_some()
         {}
         Ok(())
     }
 
     /// How many of the requests that belong together were answered.
     fn answered(&self) -> io::Result<u64> {
-        let totals = self.totals(self.begin, None)?;
+        let totals = self.totals(self.batch_start, None)?;
         Ok(totals.answered + totals.late)
     }
 
-    /// What the frames from that one on amount to, if nothing more comes until `watched`.
-    fn totals(&self, begin: usize, watched: Option<Time>) -> io::Result<Totals> {
-        let frames = self.talk.frames.get(begin..).unwrap_or_default();
+    /// The totals of the frames from `batch_start` on, if nothing more arrives until `watched`.
+    fn totals(&self, batch_start: usize, watched: Option<Time>) -> io::Result<Totals> {
+        let frames = self.conversation.frames.get(batch_start..).unwrap_or_default();
         let options = Options { watched, ..self.options.clone() };
         play(("", frames, true), options, &mut Summary::default())
     }
 
     fn send(&mut self, payload: &[u8]) -> io::Result<()> {
-        if let Some(last) = self.last {
-            sleep_until(last + PAUSE);
+        if let Some(last_sent) = self.last_sent {
+            sleep_until(last_sent + PAUSE);
         }
-        self.last = Some(Instant::now());
+        self.last_sent = Some(Instant::now());
         let time = now();
         // The first call may only report the fate of an earlier datagram.
         match self.socket.send(payload) {
             Err(e) if is_refusal(&e) => {
-                self.talk.refused = true;
+                self.conversation.refused = true;
                 self.socket.send(payload)?;
             }
             sent => _ = sent?,
         }
-        let [here, server] = self.ends;
-        self.talk.frames.push(OwnedFrame::udp(time, here, server, payload, 0));
-        self.talk.sent += 1;
+        let [local, server] = self.endpoints;
+        self.conversation.frames.push(OwnedFrame::udp(time, local, server, payload, 0));
+        self.conversation.sent += 1;
         Ok(())
     }
 
     /// Returns the next datagram, or `None` if none comes in time or a signal arrives.
-    fn receive(&mut self, until: Instant) -> io::Result<Option<Vec<u8>>> {
-        let mut space = vec![0; 65_535];
+    fn receive(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
+        let mut buffer = vec![0; 65_535];
         loop {
-            let left = until.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || interrupt::caught().is_some() {
                 return Ok(None);
             }
-            self.socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), LOOK)))?;
-            match self.socket.recv(&mut space) {
+            self.socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), SIGNAL_CHECK)))?;
+            match self.socket.recv(&mut buffer) {
                 Ok(length) => {
-                    let ([here, server], payload) = (self.ends, space.get(..length).unwrap_or_default());
-                    self.talk.frames.push(OwnedFrame::udp(now(), server, here, payload, 0));
+                    let ([local, server], payload) =
+                        (self.endpoints, buffer.get(..length).unwrap_or_default());
+                    self.conversation.frames.push(OwnedFrame::udp(now(), server, local, payload, 0));
                     return Ok(Some(payload.to_vec()));
                 }
-                Err(e) if is_refusal(&e) => self.talk.refused = true,
+                Err(e) if is_refusal(&e) => self.conversation.refused = true,
                 Err(e)
                     if matches!(
                         e.kind(),
@@ -222,12 +232,12 @@ impl Client {
     }
 }
 
-/// Whether ICMP says that nothing listens on the port. Windows says so as of a connection that was reset.
+/// Whether ICMP says that nothing listens on the port. Windows reports this as a reset connection.
 fn is_refusal(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
 }
 
-fn nanos(nanos: i64) -> Duration {
+fn to_duration(nanos: i64) -> Duration {
     Duration::from_nanos(nanos.unsigned_abs())
 }
 
@@ -238,6 +248,6 @@ fn sleep_until(time: Instant) {
         if left.is_zero() {
             return;
         }
-        thread::sleep(left.min(LOOK));
+        thread::sleep(left.min(SIGNAL_CHECK));
     }
 }

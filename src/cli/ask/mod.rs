@@ -7,16 +7,16 @@ use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format,
 use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
-use super::diagnostics::{OK, error, note, why};
+use super::diagnostics::{OK, error, error_text, note};
 use super::inputs::Inputs;
-use super::output::{self, overwritten, to_stdout};
+use super::output::{self, is_stdout, overwrite_conflict};
 use super::run::{self, Job};
-use super::system::name;
+use super::system::display_name;
 use super::value_parsers::{self, check_formats, report, timeout};
 use super::{interrupt, save};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use client::Talk;
+use client::Conversation;
 use qdissect::capture::{CaptureInfo, Source, Writer};
 use qdissect::escape::{escaped, quoted};
 use qdissect::pipeline::Options;
@@ -28,18 +28,18 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 /// Exit code: no server answered.
-const NOTHING: u8 = 3;
-/// Most addresses of one name that are asked in turn.
+const NO_ANSWER: u8 = 3;
+/// Maximum number of addresses of a name that are asked in turn.
 const MAX_ADDRESSES: usize = 8;
 
-/// Runs `qdissect ask` and returns the exit code. `given` tells whether an option was given on the command line.
+/// Runs `qdissect ask` and returns the exit code. `is_given` tells whether an option was given on the command line.
 ///
 /// # Errors
 /// A sentence that says why the server cannot be asked.
-pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let begin =
+pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let first_request =
         Ask { answered: 0, silences: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
-    if args.proto.ask(&begin).is_none() {
+    if args.proto.ask(&first_request).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", args.proto.info().name));
     }
     let servers = addresses(&args.server, args.proto)?;
@@ -48,81 +48,88 @@ pub fn run(args: &AskArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let common = reading.common_mut();
     common.decode_as.extend(servers.first().map(|server| (server.port(), args.proto)));
     common.timeout = Some(args.timeout);
-    let config = run::configure(&mut reading, given)?;
-    if let Some(refusal) = refusal(args, &reading, &config) {
-        return Err(refusal);
+    let config = run::configure(&mut reading, is_given)?;
+    if let Some(output_conflict) = output_conflict(args, &reading, &config) {
+        return Err(output_conflict);
     }
-    let chosen = run::chosen_columns(&reading)?;
+    let columns = run::chosen_columns(&reading)?;
     let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
-    let (server, talk) = ask_in_turn(args, &servers, &options)?;
-    let capture = written(&talk).map_err(|e| e.to_string())?;
+    let (server, conversation) = ask_in_turn(args, &servers, &options)?;
+    let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
-        output::write(path, &capture)
-            .map_err(|e| format!("The capture cannot be written to \"{}\": {}.", name(path), why(&e)))?;
+        output::write(path, &capture).map_err(|e| {
+            format!("The capture cannot be written to \"{}\": {}.", display_name(path), error_text(&e))
+        })?;
     }
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
-    let options = Options { watched: Some(talk.end), ..options };
-    let code = run::finish(&reading, Job { config, chosen, options, inputs });
+    let options = Options { watched: Some(conversation.end), ..options };
+    let code = run::finish(&reading, Job { config, columns, options, inputs });
     if let Some(signal) = interrupt::caught() {
         return Ok(signal);
     }
-    if talk.answered == 0 {
-        error(&silence(server, &talk));
-        return Ok(if code == OK && !args.check { NOTHING } else { code });
+    if conversation.answered == 0 {
+        error(&no_answer_message(server, &conversation));
+        return Ok(if code == OK && !args.check { NO_ANSWER } else { code });
     }
-    if args.check && talk.unclaimed > 0 {
-        let (many, name) = (count(talk.unclaimed, "datagram"), args.proto.info().name);
+    if args.check && conversation.unclaimed > 0 {
+        let (many, name) = (count(conversation.unclaimed, "datagram"), args.proto.info().name);
         note(&format!("{server} also sent {many} that cannot be {name}: without --check they are shown."));
     }
     Ok(code)
 }
 
-/// Asks one address after another until one answers; where none does, what the first one that could be asked did stands
-/// for all.
+/// Asks one address after another until one answers. If none does, the result is that of the first address that could be asked.
 fn ask_in_turn(
     args: &AskArgs,
     servers: &[SocketAddr],
     options: &Options,
-) -> Result<(SocketAddr, Talk), String> {
-    let mut silent = Err(format!("The host {} is not known: it has no address.", quoted(&args.server)));
+) -> Result<(SocketAddr, Conversation), String> {
+    let mut first_failure =
+        Err(format!("The host {} is not known: it has no address.", quoted(&args.server)));
     for &server in servers {
-        let tried = client::talk(args, server, options);
-        let tried = tried.map(|talk| (server, talk)).map_err(|e| format!("{server} cannot be asked: {e}."));
-        let answered = matches!(&tried, Ok((_, talk)) if talk.answered > 0);
+        let result = client::ask_server(args, server, options);
+        let result = result
+            .map(|conversation| (server, conversation))
+            .map_err(|e| format!("{server} cannot be asked: {e}."));
+        let answered = matches!(&result, Ok((_, conversation)) if conversation.answered > 0);
         if answered || interrupt::caught().is_some() {
-            return tried;
+            return result;
         }
         if servers.len() > 1 {
-            note(&tried.as_ref().map_or_else(String::clone, |(_, talk)| silence(server, talk)));
+            note(
+                &result
+                    .as_ref()
+                    .map_or_else(String::clone, |(_, conversation)| no_answer_message(server, conversation)),
+            );
         }
-        if silent.is_err() {
-            silent = tried;
+        if first_failure.is_err() {
+            first_failure = result;
         }
     }
-    silent
+    first_failure
 }
 
-/// The reason why capture and result cannot be written as asked.
-fn refusal(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String> {
+/// The error message if capture and result would overwrite each other or something else.
+fn output_conflict(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String> {
     let common = reading.common();
-    let mut written = run::written(reading, common);
+    let mut written = run::output_files(reading, common);
     match args.write.as_deref() {
-        Some(path) if to_stdout(path) => return Some(run::NEEDS_FILE.to_owned()),
+        Some(path) if is_stdout(path) => return Some(run::NEEDS_FILE.to_owned()),
         path => written.extend(path.map(|path| ("-w", path))),
     }
-    overwritten(&written, common.output.is_none(), &[], config)
+    overwrite_conflict(&written, common.output.is_none(), &[], config)
 }
 
-fn silence(server: SocketAddr, talk: &Talk) -> String {
-    let why = match (talk.frames.len() - talk.sent) as u64 {
-        0 if talk.refused => "; ICMP says that nothing listens there".to_owned(),
+fn no_answer_message(server: SocketAddr, conversation: &Conversation) -> String {
+    let why = match (conversation.frames.len() - conversation.sent) as u64 {
+        0 if conversation.refused => "; ICMP says that nothing listens there".to_owned(),
         0 => String::new(),
         n => format!("; {} received, but no answer", count(n, "datagram")),
     };
-    format!("{server} did not answer: {} sent{why}.", count(talk.sent as u64, "datagram"))
+    format!("{server} did not answer: {} sent{why}.", count(conversation.sent as u64, "datagram"))
 }
 
 /// Resolves a server's name to its addresses. Without a port, the protocol's default port is used.
@@ -192,10 +199,10 @@ fn reading(args: &AskArgs) -> Result<Reading, String> {
     Ok(reading)
 }
 
-/// The conversation as a capture file.
-fn written(talk: &Talk) -> io::Result<Vec<u8>> {
+/// Writes the conversation as a capture file.
+fn capture_file(conversation: &Conversation) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new(vec![], save::APPLICATION)?;
-    for (number, frame) in (1..).zip(&talk.frames) {
+    for (number, frame) in (1..).zip(&conversation.frames) {
         writer.frame::<&str>(0, &CaptureInfo::default(), &frame.frame(number), &[])?;
     }
     writer.finish()
@@ -275,15 +282,18 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn servers_are_named_with_a_port_or_have_that_of_the_protocol() {
+    fn servers_without_a_port_get_the_default_of_the_protocol() {
         let found = |text, id| addresses(text, id).map(|all| all[0].to_string());
         assert_eq!(found("127.0.0.1:9000", Id::Sqp), Ok("127.0.0.1:9000".into()));
         assert_eq!(found("127.0.0.1", Id::Satisfactory), Ok("127.0.0.1:7777".into()));
         assert_eq!(found("[::1]:9000", Id::Sqp), Ok("[::1]:9000".into()));
         assert_eq!(found("::1", Id::Satisfactory), Ok("[::1]:7777".into()));
         assert_eq!(found("[::1]", Id::Satisfactory), Ok("[::1]:7777".into()));
-        let said = found("127.0.0.1", Id::Sqp).unwrap_err();
-        assert!(said.contains("sqp has no port of its own") && said.contains("127.0.0.1:9000"), "{said}");
+        let message = found("127.0.0.1", Id::Sqp).unwrap_err();
+        assert!(
+            message.contains("sqp has no port of its own") && message.contains("127.0.0.1:9000"),
+            "{message}"
+        );
         for text in ["127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:0"] {
             assert!(found(text, Id::Sqp).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
@@ -291,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_addresses_the_first_that_answers_is_taken() {
+    fn the_first_address_that_answers_is_used() {
         let [closed, silent, sound] = [(); 3].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let [no, mute, yes] = [&closed, &silent, &sound].map(|socket| socket.local_addr().unwrap());
         drop(closed);
@@ -305,15 +315,15 @@ mod tests {
         let command = AskArgs::augment_args(clap::Command::new("ask"));
         let given = command.get_matches_from(["ask", "mumble", "name", "--timeout", "100ms"]);
         let args = AskArgs::from_arg_matches(&given).unwrap();
-        let asked = |servers: &[SocketAddr]| {
-            let (server, talk) = ask_in_turn(&args, servers, &Options::default()).unwrap();
-            (server, talk.answered)
+        let ask = |servers: &[SocketAddr]| {
+            let (server, conversation) = ask_in_turn(&args, servers, &Options::default()).unwrap();
+            (server, conversation.answered)
         };
-        assert_eq!(asked(&[no, mute, yes, no]), (yes, 1));
-        assert_eq!(asked(&[mute, no]), (mute, 0));
-        // Nobody may send to the broadcast address who has not asked for it.
+        assert_eq!(ask(&[no, mute, yes, no]), (yes, 1));
+        assert_eq!(ask(&[mute, no]), (mute, 0));
+        // Sending to the broadcast address fails without SO_BROADCAST.
         let never = SocketAddr::from(([255, 255, 255, 255], 1));
-        assert_eq!(asked(&[never, yes]), (yes, 1));
+        assert_eq!(ask(&[never, yes]), (yes, 1));
         assert!(ask_in_turn(&args, &[never], &Options::default()).unwrap_err().contains("cannot be asked"));
     }
 }

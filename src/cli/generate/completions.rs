@@ -119,12 +119,12 @@ fn fish_positionals(command: &Command) -> String {
             if !values.is_empty() {
                 let (name, values) = (command.get_name(), values.join(" "));
                 // `rule ID` is short for `rule show ID`.
-                let seen = match sub.get_name() {
+                let condition = match sub.get_name() {
                     "show" => "not __fish_seen_subcommand_from list help".to_owned(),
                     sub => format!("__fish_seen_subcommand_from {sub}"),
                 };
                 lines.push_str(&format!(
-                    "complete -c qdissect -n \"__fish_qdissect_using_subcommand {name}; and {seen}\" -f -a \"{values}\"\n"
+                    "complete -c qdissect -n \"__fish_qdissect_using_subcommand {name}; and {condition}\" -f -a \"{values}\"\n"
                 ));
             }
         }

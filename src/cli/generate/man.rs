@@ -39,7 +39,7 @@ pub fn page(command: Command) -> Vec<u8> {
         }
         page.push_str(&examples(leaf, ".SS"));
     }
-    page.push_str(&status());
+    page.push_str(&exit_status_section());
     page.push_str(&examples(&command, ".SH"));
     page.into_bytes()
 }
@@ -54,10 +54,10 @@ pub fn write(command: Command, dir: &Path) -> io::Result<()> {
 }
 
 fn write_below(command: &Command, dir: &Path) -> io::Result<()> {
-    let page = head(command) + &status() + &examples(command, ".SH");
+    let page = head(command) + &exit_status_section() + &examples(command, ".SH");
     let name = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
     fs::write(dir.join(format!("{name}.1")), page)?;
-    shown(command).try_for_each(|sub| write_below(sub, dir))
+    visible_subcommands(command).try_for_each(|sub| write_below(sub, dir))
 }
 
 fn built(command: Command) -> Command {
@@ -66,13 +66,15 @@ fn built(command: Command) -> Command {
     command
 }
 
-fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+fn visible_subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|sub| !sub.is_hide_set())
 }
 
 /// The subcommands that have no subcommands themselves.
 fn leaves(command: &Command) -> Vec<&Command> {
-    shown(command).flat_map(|sub| if sub.has_subcommands() { leaves(sub) } else { vec![sub] }).collect()
+    visible_subcommands(command)
+        .flat_map(|sub| if sub.has_subcommands() { leaves(sub) } else { vec![sub] })
+        .collect()
 }
 
 /// The beginning of a page, up to the options and the subcommands.
@@ -104,7 +106,7 @@ fn rendered(render: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
     String::from_utf8_lossy(&page).into_owned()
 }
 
-fn status() -> String {
+fn exit_status_section() -> String {
     let mut page = ".SH \"EXIT STATUS\"\n".to_owned();
     for (code, meaning) in STATUS {
         page.push_str(&format!(".TP\n{code}\n{}\n", literal(meaning)));

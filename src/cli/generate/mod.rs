@@ -7,7 +7,7 @@ mod tests;
 
 use super::choices::SHELLS;
 use super::command_line::command;
-use super::diagnostics::{OK, printed, why};
+use super::diagnostics::{OK, error_text, stdout_exit_code};
 use super::system;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
@@ -26,8 +26,8 @@ pub fn run(command: &GenerateCommand) -> Result<u8, String> {
         GenerateCommand::Completions { shell } => completions::script(*shell, &command_line()).into_bytes(),
         GenerateCommand::Man { dir: Some(dir) } => {
             let why = |e| {
-                let dir = quoted(&system::text(dir));
-                format!("The manual cannot be written to {dir}: {}.", why(&e))
+                let dir = quoted(&system::path_text(dir));
+                format!("The manual cannot be written to {dir}: {}.", error_text(&e))
             };
             return man::write(command_line(), dir).map(|()| OK).map_err(why);
         }
@@ -38,16 +38,16 @@ pub fn run(command: &GenerateCommand) -> Result<u8, String> {
         }
     };
     let mut out = io::stdout();
-    Ok(printed(out.write_all(&text).and_then(|()| out.flush())))
+    Ok(stdout_exit_code(out.write_all(&text).and_then(|()| out.flush())))
 }
 
 /// The command line as users see it, under the program's name in shells and the manual.
 fn command_line() -> clap::Command {
-    shown(&command()).name("qdissect")
+    visible(&command()).name("qdissect")
 }
 
-/// A subcommand without its hidden arguments. Shells would offer them, but they are refused.
-fn shown(command: &clap::Command) -> clap::Command {
+/// A command without hidden arguments, which shells would otherwise offer although they are refused.
+fn visible(command: &clap::Command) -> clap::Command {
     let hidden = command.get_arguments().any(clap::Arg::is_hide_set);
     let bare = match hidden {
         // clap cannot remove arguments, so the subcommand is rebuilt from the others.
@@ -62,7 +62,7 @@ fn shown(command: &clap::Command) -> clap::Command {
         false => command.clone(),
     };
     let names: Vec<_> = bare.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| shown(&sub)))
+    names.into_iter().fold(bare, |command, name| command.mut_subcommand(name, |sub| visible(&sub)))
 }
 
 /// `qdissect generate`

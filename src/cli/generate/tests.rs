@@ -21,11 +21,11 @@ fn script_for(shell: Shell) -> String {
 }
 
 /// Every subcommand with its full name; the program itself comes first.
-fn tree() -> Vec<Command> {
+fn all_commands() -> Vec<Command> {
     fn below(command: &Command, found: &mut Vec<Command>) {
         found.push(command.clone());
-        let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
-        shown.for_each(|sub| below(sub, found));
+        let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set() && sub.get_name() != "help");
+        visible.for_each(|sub| below(sub, found));
     }
     let mut command = command_line();
     command.build();
@@ -46,18 +46,18 @@ fn complaints(program: &str, args: &[&str], file: &Path) -> Option<String> {
         eprintln!("skipped: {program} is not installed");
         return None;
     };
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some(if output.status.success() { said } else { format!("{}: {said}", output.status) })
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Some(if output.status.success() { stderr } else { format!("{}: {stderr}", output.status) })
 }
 
 /// Asserts that programs do not complain about a text.
 #[track_caller]
-fn accepted(text: &str, readers: &[(&str, &[&str])]) {
+fn assert_accepted(text: &str, readers: &[(&str, &[&str])]) {
     let file = tempfile::NamedTempFile::new().expect("there is room");
     fs::write(file.path(), text).expect("it can be written");
     for (program, args) in readers {
-        if let Some(said) = complaints(program, args, file.path()) {
-            assert_eq!(said, "", "{program}");
+        if let Some(output) = complaints(program, args, file.path()) {
+            assert_eq!(output, "", "{program}");
         }
     }
 }
@@ -66,7 +66,7 @@ fn accepted(text: &str, readers: &[(&str, &[&str])]) {
 fn every_subcommand_and_option_is_completed_in_every_shell() {
     for shell in SHELLS {
         let script = script_for(shell);
-        for command in tree() {
+        for command in all_commands() {
             assert!(script.contains(command.get_name()), "{shell:?}: {}", command.get_name());
             for option in options(&command) {
                 let long = option.get_long().is_none_or(|long| match shell {
@@ -84,7 +84,7 @@ fn every_subcommand_and_option_is_completed_in_every_shell() {
 }
 
 #[test]
-fn what_is_refused_is_not_offered() {
+fn hidden_options_are_not_completed() {
     let (mut all, mut offered) = (command(), command_line());
     all.build();
     offered.build();
@@ -115,10 +115,10 @@ fn values_are_completed() {
 }
 
 #[test]
-fn bash_completes_what_is_begun() {
+fn bash_completes_words() {
     let script = script_for(Shell::Bash);
-    accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
-    let asked = [
+    assert_accepted(&script, &[("bash", &["-n"]), ("bash", &[])]);
+    let cases = [
         ("qdissect", "stat", "stats"),
         ("qdissect", "captures/dem", "captures/demo.pcapng"),
         ("qdissect a.pcap", "--disp", "--display-filter"),
@@ -131,7 +131,7 @@ fn bash_completes_what_is_begun() {
         ("qdissect generate schema", "pac", "packet"),
         ("qdissect generate", "man", "man"),
     ];
-    for (before, begun, expected) in asked {
+    for (before, begun, expected) in cases {
         let words: Vec<_> = before.split(' ').collect();
         let last = words.last().expect("there is a word");
         let ask = format!(
@@ -151,9 +151,9 @@ fn bash_completes_what_is_begun() {
 }
 
 #[test]
-fn other_shells_take_their_scripts() {
-    accepted(&script_for(Shell::Zsh), &[("zsh", &["-n"])]);
-    accepted(&script_for(Shell::Fish), &[("fish", &["--no-execute"])]);
+fn zsh_and_fish_accept_their_scripts() {
+    assert_accepted(&script_for(Shell::Zsh), &[("zsh", &["-n"])]);
+    assert_accepted(&script_for(Shell::Fish), &[("fish", &["--no-execute"])]);
 }
 
 #[test]
@@ -173,20 +173,20 @@ fn the_page_has_every_option_under_its_subcommand() {
     let page = text(man::page(command_line()));
     let plain = page.replace("\\-", "-");
     let parts: Vec<_> = plain.split("\n.SH ").collect();
-    for command in tree().iter().filter(|command| !command.has_subcommands()) {
+    for command in all_commands().iter().filter(|command| !command.has_subcommands()) {
         let name = command.get_bin_name().expect("it is built").to_uppercase();
         let part = parts.iter().find(|part| part.starts_with(&format!("\"{name}\"\n")));
         let part = part.unwrap_or_else(|| panic!("no section {name}"));
-        hold_options(command, part);
+        assert_names_options(command, part);
     }
-    accepted(
+    assert_accepted(
         &page,
         &[("groff", &["-man", "-ww", "-z", "-Tutf8"]), ("mandoc", &["-T", "lint", "-W", "error"])],
     );
 }
 
 #[test]
-fn the_page_tells_exit_codes_and_examples_that_can_be_copied() {
+fn the_page_has_exit_codes_and_examples_that_can_be_copied() {
     let page = text(man::page(command_line()));
     assert!(page.contains(".SH \"EXIT STATUS\"\n"));
     let file = tempfile::NamedTempFile::new().expect("there is room");
@@ -211,7 +211,7 @@ fn the_page_tells_exit_codes_and_examples_that_can_be_copied() {
 }
 
 /// Asserts that a text in roff names every option of a command.
-fn hold_options(command: &Command, plain: &str) {
+fn assert_names_options(command: &Command, plain: &str) {
     for option in options(command) {
         let long = option.get_long().is_none_or(|long| plain.contains(&format!("--{long}")));
         let short = option.get_short().is_none_or(|short| plain.contains(&format!("\\fB-{short}\\fR")));
@@ -225,15 +225,15 @@ fn each_subcommand_gets_a_page_of_its_own() {
     let dir = folder.path().join("share/man1");
     let pages = |dir: &Path| run(&GenerateCommand::Man { dir: Some(dir.to_owned()) });
     assert_eq!(pages(&dir), Ok(OK));
-    let tree = tree();
-    assert_eq!(fs::read_dir(&dir).expect("it is there").count(), tree.len());
-    for command in &tree {
+    let all_commands = all_commands();
+    assert_eq!(fs::read_dir(&dir).expect("it is there").count(), all_commands.len());
+    for command in &all_commands {
         let name = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
         let path = dir.join(format!("{name}.1"));
         let page = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{name}: {e}"));
-        hold_options(command, &page.replace("\\-", "-"));
-        if let Some(said) = complaints("groff", &["-man", "-ww", "-z", "-Tutf8"], &path) {
-            assert_eq!(said, "", "{name}");
+        assert_names_options(command, &page.replace("\\-", "-"));
+        if let Some(output) = complaints("groff", &["-man", "-ww", "-z", "-Tutf8"], &path) {
+            assert_eq!(output, "", "{name}");
         }
     }
     let file = folder.path().join("file");
@@ -242,7 +242,7 @@ fn each_subcommand_gets_a_page_of_its_own() {
 }
 
 #[test]
-fn the_same_is_generated_every_time_and_names_no_place_of_this_machine() {
+fn output_is_deterministic_and_contains_no_local_paths() {
     let here = env!("CARGO_MANIFEST_DIR");
     for shell in SHELLS {
         let script = script_for(shell);

@@ -6,7 +6,7 @@ use super::choices::{CONFIDENCE, Colour, Format, HEX_FORMATS};
 use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::diagnostics::{FAILED, OK, error, not_writable, note};
-use super::output::{Target, overwritten};
+use super::output::{Target, overwrite_conflict};
 use super::text::decoded;
 use super::value_parsers::{self, decode_as, timeout};
 use super::{run, system, terminal};
@@ -27,23 +27,23 @@ use text::Text;
 /// UDP port of the server if the user names none.
 const PORT: u16 = 7777;
 
-/// Runs `qdissect hex` and returns the exit code. `given` tells whether an option was given on the command line.
+/// Runs `qdissect hex` and returns the exit code. `is_given` tells whether an option was given on the command line.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the arguments or the text.
-pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let mut reading = defaults("dump")?;
     let common = reading.common_mut();
     args.fill(common);
-    let options = prepare(args, common, given)?;
-    let (name, text, pasted) = find(args)?;
+    let options = prepare(args, common, is_given)?;
+    let (name, text, pasted) = read_input(args)?;
     if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
         return Err(format!(
             "{name}: These are the bytes of a capture ({format}), and not of a datagram: `xxd -r FILE | \
              qdissect -` reads a dump of xxd, `xxd -r -p FILE | qdissect -` plain hex."
         ));
     }
-    let complete = complain(&name, &text, &pasted);
+    let complete = report_complaints(&name, &text, &pasted);
     Ok(match dissect(args, common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
         Ok(()) => FAILED,
@@ -53,22 +53,22 @@ pub fn run(args: &mut HexArgs, given: &dyn Fn(&str) -> bool) -> Result<u8, Strin
 }
 
 /// Loads the configuration and checks all arguments before anything is read or written.
-fn prepare(args: &HexArgs, common: &mut Common, given: &dyn Fn(&str) -> bool) -> Result<Options, String> {
-    let config = run::load(common, given)?;
+fn prepare(args: &HexArgs, common: &mut Common, is_given: &dyn Fn(&str) -> bool) -> Result<Options, String> {
+    let config = run::load(common, is_given)?;
     let read = match args.what.as_slice() {
         [] => vec![Path::new("-")],
         [one] if Path::new(one).exists() => vec![Path::new(one)],
         _ => vec![],
     };
     let written: Vec<_> = common.output.iter().map(|path| ("--output", path.as_path())).collect();
-    match overwritten(&written, false, &read, &config) {
+    match overwrite_conflict(&written, false, &read, &config) {
         Some(conflict) => Err(conflict),
         None => run::pipeline_options(common, true),
     }
 }
 
-/// Reports what could not be read; returns whether no bytes were found at all.
-fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
+/// Reports what could not be read. Returns whether everything could be read and there are bytes.
+fn report_complaints(name: &str, text: &str, pasted: &Pasted) -> bool {
     for c in &pasted.complaints {
         error(&format_args!("{name}:{}:{}: {}", c.line, c.column, c.what));
     }
@@ -76,24 +76,24 @@ fn complain(name: &str, text: &str, pasted: &Pasted) -> bool {
         error(&format_args!("{name}: {} places more could not be read.", pasted.more_complaints));
     }
     if pasted.pieces.is_empty() {
-        let guess = guess(text);
-        error(&format_args!("{name}: There are no bytes in this text. {EXPECTED}.{guess}"));
+        let hint = base64_hint(text);
+        error(&format_args!("{name}: There are no bytes in this text. {EXPECTED}.{hint}"));
     }
     pasted.complaints.is_empty() && !pasted.pieces.is_empty()
 }
 
-/// A hint for a text in which nothing was found: short base64 looks like a word.
-fn guess(text: &str) -> &'static str {
+/// A hint for a text without bytes that could be base64, which is not recognised if it is short because it looks like a word.
+fn base64_hint(text: &str) -> &'static str {
     let read = pasted::read(text, Some(pasted::Form::Base64));
     let is_base64 = read.complaints.is_empty() && !read.pieces.is_empty();
     if is_base64 { " If it is base64, say so with --input-format base64." } else { "" }
 }
 
 /// Reads the pasted input. Returns a name for it, its text, and the bytes found in it.
-fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
+fn read_input(args: &HexArgs) -> Result<(String, String, Pasted), String> {
     let form = args.input_format.map(InputFormat::form).transpose()?;
     let read = |name: &str, from: &mut dyn Read| {
-        let text = text(from).map_err(|e| format!("{name}: {e}"))?;
+        let text = read_text(from).map_err(|e| format!("{name}: {e}"))?;
         let pasted = pasted::read(&text, form);
         Ok((name.to_owned(), text, pasted))
     };
@@ -107,7 +107,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
         }
         [dash] if dash == "-" => read("-", &mut io::stdin()),
         [path] if Path::new(path).exists() => {
-            let name = system::name(Path::new(path));
+            let name = system::display_name(Path::new(path));
             let mut file =
                 File::open(path).map_err(|e| format!("{name}: The file cannot be opened: {e}."))?;
             read(&name, &mut file)
@@ -120,7 +120,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
                 return Err(format!(
                     "{} is no file, and there are no bytes in it. {EXPECTED}.{}",
                     quoted(&short),
-                    guess(&text)
+                    base64_hint(&text)
                 ));
             }
             Ok(("text".to_owned(), text, pasted))
@@ -129,7 +129,7 @@ fn find(args: &HexArgs) -> Result<(String, String, Pasted), String> {
 }
 
 /// Reads the text of an input: UTF-8, or UTF-16 with a byte order mark. Invalid bytes become U+FFFD, which is no digit.
-fn text(from: &mut dyn Read) -> Result<String, String> {
+fn read_text(from: &mut dyn Read) -> Result<String, String> {
     let mut bytes = vec![];
     // Reads more than the maximum, so that a text that is too long is noticed.
     let limit = pasted::MAX_TEXT as u64 + 4;
@@ -153,7 +153,7 @@ fn dissect(
     pasted: &Pasted,
     complete: bool,
 ) -> io::Result<()> {
-    let frames = pasted::frames(&pasted.pieces, ends(args, &options));
+    let frames = pasted::frames(&pasted.pieces, endpoints(args, &options));
     let mut target = Target::open(common.output.as_deref())?;
     let input = (name, frames.as_slice(), complete);
     match args.format.form() {
@@ -169,8 +169,8 @@ fn dissect(
     target.complete(!pasted.pieces.is_empty())
 }
 
-/// The server's port, and the protocols that may determine the direction of a datagram.
-fn ends(args: &HexArgs, options: &Options) -> AssumedEndpoints {
+/// The server's port, and the protocols that determine the direction of each datagram.
+fn endpoints(args: &HexArgs, options: &Options) -> AssumedEndpoints {
     let pins = &options.choice.pins;
     let port = args.port.or(pins.last().map(|(port, _)| *port)).unwrap_or(PORT);
     let pinned = pins.iter().rev().find(|(pin, _)| *pin == port);

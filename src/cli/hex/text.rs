@@ -22,7 +22,7 @@ pub struct Text<W: Write> {
     /// Frames without a datagram that have not been listed yet, by number.
     dropped: VecDeque<(u64, DropReason)>,
     /// Whether something has been written.
-    any: bool,
+    has_output: bool,
 }
 
 impl<W: Write> Text<W> {
@@ -30,22 +30,22 @@ impl<W: Write> Text<W> {
     pub fn new(out: W, screen: Screen, frames: &[OwnedFrame]) -> Self {
         let numbered = (1..).zip(frames);
         let dropped = numbered.filter_map(|(n, frame)| Some((n, parse(&frame.frame(n)).err()?))).collect();
-        Text { lister: Lister::new(out, false, false, false), screen, dropped, any: false }
+        Text { lister: Lister::new(out, false, false, false), screen, dropped, has_output: false }
     }
 
-    /// Writes what precedes the datagram of a frame: the frames without a datagram before it, and an empty line.
-    fn until(&mut self, frame: u64) -> io::Result<()> {
+    /// Writes what comes before the datagram of a frame: a line for each earlier frame without a datagram, and an empty line.
+    fn write_preceding(&mut self, frame: u64) -> io::Result<()> {
         while let Some(&(number, reason)) = self.dropped.front().filter(|(n, _)| *n < frame) {
             self.dropped.pop_front();
-            self.gap()?;
+            self.blank_line()?;
             let what = reason.name().replace('_', " ");
             self.lister.line(&format!("{number:>5} no UDP datagram: {what}"))?;
         }
-        if frame == u64::MAX { Ok(()) } else { self.gap() }
+        if frame == u64::MAX { Ok(()) } else { self.blank_line() }
     }
 
-    fn gap(&mut self) -> io::Result<()> {
-        if std::mem::replace(&mut self.any, true) { self.lister.line("") } else { Ok(()) }
+    fn blank_line(&mut self) -> io::Result<()> {
+        if std::mem::replace(&mut self.has_output, true) { self.lister.line("") } else { Ok(()) }
     }
 
     fn indented(&mut self, line: &str) -> io::Result<()> {
@@ -68,7 +68,7 @@ impl<W: Write> Report for Text<W> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        self.until(p.datagram.frame)?;
+        self.write_preceding(p.datagram.frame)?;
         self.lister.show(p)?;
         let manner = FieldStyle { bytes: true, colour: self.screen.colour };
         let lines = p.tree().map(|tree| fields(tree, p.bytes, p.findings, manner, &number));
@@ -76,7 +76,7 @@ impl<W: Write> Report for Text<W> {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        self.until(d.frame)?;
+        self.write_preceding(d.frame)?;
         self.lister.unclaimed(d)?;
         let hex = to_hex_head(d.payload, MAX_BYTES);
         let why = match looks_like(d.payload, [0; 2]) {
@@ -93,7 +93,7 @@ impl<W: Write> Report for Text<W> {
         let info = e.protocol.info();
         let step = info.steps.get(e.step as usize).map_or("-", |step| step.name);
         let (frame, outcome) = (e.request_frame, e.outcome.name());
-        self.gap()?;
+        self.blank_line()?;
         self.lister.line(&format!("exchange: {} {step}, asked in frame {frame}: {outcome}", info.name))?;
         let colour = self.screen.colour;
         findings.iter().try_for_each(|f| self.indented(&finding_line(f, false, colour, &number)))
@@ -104,7 +104,7 @@ impl<W: Write> Report for Text<W> {
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.until(u64::MAX)?;
+        self.write_preceding(u64::MAX)?;
         self.lister.finish(totals)
     }
 }

@@ -78,13 +78,13 @@ impl LiveArgs {
     ///
     /// # Errors
     /// A sentence, if columns and format do not go together.
-    pub fn chosen(&self) -> Result<Option<(Columns, Layout)>, String> {
+    pub fn columns_and_layout(&self) -> Result<Option<(Columns, Layout)>, String> {
         if self.summary && self.format == Format::Rows(Style::Plain) {
             return Err(
                 "-T fields is for packets; name another format for --summary, for example csv.".into()
             );
         }
-        self.columns.chosen(self.format)
+        self.columns.columns_and_layout(self.format)
     }
 
     /// Checks for options that make no sense for a capture.
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read_or_explained() {
+    fn stop_conditions_are_parsed_and_errors_explain_the_form() {
         assert_eq!(duration("duration:0.5"), Ok(Duration::from_millis(500)));
         for text in
             ["duration:0", "duration:-1", "duration:1e300", "duration:nan", "duration:", "packets:3", "5"]
@@ -136,18 +136,18 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_what_can_be_meant_are_declined() {
+    fn numbers_out_of_range_are_rejected() {
         use clap::Parser;
         let takes = |option: &str, value: &str| {
             let args = ["qdissect", "live", "-i", "lo", "-w", "a", option, value];
             crate::cli::args::Cli::try_parse_from(args).map(drop).map_err(|e| e.to_string())
         };
-        for (option, most, beyond) in [
+        for (option, highest, beyond) in [
             ("-s", "262144", "262145"),
             ("-B", "4096", "4097"),
             ("-a", "duration:4294967295", "duration:4294967296"),
         ] {
-            assert_eq!(takes(option, most), Ok(()), "{option} {most}");
+            assert_eq!(takes(option, highest), Ok(()), "{option} {highest}");
             let declined = takes(option, beyond).unwrap_err();
             assert!(declined.contains(beyond), "{declined}");
         }

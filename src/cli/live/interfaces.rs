@@ -11,11 +11,11 @@ pub fn list(program: &Program) -> Result<Vec<String>, String> {
     let mut command = program.command();
     command.args(if program.kind == Kind::Dumpcap { &["-D", "-M"][..] } else { &["-D"] });
     let output = command.output().map_err(|e| messages::not_started(program, &e))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<_> = said.lines().filter_map(|line| interface(program.kind, line)).collect();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<_> = stdout.lines().filter_map(|line| interface(program.kind, line)).collect();
     if !output.status.success() || lines.is_empty() {
-        let said = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect::<Vec<_>>();
-        return Err(messages::no_interfaces(program, &said));
+        let stderr = String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect::<Vec<_>>();
+        return Err(messages::no_interfaces(program, &stderr));
     }
     Ok(lines)
 }

@@ -42,7 +42,7 @@ impl Messages {
     fn add(&mut self, line: &str) {
         if let Some(dropped) = dropped(line) {
             self.dropped = Some(self.dropped.unwrap_or(0).saturating_add(dropped));
-        } else if !(line.is_empty() || is_chatter(line)) {
+        } else if !(line.is_empty() || is_progress(line)) {
             if self.lines.len() >= MAX_LINES {
                 self.lines.pop(); // the last line is the most important one
             }
@@ -65,7 +65,7 @@ fn dropped(line: &str) -> Option<u64> {
 }
 
 /// Whether a line only reports progress.
-fn is_chatter(line: &str) -> bool {
+fn is_progress(line: &str) -> bool {
     let beginnings = [
         "Capturing on ",
         "File: ",
@@ -82,7 +82,7 @@ fn is_chatter(line: &str) -> bool {
     count || beginnings.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// Advice for capturing on another machine, or on this one with the rights of another user.
+/// Advice for capturing on another machine or as another user.
 const REMOTE: &str = "`ssh HOST tcpdump -U -w - | qdissect dump -` shows what another machine captures";
 
 /// Neither capture program is installed.
@@ -106,67 +106,68 @@ pub fn not_started(program: &Program, e: &io::Error) -> String {
 }
 
 /// The capture program lists no interfaces.
-pub fn no_interfaces(program: &Program, said: &[String]) -> String {
+pub fn no_interfaces(program: &Program, lines: &[String]) -> String {
     let name = program.kind.name();
-    match said.last() {
-        Some(_) if is_permission(said) => permission_missing(program.kind),
+    match lines.last() {
+        Some(_) if is_permission(lines) => permission_missing(program.kind),
         Some(last) => format!("{name} lists no interfaces: {}", sentence(last)),
         None => format!("{name} lists no interface on which to capture. {}", permission(program.kind)),
     }
 }
 
-/// The program ended by itself. The message consists of what it said, how it ended, and the existing interfaces.
-pub fn died(
+/// The error message if the program ended by itself: what it printed, how it ended, and the existing interfaces if the requested
+/// one does not exist.
+pub fn unexpected_end(
     program: &Program,
-    said: &[String],
+    lines: &[String],
     status: Option<ExitStatus>,
-    asked: &[String],
+    requested: &[String],
     interfaces: impl FnOnce() -> Vec<String>,
 ) -> String {
     let name = program.kind.name();
-    let all = said.join("\n");
-    if is_permission(said) {
+    let all_lines = lines.join("\n");
+    if is_permission(lines) {
         return permission_missing(program.kind);
     }
     if ["No such device", "There is no device named", "Invalid adapter index", "Invalid interface index"]
         .iter()
-        .any(|text| all.contains(text))
+        .any(|text| all_lines.contains(text))
     {
         let interfaces = interfaces();
         let known = match interfaces.is_empty() {
             true => "`qdissect live -D` lists them.".to_owned(),
             false => {
                 let listed = interfaces.join("; ");
-                format!("{}There are: {}.", meant(asked, &interfaces), escaped(&listed))
+                format!("{}There are: {}.", suggestion(requested, &interfaces), escaped(&listed))
             }
         };
-        return format!("There is no such interface: {} {known}", sentence(&heart(said)));
+        return format!("There is no such interface: {} {known}", sentence(&main_line(lines)));
     }
-    if all.contains("filter expression") || all.contains("Invalid capture filter") {
+    if all_lines.contains("filter expression") || all_lines.contains("Invalid capture filter") {
         return format!(
             "The capture filter is not understood: {} `man pcap-filter` describes the language.",
-            sentence(&heart(said))
+            sentence(&main_line(lines))
         );
     }
-    let how = status.map_or("ended".to_owned(), |status| how(&status));
-    match said.last() {
-        Some(_) => format!("The capture program {name} {how}. It said: {}", sentence(&heart(said))),
-        None => format!("The capture program {name} {how}, and did not say why."),
+    let ending = status.map_or("ended".to_owned(), |status| exit_description(&status));
+    match lines.last() {
+        Some(_) => format!("The capture program {name} {ending}. It said: {}", sentence(&main_line(lines))),
+        None => format!("The capture program {name} {ending}, and did not say why."),
     }
 }
 
-/// A question whether another name was meant, if the name of an interface is misspelt. `lines` is the list of interfaces:
-/// number, name and more.
-fn meant(asked: &[String], lines: &[String]) -> String {
+/// The question whether another interface was meant, if a requested name is similar to one of the existing names. `lines` is the
+/// list of interfaces: number, name and more.
+fn suggestion(requested: &[String], lines: &[String]) -> String {
     let names: Vec<_> = lines.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
-    let wrong = asked.iter().find(|name| !names.contains(&name.as_str()));
-    let meant = wrong.and_then(|name| similar(name, names.iter().copied()));
-    meant.map_or(String::new(), |name| format!("Did you mean {}? ", escaped(name)))
+    let wrong = requested.iter().find(|name| !names.contains(&name.as_str()));
+    let suggestion = wrong.and_then(|name| similar(name, names.iter().copied()));
+    suggestion.map_or(String::new(), |name| format!("Did you mean {}? ", escaped(name)))
 }
 
-fn is_permission(said: &[String]) -> bool {
+fn is_permission(lines: &[String]) -> bool {
     let texts = ["permission", "Operation not permitted", "Permission denied"];
-    said.iter().any(|line| texts.iter().any(|text| line.contains(text)))
+    lines.iter().any(|line| texts.iter().any(|text| line.contains(text)))
 }
 
 fn permission_missing(kind: Kind) -> String {
@@ -175,7 +176,7 @@ fn permission_missing(kind: Kind) -> String {
 
 /// Advice for missing rights. Only the capture program needs them.
 fn permission(kind: Kind) -> String {
-    let own = match kind {
+    let program_advice = match kind {
         Kind::Dumpcap => {
             "Debian, Ubuntu: `sudo dpkg-reconfigure wireshark-common`, answer Yes, then `sudo usermod -a -G wireshark $USER` \
              and log in anew; elsewhere: `sudo setcap cap_net_raw,cap_net_admin=ep \"$(command -v dumpcap)\"`"
@@ -185,13 +186,13 @@ fn permission(kind: Kind) -> String {
         }
     };
     format!(
-        "{own}. Or let only the capturing have them: `sudo tcpdump -i IFACE -U -w - udp | qdissect dump -l -`; \
+        "{program_advice}. Or let only the capturing have them: `sudo tcpdump -i IFACE -U -w - udp | qdissect dump -l -`; \
          qdissect itself needs no rights. {REMOTE}."
     )
 }
 
 /// Describes how a process ended.
-fn how(status: &ExitStatus) -> String {
+fn exit_description(status: &ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit status {code}"),
@@ -202,10 +203,10 @@ fn how(status: &ExitStatus) -> String {
 
 /// The most informative line of a message: the last but one if dumpcap gives the reason in brackets on a line of its own, or if
 /// tcpdump repeats its own message; otherwise the last one.
-fn heart(said: &[String]) -> String {
-    let own = |line: &&String| line.starts_with("dumpcap: ") || line.starts_with("tcpdump: ");
-    let reason = said.iter().find(|line| line.contains("valid capture filter ("));
-    reason.or_else(|| said.iter().rev().find(own)).or(said.last()).cloned().unwrap_or_default()
+fn main_line(lines: &[String]) -> String {
+    let is_own = |line: &&String| line.starts_with("dumpcap: ") || line.starts_with("tcpdump: ");
+    let reason = lines.iter().find(|line| line.contains("valid capture filter ("));
+    reason.or_else(|| lines.iter().rev().find(is_own)).or(lines.last()).cloned().unwrap_or_default()
 }
 
 /// A line of the program's output as a sentence: without the program's name, harmless to terminals, and with a full stop.
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drops_are_added_up_and_chatter_is_left_out() {
+    fn drops_are_added_up_and_progress_lines_are_left_out() {
         let dumpcap = read(
             &b"Capturing on 'Loopback: lo' and 'a/b': 7/7 (x'\nFile: -\nPackets: 3 \rPackets captured: 9\n\
               Packets received/dropped on interface 'a/b': 7/7 (x': 9/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (81.8%)\n\
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_has_the_last_line() {
+    fn messages_are_limited_and_keep_the_last_line() {
         let long = "x".repeat(5_000) + "\n";
         let messages = read((long.repeat(100) + "last\n").as_bytes());
         assert_eq!(messages.lines.len(), MAX_LINES);
@@ -247,32 +248,32 @@ mod tests {
         assert_eq!(messages.lines.last().unwrap(), "last");
     }
 
-    fn said(text: &str) -> Vec<String> {
+    fn lines_of(text: &str) -> Vec<String> {
         text.lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn a_misspelt_interface_is_recognised() {
         let lines = ["1. eth0 (wired)", "2. wlan0", "3. lo (loopback)"].map(str::to_owned);
-        let said = |name: &str| meant(&[name.to_owned()], &lines);
-        assert_eq!(said("etho"), "Did you mean eth0? ");
-        assert_eq!(said("wlan1"), "Did you mean wlan0? ");
-        assert_eq!((said("tun7"), said("eth0")), (String::new(), String::new()));
+        let suggestion_for = |name: &str| suggestion(&[name.to_owned()], &lines);
+        assert_eq!(suggestion_for("etho"), "Did you mean eth0? ");
+        assert_eq!(suggestion_for("wlan1"), "Did you mean wlan0? ");
+        assert_eq!((suggestion_for("tun7"), suggestion_for("eth0")), (String::new(), String::new()));
     }
 
     #[test]
-    fn what_the_programs_say_is_understood() {
-        assert!(is_permission(&said(
+    fn messages_of_the_programs_are_classified() {
+        assert!(is_permission(&lines_of(
             "tcpdump: lo: You don't have permission to perform this capture on that device"
         )));
-        assert!(is_permission(&said("x\n(socket: Operation not permitted)")));
+        assert!(is_permission(&lines_of("x\n(socket: Operation not permitted)")));
         let filter = "dumpcap: Invalid capture filter \"udp prt 3\" for interface 'lo'.\n\
                       That string isn't a valid capture filter (can't parse filter expression: syntax error).\n\
                       See the User's Guide for a description of the capture filter syntax.";
-        assert!(heart(&said(filter)).contains("syntax error"));
-        let device = said("tcpdump: nope: No such device exists\n(No such device exists)");
-        assert_eq!(heart(&device), "tcpdump: nope: No such device exists");
-        assert_eq!(heart(&said("first\nlast")), "last");
+        assert!(main_line(&lines_of(filter)).contains("syntax error"));
+        let device = lines_of("tcpdump: nope: No such device exists\n(No such device exists)");
+        assert_eq!(main_line(&device), "tcpdump: nope: No such device exists");
+        assert_eq!(main_line(&lines_of("first\nlast")), "last");
         assert_eq!(sentence("tcpdump: nope: No such device"), "nope: No such device.");
         assert_eq!(sentence(" a\u{1b}[2J "), "a\\x1b[2J.");
     }

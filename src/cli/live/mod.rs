@@ -37,7 +37,7 @@ pub fn live(
     to: &mut Target,
     args: &LiveArgs,
     options: Options,
-    chosen: Option<(Columns, Layout)>,
+    columns: Option<(Columns, Layout)>,
 ) -> io::Result<Done> {
     let program = match args.check().and_then(|()| Program::find().ok_or_else(messages::nothing_installed)) {
         Ok(program) => program,
@@ -52,7 +52,7 @@ pub fn live(
             Err(e) => Ok(refuse(&e)),
         };
     }
-    if let Some(wrong) = args.detail.refusal(args.format) {
+    if let Some(wrong) = args.detail.format_conflict(args.format) {
         return Ok(refuse(&wrong));
     }
     let session = match start(&program, args, to) {
@@ -60,7 +60,7 @@ pub fn live(
         Err(e) => return Ok(refuse(&e)),
     };
     let capture = Capture { program, args, shared: session };
-    let done = capture.show(to, options, chosen);
+    let done = capture.show(to, options, columns);
     // If writing the result failed, the packets captured until then are saved all the same.
     let unsaved = if done.is_err() { capture.shared.session().finish().unsaved } else { None };
     match (done, unsaved) {
@@ -81,20 +81,20 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     let (interfaces, name) = (args.interface.join(","), program.kind.name());
     let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", escaped(&interfaces));
     let greeting = Some(greeting).filter(|_| !args.common.quiet);
-    // On other systems the program keeps the rights of the user who starts it.
+    // On other systems no rights are given up.
     #[cfg(not(target_os = "linux"))]
     let _ = to;
     #[cfg(target_os = "linux")]
     let confinement = Confinement::plan(&args.common, to)?;
     #[cfg(target_os = "linux")]
     confinement.iter().for_each(Confinement::begin);
-    let begun = || {
+    let on_start = || {
         greeting.into_iter().for_each(|greeting| note(&greeting));
         #[cfg(target_os = "linux")]
         confinement.into_iter().for_each(Confinement::enter);
     };
     interrupt::finish_first();
-    Session::start(program, command, records, args.autostop, Box::new(begun))
+    Session::start(program, command, records, args.autostop, Box::new(on_start))
 }
 
 /// A running capture and its arguments.
@@ -106,18 +106,23 @@ struct Capture<'a> {
 
 impl Capture<'_> {
     /// Shows the capture in the format that the user asked for.
-    fn show(&self, to: &mut Target, options: Options, chosen: Option<(Columns, Layout)>) -> io::Result<Done> {
+    fn show(
+        &self,
+        to: &mut Target,
+        options: Options,
+        columns: Option<(Columns, Layout)>,
+    ) -> io::Result<Done> {
         let (args, common) = (self.args, &self.args.common);
         if args.summary {
             let mut summary = Summary::default();
             let (totals, code) = self.run(options, &mut summary)?;
-            let format = (args.format, chosen.map(|(_, layout)| layout));
+            let format = (args.format, columns.map(|(_, layout)| layout));
             let screen = args.rows.of(terminal::screen(args.detail.color, common));
             write_summary(to, format, screen, common, &summary, &totals)?;
             return Ok((code, totals.files));
         }
-        if let Some(chosen) = chosen {
-            return columns::write(to, chosen, common, true, |rows| self.report(options, rows));
+        if let Some(columns) = columns {
+            return columns::write(to, columns, common, true, |rows| self.report(options, rows));
         }
         let mut report = args.detail.report(to, args.format, common, &options, [true, false]);
         self.report(options, &mut *report)
@@ -130,7 +135,7 @@ impl Capture<'_> {
     /// Reads the whole capture into one report, through the display filter if there is one.
     fn run(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
         let secrets = options.secrets;
-        read::through(&self.args.common, secrets, report, |report| self.read(options, report))
+        read::read_filtered(&self.args.common, secrets, report, |report| self.read(options, report))
     }
 
     fn read(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
@@ -143,22 +148,22 @@ impl Capture<'_> {
         let read = source
             .map_err(Stopped::Capture)
             .and_then(|mut source| pipeline.follow(&mut source, &name, quiet, &mut reached));
-        let broken = match read {
+        let read_error = match read {
             Ok(()) => None,
             Err(Stopped::Report(e)) => return Err(e),
             Err(Stopped::Capture(e)) => Some(e),
         };
         let ended = self.shared.session().finish();
-        let own_end = ended.asked || ended.status.is_some_and(|status| status.success());
-        let wrong = match broken {
-            // Nothing came, or only part of a record. The program's messages say why.
+        let ended_normally = ended.planned || ended.status.is_some_and(|status| status.success());
+        let wrong = match read_error {
+            // Not an error of the data: nothing arrived, or only part of a record. The program's messages say why.
             Some(e) if !matches!(e.kind(), ErrorKind::NotACapture | ErrorKind::CutShort) => {
                 Some(format!("{name}: {e}."))
             }
-            Some(_) if ended.asked => None,
+            Some(_) if ended.planned => None,
             // The program had not ended: the error is in what it sent.
             Some(e) if ended.stopped => Some(format!("{name}: {e}.")),
-            _ if !own_end => Some(self.died(&ended)),
+            _ if !ended_normally => Some(self.unexpected_end(&ended)),
             Some(e) => Some(format!("{name}: {e}.")),
             None => None,
         };
@@ -169,7 +174,7 @@ impl Capture<'_> {
         if let Some(wrong) = wrong {
             error(&wrong);
         }
-        self.conclude(&ended, &totals);
+        self.print_totals(&ended, &totals);
         let code = match interrupt::caught() {
             _ if !complete => FAILED,
             Some(interrupt::TERMINATED) => interrupt::TERMINATED,
@@ -178,13 +183,19 @@ impl Capture<'_> {
         Ok((totals, code))
     }
 
-    fn died(&self, ended: &Ended) -> String {
+    fn unexpected_end(&self, ended: &Ended) -> String {
         let interfaces = || interfaces::list(&self.program).unwrap_or_default();
-        messages::died(&self.program, &ended.messages.lines, ended.status, &self.args.interface, interfaces)
+        messages::unexpected_end(
+            &self.program,
+            &ended.messages.lines,
+            ended.status,
+            &self.args.interface,
+            interfaces,
+        )
     }
 
     /// Prints the last line: how many packets there were, and how many are missing.
-    fn conclude(&self, ended: &Ended, totals: &Totals) {
+    fn print_totals(&self, ended: &Ended, totals: &Totals) {
         let dropped = ended.messages.dropped;
         if totals.files == 0 || self.args.common.quiet && dropped.unwrap_or(0) == 0 {
             return;
@@ -193,12 +204,12 @@ impl Capture<'_> {
             Some(dropped) => format!("dropped {dropped}"),
             None => format!("{} did not say how many it dropped", self.program.kind.name()),
         };
-        let part = match ended.part {
+        let incomplete = match ended.incomplete {
             0 => String::new(),
             bytes => format!("; {bytes} bytes of a record that is not whole were left out"),
         };
         let name = self.args.interface.join(",");
         let packets = totals.all().packets;
-        note(&format_args!("{packets} packets captured on {}, {dropped}{part}.", escaped(&name)));
+        note(&format_args!("{packets} packets captured on {}, {dropped}{incomplete}.", escaped(&name)));
     }
 }

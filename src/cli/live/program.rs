@@ -7,7 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Directories of administration programs, which are missing in the search path of ordinary users.
-const FURTHER: [&str; 3] = ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
+const EXTRA_FOLDERS: [&str; 3] =
+    ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
 
 /// Default buffer size of tcpdump in KiB.
 const TCPDUMP_BUFFER: u32 = 128 * 1024;
@@ -21,7 +22,7 @@ const DUMPCAP_BUFFER: u32 = 64;
 const ONE_INTERFACE: &str =
     "tcpdump captures on one interface: name one -i, or `-i any`, or install dumpcap, which takes several.";
 
-/// Which of the two programs it is.
+/// The capture program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Wireshark's program; it writes pcapng.
@@ -54,7 +55,7 @@ impl Program {
         let path = std::env::var_os("PATH").unwrap_or_default();
         // An empty entry means the working directory, where anybody may have put a program.
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-        let folders: Vec<_> = folders.chain(FURTHER.map(PathBuf::from)).collect();
+        let folders: Vec<_> = folders.chain(EXTRA_FOLDERS.map(PathBuf::from)).collect();
         let find = |kind: Kind| {
             let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| path.is_file())?;
             Some(Program { kind, path })
@@ -118,12 +119,12 @@ impl Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Cli, Command as What, Reading};
+    use crate::cli::args::{Cli, Command as CliCommand, Reading};
     use clap::Parser;
 
     fn arguments(kind: Kind, line: &[&str]) -> Result<String, String> {
         let cli = Cli::try_parse_from(["qdissect", "live"].iter().chain(line)).unwrap();
-        let What::Read(reading) = cli.command else { unreachable!("it is a reading") };
+        let CliCommand::Read(reading) = cli.command else { unreachable!("it is a reading") };
         let Reading::Live(args) = *reading else { unreachable!("it is live") };
         let program = Program { kind, path: kind.name().into() };
         let words =
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_get_what_they_understand() {
+    fn each_program_gets_its_own_arguments() {
         let wish = ["-i", "lo", "-f", "udp port 7777", "-s", "200", "-c", "9"];
         let dumpcap = "-s 200 -c 9 -q -B 64 -f udp port 7777 -i lo -w -";
         assert_eq!(arguments(Kind::Dumpcap, &wish).unwrap(), dumpcap);

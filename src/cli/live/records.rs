@@ -1,11 +1,12 @@
-//! Sits between the capture program and the parser: counts and saves whole records, and stops the capture as `-c` demands.
+//! Passes bytes from the capture program to the parser. Counts and saves complete records, and stops the capture after the number
+//! of packets given by `-c`.
 //!
 //! ```text
-//!  held:  [ whole records, to be written | part of a record ]
-//!         0                          whole
+//!  buffer:  [ complete records, to be written | part of a record ]
+//!           0                    complete_length
 //! ```
 
-use crate::cli::diagnostics::why;
+use crate::cli::diagnostics::error_text;
 use crate::cli::output::folder;
 use qdissect::capture::{Cut, Cutter};
 use qdissect::escape::escaped;
@@ -14,12 +15,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Whole records are written when this many bytes of them are held,
-const MOST: usize = 256 * 1024;
+/// Complete records are written when the buffer has this many bytes of them,
+const WRITE_SIZE: usize = 256 * 1024;
 /// or when the last write was this long ago.
-const LATEST: Duration = Duration::from_secs(1);
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sees every byte on its way to the parser.
+/// Counts and saves the records in the bytes that pass to the parser.
 #[derive(Debug, Default)]
 pub struct Records {
     cutter: Cutter,
@@ -27,12 +28,12 @@ pub struct Records {
     /// overwrites nothing.
     path: Option<PathBuf>,
     file: Option<File>,
-    /// Number of bytes in the file, all of them in whole records.
+    /// Number of bytes in the file, which contains only complete records.
     written: u64,
     /// Maximum number of packets.
     limit: Option<u64>,
-    held: Vec<u8>,
-    whole: usize,
+    buffer: Vec<u8>,
+    complete_length: usize,
     /// Number of whole packets so far.
     packets: u64,
     /// Whether the records can no longer be told apart because the data is damaged.
@@ -40,7 +41,7 @@ pub struct Records {
     /// Why saving has stopped.
     pub failed: Option<String>,
     /// When records were written last, or the capture began.
-    last: Option<Instant>,
+    last_write: Option<Instant>,
 }
 
 impl Records {
@@ -50,61 +51,65 @@ impl Records {
     /// When no file can be created there.
     pub fn new(path: Option<PathBuf>, limit: Option<u64>) -> Result<Records, String> {
         if let Some(path) = &path {
-            let there = match fs::metadata(folder(path)) {
+            let folder_check = match fs::metadata(folder(path)) {
                 Ok(it) if !it.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
                 Ok(_) if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
                 other => other.map(drop),
             };
-            there.map_err(|e| not_saved(path, &e))?;
+            folder_check.map_err(|e| not_saved(path, &e))?;
         }
-        Ok(Records { path, limit, last: Some(Instant::now()), ..Records::default() })
+        Ok(Records { path, limit, last_write: Some(Instant::now()), ..Records::default() })
     }
 
-    /// Takes bytes that have been read, and returns how many of them may pass on. It is fewer than all when the capture has
-    /// reached its number of packets.
+    /// Takes bytes that have been read, and returns how many of them are passed on. It is fewer than all of them when the maximum
+    /// number of packets is reached.
     pub fn pass(&mut self, bytes: &[u8]) -> usize {
         if self.damaged || self.failed.is_some() {
             return bytes.len();
         }
-        self.held.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         let mut pass = bytes.len();
         loop {
-            match self.cutter.next(self.held.get(self.whole..).unwrap_or_default()) {
+            match self.cutter.next(self.buffer.get(self.complete_length..).unwrap_or_default()) {
                 Cut::Part => break,
                 Cut::Damaged => {
                     self.damaged = true;
                     break;
                 }
-                Cut::Packet(_) if self.is_enough() => {
-                    pass = pass.saturating_sub(self.part());
-                    self.held.truncate(self.whole);
+                Cut::Packet(_) if self.limit_reached() => {
+                    pass = pass.saturating_sub(self.incomplete_length());
+                    self.buffer.truncate(self.complete_length);
                     break;
                 }
                 Cut::Packet(len) => {
                     self.packets += 1;
-                    self.whole += len;
+                    self.complete_length += len;
                 }
-                Cut::Other(len) => self.whole += len,
+                Cut::Other(len) => self.complete_length += len,
             }
         }
-        if self.whole >= MOST || self.last.is_some_and(|last| last.elapsed() >= LATEST) {
+        if self.complete_length >= WRITE_SIZE
+            || self.last_write.is_some_and(|last_write| last_write.elapsed() >= WRITE_INTERVAL)
+        {
             self.flush();
         }
         pass
     }
 
-    /// Writes the whole records that are held.
+    /// Writes the complete records in the buffer.
     pub fn flush(&mut self) {
-        self.last = Some(Instant::now());
-        if self.whole > 0 && self.failed.is_none() {
+        self.last_write = Some(Instant::now());
+        if self.complete_length > 0 && self.failed.is_none() {
             self.failed = self.write().err();
         }
-        self.held.drain(..self.whole);
-        self.whole = 0;
+        self.buffer.drain(..self.complete_length);
+        self.complete_length = 0;
     }
 
     fn write(&mut self) -> Result<(), String> {
-        let (Some(path), Some(records)) = (&self.path, self.held.get(..self.whole)) else { return Ok(()) };
+        let (Some(path), Some(records)) = (&self.path, self.buffer.get(..self.complete_length)) else {
+            return Ok(());
+        };
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(File::create(path).map_err(|e| not_saved(path, &e))?),
@@ -119,16 +124,16 @@ impl Records {
     }
 
     /// Whether the maximum number of packets has passed.
-    pub fn is_enough(&self) -> bool {
+    pub fn limit_reached(&self) -> bool {
         self.limit.is_some_and(|limit| self.packets >= limit)
     }
 
     /// Number of bytes of an incomplete record.
-    pub fn part(&self) -> usize {
-        self.held.len() - self.whole
+    pub fn incomplete_length(&self) -> usize {
+        self.buffer.len() - self.complete_length
     }
 }
 
 fn not_saved(path: &Path, e: &io::Error) -> String {
-    format!("The capture cannot be saved to \"{}\": {}.", escaped(&path.to_string_lossy()), why(e))
+    format!("The capture cannot be saved to \"{}\": {}.", escaped(&path.to_string_lossy()), error_text(e))
 }

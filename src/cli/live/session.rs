@@ -29,8 +29,8 @@ const BACKLOG: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_secs(1);
 /// How long the program may take to end after SIGINT.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long its pipe may stay open after it has been killed, because another process may hold it.
-const LAST: Duration = Duration::from_millis(500);
+/// How long to wait for the end of its pipe after it has been killed. Another process may hold the pipe open.
+const KILL_GRACE: Duration = Duration::from_millis(500);
 
 /// The state of the capture program.
 #[derive(Clone, Copy, Debug)]
@@ -60,18 +60,18 @@ pub struct Session {
     /// Capture time up to which everything has been read.
     reached: Time,
     /// Called when the first bytes have arrived, before they are parsed.
-    begun: Option<Begun>,
-    over: bool,
+    on_start: Option<OnStart>,
+    is_over: bool,
 }
 
-/// What to do when a capture has begun.
-pub type Begun = Box<dyn FnOnce() + Send>;
+/// Called when the first bytes of a capture have arrived.
+pub type OnStart = Box<dyn FnOnce() + Send>;
 
 /// How a capture ended.
 #[derive(Debug)]
 pub struct Ended {
     /// Whether it ended as planned: by a signal, after a time, or after a number of packets.
-    pub asked: bool,
+    pub planned: bool,
     /// Whether the program was stopped and did not end by itself.
     pub stopped: bool,
     /// How the program ended.
@@ -79,7 +79,7 @@ pub struct Ended {
     /// The program's messages.
     pub messages: Messages,
     /// Number of bytes of an incomplete last record.
-    pub part: usize,
+    pub incomplete: usize,
     /// Why not everything was saved.
     pub unsaved: Option<String>,
 }
@@ -93,8 +93,8 @@ impl Session {
         program: &Program,
         mut command: Command,
         records: Records,
-        most: Option<Duration>,
-        begun: Begun,
+        max_duration: Option<Duration>,
+        on_start: OnStart,
     ) -> Result<Session, String> {
         // In a process group of its own, Ctrl-C does not reach the program, which can send everything before it ends.
         let mut child = command.process_group(0).spawn().map_err(|e| messages::not_started(program, &e))?;
@@ -108,16 +108,16 @@ impl Session {
             err: (Some(err), None),
             records,
             phase: Phase::Running,
-            until: most.map(|most| Instant::now() + most),
+            until: max_duration.map(|max_duration| Instant::now() + max_duration),
             last: Instant::now(),
             reached: Time::UNKNOWN,
-            begun: Some(begun),
-            over: false,
+            on_start: Some(on_start),
+            is_over: false,
         })
     }
 
     /// Moves from phase to phase as time passes; returns when to check again.
-    fn steer(&mut self) -> Option<Instant> {
+    fn update_phase(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
             let until = match self.phase {
@@ -130,7 +130,7 @@ impl Session {
                     self.linger();
                     continue;
                 }
-                Phase::Lingering(since, end) => self.lingers(since, end),
+                Phase::Lingering(since, end) => self.linger_deadline(since, end),
                 Phase::Stopped(until) | Phase::Killed(until) => until,
             };
             if now < until {
@@ -143,10 +143,10 @@ impl Session {
                 }
                 Phase::Stopped(_) => {
                     self.signal(Signal::KILL);
-                    Phase::Killed(Instant::now() + LAST)
+                    Phase::Killed(Instant::now() + KILL_GRACE)
                 }
                 Phase::Killed(_) => {
-                    self.over = true;
+                    self.is_over = true;
                     return None;
                 }
             };
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// Until when to leave the program running after the capture ended at `since`, which is the time of day `end`.
-    fn lingers(&self, since: Instant, end: Time) -> Instant {
+    fn linger_deadline(&self, since: Instant, end: Time) -> Instant {
         let least = since + self.delay;
         if self.reached >= end {
             return least;
@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Sends a signal to the program and its children. The program has not been waited for, so its process id is still its own.
-    /// That it has ended already is no error.
+    /// It is no error if the program has ended already.
     fn signal(&self, signal: Signal) {
         if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, signal);
@@ -185,26 +185,27 @@ impl Session {
     }
 
     /// Reads available bytes. After a while without any it returns [`Interrupted`](io::ErrorKind::Interrupted).
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let next = self.steer();
-        if self.over {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let next = self.update_phase();
+        if self.is_over {
             return Ok(0);
         }
         if !interrupt::wait(&self.out, Duration::ZERO)? {
             self.records.flush();
-            let most = next.map_or(QUIET, |next| next.saturating_duration_since(Instant::now()).min(QUIET));
-            if !interrupt::wait(&self.out, most)? {
+            let max_wait =
+                next.map_or(QUIET, |next| next.saturating_duration_since(Instant::now()).min(QUIET));
+            if !interrupt::wait(&self.out, max_wait)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
-        let got = self.out.read(space)?;
+        let length = self.out.read(buffer)?;
         self.last = Instant::now();
-        if let Some(begun) = self.begun.take_if(|_| got > 0) {
-            begun();
+        if let Some(on_start) = self.on_start.take_if(|_| length > 0) {
+            on_start();
             self.listen();
         }
-        let pass = self.records.pass(space.get(..got).unwrap_or_default());
-        self.over = got == 0 || pass < got;
+        let pass = self.records.pass(buffer.get(..length).unwrap_or_default());
+        self.is_over = length == 0 || pass < length;
         Ok(pass)
     }
 
@@ -218,43 +219,44 @@ impl Session {
     /// Stops the program if it is still running, waits for its end, and writes the remaining records.
     pub fn finish(&mut self) -> Ended {
         self.listen();
-        let enough = self.records.is_enough();
-        let asked = enough || interrupt::caught().is_some() || !matches!(self.phase, Phase::Running);
+        let limit_reached = self.records.limit_reached();
+        let planned = limit_reached || interrupt::caught().is_some() || !matches!(self.phase, Phase::Running);
         self.records.flush();
-        let part = self.records.part();
-        if enough {
+        let incomplete = self.records.incomplete_length();
+        if limit_reached {
             self.linger(); // it stops at the same number, and its last messages are worth a short wait
         }
         let status = self.wait();
-        let messages = self.err.1.as_ref().and_then(|err| err.recv_timeout(LAST).ok()).unwrap_or_default();
+        let messages =
+            self.err.1.as_ref().and_then(|err| err.recv_timeout(KILL_GRACE).ok()).unwrap_or_default();
         let stopped = matches!(self.phase, Phase::Stopped(_) | Phase::Killed(_));
-        Ended { asked, stopped, status, messages, part, unsaved: self.records.failed.clone() }
+        Ended { planned, stopped, status, messages, incomplete, unsaved: self.records.failed.clone() }
     }
 
     /// Waits for the program to end. Reads its pipe meanwhile, because it could block on a full one.
     fn wait(&mut self) -> Option<ExitStatus> {
-        self.over = false;
-        let (mut space, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
+        self.is_over = false;
+        let (mut buffer, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
             }
             self.linger(); // its pipe has ended but the program has not, or reading stopped early
-            self.steer();
-            if self.over {
+            self.update_phase();
+            if self.is_over {
                 return None;
             }
             if !open {
                 std::thread::sleep(pause);
             } else if matches!(interrupt::wait(&self.out, pause), Ok(true)) {
-                open = matches!(self.out.read(&mut space), Ok(1..));
+                open = matches!(self.out.read(&mut buffer), Ok(1..));
             }
         }
     }
 }
 
 impl Drop for Session {
-    /// The program does not outlive the run, however that ends.
+    /// Stops the program, so that it does not outlive the run.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
             self.signal(Signal::INT);
@@ -280,7 +282,7 @@ impl Shared {
 }
 
 impl Read for Shared {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        self.session().read(space)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.session().read(buffer)
     }
 }

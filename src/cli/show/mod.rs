@@ -5,9 +5,9 @@ mod protocol;
 mod rule;
 
 use super::choices::{Colour, Format, TABLE_FORMATS};
-use super::diagnostics::printed;
+use super::diagnostics::stdout_exit_code;
 use super::terminal::{coloured, width};
-use super::value_parsers::{self, no_rule};
+use super::value_parsers::{self, unknown_rule};
 use clap::{Args, Subcommand};
 use page::Page;
 use qdissect::check::{Unknown, matches, rules_named};
@@ -24,15 +24,15 @@ use std::io::{self, IsTerminal, Write};
 /// A sentence, if there is no such rule.
 pub fn rule(command: &RuleCommand) -> Result<u8, String> {
     Ok(match command {
-        RuleCommand::List { protocol, how } => {
+        RuleCommand::List { protocol, output } => {
             let chosen: Vec<_> = qdissect::protocols::rules().filter(|r| belongs(r, protocol)).collect();
             let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
-            write(how, |page| rule::list(page, &chosen), records)
+            write(output, |page| rule::list(page, &chosen), records)
         }
-        RuleCommand::Show { ids, how } => {
-            let chosen = find(ids).map_err(|unknown| no_rule(&unknown.name))?;
+        RuleCommand::Show { ids, output } => {
+            let chosen = find(ids).map_err(|unknown| unknown_rule(&unknown.name))?;
             let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
-            write(how, |page| rule::show(page, &chosen), records)
+            write(output, |page| rule::show(page, &chosen), records)
         }
     })
 }
@@ -40,13 +40,13 @@ pub fn rule(command: &RuleCommand) -> Result<u8, String> {
 /// Runs `qdissect protocol`; returns the exit code.
 pub fn protocol(command: &ProtocolCommand) -> u8 {
     match command {
-        ProtocolCommand::List { how } => {
+        ProtocolCommand::List { output } => {
             let records = || Id::ALL.iter().map(|id| ProtocolRecord::new(*id)).collect();
-            write(how, protocol::list, records)
+            write(output, protocol::list, records)
         }
-        ProtocolCommand::Show { names, how } => {
+        ProtocolCommand::Show { names, output } => {
             let records = || names.iter().map(|id| ProtocolRecord::with_fields(*id)).collect();
-            write(how, |page| protocol::show(page, names), records)
+            write(output, |page| protocol::show(page, names), records)
         }
     }
 }
@@ -63,11 +63,15 @@ fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
 }
 
 /// Writes the page, or the records, to standard output; returns the exit code.
-fn write<R: Serialize>(how: &How, page: impl FnOnce(&mut Page), records: impl FnOnce() -> Vec<R>) -> u8 {
+fn write<R: Serialize>(
+    output: &OutputArgs,
+    page: impl FnOnce(&mut Page),
+    records: impl FnOnce() -> Vec<R>,
+) -> u8 {
     let terminal = io::stdout().is_terminal();
-    let written = match how.format.form() {
+    let written = match output.format.form() {
         None => {
-            let mut text = Page::new(width(terminal), coloured(how.color, terminal));
+            let mut text = Page::new(width(terminal), coloured(output.color, terminal));
             page(&mut text);
             let mut out = io::stdout();
             out.write_all(text.text().as_bytes()).and_then(|()| out.flush())
@@ -77,7 +81,7 @@ fn write<R: Serialize>(how: &How, page: impl FnOnce(&mut Page), records: impl Fn
             records().iter().try_for_each(|record| out.value(record)).and_then(|()| out.finish())
         }
     };
-    printed(written)
+    stdout_exit_code(written)
 }
 
 /// `qdissect rule`
@@ -89,7 +93,7 @@ pub enum RuleCommand {
         #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
         protocol: Vec<Id>,
         #[command(flatten)]
-        how: How,
+        output: OutputArgs,
     },
     /// Everything about rules: why, by whose word, and their examples dissected
     Show {
@@ -97,7 +101,7 @@ pub enum RuleCommand {
         #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = value_parsers::EVERY_RULE, hide_possible_values = true)]
         ids: Vec<String>,
         #[command(flatten)]
-        how: How,
+        output: OutputArgs,
     },
 }
 
@@ -107,7 +111,7 @@ pub enum ProtocolCommand {
     /// One line for each protocol: name, title, ports, number of rules
     List {
         #[command(flatten)]
-        how: How,
+        output: OutputArgs,
     },
     /// Everything about protocols: ports, steps, messages, fields, signature, source
     Show {
@@ -115,13 +119,13 @@ pub enum ProtocolCommand {
         #[arg(value_name = "NAME", required = true, value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
         names: Vec<Id>,
         #[command(flatten)]
-        how: How,
+        output: OutputArgs,
     },
 }
 
-/// How it is to look.
+/// The options for the format of the output.
 #[derive(Debug, Args)]
-pub struct How {
+pub struct OutputArgs {
     /// Output format
     #[arg(short = 'T', long, value_parser = TABLE_FORMATS, default_value = "table", value_name = "FMT")]
     pub format: Format,
@@ -136,11 +140,11 @@ mod tests {
 
     fn ids(names: &[&str]) -> Result<Vec<&'static str>, String> {
         let names: Vec<String> = names.iter().map(|n| (*n).to_owned()).collect();
-        find(&names).map(|rules| rules.iter().map(|r| r.id).collect()).map_err(|e| no_rule(&e.name))
+        find(&names).map(|rules| rules.iter().map(|r| r.id).collect()).map_err(|e| unknown_rule(&e.name))
     }
 
     #[test]
-    fn rules_are_found_in_any_case_by_their_beginning_and_once() {
+    fn rules_are_found_by_prefix_in_any_case_each_once() {
         assert_eq!(ids(&["sqp-txn-004", "SQP-TXN-004", "Gen-001"]).unwrap(), ["GEN-001", "SQP-TXN-004"]);
         let all = ids(&["SQP-TXN"]).unwrap();
         assert!(all.len() > 5 && all.iter().all(|id| id.starts_with("SQP-TXN-")), "{all:?}");

@@ -9,7 +9,7 @@ pub use qdissect::report::screen::{BOLD, DIM, style};
 use qdissect::report::screen::{Screen, wrapped};
 use unicode_width::UnicodeWidthStr;
 
-/// Maximum width of text that is pleasant to read, in columns.
+/// Maximum width of text in columns; longer lines are hard to read.
 const WIDEST: u16 = 100;
 
 /// A text that grows line by line.
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_wrapped_behind_its_head_and_no_word_is_lost() {
+    fn text_is_wrapped_after_its_head_without_losing_words() {
         let mut page = Page::new(20, false);
         page.wrapped("  é: ", "one two  three\nfour anoverlongwordofmany five");
         let expected = "  é: one two three\n     four\n     anoverlongwordofmany\n     five\n";
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_there_where_welcome() {
+    fn text_is_coloured_only_if_wanted() {
         assert_eq!(Page::new(80, false).paint(BOLD, "x"), "x");
         assert!(Page::new(80, true).paint(BOLD, "x").starts_with("\x1b["));
     }
 
     #[test]
-    fn a_gap_separates_and_lines_end_without_blanks() {
+    fn gaps_are_between_lines_and_lines_have_no_trailing_spaces() {
         let mut page = Page::new(80, false);
         page.gap();
         page.line("a  ");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_can_end_with_the_screen() {
+    fn long_lines_are_cut_at_the_width() {
         let mut page = Page::new(5, false);
         page.cut_line("äbcde");
         page.cut_line("äbcdef");

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_hold_what_is_in_them() {
+    fn all_rows_have_the_same_width() {
         let text = text(list);
         assert_eq!(text.lines().count(), Id::ALL.len() + 1);
         let width = text.lines().map(|l| l.chars().count()).max();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_names_everything_that_is_declared() {
+    fn a_page_has_every_field_and_message() {
         for &id in Id::ALL {
             let text = text(|page| show(page, &[id]));
             let info = id.info();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_shown_as_their_character_where_they_have_one() {
+    fn printable_bytes_are_shown_as_characters() {
         assert_eq!([0, b'i', 0xfe].map(byte), ["00", "'i'", "fe"]);
     }
 }

@@ -85,13 +85,13 @@ fn write_example(page: &mut Page, rule: &Rule, example: &Example, number: &str) 
     page.line(&page.paint(BOLD, &head));
     let Dissected { datagrams, exchanges, others } = example::dissect(example);
     let mut others = others.iter().peekable();
-    for alike in datagrams.chunk_by(is_alike) {
-        while let Some(other) = others.next_if(|o| alike.first().is_some_and(|d| o.frame < d.frame)) {
+    for group in datagrams.chunk_by(is_same_message) {
+        while let Some(other) = others.next_if(|o| group.first().is_some_and(|d| o.frame < d.frame)) {
             write_other(page, other);
         }
-        let shown = if alike.len() > MAX_ALIKE { 1 } else { alike.len() };
-        alike.iter().take(shown).for_each(|d| write_datagram(page, rule, d));
-        if let ([next, ..], Some(last)) = (&alike[shown..], alike.last()) {
+        let shown = if group.len() > MAX_ALIKE { 1 } else { group.len() };
+        group.iter().take(shown).for_each(|d| write_datagram(page, rule, d));
+        if let ([next, ..], Some(last)) = (&group[shown..], group.last()) {
             page.line(&format!("    frames {} to {}: the same message again", next.frame, last.frame));
         }
     }
@@ -115,11 +115,11 @@ fn milliseconds(nanos: i64) -> i64 {
 }
 
 /// Whether two datagrams are the same message between the same endpoints, without findings.
-fn is_alike(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
-    let sound = |d: &ExampleDatagram| {
+fn is_same_message(a: &ExampleDatagram, b: &ExampleDatagram) -> bool {
+    let message_key = |d: &ExampleDatagram| {
         d.dissection.as_ref().filter(|s| s.findings.is_empty()).map(|s| (s.protocol, s.message))
     };
-    sound(a).is_some() && sound(a) == sound(b) && (&a.from, &a.to) == (&b.from, &b.to)
+    message_key(a).is_some() && message_key(a) == message_key(b) && (&a.from, &a.to) == (&b.from, &b.to)
 }
 
 /// Writes the exchanges that break a rule as a whole.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_of_every_rule_shows_it_break() {
+    fn every_example_shows_a_finding_of_its_rule() {
         for rule in qdissect::protocols::rules() {
             for (i, example) in rule.examples.iter().enumerate() {
                 let text = text(|page| write_example(page, rule, example, ""));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn no_page_holds_anything_that_could_harm_a_terminal() {
+    fn pages_contain_no_characters_that_harm_terminals() {
         let all: Vec<_> = qdissect::protocols::rules().collect();
         let text = text(|page| show(page, &all));
         assert_eq!(text.chars().find(|&c| c != '\n' && is_hostile(c)), None);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_is_not_said_again_and_again() {
+    fn repeated_messages_and_exchanges_are_counted() {
         let rule =
             qdissect::protocols::rules().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
         let text = text(|page| write_rule(page, rule));
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_nobody_claims_sixteen_bytes_are_shown() {
+    fn sixteen_bytes_of_unclaimed_datagrams_are_shown() {
         let rule = qdissect::protocols::rules().next().expect("there are rules");
         for (bytes, shown) in
             [(16, "\n      ".to_owned() + &"ff".repeat(16) + "\n"), (17, "ff…\n".to_owned())]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_alike_four_are_shown_and_of_five_one() {
+    fn four_similar_datagrams_are_shown_and_of_five_one() {
         let rule = Id::Satisfactory.info().steps[0].rules.unanswered.expect("it has one");
         for (polls, shown) in [(4, 4), (5, 1)] {
             let poll = |n: u8| Step::C(format!("d5f6 00 01 {:02x}00000000000000 01", n + 1).leak());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_their_bytes_and_passwords_are_masked() {
+    fn fields_are_shown_with_bytes_and_passwords_masked() {
         let page = |id: &str| {
             let rule = qdissect::protocols::rules().find(|r| r.id == id).expect("there is such a rule");
             text(|page| write_rule(page, rule))

@@ -1,4 +1,4 @@
-//! Captures as files: whole ones, blocks of pcapng, and compressed ones.
+//! Captures as files: arbitrary files, blocks of pcapng, and compressed files.
 
 use qdissect::capture::{Comments, ErrorKind, Frame, Source, Writer};
 use qdissect::escape::is_hostile;
@@ -11,19 +11,19 @@ use std::io::{self, Read};
 
 use crate::kit::play::everything;
 
-/// Capture bytes looked at: a few kilobytes can be compressed gigabytes.
+/// Maximum number of decompressed bytes that are read, because a few kilobytes can be compressed gigabytes.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// A section header and an Ethernet interface, little-endian.
 const LITTLE: &[u8] =
     b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\x1c\0\0\0\
     \x01\0\0\0\x14\0\0\0\x01\0\0\0\0\0\0\0\x14\0\0\0";
-/// The same, big-endian.
+/// A section header and an Ethernet interface, big-endian.
 const BIG: &[u8] =
     b"\x0a\x0d\x0d\x0a\0\0\0\x1c\x1a\x2b\x3c\x4d\0\x01\0\0\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\x1c\
     \0\0\0\x01\0\0\0\x14\0\x01\0\0\0\0\0\0\0\0\0\x14";
 
-/// What the compressions begin with: gzip, zstd, lz4, its legacy form, xz, bzip2, a skippable frame.
+/// First bytes of the compression formats: gzip, zstd, lz4, its legacy form, xz, bzip2, a skippable frame.
 pub const MAGICS: [&[u8]; 7] = [
     b"\x1f\x8b",
     b"\x28\xb5\x2f\xfd",
@@ -34,7 +34,7 @@ pub const MAGICS: [&[u8]; 7] = [
     b"\x50\x2a\x4d\x18",
 ];
 
-/// Hands out a few bytes at a time, as a pipe may.
+/// Returns a few bytes at a time, as a pipe may.
 struct Drops(Vec<u8>, usize, usize);
 
 impl Read for Drops {
@@ -61,20 +61,20 @@ impl Kept {
     }
 }
 
-/// What was wrong in the end, where, and in words.
+/// The kind of an error, its offset and its message.
 type End = Option<(ErrorKind, Option<u64>, String)>;
 
-/// The frames of a capture, read `step` bytes at a time, and what was wrong in the end.
+/// Reads a capture `step` bytes at a time. Returns its frames, and the error that ended it.
 fn read(bytes: &[u8], step: usize) -> (Vec<Kept>, End) {
     let reader = Drops(bytes.to_vec(), 0, step);
-    let told = |e: qdissect::capture::Error| {
+    let checked_error = |e: qdissect::capture::Error| {
         let text = e.to_string();
         assert!(!text.chars().any(is_hostile), "{text:?} does something to a terminal");
         Some((e.kind(), e.offset(), text))
     };
     let mut source = match Source::from_reader("fuzz", Box::new(reader)) {
         Ok(source) => source,
-        Err(e) => return (vec![], told(e)),
+        Err(e) => return (vec![], checked_error(e)),
     };
     let comments = Comments::default();
     source.comment_into(&comments);
@@ -88,7 +88,7 @@ fn read(bytes: &[u8], step: usize) -> (Vec<Kept>, End) {
                     matches!(source.next(), Ok(None)),
                     "an error is told once, and then there is nothing"
                 );
-                return (frames, told(e));
+                return (frames, checked_error(e));
             }
         }
         assert!(source.offset() > before, "reading stands still at {before}");
@@ -99,9 +99,8 @@ fn read(bytes: &[u8], step: usize) -> (Vec<Kept>, End) {
     }
 }
 
-/// However the bytes come, the same is read; gives the frames.
-///
-/// Where a compressed stream breaks, what its last bytes gave may be lost: how much, depends on how they came.
+/// Checks that the same frames are read with any read size, and returns them. If a compressed stream is damaged, the last
+/// decompressed bytes may be lost; how many depends on the read size.
 fn steady(bytes: &[u8], step: usize) -> Vec<Kept> {
     let (whole, drops) = (read(bytes, usize::MAX), read(bytes, step));
     let skippable = matches!(bytes, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
@@ -122,7 +121,7 @@ fn steady(bytes: &[u8], step: usize) -> Vec<Kept> {
     frames
 }
 
-/// Frames that are written and read back are the same but for their places.
+/// Checks that frames that are written and read back are the same except for their offsets.
 fn copied(frames: &[Kept]) {
     let mut writer = Writer::new(vec![], "fuzz").expect("memory takes everything");
     let mut source = Source::from_reader("fuzz", Box::new(LITTLE)).expect("it is a capture without packets");
@@ -136,13 +135,13 @@ fn copied(frames: &[Kept]) {
     let file = writer.finish().expect("memory takes everything");
     let (again, end) = read(&file, usize::MAX);
     assert_eq!(end, None, "what was written cannot be read");
-    let told = |k: &Kept| (k.head.2, k.head.5, k.bytes.clone());
+    let frame_key = |k: &Kept| (k.head.2, k.head.5, k.bytes.clone());
     let (before, after): (Vec<_>, Vec<_>) =
-        (frames.iter().map(told).collect(), again.iter().map(told).collect());
+        (frames.iter().map(frame_key).collect(), again.iter().map(frame_key).collect());
     assert_eq!(after, before, "what was written is not what is read");
 }
 
-/// Through the whole pipeline to the summary, as `qdissect FILE` does.
+/// Runs the whole pipeline to the summary, as `qdissect FILE` does.
 fn summarised(bytes: &[u8]) {
     let reader = Drops(bytes.to_vec(), 0, usize::MAX);
     let Ok(mut source) = Source::from_reader("fuzz", Box::new(reader)) else { return };
@@ -169,8 +168,8 @@ pub fn file(bytes: &[u8]) {
     summarised(bytes);
 }
 
-/// Blocks behind a section header and an interface. The lowest bit of the first byte is the byte order; with the next
-/// one, the blocks have no lengths: type u8, length of the body u8, body.
+/// Blocks after a section header and an interface. The lowest bit of the first byte is the byte order; with the next one, the
+/// blocks have no lengths: type u8, length of the body u8, body.
 pub fn pcapng(bytes: &[u8]) {
     let Some((flags, blocks)) = bytes.split_first() else { return };
     let big = flags & 1 != 0;
@@ -199,7 +198,7 @@ fn blocks_of(bytes: &[u8], big: bool, file: &mut Vec<u8>) {
     }
 }
 
-/// Something compressed: the first byte names the compression, whose first bytes are put in front.
+/// A compressed file: the first byte selects the format, whose first bytes are inserted.
 pub fn unpack(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
     let mut file = MAGICS[usize::from(*kind) % MAGICS.len()].to_vec();

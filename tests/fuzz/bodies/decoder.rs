@@ -1,4 +1,4 @@
-//! One protocol's decoder: any bytes, as any of its messages.
+//! The decoder of one protocol: decodes any bytes as any of its messages.
 //!
 //! ```text
 //! flags u8 │ what was asked, if flags say so: 4 bytes that say nothing, u32 big-endian │ payload
@@ -6,12 +6,12 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::{DIRECTIONS, hold, hold_probe, missing};
+use crate::kit::invariants::{DIRECTIONS, check_decoding, check_probe, missing};
 use qdissect::protocols::{Context, Id};
 
 const ASKED: u8 = 2;
 
-/// Holds the promises of the house for a payload: see ``kit::hold``.
+/// Checks the invariants of a payload: see `kit::invariants`.
 pub fn decoder(id: Id, bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let flags = input.byte();
@@ -21,17 +21,17 @@ pub fn decoder(id: Id, bytes: &[u8]) {
     let payload = input.rest();
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
-            hold(
+            check_decoding(
                 payload,
                 id,
                 &Context { message, direction, asked, missing, continues, layout: None, secrets },
             );
         }
     }
-    hold_probe(payload, payload.len() + missing, [7777; 2], id);
+    check_probe(payload, payload.len() + missing, [7777; 2], id);
 }
 
-/// The input that makes a payload of it.
+/// The input for a payload.
 pub fn seed(from_server: bool, asked: Option<u32>, payload: &[u8]) -> Vec<u8> {
     let mut seed = vec![u8::from(from_server) | if asked.is_some() { ASKED } else { 0 }];
     seed.extend(asked.iter().flat_map(|asked| u64::from(*asked).to_be_bytes()));

@@ -1,6 +1,6 @@
-//! Display filters and columns: expressions as anybody may type them.
+//! Display filters and columns: any text as an expression.
 
-use crate::kit::play::{everything, report, shots};
+use crate::kit::play::{everything, example_frames, report};
 use qdissect::check::Finding;
 use qdissect::escape::is_hostile;
 use qdissect::exchange::Exchange;
@@ -11,13 +11,14 @@ use std::io;
 use std::sync::LazyLock;
 
 /// A conversation of every protocol.
-static SHOTS: LazyLock<Vec<crate::kit::play::Shot>> =
-    LazyLock::new(|| Id::ALL.iter().filter_map(|id| id.info().samples.first()).flat_map(shots).collect());
+static SHOTS: LazyLock<Vec<crate::kit::play::RawFrame>> = LazyLock::new(|| {
+    Id::ALL.iter().filter_map(|id| id.info().samples.first()).flat_map(example_frames).collect()
+});
 
-/// Asks filters about every packet and exchange.
+/// Applies filters to every packet and exchange.
 struct Asked<'t> {
     text: &'t str,
-    /// The filter, and its opposite, where there is one.
+    /// The filter, and its negation if there is one.
     filters: Vec<Filter>,
     columns: Option<Columns>,
 }
@@ -56,7 +57,7 @@ impl Report for Asked<'_> {
     }
 }
 
-/// A complaint is a sentence about a place in the text.
+/// Checks that an error is a sentence about a place in the text.
 fn complained(text: &str, e: &FilterError) {
     assert!(text.get(e.at.clone()).is_some(), "{:?} is no place in {text:?}", e.at);
     assert!(e.what.ends_with(['.', '?']), "{:?} of {text:?}", e.what);
@@ -64,7 +65,7 @@ fn complained(text: &str, e: &FilterError) {
     assert!(!shown.chars().any(|c| c != '\n' && is_hostile(c)), "{shown:?}");
 }
 
-/// A filter and its opposite never agree; the text as names of columns.
+/// Checks that a filter and its negation never agree, and uses the text as names of columns.
 pub fn filter(bytes: &[u8]) {
     let text = &*String::from_utf8_lossy(bytes);
     let mut filters = vec![];
@@ -81,7 +82,7 @@ pub fn filter(bytes: &[u8]) {
     }
 }
 
-/// The text as names of columns, where it could be some.
+/// Uses the text as names of columns, if it could contain some.
 fn columns(text: &str) -> Option<Columns> {
     if !text.chars().all(|c| c.is_alphanumeric() || "._,-".contains(c)) {
         return None;

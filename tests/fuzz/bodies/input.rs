@@ -1,7 +1,7 @@
-//! Takes an input apart: numbers and stretches of bytes, one after the other. What is missing is zero, so that every
-//! input means something and a shorter one means nearly the same.
+//! Splits an input into numbers and ranges of bytes, one after the other. Missing bytes are zero, so that every input is valid
+//! and a shorter one has nearly the same meaning.
 
-/// What is left of an input.
+/// The rest of an input.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a>(&'a [u8]);
 
@@ -25,7 +25,7 @@ impl<'a> Input<'a> {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// At most that many bytes.
+    /// Takes at most this many bytes.
     pub fn take(&mut self, most: usize) -> &'a [u8] {
         let (taken, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;
@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
         self.0
     }
 
-    /// The element that a byte names.
+    /// The element that the next byte selects.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[usize::from(self.byte()) % of.len()]
     }

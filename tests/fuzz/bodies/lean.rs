@@ -1,4 +1,4 @@
-//! Every recogniser, and the decoder of one protocol, as fast as the program runs them: many thousand inputs a second.
+//! Every recogniser and the decoder of one protocol, without slow checks: many thousand inputs per second.
 //!
 //! ```text
 //! protocol u8 │ message u8 │ flags u8 │ payload
@@ -6,12 +6,12 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::hold::{DIRECTIONS, declared, hold_probe, missing};
+use crate::kit::invariants::{DIRECTIONS, check_probe, declared, missing};
 use qdissect::decode::{Listener, Notes, Skip};
 use qdissect::protocols::{Context, Id, Known, Level};
 
-/// What is recognised has a message and a step, and the table of first bytes knows it. What decoders say lies in the payload, and
-/// is the same for whoever listens.
+/// Checks that a recognised payload has a message and a step and is in the table of first bytes, and that the results of a
+/// decoder are within the payload and the same for every listener.
 pub fn lean(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let id = Id::ALL[usize::from(input.byte()) % Id::ALL.len()];
@@ -20,7 +20,7 @@ pub fn lean(bytes: &[u8]) {
     let direction = DIRECTIONS[usize::from(flags & 1)];
     let missing = missing(flags);
     let wire_len = payload.len() + missing;
-    Id::ALL.iter().for_each(|other| hold_probe(payload, wire_len, [7777, 50_000], *other));
+    Id::ALL.iter().for_each(|other| check_probe(payload, wire_len, [7777, 50_000], *other));
     let known = Known { open: flags & 2 != 0, ..Known::of(direction, Level::High) };
     if let Some(probe) = id.probe_known(payload, wire_len, known) {
         declared(id, &probe);
@@ -45,7 +45,7 @@ fn decode(id: Id, payload: &[u8], cx: Context) {
     }
 }
 
-/// The input that makes a payload of it.
+/// The input for a payload.
 pub fn seed(id: Id, message: u8, from_server: bool, payload: &[u8]) -> Vec<u8> {
     [&[id as u8, message, u8::from(from_server) | 2][..], payload].concat()
 }

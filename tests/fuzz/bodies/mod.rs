@@ -1,6 +1,5 @@
-//! What every fuzz target does with its input; `tests/robust.rs` does the same with the inputs that are kept.
-//!
-//! A body panics where something that is promised does not hold.
+//! The bodies of the fuzz targets. `tests/it/robust.rs` runs them with the committed inputs. A body panics if an invariant is
+//! violated.
 
 pub mod capture;
 pub mod decoder;
@@ -16,10 +15,10 @@ pub mod writers;
 
 use qdissect::protocols::Id;
 
-/// What is done with an input.
+/// The body of a target.
 pub type Body = fn(&[u8]);
 
-/// Every target that needs nothing but its input, by name. `config` needs the command line: [`settings`].
+/// Every target that needs only its input, by name. `config` needs the command line: [`settings`].
 pub const BODIES: &[(&str, Body)] = &[
     ("file", capture::file),
     ("pcapng", capture::pcapng),

@@ -1,20 +1,20 @@
-//! Bytes as people paste them. The first byte says how: 0 as it is, 1 to 5 in a given form, from 6 on the bytes behind it
-//! written as a tool would.
+//! Pasted bytes. The first byte selects the form: 0 is text as it is, 1 to 5 text in a given form, and from 6 on the following
+//! bytes are formatted as by a tool.
 
-use crate::kit::play::{Shot, everything};
+use crate::kit::play::{RawFrame, everything};
 use crate::kit::{format::FORMATTERS, records};
 use qdissect::escape::is_hostile;
 use qdissect::pasted::{
     AssumedEndpoints, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read,
 };
 
-/// The forms that can be asked for.
+/// The forms that can be selected.
 const FORMS: [Option<Form>; 6] =
     [None, Some(Form::Hex), Some(Form::Dump), Some(Form::Array), Some(Form::String), Some(Form::Base64)];
-/// Most bytes that are written in every form: reading them back takes time.
+/// Maximum number of bytes that are formatted, because reading them back takes time.
 const MOST: usize = 400;
 
-/// Reads a text: what comes of it has a place in it, keeps to the bounds, and goes through the pipeline.
+/// Reads a text and checks that the result refers to places in it, respects the limits and passes through the pipeline.
 pub fn pasted(bytes: &[u8]) {
     let Some((how, rest)) = bytes.split_first() else { return };
     if let Some(form) = FORMS.get(usize::from(*how)) {
@@ -37,13 +37,13 @@ pub fn pasted(bytes: &[u8]) {
     assert_eq!(pasted.complaints, [], "{name}: {text}");
 }
 
-/// Three bytes with colons, such as 00:28:03, may be the time at the beginning of a line of a log: taken for that.
+/// Whether the text looks like a time at the start of a log line: three bytes with colons, such as 00:28:03.
 fn is_time_of_day(text: &str) -> bool {
     let parts: Vec<Option<u8>> = text.trim().split(':').map(|part| part.parse().ok()).collect();
     matches!(parts[..], [Some(0..=23), Some(0..=59), Some(0..=60)])
 }
 
-/// Hex digits in quotes, such as b'39393939', are what `hexlify` prints: taken for the bytes that they stand for.
+/// Whether the bytes are hex digits. In quotes, such as b'39393939', they are taken for output of `hexlify`.
 fn is_digits(bytes: &[u8]) -> bool {
     bytes.iter().all(|b| b.is_ascii_hexdigit() || b" \t,;:-|".contains(b))
 }
@@ -67,15 +67,15 @@ fn held(text: &str, pasted: Pasted) -> Pasted {
 fn played(pasted: &Pasted) {
     let frames = frames(&pasted.pieces, AssumedEndpoints::default());
     assert_eq!(frames.len(), pasted.pieces.len());
-    let shots: Vec<Shot> = frames
+    let raw_frames: Vec<RawFrame> = frames
         .into_iter()
         .take(64)
-        .map(|s| Shot {
+        .map(|s| RawFrame {
             time: s.time.nanos().unwrap_or(0),
             link: s.link,
             wire_len: s.wire_len,
             bytes: s.bytes,
         })
         .collect();
-    records::hold(everything(), &shots, false);
+    records::check_records(everything(), &raw_frames, false);
 }

@@ -1,20 +1,20 @@
-//! What a user writes: `qdissect.toml` with reasons, and a baseline. Both are read by `qdissect check` itself.
+//! Files written by users: `qdissect.toml` with reasons, and a baseline. Both are read by `qdissect check`.
 //!
 //! ```text
 //! the configuration │ a zero byte │ a baseline, if there is one; it is to be updated if it begins with a blank
 //! ```
 
-use crate::kit::play::{START, frame, shots};
+use crate::kit::play::{START, example_frames, numbered_frame};
 use qdissect::capture::{CaptureInfo, Writer};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::{fs, process};
 
-/// Runs `qdissect` with arguments, the program's name first, and gives its exit code.
+/// Runs `qdissect` with arguments, of which the first is the program's name, and returns its exit code.
 pub type Call<'a> = &'a dyn Fn(Vec<OsString>) -> u8;
 
-/// A folder of this process with a capture to check.
+/// A directory for this process with a capture to check.
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = std::env::temp_dir().join(format!("qdissect-config-{}", process::id()));
     fs::create_dir_all(&folder).expect("there is room for a folder");
@@ -27,17 +27,17 @@ fn capture() -> Vec<u8> {
     let mut writer = Writer::new(vec![], "fuzz").expect("memory takes everything");
     let examples = qdissect::protocols::rules()
         .filter(|r| ["SQP-STR-002", "SQP-TXN-004", "GQP-CHR-002"].contains(&r.id));
-    let all = examples.filter_map(|r| r.examples.first()).flat_map(shots);
-    for (i, mut shot) in all.enumerate() {
-        shot.time = START + i as i64 * 300_000_000;
-        let shown = frame(&shot, i as u64 + 1, 0);
+    let all = examples.filter_map(|r| r.examples.first()).flat_map(example_frames);
+    for (i, mut raw_frame) in all.enumerate() {
+        raw_frame.time = START + i as i64 * 300_000_000;
+        let shown = numbered_frame(&raw_frame, i as u64 + 1, 0);
         writer.frame(0, &CaptureInfo::default(), &shown, &[""; 0]).expect("memory takes everything");
     }
     writer.finish().expect("memory takes everything")
 }
 
 fn check(call: Call<'_>, folder: &Path, config: &Path, more: &[OsString]) -> u8 {
-    // What a target gives up in its own process, the next input would miss.
+    // Rights that are given up for one input would be missing for the next one in the same process.
     let first = ["qdissect", "check", "-T", "ndjson", "--no-sandbox", "--config"];
     let mut args: Vec<OsString> = first.map(Into::into).to_vec();
     args.push(config.into());
@@ -48,7 +48,7 @@ fn check(call: Call<'_>, folder: &Path, config: &Path, more: &[OsString]) -> u8 
     code
 }
 
-/// Whatever the files say, the check ends with a code of its own; and a baseline that was updated knows everything.
+/// Checks that the exit code is one of `check` for any files, and that an updated baseline contains all findings.
 pub fn config(bytes: &[u8], call: Call<'_>) {
     let folder = &*FOLDER;
     let (config, baseline) = (folder.join("q.toml"), folder.join("known.json"));

@@ -1,4 +1,4 @@
-//! Datagrams in a row, through the whole pipeline.
+//! Sequences of datagrams through the whole pipeline.
 //!
 //! ```text
 //! options u8 │ datagrams: ends u8 │ time u8 │ length u8 │ payload
@@ -8,24 +8,24 @@
 //! ```
 
 use super::input::Input;
-use crate::kit::play::{End, START, Shot, everything, lines, shot};
-use crate::kit::records::hold;
+use crate::kit::play::{Addr, RawFrame, START, everything, lines, udp_frame};
+use crate::kit::records::check_records;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Id, Level};
 
 const MS: i64 = 1_000_000;
-/// Most datagrams of an input.
+/// Maximum number of datagrams of an input.
 const MOST: usize = 96;
-const CLIENTS: [End; 4] = [
+const CLIENTS: [Addr; 4] = [
     ([198, 51, 100, 1], 40_001),
     ([198, 51, 100, 2], 7777),
     ([198, 51, 100, 2], 40_003),
-    // As a client and a server on one machine would.
+    // A client and a server on the same machine.
     ([192, 0, 2, 10], 27_100),
 ];
-const SERVERS: [End; 2] = [([192, 0, 2, 10], 27_100), ([192, 0, 2, 11], 7777)];
+const SERVERS: [Addr; 2] = [([192, 0, 2, 10], 27_100), ([192, 0, 2, 11], 7777)];
 
-/// What the first byte asks for.
+/// The options that the first byte selects.
 pub fn options(byte: u8) -> Options {
     let mut options = match byte & 3 {
         0 | 1 => everything(),
@@ -41,9 +41,9 @@ pub fn options(byte: u8) -> Options {
 }
 
 /// The frames of an input.
-pub fn shots(input: &mut Input<'_>) -> Vec<Shot> {
-    let (mut time, mut shots) = (START, vec![]);
-    while !input.is_empty() && shots.len() < MOST {
+pub fn input_frames(input: &mut Input<'_>) -> Vec<RawFrame> {
+    let (mut time, mut frames) = (START, vec![]);
+    while !input.is_empty() && frames.len() < MOST {
         let (ends, step, length) = (input.byte(), input.byte(), input.byte());
         time += match step {
             0..=200 => i64::from(step) * 10 * MS,
@@ -54,20 +54,20 @@ pub fn shots(input: &mut Input<'_>) -> Vec<Shot> {
         let payload = input.take(length);
         let (client, server) = (CLIENTS[usize::from(ends >> 1 & 3)], SERVERS[usize::from(ends >> 3 & 1)]);
         let (from, to) = if ends & 1 == 0 { (client, server) } else { (server, client) };
-        let mut one = shot(time, from, to, payload);
+        let mut one = udp_frame(time, from, to, payload);
         if ends & 0x10 != 0 {
             one.bytes.truncate(42 + payload.len() / 2);
         }
-        if let Some(before) = shots.last().filter(|_| ends & 0x20 != 0) {
-            let before: &Shot = before;
-            one = Shot { time, ..before.clone() };
+        if let Some(before) = frames.last().filter(|_| ends & 0x20 != 0) {
+            let before: &RawFrame = before;
+            one = RawFrame { time, ..before.clone() };
         }
-        shots.push(one);
+        frames.push(one);
     }
-    shots
+    frames
 }
 
-/// The input that makes a datagram of it, the same for `writers` and `classifier`; longer payloads are cut.
+/// The input for one datagram, for `writers` and `classifier`; longer payloads are cut.
 pub fn seed(from_server: bool, client: u8, time: u8, payload: &[u8]) -> Vec<u8> {
     let length = if payload.len() > 250 { 1200 } else { payload.len() };
     let mut seed = vec![u8::from(from_server) | client << 1, time, length.min(255) as u8];
@@ -78,11 +78,11 @@ pub fn seed(from_server: bool, client: u8, time: u8, payload: &[u8]) -> Vec<u8> 
     seed
 }
 
-/// The records add up, name what is there, and are the same in every run.
+/// Checks that the records are consistent, refer to existing frames and exchanges, and are the same in every run.
 pub fn classifier(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let options = options(input.byte());
-    let shots = shots(&mut input);
-    hold(options.clone(), &shots, false);
-    assert_eq!(lines(options.clone(), &shots), lines(options, &shots), "two runs differ");
+    let frames = input_frames(&mut input);
+    check_records(options.clone(), &frames, false);
+    assert_eq!(lines(options.clone(), &frames), lines(options, &frames), "two runs differ");
 }

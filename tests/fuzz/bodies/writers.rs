@@ -1,4 +1,4 @@
-//! Every format that a report is written in, with hostile text in packets and in the capture's name, read back.
+//! Writes every report format with hostile text in packets and in the capture's name, and reads it back.
 //!
 //! ```text
 //! format u8, of the list below │ options u8, of `talk` │ length of the name u8 │ the capture's name │ datagrams, as in `talk`
@@ -6,8 +6,8 @@
 
 use super::input::Input;
 use super::talk;
-use crate::kit::ci::{hold_github, hold_junit, hold_markdown, written, xml};
-use crate::kit::play::{Shot, frame};
+use crate::kit::ci::{check_github, check_junit, check_markdown, written, xml};
+use crate::kit::play::{RawFrame, numbered_frame};
 use qdissect::capture::{CaptureInfo, Source};
 use qdissect::check::Policy;
 use qdissect::escape::is_hostile;
@@ -27,7 +27,7 @@ use roxmltree::Document;
 use serde_json::Value;
 use std::io::Cursor;
 
-/// Columns of which some hold text from the network.
+/// Columns, some of which contain text from the network.
 const COLUMNS: &[&str] = &[
     "frame.number",
     "ip.src",
@@ -40,48 +40,51 @@ const COLUMNS: &[&str] = &[
     "udp.payload",
 ];
 const SCREEN: Screen = Screen { width: 80, colour: false, ascii: false, top: None, sort: Sort::Findings };
-/// Characters with which a cell would be a formula to a spreadsheet; numbers of ours may begin with a sign.
+/// First characters of formulas in spreadsheets; numbers may begin with a sign.
 const FORMULA: [char; 2] = ['=', '@'];
 
-/// What is told of: the datagrams of a talk, or the bytes of a capture.
-pub enum Told<'a> {
-    Talk(Vec<Shot>),
+/// The input of reports: generated datagrams, or the bytes of a capture.
+pub enum Content<'a> {
+    Talk(Vec<RawFrame>),
     Capture(&'a [u8]),
 }
 
-/// Something to tell of, options, and the name of its capture.
-pub struct Given<'a> {
+/// An input with options and the name of its capture.
+pub struct Case<'a> {
     pub options: Options,
     pub name: String,
-    pub told: Told<'a>,
+    pub content: Content<'a>,
 }
 
-impl Given<'_> {
-    fn told<R: Report>(&self, mut report: R) -> (R, Totals) {
+impl Case<'_> {
+    fn run_report<R: Report>(&self, mut report: R) -> (R, Totals) {
         let mut pipeline = Pipeline::new(self.options.clone(), &mut report);
-        let whole = match &self.told {
-            Told::Talk(shots) => {
-                let frames = shots.iter().enumerate().map(|(i, shot)| frame(shot, i as u64 + 1, 24));
+        let whole = match &self.content {
+            Content::Talk(raw_frames) => {
+                let frames = raw_frames
+                    .iter()
+                    .enumerate()
+                    .map(|(i, raw_frame)| numbered_frame(raw_frame, i as u64 + 1, 24));
                 pipeline
                     .read_frames(&self.name, &CaptureInfo::default(), frames)
                     .expect("memory takes everything");
                 true
             }
-            // As far as it can be read.
-            Told::Capture(bytes) => Source::from_reader(&self.name, Box::new(Cursor::new(bytes.to_vec())))
+            // The capture is read as far as possible.
+            Content::Capture(bytes) => Source::from_reader(&self.name, Box::new(Cursor::new(bytes.to_vec())))
                 .is_ok_and(|mut source| pipeline.read(&mut source, &self.name).is_ok()),
         };
         let totals = pipeline.finish(whole).expect("memory takes everything");
         (report, totals)
     }
 
-    /// Writes it in every format, and reads that back.
+    /// Writes the reports in every format, and reads them back.
     pub fn write(&self) {
         FORMATS.iter().for_each(|format| format(self));
     }
 }
 
-/// Text for people: nothing in it does anything to a terminal.
+/// Checks that text for people contains no escape sequences.
 fn harmless(out: Vec<u8>, what: &str) -> String {
     let text = String::from_utf8(out).expect("reports are UTF-8");
     let found = text.chars().find(|c| *c != '\n' && is_hostile(*c));
@@ -98,7 +101,7 @@ fn ndjson(out: Vec<u8>, what: &str) -> usize {
     text.lines().map(|line| json(line.as_bytes(), what)).filter(|record| record["type"].is_string()).count()
 }
 
-/// Rows of CSV (RFC 4180) and what else is separated like that: all are of one width, and no cell is a formula.
+/// Checks rows of CSV (RFC 4180) and similar formats: all have the same number of cells, and no cell is a formula.
 fn rows(out: Vec<u8>, separator: char, what: &str) {
     let text = String::from_utf8(out).expect("rows are UTF-8");
     let mut width = None;
@@ -117,55 +120,55 @@ fn rows(out: Vec<u8>, separator: char, what: &str) {
     }
 }
 
-/// What is written of a talk: one group of formats for each input, for some take long.
-const FORMATS: &[fn(&Given<'_>)] =
+/// Writes one group of formats for each input, because some take long.
+const FORMATS: &[fn(&Case<'_>)] =
     &[lines, details, records, columns, summaries, statistics, judged, analysed, tested, annotated];
 
-/// Every report writes what its reader can read.
+/// Checks that every report can be read back.
 pub fn writers(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     let format = input.pick(FORMATS);
     let options = talk::options(input.byte());
     let length = usize::from(input.byte());
     let name = String::from_utf8_lossy(input.take(length)).into_owned();
-    format(&Given { options, name, told: Told::Talk(talk::shots(&mut input)) });
+    format(&Case { options, name, content: Content::Talk(talk::input_frames(&mut input)) });
 }
 
-fn lines(given: &Given<'_>) {
+fn lines(case: &Case<'_>) {
     let mut out = vec![];
-    given.told(Lister::new(&mut out, false, false, true));
+    case.run_report(Lister::new(&mut out, false, false, true));
     harmless(out, "lines");
     let mut out = vec![];
-    given.told(Exchanges::new(&mut out, false, false, true));
+    case.run_report(Exchanges::new(&mut out, false, false, true));
     harmless(out, "exchanges");
 }
 
-fn details(given: &Given<'_>) {
-    let Options { choice, timeout, secrets, .. } = given.options.clone();
+fn details(case: &Case<'_>) {
+    let Options { choice, timeout, secrets, .. } = case.options.clone();
     let explain = Some(Explain { choice, windows: Windows::new(timeout) });
     for tree in [false, true] {
         let detail = Detail { tree, hex: true, explain: explain.clone(), secrets, ..Detail::default() };
         let mut out = vec![];
-        given.told(Details::new(&mut out, false, true, detail));
+        case.run_report(Details::new(&mut out, false, true, detail));
         harmless(out, "details");
     }
 }
 
-fn records(given: &Given<'_>) {
+fn records(case: &Case<'_>) {
     let mut out = vec![];
-    given.told(Records::new(Output::new(&mut out, Form::Json, false), true, false));
+    case.run_report(Records::new(Output::new(&mut out, Form::Json, false), true, false));
     assert!(json(&out, "JSON").is_array());
     let mut out = vec![];
-    given.told(Records::new(Output::new(&mut out, Form::Ndjson, false), false, false));
+    case.run_report(Records::new(Output::new(&mut out, Form::Ndjson, false), false, false));
     assert!(ndjson(out, "NDJSON") > 0, "there is a summary");
 }
 
-fn columns(given: &Given<'_>) {
+fn columns(case: &Case<'_>) {
     for style in [Style::Plain, Style::Csv, Style::Tsv] {
         let separator = if style == Style::Csv { ',' } else { '\t' };
         let chosen = Columns::parse(COLUMNS).expect("the columns are known");
         let mut out = vec![];
-        given.told(Fields::new(&mut out, chosen, Layout::of(style), [false; 3]));
+        case.run_report(Fields::new(&mut out, chosen, Layout::of(style), [false; 3]));
         if style == Style::Plain {
             // As tshark writes them: separators in values are not escaped, and cells may look like formulas.
             let text = String::from_utf8(out).expect("rows are UTF-8");
@@ -174,13 +177,13 @@ fn columns(given: &Given<'_>) {
         }
         rows(out, separator, "columns");
         let mut out = vec![];
-        given.told(ExchangeRows::new(&mut out, Layout::of(style), false, false));
+        case.run_report(ExchangeRows::new(&mut out, Layout::of(style), false, false));
         rows(out, separator, "exchanges");
     }
 }
 
-fn summaries(given: &Given<'_>) {
-    let (summary, totals) = given.told(Summary::default());
+fn summaries(case: &Case<'_>) {
+    let (summary, totals) = case.run_report(Summary::default());
     let mut out = vec![];
     screen::write(&mut out, SCREEN, &summary, &totals).expect("memory takes everything");
     harmless(out, "summary");
@@ -195,8 +198,8 @@ fn summaries(given: &Given<'_>) {
     }
 }
 
-fn statistics(given: &Given<'_>) {
-    let (stats, totals) = given.told(Stats::new(None));
+fn statistics(case: &Case<'_>) {
+    let (stats, totals) = case.run_report(Stats::new(None));
     let mut out = vec![];
     stats::write(&mut out, SCREEN, &stats, &totals, Section::ALL).expect("memory takes everything");
     harmless(out, "statistics");
@@ -211,21 +214,21 @@ fn statistics(given: &Given<'_>) {
     }
 }
 
-fn verdict(given: &Given<'_>) -> Verdict {
-    let (check, totals) = given.told(Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+fn verdict(case: &Case<'_>) -> Verdict {
+    let (check, totals) = case.run_report(Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
     check.verdict(totals).expect("nothing is written yet")
 }
 
-fn judged(given: &Given<'_>) {
-    let verdict = verdict(given);
+fn judged(case: &Case<'_>) {
+    let verdict = verdict(case);
     written(|out| verdict::table(out, &verdict, Screen { width: 80, ..Screen::default() }, false));
     written(|out| verdict::concise(out, &verdict, false));
     assert!(json(written(|out| verdict::json(out, &verdict, false)).as_bytes(), "verdict").is_array());
     ndjson(written(|out| verdict::ndjson(out, &verdict)).into_bytes(), "verdict");
 }
 
-fn analysed(given: &Given<'_>) {
-    let verdict = verdict(given);
+fn analysed(case: &Case<'_>) {
+    let verdict = verdict(case);
     assert!(json(written(|out| verdict::gitlab(out, &verdict)).as_bytes(), "GitLab").is_array());
     for style in [SarifStyle::Spec, SarifStyle::Github] {
         let log = json(written(|out| verdict::sarif(out, &verdict, style)).as_bytes(), "SARIF");
@@ -233,25 +236,25 @@ fn analysed(given: &Given<'_>) {
     }
 }
 
-fn tested(given: &Given<'_>) {
-    let (verdict, limit) = (verdict(given), Some(Severity::Note));
-    // Without a time stamp there is no time to state.
+fn tested(case: &Case<'_>) {
+    let (verdict, limit) = (verdict(case), Some(Severity::Note));
+    // Without a time stamp there is no time.
     if verdict.totals.span.is_some() {
-        hold_junit(&xml(&verdict, JunitStyle::Common, limit));
+        check_junit(&xml(&verdict, JunitStyle::Common, limit));
     }
     let jenkins = xml(&verdict, JunitStyle::Jenkins, limit);
     Document::parse(&jenkins).unwrap_or_else(|e| panic!("JUnit: {e} in {jenkins}"));
 }
 
-fn annotated(given: &Given<'_>) {
-    let verdict = verdict(given);
-    hold_markdown(&written(|out| verdict::markdown(out, &verdict)));
-    hold_markdown(&verdict::step_summary(&verdict));
-    let files = hold_github(&verdict);
+fn annotated(case: &Case<'_>) {
+    let verdict = verdict(case);
+    check_markdown(&written(|out| verdict::markdown(out, &verdict)));
+    check_markdown(&verdict::step_summary(&verdict));
+    let files = check_github(&verdict);
     assert!(!files.iter().any(|name| name.chars().any(is_hostile)), "{files:?}");
 }
 
-/// The inputs that make this talk of it, under a name, in a format.
+/// The inputs for these datagrams, a name and a format.
 pub fn seed(format: u8, name: &str, talk: &[u8]) -> Vec<u8> {
     let (options, datagrams) = talk.split_first().unwrap_or((&0, &[]));
     let mut seed = vec![format % FORMATS.len() as u8, *options, name.len().min(255) as u8];

@@ -1,6 +1,6 @@
 #![no_main]
 
-// The command line is no part of the library.
+// The command line is not part of the library.
 #[path = "../../../src/cli/mod.rs"]
 mod cli;
 

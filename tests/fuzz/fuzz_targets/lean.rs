@@ -1,4 +1,4 @@
-//! With a protocol's name in `FUZZ_PROTOCOL`, its decoder alone is fuzzed.
+//! With a protocol's name in `FUZZ_PROTOCOL`, only its decoder is fuzzed.
 #![no_main]
 
 use qdissect::protocols::Id;

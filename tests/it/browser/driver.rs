@@ -1,4 +1,4 @@
-//! Headless Chromium, driven by its own protocol over two pipes.
+//! Headless Chromium, controlled with the DevTools protocol over two pipes.
 
 use serde_json::{Value, json};
 use std::env;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tempfile::{TempDir, tempdir};
 
-/// What it may be called.
+/// The possible names of the program.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// A running browser with one page.
@@ -17,13 +17,13 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     calls: u64,
     session: Value,
-    /// What it told without being asked.
+    /// Events that the browser sent.
     events: Vec<Value>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// Starts it; `None`, and a word about that, where none is installed.
+    /// Starts the browser. If none is installed, prints that and returns `None`.
     pub fn start() -> Option<Browser> {
         let paths: Vec<_> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();
         let program = NAMES.iter().find(|name| paths.iter().any(|path| path.join(name).is_file()));
@@ -32,7 +32,7 @@ impl Browser {
             return None;
         };
         let profile = tempdir().expect("a folder");
-        // It reads from descriptor 3 and writes to 4; what it says otherwise is of no interest.
+        // It reads from descriptor 3 and writes to 4; its other output is ignored.
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1", "sh", program]);
         command.args([
@@ -60,7 +60,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Asks for something and waits for the answer.
+    /// Calls a method and waits for the result.
     #[track_caller]
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
@@ -92,7 +92,7 @@ impl Browser {
         }
     }
 
-    /// Opens a file, so many pixels wide, with or without its script.
+    /// Opens a file in a window of this width in pixels, with or without its script.
     pub fn open(&mut self, path: &Path, width: u32, script: bool) {
         self.resize(width, 900);
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !script }));
@@ -106,7 +106,7 @@ impl Browser {
         self.await_event("Page.loadEventFired");
     }
 
-    /// Chooses a file in the input that an expression names.
+    /// Chooses a file in the input element that an expression returns.
     pub fn choose_file(&mut self, input: &str, path: &Path) {
         let input = self.call("Runtime.evaluate", json!({ "expression": input }));
         let path = path.canonicalize().expect("a file");
@@ -114,19 +114,19 @@ impl Browser {
         self.call("DOM.setFileInputFiles", files);
     }
 
-    /// Makes its window so large.
+    /// Resizes the window.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
-    /// The system's preference: `dark` or `light`.
+    /// Sets the preferred colour scheme: `dark` or `light`.
     pub fn prefer(&mut self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "features": features }));
     }
 
-    /// The value of an expression of JavaScript.
+    /// Evaluates a JavaScript expression.
     #[track_caller]
     pub fn value(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -135,14 +135,14 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// Errors on the console, and requests but for the page itself, since it was opened.
+    /// The errors on the console and the requests since the page was opened, without that of the page itself.
     pub fn complaints(&mut self) -> Vec<String> {
         self.complaints_but(&|request| request["type"] == "Document")
     }
 
-    /// The same, with other requests that are right.
+    /// Like [`Browser::complaints`], without the requests for which `right` is true.
     pub fn complaints_but(&mut self, right: &dyn Fn(&Value) -> bool) -> Vec<String> {
-        // What has happened is told before the answer to this.
+        // Earlier events arrive before the answer to this call.
         self.value("0");
         let about = |event: &Value| {
             let params = &event["params"];
@@ -157,7 +157,7 @@ impl Browser {
         self.events.iter().filter_map(about).collect()
     }
 
-    /// The page as a picture, in Base64.
+    /// A screenshot of the page in Base64.
     pub fn picture(&mut self) -> String {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         shot["data"].as_str().expect("a picture").to_owned()

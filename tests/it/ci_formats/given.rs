@@ -1,4 +1,4 @@
-//! What the reports are made from.
+//! The input of the reports.
 
 use crate::kit::play;
 use qdissect::capture::Source;
@@ -8,7 +8,7 @@ use qdissect::verdict::{Check, Entry, Excuse, Verdict};
 use std::fs;
 use std::io::Cursor;
 
-/// The verdict on captures: the bytes, and the name they go by.
+/// The verdict on captures, given by their bytes and names.
 pub fn judge(captures: &[(&[u8], &str)], complete: bool, excuse: fn(&Entry) -> Option<Excuse>) -> Verdict {
     let judge = |entry: &mut Entry, _: &str| {
         entry.excused = excuse(entry);
@@ -28,7 +28,7 @@ pub fn bytes(path: &str) -> Vec<u8> {
     fs::read(path).expect("the capture exists")
 }
 
-/// The verdict on one capture, under another name.
+/// The verdict on one capture under another name.
 pub fn called(path: &str, name: &str) -> Verdict {
     judge(&[(&bytes(path), name)], true, |_| None)
 }
@@ -38,19 +38,19 @@ pub fn forty() -> Vec<u8> {
     let rule = qdissect::protocols::rules().find(|r| r.id == "SQP-STR-002").expect("the rule exists");
     let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
     for turn in 0..40 {
-        for shot in play::shots(&rule.examples[0]) {
-            let micros = shot.time / 1000 + turn * 300_000_000;
+        for frame in play::example_frames(&rule.examples[0]) {
+            let micros = frame.time / 1000 + turn * 300_000_000;
             let (seconds, rest) = ((micros / 1_000_000) as u32, (micros % 1_000_000) as u32);
-            for n in [seconds, rest, shot.bytes.len() as u32, shot.wire_len] {
+            for n in [seconds, rest, frame.bytes.len() as u32, frame.wire_len] {
                 file.extend(n.to_le_bytes());
             }
-            file.extend(&shot.bytes);
+            file.extend(&frame.bytes);
         }
     }
     file
 }
 
-/// Names that mean something to a terminal, a runner, a parser or a spreadsheet.
+/// Names with special characters for terminals, CI runners, parsers or spreadsheets.
 pub fn hostile_names() -> Vec<String> {
     let mut names: Vec<String> = [
         "\x1b[2J",

@@ -1,7 +1,7 @@
-//! The subcommands agree: what `dump`, `exchanges`, `summary`, `check` and `stats` count of one capture.
+//! The counts of `dump`, `exchanges`, `summary`, `check` and `stats` for one capture agree.
 
-use super::cases::each;
-use crate::kit::said::{How, records, run};
+use super::cases::for_each_mutant;
+use crate::kit::reports::{ReadOptions, records, run};
 use qdissect::check::Policy;
 use qdissect::protocols::Level;
 use qdissect::report::summary::{self, Summary};
@@ -11,27 +11,27 @@ use qdissect::verdict::{Check, Entry, Verdict};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Records as they are written.
+/// Records as JSON values.
 type Written = Vec<Value>;
 /// Numbers by what they count.
 type Counts = BTreeMap<String, u64>;
 
 const OUTCOMES: [&str; 5] = ["answered", "late", "unanswered", "undecided", "refused"];
 const SEVERITIES: [&str; 3] = ["error", "warning", "note"];
-/// What may differ where a report lets datagrams pass those that wait, what is compared by itself, and what only those
-/// gather that judge servers at the end.
-const APART: [&str; 3] = ["waiting_overflow", "finding_counts", "candidates"];
-/// The rule of a message that never reaches its end: it waits for more, and its answer may pass it.
+/// Keys that are not compared: what differs if a report does not keep pending datagrams in order, what is compared separately,
+/// and what only reports with a judgement of servers at the end contain.
+const EXCLUDED_KEYS: [&str; 3] = ["waiting_overflow", "finding_counts", "candidates"];
+/// The rule for a message without an end. Such a message waits for further parts, and its answer may be reported before it.
 const NO_END: &str = "GQP-FRM-001";
 
-/// What every subcommand says of one capture.
-struct Said {
+/// The output of every subcommand for one capture.
+struct Reports {
     dump: Written,
     exchanges: Written,
     summary: Written,
     stats: Written,
     verdict: Verdict,
-    /// Lines of text that `dump` and `exchanges` write of packets and exchanges.
+    /// Number of text lines of `dump` and `exchanges` for packets and exchanges.
     lines: [u64; 2],
 }
 
@@ -40,26 +40,30 @@ fn parsed(out: &[u8]) -> Written {
     lines.map(|line| serde_json::from_slice(line).expect("records are JSON")).collect()
 }
 
-impl Said {
-    fn of(bytes: &[u8], least: Level) -> Said {
-        let (input, how) = (&[bytes.to_vec()], How { least, ..How::PLAIN });
+impl Reports {
+    fn of(bytes: &[u8], min_confidence: Level) -> Reports {
+        let (input, read_options) = (&[bytes.to_vec()], ReadOptions { min_confidence, ..ReadOptions::PLAIN });
         let (mut exchanges, mut summary, mut stats) = (vec![], vec![], vec![]);
-        run(input, how, Records::new(Output::new(&mut exchanges, Form::Ndjson, false), false, false));
-        let (found, totals, _) = run(input, how, Summary::default());
+        run(
+            input,
+            read_options,
+            Records::new(Output::new(&mut exchanges, Form::Ndjson, false), false, false),
+        );
+        let (found, totals, _) = run(input, read_options, Summary::default());
         summary::records(&mut Output::new(&mut summary, Form::Ndjson, false), &found, &totals)
             .expect("memory");
-        let (found, totals, _) = run(input, how, Stats::new(None));
+        let (found, totals, _) = run(input, read_options, Stats::new(None));
         let mut out = Output::new(&mut stats, Form::Ndjson, false);
         stats::records(&mut out, &found, &totals, Section::ALL).expect("memory");
         drop(out);
         let (check, totals, _) =
-            run(input, how, Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
+            run(input, read_options, Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(())));
         let (mut packets, mut rows) = (vec![], vec![]);
-        run(input, how, Lister::new(&mut packets, false, false, false));
-        run(input, how, Exchanges::new(&mut rows, false, false, false));
+        run(input, read_options, Lister::new(&mut packets, false, false, false));
+        run(input, read_options, Exchanges::new(&mut rows, false, false, false));
         let [exchanges, summary, stats] = [exchanges, summary, stats].map(|out| parsed(&out));
-        Said {
-            dump: parsed(records(input, how).0.as_bytes()),
+        Reports {
+            dump: parsed(records(input, read_options).0.as_bytes()),
             exchanges,
             summary,
             stats,
@@ -68,23 +72,24 @@ impl Said {
         }
     }
 
-    /// The last record: totals, without what is compared by itself.
+    /// The totals in the last record, without the keys in [`EXCLUDED_KEYS`].
     fn totals(records: &[Value]) -> Value {
         bare(records.last().expect("a summary comes last"))
     }
 
-    /// Findings that `dump` writes of packets and exchanges, and that count.
+    /// The findings of packets and exchanges in `dump`, without symptoms.
     fn findings(&self) -> impl Iterator<Item = &Value> {
         let all = self.dump.iter().filter_map(|r| r.get("findings")?.as_array()).flatten();
         all.filter(|f| f.get("caused_by").is_none())
     }
 
-    /// Findings of a datagram that were only counted.
+    /// Number of findings that were counted but not listed.
     fn more(&self) -> u64 {
         self.dump.iter().filter_map(|r| r.get("more_findings")?.as_u64()).sum()
     }
 
-    /// Symptoms of a message that waited for its end: who lets answers pass has judged them before, for themselves.
+    /// Symptoms of a message that waited for its end. Reports that do not keep the order judge its answer earlier and count them
+    /// as findings.
     fn passing(&self) -> impl Iterator<Item = &Value> {
         let broken =
             |r: &&Value| r["findings"].as_array().is_some_and(|all| all.iter().any(|f| f["rule"] == NO_END));
@@ -101,11 +106,11 @@ impl Said {
 fn bare(totals: &Value) -> Value {
     let mut totals = totals.clone();
     let record = totals.as_object_mut().expect("records are objects");
-    APART.iter().for_each(|key| drop(record.remove(*key)));
+    EXCLUDED_KEYS.iter().for_each(|key| drop(record.remove(*key)));
     totals
 }
 
-fn of<'a>(records: &'a [Value], kind: &str) -> impl Iterator<Item = &'a Value> {
+fn records_of_type<'a>(records: &'a [Value], kind: &str) -> impl Iterator<Item = &'a Value> {
     records.iter().filter(move |r| r["type"] == kind)
 }
 
@@ -123,24 +128,25 @@ fn counted(keys: impl Iterator<Item = String>) -> Counts {
     counts
 }
 
-/// `dump` and `exchanges` write the same exchanges, and all have the same totals.
-fn same_records(said: &Said) {
-    let listed: Vec<_> = of(&said.dump, "exchange").collect();
-    assert_eq!(of(&said.exchanges, "exchange").collect::<Vec<_>>(), listed);
-    let totals = Said::totals(&said.dump);
-    for other in [&said.exchanges, &said.summary, &said.stats] {
-        assert_eq!(Said::totals(other), totals);
+/// Checks that `dump` and `exchanges` write the same exchanges, and that all totals agree.
+fn same_records(reports: &Reports) {
+    let listed: Vec<_> = records_of_type(&reports.dump, "exchange").collect();
+    assert_eq!(records_of_type(&reports.exchanges, "exchange").collect::<Vec<_>>(), listed);
+    let totals = Reports::totals(&reports.dump);
+    for other in [&reports.exchanges, &reports.summary, &reports.stats] {
+        assert_eq!(Reports::totals(other), totals);
     }
-    assert_eq!(bare(&json!(said.verdict.totals.record())), totals);
-    let packets = of(&said.dump, "packet").count() as u64;
+    assert_eq!(bare(&json!(reports.verdict.totals.record())), totals);
+    let packets = records_of_type(&reports.dump, "packet").count() as u64;
     assert_eq!((packets, listed.len() as u64), (number(&totals["udp"]), number(&totals["exchanges"])));
 }
 
-/// Outcomes by server are those of the exchanges.
-fn same_outcomes(said: &Said) {
-    let known: Vec<String> =
-        of(&said.summary, "server").map(|s| format!("{} {}", s["server"], s["protocol"])).collect();
-    let exchanges = of(&said.dump, "exchange");
+/// Checks that the outcomes of servers are those of the exchanges.
+fn same_outcomes(reports: &Reports) {
+    let known: Vec<String> = records_of_type(&reports.summary, "server")
+        .map(|s| format!("{} {}", s["server"], s["protocol"]))
+        .collect();
+    let exchanges = records_of_type(&reports.dump, "exchange");
     let by_server = exchanges
         .map(|e| (format!("{} {}", e["server"], e["protocol"]), e["outcome"].as_str().expect("a word")));
     let written = counted(
@@ -148,9 +154,9 @@ fn same_outcomes(said: &Said) {
             .filter(|(server, _)| known.contains(server))
             .map(|(server, outcome)| format!("{server} {outcome}")),
     );
-    let told = |records: &[Value], kind: &str| {
+    let outcome_counts = |records: &[Value], kind: &str| {
         let mut counts = Counts::new();
-        for s in of(records, kind).filter(|s| !s["server"].is_null()) {
+        for s in records_of_type(records, kind).filter(|s| !s["server"].is_null()) {
             for outcome in OUTCOMES {
                 let n = number(&s[outcome]);
                 let key = format!("{} {} {outcome}", s["server"], s["protocol"]);
@@ -161,16 +167,18 @@ fn same_outcomes(said: &Said) {
         }
         counts
     };
-    assert_eq!(told(&said.summary, "server"), written, "by the summary");
-    assert_eq!(told(&said.stats, "loss"), written, "by the statistics");
-    let totals = Said::totals(&said.dump);
-    for all in of(&said.stats, "loss").filter(|s| s["server"].is_null() && s["protocol"].is_null()) {
+    assert_eq!(outcome_counts(&reports.summary, "server"), written, "by the summary");
+    assert_eq!(outcome_counts(&reports.stats, "loss"), written, "by the statistics");
+    let totals = Reports::totals(&reports.dump);
+    for all in
+        records_of_type(&reports.stats, "loss").filter(|s| s["server"].is_null() && s["protocol"].is_null())
+    {
         OUTCOMES.iter().for_each(|outcome| assert_eq!(all[outcome], totals[outcome], "{all}"));
     }
 }
 
-/// Numbers that are those expected, or more by what is excused.
-fn hold(found: &Counts, expected: &Counts, excused: &Counts, what: &str) {
+/// Checks that counts are as expected, or higher by at most the excused counts.
+fn check_counts(found: &Counts, expected: &Counts, excused: &Counts, what: &str) {
     for key in found.keys().chain(expected.keys()) {
         let [found, expected, excused] =
             [found, expected, excused].map(|counts| counts.get(key).copied().unwrap_or(0));
@@ -181,48 +189,54 @@ fn hold(found: &Counts, expected: &Counts, excused: &Counts, what: &str) {
     }
 }
 
-/// Findings by rule and by severity are the same for `dump`, `summary`, `stats` and `check`.
-fn same_findings(said: &Said) {
-    if said.more() > 0 {
+/// Checks that `dump`, `summary`, `stats` and `check` have the same findings by rule and by severity.
+fn same_findings(reports: &Reports) {
+    if reports.more() > 0 {
         return; // not all of them are written
     }
-    let by = |key: &'static str| counted(said.findings().map(|f| word(&f[key])));
+    let by = |key: &'static str| counted(reports.findings().map(|f| word(&f[key])));
     let (rules, severities) = (by("rule"), by("severity"));
-    let passing = |key: &'static str| counted(said.passing().map(|f| word(&f[key])));
+    let passing = |key: &'static str| counted(reports.passing().map(|f| word(&f[key])));
     let none = Counts::new();
-    let summed = of(&said.summary, "rule").map(|r| (word(&r["id"]), number(&r["count"]))).collect();
-    hold(&summed, &rules, &passing("rule"), "rules of the summary");
-    for (records, excused) in
-        [(&said.exchanges, &none), (&said.summary, &passing("severity")), (&said.stats, &passing("severity"))]
-    {
+    let summed =
+        records_of_type(&reports.summary, "rule").map(|r| (word(&r["id"]), number(&r["count"]))).collect();
+    check_counts(&summed, &rules, &passing("rule"), "rules of the summary");
+    for (records, excused) in [
+        (&reports.exchanges, &none),
+        (&reports.summary, &passing("severity")),
+        (&reports.stats, &passing("severity")),
+    ] {
         let last = &records.last().expect("a summary comes last")["finding_counts"];
         let counts = SEVERITIES.iter().map(|s| ((*s).to_owned(), number(&last[s]))).filter(|(_, n)| *n > 0);
-        hold(&counts.collect(), &severities, excused, "severities of the totals");
+        check_counts(&counts.collect(), &severities, excused, "severities of the totals");
     }
-    let verdict = &said.verdict;
+    let verdict = &reports.verdict;
     let kept = || verdict.findings.iter().filter(|e| e.counts());
     let judged = counted(kept().map(|e| e.rule().id.to_owned()));
     assert_eq!(verdict.counts.total(), judged.values().sum::<u64>(), "findings and counts of check");
-    hold(&judged, &rules, &none, "rules of check");
-    // With both sides in the capture, nothing is made less of.
+    check_counts(&judged, &rules, &none, "rules of check");
+    // If both directions are captured, no severity is lowered.
     if verdict.totals.one_sided.is_empty() {
         let judged = counted(kept().map(|e| e.finding.severity.name().to_owned()));
-        hold(&judged, &severities, &none, "severities of check");
+        check_counts(&judged, &severities, &none, "severities of check");
     }
 }
 
-/// What goes through the statistics adds up.
-fn same_traffic(said: &Said) {
-    let totals = Said::totals(&said.dump);
-    let roots: u64 =
-        of(&said.stats, "hierarchy").filter(|h| h["path"] == "frame").map(|h| number(&h["frames"])).sum();
+/// Checks that the traffic in the statistics adds up.
+fn same_traffic(reports: &Reports) {
+    let totals = Reports::totals(&reports.dump);
+    let roots: u64 = records_of_type(&reports.stats, "hierarchy")
+        .filter(|h| h["path"] == "frame")
+        .map(|h| number(&h["frames"]))
+        .sum();
     assert_eq!(roots, number(&totals["packets"]), "frames of the hierarchy");
-    let claimed: u64 =
-        counted(of(&said.dump, "packet").filter_map(|p| p["protocol"].as_str().map(str::to_owned)))
-            .values()
-            .sum();
+    let claimed: u64 = counted(
+        records_of_type(&reports.dump, "packet").filter_map(|p| p["protocol"].as_str().map(str::to_owned)),
+    )
+    .values()
+    .sum();
     assert_eq!(claimed, number(&totals["recognised"]), "datagrams with a protocol");
-    let [packets, rows] = said.lines;
+    let [packets, rows] = reports.lines;
     assert!(
         packets >= number(&totals["recognised"]) && rows >= number(&totals["exchanges"]),
         "lines of text"
@@ -231,20 +245,20 @@ fn same_traffic(said: &Said) {
 
 #[test]
 fn the_subcommands_agree_on_a_mutated_capture() {
-    each(150, |_, mutant, random| {
-        // Not high: an exchange that waits for its conversation leaves the room later where a report wants order, and
-        // may be surer by then.
-        let least = random.pick(&[Level::Low, Level::Medium]);
-        let said = Said::of(&mutant.bytes, least);
-        if said.dump.is_empty() {
+    for_each_mutant(150, |_, mutant, random| {
+        // Not high, because a pending exchange is released later in reports that keep the order, and may have more confidence by
+        // then.
+        let min_confidence = random.pick(&[Level::Low, Level::Medium]);
+        let reports = Reports::of(&mutant.bytes, min_confidence);
+        if reports.dump.is_empty() {
             return; // no capture
         }
-        same_records(&said);
-        same_traffic(&said);
-        // A server that has not shown what it is has no row, and remarks about it are repeated.
-        if least > Level::Low {
-            same_outcomes(&said);
-            same_findings(&said);
+        same_records(&reports);
+        same_traffic(&reports);
+        // A server with an uncertain protocol has no row, and remarks about it are repeated.
+        if min_confidence > Level::Low {
+            same_outcomes(&reports);
+            same_findings(&reports);
         }
     });
 }

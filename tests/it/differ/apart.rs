@@ -1,5 +1,5 @@
-//! Damaged frames that tshark and we take for different things. Each reason is looked for in the frame: what is to be
-//! excused must be found there.
+//! Damaged frames that tshark and qdissect interpret differently. A difference is excused only if one of these reasons is found
+//! in the frame.
 
 use super::mutate::blocks;
 use qdissect::capture::{ErrorKind, Frame, MAX_FRAME, Time};
@@ -8,20 +8,20 @@ use std::ops::Range;
 
 const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
-/// Link types of which tshark does not count what stands in front of the frame, and how long that is.
+/// Link types with a pseudo header that tshark does not count, and the length of that header.
 const PSEUDO: [(u16, u64); 2] = [(123, 4), (204, 1)];
-/// Tags of 802.1Q and its kin.
+/// Ethertypes of 802.1Q and similar tags.
 const TAGS: [[u8; 2]; 4] = [[0x81, 0], [0x88, 0xa8], [0x91, 0], [0x92, 0]];
-/// More tags than that are not followed.
+/// Maximum number of tags that are skipped.
 const MAX_TAGS: usize = 8;
 
-/// A length on the wire that tshark does not believe where it guesses, in bytes.
+/// Lengths above this are implausible to tshark when it guesses the format, in bytes.
 const TOO_MUCH: u32 = 128 << 20;
 
 /// Time in nanoseconds, captured length and length on the wire of a frame.
 pub type Head = (Option<i128>, u64, u64);
 
-/// A frame that one of the two takes for a datagram, or both for different ones.
+/// A frame in which only one of the two finds a datagram, or both find different ones.
 pub struct Disputed<'a> {
     pub frame: Frame<'a>,
     pub ours: bool,
@@ -69,7 +69,7 @@ const REASONS: &[Reason] = &[
 ];
 
 impl Disputed<'_> {
-    /// Its IP packet with what follows it, and how much of that was on the wire.
+    /// The IP packet with the bytes after it, and their length on the wire.
     fn packet(&self) -> Option<(&[u8], usize)> {
         let packet = ip_packet(&self.frame)?;
         Some((packet, packet.len() + (self.frame.wire_len as usize).saturating_sub(self.frame.bytes.len())))
@@ -80,7 +80,7 @@ impl Disputed<'_> {
     }
 }
 
-/// Length of an IP packet as its header has it; 0 where that is not to be had.
+/// Length of an IP packet by its header; 0 if it cannot be read.
 fn announced(packet: &[u8]) -> usize {
     match packet {
         [0x40..=0x4f, _, high, low, ..] => usize::from(u16::from_be_bytes([*high, *low])),
@@ -89,7 +89,7 @@ fn announced(packet: &[u8]) -> usize {
     }
 }
 
-/// Whether an IPv6 packet begins with options of which one goes beyond their header.
+/// Whether an IPv6 packet begins with an options header whose options exceed it.
 fn is_overrun(packet: &[u8]) -> bool {
     let [0x60..=0x6f, _, _, _, _, _, 0 | 60, rest @ ..] = packet else { return false };
     let Some([_, units, options @ ..]) = rest.get(33..) else { return false };
@@ -104,19 +104,19 @@ fn is_overrun(packet: &[u8]) -> bool {
     at > room
 }
 
-/// Why the two take a frame for different things, where that is known and nobody's fault.
+/// The known and accepted reason why the two interpret a frame differently.
 pub fn reason(it: &Disputed<'_>) -> Option<&'static str> {
     REASONS.iter().find(|(_, holds)| holds(it)).map(|(reason, _)| *reason)
 }
 
-/// A frame as it is for [`reason`].
+/// Prepares a frame for [`reason`].
 pub fn disputed(link: u16, wire_len: u32, bytes: &[u8], ours: bool) -> Disputed<'_> {
     let frame = Frame { number: 1, time: Time::UNKNOWN, link, interface: 0, at: 0, wire_len, bytes };
     Disputed { frame, ours }
 }
 
-/// What a file says that tshark cannot compute time stamps with: a unit that is neither a micro- nor a nanosecond, or an
-/// offset (options 9 and 14 of an interface).
+/// Whether a file has interfaces whose time stamps tshark computes wrongly: with a unit other than micro- or nanoseconds, or with
+/// an offset (options 9 and 14).
 pub fn is_strange_clock(file: &[u8]) -> bool {
     let interface = |block: &Range<usize>| matches!(file[block.clone()], [1, 0, 0, 0, ..] | [0, 0, 0, 1, ..]);
     let strange = |options: &[u8]| {
@@ -136,7 +136,7 @@ pub fn is_strange_fraction(file: &[u8], at: usize) -> bool {
     let big = matches!(file, [0xa1, 0xb2, ..]);
     let units =
         if matches!(file, [0x4d, 0x3c, ..] | [_, _, 0x3c, 0x4d, ..]) { 1_000_000_000 } else { 1_000_000 };
-    // Records of the modified format are longer.
+    // Records of the modified format have a longer header.
     let behind = if matches!(file, [0x34, 0xcd, ..] | [_, _, 0xcd, 0x34, ..]) { 20 } else { 12 };
     let fraction = at.checked_sub(behind).and_then(|start| file.get(start..)?.first_chunk::<4>());
     fraction.is_some_and(|it| if big { u32::from_be_bytes(*it) } else { u32::from_le_bytes(*it) } >= units)

@@ -3,8 +3,7 @@
 //! ```text
 //! samples, examples, captures ──> scripts ──> talks, taking turns ──(mutated)──> records ──pipe──> qdissect COMMAND -
 //! ```
-//!
-//! `QDISSECT_DATAGRAMS` says how many, `QDISSECT_PROTOCOL` of which protocol alone, `QDISSECT_SEED` which ones.
+//! `QDISSECT_DATAGRAMS` is their number, `QDISSECT_PROTOCOL` selects one protocol, `QDISSECT_SEED` is the seed.
 
 use super::mutate::edit;
 use crate::bench::frames::{Envelope, Transport, write};
@@ -14,27 +13,27 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 /// A payload and whether the server sends it.
 pub type Line = (bool, Vec<u8>);
 
-/// Conversations that take turns.
+/// Number of conversations at once.
 const TALKS: u32 = 64;
-/// Most edits of one payload.
+/// Maximum number of edits of one payload.
 const EDITS: u32 = 3;
-/// So many that each has said its longest name early on; with other ports they are more than are remembered.
+/// Number of servers: few enough that each has sent its longest name early. With other ports there are more than are remembered.
 const SERVERS: u32 = 300;
-/// More than are remembered.
+/// Number of clients: more than are remembered.
 const CLIENTS: u32 = 1 << 20;
-/// Datagrams after which they come faster, or slower again.
+/// Number of datagrams after which the rate changes.
 const PHASE: u64 = 300_000;
 /// Header of a pcap file, in nanoseconds, of Ethernet.
 pub const FILE_HEAD: &[u8] = b"\x4d\x3c\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\0\0\x04\0\x01\0\0\0";
 /// 1 January 2026 and a second, in nanoseconds.
 const START: u64 = 1_767_225_600 * SECOND;
 const SECOND: u64 = 1_000_000_000;
-/// Longest payload.
+/// Maximum length of a payload.
 const LONGEST: usize = 4000;
-/// Where the payload of a frame begins at most: behind Ethernet, IPv6 and UDP.
+/// Maximum offset of a payload: after Ethernet, IPv6 and UDP.
 const HEADERS: usize = 14 + 40 + 8;
 
-/// A conversation under way.
+/// A running conversation.
 struct Talk {
     script: usize,
     step: usize,
@@ -42,14 +41,14 @@ struct Talk {
     server: SocketAddr,
 }
 
-/// Makes one record after the other.
+/// Generates the records of the flood.
 pub struct Flood {
     scripts: Vec<Vec<Line>>,
     talks: Vec<Talk>,
     random: Random,
     time: u64,
     sent: u64,
-    /// The frame before, which may come again, or behind the next.
+    /// The previous frame, which may be repeated or swapped with the next one.
     before: Vec<u8>,
     payload: Vec<u8>,
     frame: Vec<u8>,
@@ -69,12 +68,12 @@ impl Flood {
         let again = !self.before.is_empty() && self.random.below(50) == 0;
         if !again {
             self.make();
-            // Now and then two change places.
+            // Sometimes two frames are swapped.
             if self.random.below(30) == 0 && !self.before.is_empty() {
                 std::mem::swap(&mut self.frame, &mut self.before);
             }
         }
-        // Fast enough to fill the tables within the windows, and slow enough for those to end.
+        // Fast enough to fill the tables within the windows, then slow enough for the windows to end.
         self.sent += 1;
         let fast = (self.sent / PHASE).is_multiple_of(2);
         let step = self.random.below(if fast { 5_000 } else { 25_000 });
@@ -103,7 +102,7 @@ impl Flood {
         }
     }
 
-    /// The frame of the next datagram.
+    /// Generates the frame of the next datagram.
     fn make(&mut self) {
         let random = &mut self.random;
         let talk_index = random.below(TALKS) as usize;
@@ -127,7 +126,7 @@ impl Flood {
         write(&mut self.frame, &envelope, &self.payload);
         let last = step + 1 == self.scripts[script].len();
         let next = &mut self.talks[talk_index];
-        // Some begin again, some fall silent.
+        // Some conversations restart, some end.
         match random.below(20) {
             0 => next.step = 0,
             1 => *next = talk(self.scripts.len(), random),
@@ -137,10 +136,10 @@ impl Flood {
     }
 }
 
-/// A conversation of new ends.
+/// A conversation between new endpoints.
 fn talk(scripts: usize, random: &mut Random) -> Talk {
     let (host, guest) = (random.below(SERVERS), random.below(CLIENTS));
-    // Every other one speaks to a server of which nobody has heard before.
+    // Every other conversation has a new server.
     let [known, any, own] = [7000 + host % 7, 1024 + random.below(60_000), 1024 + random.below(60_000)];
     let ports = [if random.below(2) == 0 { known } else { any } as u16, own as u16];
     let [server, client] = if host.is_multiple_of(10) {
@@ -157,7 +156,7 @@ fn talk(scripts: usize, random: &mut Random) -> Talk {
     Talk { script: random.below(scripts as u32) as usize, step: 0, client, server }
 }
 
-/// Changes bytes, counts and lengths; cuts, lengthens, or goes on as another payload does.
+/// Changes bytes, counts and lengths, cuts or extends the payload, or continues it with the rest of another one.
 fn mutate(payload: &mut Vec<u8>, scripts: &[Vec<Line>], random: &mut Random) {
     for _ in 0..=random.below(EDITS) {
         let length = payload.len();
@@ -178,7 +177,7 @@ fn mutate(payload: &mut Vec<u8>, scripts: &[Vec<Line>], random: &mut Random) {
                 payload.truncate(LONGEST);
             }
             3 if at + 4 <= length => {
-                // A count or a length, in either byte order: a little off, or as large as can be.
+                // A count or length in either byte order: slightly wrong, or the maximum.
                 let size = random.pick(&[1, 2, 4]);
                 let end = if random.below(2) == 0 { at } else { at + size - 1 };
                 match random.below(3) {

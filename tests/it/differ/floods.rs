@@ -1,4 +1,4 @@
-//! What the program makes of floods: it says the same in two subcommands, and its memory does not grow.
+//! Floods of datagrams: two subcommands have the same counts, and memory does not grow.
 
 use super::cases::number;
 use super::flood::{FILE_HEAD, Flood, Line};
@@ -19,28 +19,28 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-/// What the peak memory of a whole run may be above that of its first half and of its first tenth, in KiB. Some tables
-/// fill slowly: remarks, and texts and response times of each server. A byte kept of each datagram is more.
+/// How much the peak memory of a whole run may exceed that of its first half and of its first tenth, in KiB. Some tables fill
+/// slowly: remarks, and texts and response times of each server. One byte kept for each datagram would exceed this.
 const GROWTH: [u64; 2] = [1024, 16 * 1024];
-/// Shortest run of which the first half fills every table.
+/// Minimum number of datagrams with which the first half fills every table.
 const LONG: u64 = 10_000_000;
-/// Datagrams written at a time.
+/// Number of datagrams per write.
 const BLOCK: u64 = 1000;
-/// Each with what keeps its output short.
+/// The subcommands, with options for short output.
 const COMMANDS: [&[&str]; 2] = [&["summary", "-T", "ndjson"], &["check", "-T", "ndjson", "-q"]];
-/// What may differ between the two: remarks count otherwise.
-const APART: [&str; 3] = ["finding_counts", "more_findings", OVERFLOW];
-/// Datagrams that had to leave before it was known what they are, for want of room: more of them in the one that keeps
-/// the order, and they may be taken for something else there.
+/// Keys that may differ between the two, because remarks are counted differently.
+const EXCLUDED_KEYS: [&str; 3] = ["finding_counts", "more_findings", OVERFLOW];
+/// The number of pending datagrams that were released early because of the memory limit. It is higher in the subcommand that
+/// keeps the order, which may classify them differently.
 const OVERFLOW: &str = "waiting_overflow";
 
 /// Payloads of one protocol by conversation.
-struct Heard {
+struct PayloadCollector {
     id: Id,
     talks: BTreeMap<[Endpoint; 2], Vec<Line>>,
 }
 
-impl Report for Heard {
+impl Report for PayloadCollector {
     fn wants(&self) -> Wants {
         Wants { ordered: true, ..Wants::default() }
     }
@@ -55,32 +55,32 @@ impl Report for Heard {
     }
 }
 
-/// What is said in an example, by client and server alike.
+/// The payloads of an example.
 fn lines(example: &Example) -> Vec<Line> {
-    let said = example.steps.iter().filter_map(|step| match Act::of(step) {
+    let payloads = example.steps.iter().filter_map(|step| match Act::of(step) {
         Act::Send { direction, payload, .. } => Some((direction == Direction::S2c, hex(payload))),
         _ => None,
     });
-    said.collect()
+    payloads.collect()
 }
 
-/// Every conversation in a protocol that there is: samples, examples of rules, captures.
+/// All conversations of a protocol: samples, examples of rules, captures.
 fn scripts(id: Id) -> Vec<Vec<Line>> {
     let examples = id.info().samples.iter().chain(id.rules().flat_map(|rule| rule.examples));
     let mut all: Vec<_> = examples.map(lines).collect();
     for path in own() {
         let Ok(mut source) = Source::open(&path) else { continue };
-        let mut heard = Heard { id, talks: BTreeMap::new() };
-        let mut pipeline = Pipeline::new(Options::default(), &mut heard);
+        let mut collected = PayloadCollector { id, talks: BTreeMap::new() };
+        let mut pipeline = Pipeline::new(Options::default(), &mut collected);
         let _ = pipeline.read(&mut source, "capture"); // damaged ones are read as far as they go
         pipeline.finish(true).expect("nothing is written");
-        all.extend(heard.talks.into_values());
+        all.extend(collected.talks.into_values());
     }
     all.retain(|script| !script.is_empty());
     all
 }
 
-/// What came of a flood.
+/// The result of a flood.
 struct Drained {
     summary: Value,
     /// Peak memory in KiB after each tenth.
@@ -88,7 +88,7 @@ struct Drained {
     seconds: f64,
 }
 
-/// Reads a pipe to its end, on a thread.
+/// Reads a pipe to its end on another thread.
 fn gathered(mut pipe: impl Read + Send + 'static) -> JoinHandle<io::Result<String>> {
     thread::spawn(move || {
         let mut text = String::new();
@@ -96,7 +96,7 @@ fn gathered(mut pipe: impl Read + Send + 'static) -> JoinHandle<io::Result<Strin
     })
 }
 
-/// Lets a flood run into a subcommand.
+/// Pipes a flood into a subcommand.
 fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     let begun = Instant::now();
     let mut program = Command::new(env!("CARGO_BIN_EXE_qdissect"));
@@ -125,7 +125,7 @@ fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     let status = child.wait().expect("it ends");
     let [out, err] = [out, err].map(|text| text.join().expect("it ends").expect("it is UTF-8"));
     let ended = status.code().is_some_and(|code| code <= 1);
-    // A flood may be more than the memory holds, which `check` says in notes.
+    // A flood may exceed the memory limit, which `check` reports in notes.
     assert!(
         ended && err.lines().all(|line| line.starts_with("note: ")),
         "{} {command:?}, seed {seed}: {status}: {err}",
@@ -135,8 +135,8 @@ fn drain(id: Id, command: &[&str], seed: u64, datagrams: u64) -> Drained {
     Drained { summary, peaks, seconds: begun.elapsed().as_secs_f64() }
 }
 
-/// Both subcommands read the same flood to its end, and count the same.
-fn hold(id: Id, datagrams: u64) {
+/// Checks that both subcommands read the same flood to its end and have the same counts.
+fn check_flood(id: Id, datagrams: u64) {
     let (name, seed) = (id.info().name, number("QDISSECT_SEED").unwrap_or(1));
     let [summary, check] = COMMANDS.map(|command| {
         let drained = drain(id, command, seed, datagrams);
@@ -153,7 +153,7 @@ fn hold(id: Id, datagrams: u64) {
             mib(peaks.first()),
             mib(peaks.last()),
         );
-        // Some go to the port of a tunnel and look like one.
+        // Some datagrams go to the port of a tunnel and look like one.
         let lost = datagrams - summary["udp"].as_u64().unwrap_or(0);
         assert!(
             summary["packets"] == datagrams && lost * 10_000 <= datagrams,
@@ -174,7 +174,7 @@ fn hold(id: Id, datagrams: u64) {
         let (other, context) =
             (&check.summary[key], format!("{name}, seed {seed}: {key} of summary and check"));
         match (one.as_u64(), other.as_u64()) {
-            _ if APART.contains(&&**key) => {}
+            _ if EXCLUDED_KEYS.contains(&&**key) => {}
             (Some(one), Some(other)) => {
                 assert!(one.abs_diff(other) <= early, "{context}: {one}, {other}, {early} early")
             }
@@ -183,15 +183,15 @@ fn hold(id: Id, datagrams: u64) {
     }
 }
 
-/// The protocols that the environment names: all of them unless it names one.
+/// The protocol that the environment selects, or all.
 fn protocols() -> impl Iterator<Item = Id> {
     let chosen = env::var("QDISSECT_PROTOCOL").ok();
     Id::ALL.iter().copied().filter(move |id| chosen.as_ref().is_none_or(|name| name == id.info().name))
 }
 
 #[test]
-fn a_short_flood_of_every_protocol_is_counted_alike() {
-    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(2000)));
+fn a_short_flood_of_every_protocol_is_counted_the_same_by_the_model() {
+    protocols().for_each(|id| check_flood(id, number("QDISSECT_DATAGRAMS").unwrap_or(2000)));
 }
 
 #[test]
@@ -201,5 +201,5 @@ fn ten_million_mutated_datagrams() {
         "| protocol | command | datagrams | claimed | exchanges | findings | evicted | MiB after a tenth | MiB | seconds |"
     );
     println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|");
-    protocols().for_each(|id| hold(id, number("QDISSECT_DATAGRAMS").unwrap_or(LONG)));
+    protocols().for_each(|id| check_flood(id, number("QDISSECT_DATAGRAMS").unwrap_or(LONG)));
 }

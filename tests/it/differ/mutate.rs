@@ -1,4 +1,4 @@
-//! Captures with something in them changed, each by a number that gives the same one again.
+//! Mutated captures. The same number always gives the same mutant.
 //!
 //! ```text
 //! capture ──> Original: records │ frames │ payloads ──(number)──> Mutant: bytes, and what was touched
@@ -11,18 +11,18 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Most edits of one mutant.
+/// Maximum number of edits of one mutant.
 const EDITS: u32 = 4;
-/// Bytes in front of a frame that belong to its record: the head of an Enhanced Packet Block.
+/// Bytes before a frame that belong to its record: the header of an Enhanced Packet Block.
 const HEAD: usize = 28;
-/// Bytes of a frame that may be headers, where nothing says how far they go.
+/// Number of bytes of a frame that count as headers if their length is unknown.
 const HEADERS: usize = 64;
-/// Longest stretch that is copied to another place.
+/// Maximum number of bytes that are copied to another place.
 const STRETCH: usize = 16;
-/// Bytes that mean something in headers and lengths.
+/// Byte values with a meaning in headers and lengths.
 const TELLING: [u8; 16] = [0, 1, 2, 4, 6, 8, 17, 20, 0x2c, 0x45, 0x46, 0x60, 0x7f, 0x80, 0xfe, 0xff];
 
-/// A sound capture, and where its parts are.
+/// An intact capture, and the places of its parts.
 pub struct Original {
     pub name: String,
     pub bytes: Vec<u8>,
@@ -37,29 +37,29 @@ struct Place {
     link: u16,
     wire_len: u32,
     bytes: Range<usize>,
-    /// Where the payload of its datagram is, if it holds one.
+    /// The range of the payload, if the frame contains a datagram.
     payload: Option<Range<usize>>,
 }
 
-/// The only frame touched, whose length is as it was, and the ends of its datagram before and after. It is no part of
-/// another datagram, holds none in a tunnel, and quotes none: who has none of these ends has nothing to do with it.
+/// The only mutated frame, whose length is unchanged, and the endpoints of its datagram before and after. It is no fragment,
+/// contains no tunnel and quotes no datagram, so that it does not affect conversations without these endpoints.
 #[derive(Clone, Debug)]
 pub struct Touched {
     pub frame: u64,
     pub ends: Vec<Endpoint>,
 }
 
-/// A capture with something in it changed.
+/// A mutated capture.
 pub struct Mutant {
     pub name: String,
     pub bytes: Vec<u8>,
-    /// `None` where more than that was touched.
+    /// `None` if more than one frame was mutated.
     pub touched: Option<Touched>,
     pub what: &'static str,
 }
 
 impl Place {
-    /// The ends of the frame's datagram, none where it holds none; `None` where it concerns others.
+    /// The endpoints of the frame's datagram, empty without one; `None` if the frame affects other conversations.
     fn ends(&self, file: &[u8]) -> Option<Vec<Endpoint>> {
         let Place { number, link, wire_len, ref bytes, .. } = *self;
         let (time, at, bytes) = (Time::UNKNOWN, bytes.start as u64, &file[bytes.clone()]);
@@ -72,7 +72,7 @@ impl Place {
 }
 
 impl Original {
-    /// Reads a capture; of one that is compressed or damaged, only the bytes that can be told apart are known.
+    /// Reads a capture. If it is compressed or damaged, the places of its parts are unknown or incomplete.
     pub fn open(path: &Path) -> Original {
         let name = path.display().to_string();
         let bytes = fs::read(path).expect("the capture can be read");
@@ -100,12 +100,12 @@ impl Original {
         original
     }
 
-    /// Whether it is compressed.
+    /// Whether the capture is compressed.
     pub fn is_packed(&self) -> bool {
         self.packed
     }
 
-    /// The mutant of a number.
+    /// Generates a mutant.
     pub fn mutant(&self, random: &mut Random) -> Mutant {
         let mut mutant =
             Mutant { name: self.name.clone(), bytes: self.bytes.clone(), touched: None, what: "any bytes" };
@@ -147,7 +147,7 @@ impl Original {
         mutant
     }
 
-    /// Leaves records out, doubles them and puts them elsewhere; the first one, a section header, stays.
+    /// Removes, duplicates and moves records. The first one, a section header, is kept.
     fn shuffle(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let (Some(first), mut order) = (self.records.first(), self.records.clone()) else { return };
         for _ in 0..=random.below(EDITS) {
@@ -165,7 +165,7 @@ impl Original {
     }
 }
 
-/// Changes one to eight neighbouring bytes, or copies some from elsewhere; the length stays.
+/// Changes one to eight neighbouring bytes, or copies some from elsewhere, without changing the length.
 pub fn edit(bytes: &mut [u8], within: Range<usize>, random: &mut Random) {
     if within.is_empty() {
         return;
@@ -190,7 +190,7 @@ pub fn edit(bytes: &mut [u8], within: Range<usize>, random: &mut Random) {
     }
 }
 
-/// The blocks of a pcapng file, as far as their lengths make sense.
+/// The blocks of a pcapng file, up to the first invalid length.
 pub fn blocks(bytes: &[u8]) -> Vec<Range<usize>> {
     let (mut at, mut big, mut found) = (0, false, vec![]);
     while let Some(head) = bytes.get(at..at + 12) {

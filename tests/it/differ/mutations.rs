@@ -1,10 +1,10 @@
-//! Mutants of every capture through every subcommand and format; what was not touched stays as it was.
+//! Mutants of every capture through every subcommand and format. Conversations that were not mutated stay the same.
 
-use super::cases::{ORIGINALS, each, left, number, numbers, original};
+use super::cases::{ORIGINALS, for_each_mutant, number, numbers, original, save_mutant};
 use super::mutate::{Mutant, Original, Touched};
 use crate::bench::measure::thread_time;
-use crate::bodies::writers::{Given, Told};
-use crate::kit::said::{How, records};
+use crate::bodies::writers::{Case, Content};
+use crate::kit::reports::{ReadOptions, records};
 use qdissect::pipeline::Options;
 use serde_json::Value;
 use std::cell::Cell;
@@ -13,30 +13,30 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Processor time that a mutant may take, in all subcommands together: many times of what it does take.
+/// Maximum processor time for a mutant in all subcommands together, many times the usual time.
 const LIMIT: Duration = Duration::from_secs(5);
-/// After that time it hangs, however busy the machine is.
+/// After this time a mutant counts as hanging, even on a busy machine.
 const HANGS: Duration = Duration::from_secs(120);
-/// Mutants of each capture in the long run.
+/// Number of mutants of each capture in the long run.
 const OF_EACH: u64 = 30;
-/// Findings about a capture as a whole: how many checksums of an interface are right.
+/// A rule about the whole capture: it depends on the number of correct checksums of an interface.
 const OF_ALL: &str = "GEN-003";
 
-/// What waited for the rest of its conversation may have had to wait for others in front of it, too, and be surer then.
+/// Whether a packet was pending. It may have waited for earlier ones as well, and have more confidence afterwards.
 fn waited(packet: &Value) -> bool {
     let early = packet["request_frame"].as_u64() > packet["frame"].as_u64();
     early || matches!(packet["message"].as_str(), Some("challenge_request" | "fragment"))
 }
 
-/// Packets and exchanges of conversations without these ends, and without the numbers that others have a share in.
+/// Packets and exchanges of conversations without these endpoints, and without numbers that count through the whole capture.
 fn elsewhere(bytes: &[u8], touched: &Touched) -> Vec<Value> {
     let ends: Vec<Value> = touched.ends.iter().map(|end| end.to_string().into()).collect();
-    let all = records(&[bytes.to_vec()], How::PLAIN).0;
+    let all = records(&[bytes.to_vec()], ReadOptions::PLAIN).0;
     let all = all.lines().map(|line| line.parse::<Value>().expect("records are JSON"));
     let untouched = |r: &Value| {
         let own = ["src", "dst", "client", "server"].map(|key| &r[key]);
-        let told = matches!(r["type"].as_str(), Some("packet" | "exchange"));
-        told && r["frame"] != touched.frame && !own.iter().any(|end| ends.contains(end))
+        let is_packet_or_exchange = matches!(r["type"].as_str(), Some("packet" | "exchange"));
+        is_packet_or_exchange && r["frame"] != touched.frame && !own.iter().any(|end| ends.contains(end))
     };
     let mut kept: Vec<Value> = all.filter(untouched).collect();
     for record in &mut kept {
@@ -49,13 +49,13 @@ fn elsewhere(bytes: &[u8], touched: &Touched) -> Vec<Value> {
             findings.retain(|f| f["rule"] != OF_ALL);
         }
     }
-    // An exchange is told when it closes, and another one's end may close it.
+    // An exchange is reported when it closes, and the end of another one may close it.
     kept.sort_by_key(|r| (r["type"] == "exchange", r["frame"].as_u64(), r["request_frame"].as_u64()));
     kept
 }
 
-/// Where only one datagram was touched, every conversation but those of its ends stays as it was: nothing in them is
-/// claimed, paired or judged otherwise. Gives how many records were compared.
+/// Checks that if only one datagram was mutated, conversations without its endpoints are claimed, paired and judged as before.
+/// Returns the number of compared records.
 fn stays(original: &Original, mutant: &Mutant) -> usize {
     let Some(touched) = &mutant.touched else { return 0 };
     let [before, after] = [&original.bytes, &mutant.bytes].map(|bytes| elsewhere(bytes, touched));
@@ -67,25 +67,25 @@ fn stays(original: &Original, mutant: &Mutant) -> usize {
 }
 
 #[test]
-fn what_is_elsewhere_than_a_mutation_stays_as_it_was() {
+fn a_mutation_changes_only_its_own_conversations() {
     let compared = Cell::new(0);
-    each(300, |original, mutant, _| compared.set(compared.get() + stays(original, mutant)));
+    for_each_mutant(300, |original, mutant, _| compared.set(compared.get() + stays(original, mutant)));
     assert!(compared.get() > 1000 || number("QDISSECT_CASES").is_some(), "{} say nothing", compared.get());
 }
 
-/// Everything that is done with a mutant in the long run.
+/// Runs a mutant through everything in the long run.
 fn play(original: &Original, mutant: &Mutant) {
     let (name, begun) = (mutant.name.clone(), thread_time());
     let [plain, all] = [Options::default(), crate::kit::play::everything()];
     for options in [plain, all] {
-        Given { options, name: name.clone(), told: Told::Capture(&mutant.bytes) }.write();
+        Case { options, name: name.clone(), content: Content::Capture(&mutant.bytes) }.write();
     }
     stays(original, mutant);
     let took = Duration::from_nanos(thread_time().saturating_sub(begun));
     assert!(took <= LIMIT, "{name} took {took:?}");
 }
 
-/// One after the other on a thread, so that one that hangs is noticed.
+/// Runs on another thread, so that a hanging mutant is noticed.
 #[test]
 #[ignore = "takes minutes: cargo test --release --test it -- --ignored mutations"]
 fn mutations() {
@@ -94,8 +94,8 @@ fn mutations() {
         for number in numbers(OF_EACH * ORIGINALS.len() as u64) {
             let (original, mut random) = original(number);
             let mutant = original.mutant(&mut random);
-            let held = panic::catch_unwind(AssertUnwindSafe(|| play(original, &mutant)));
-            let failed = held.is_err().then(|| left(number, &mutant));
+            let result = panic::catch_unwind(AssertUnwindSafe(|| play(original, &mutant)));
+            let failed = result.is_err().then(|| save_mutant(number, &mutant));
             if to.send((number, failed)).is_err() {
                 return;
             }
@@ -111,7 +111,7 @@ fn mutations() {
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
             Err(mpsc::RecvTimeoutError::Timeout) => {
                 let (original, mut random) = original(next);
-                panic!("{HANGS:?} were not enough for {}", left(next, &original.mutant(&mut random)));
+                panic!("{HANGS:?} were not enough for {}", save_mutant(next, &original.mutant(&mut random)));
             }
         }
     }

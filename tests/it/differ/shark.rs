@@ -1,9 +1,9 @@
-//! tshark sees the same in mutants. Runs where tshark is installed.
+//! tshark finds the same datagrams in mutants. Runs if tshark is installed.
 //!
-//! It takes half a second to begin, so the touched frames of many mutants go into one file for it.
+//! tshark takes half a second to start, so the mutated frames of many mutants are written to one file.
 
 use super::apart::{Head, disputed, guessed, is_strange_clock, is_strange_fraction, overrun, pseudo, reason};
-use super::cases::{self, left, number};
+use super::cases::{self, number, save_mutant};
 use super::mutate::Mutant;
 use crate::kit::frames::{Kept, pcap};
 use crate::kit::tshark::{by_tshark, by_us, columns, have_tshark, nanos};
@@ -14,14 +14,14 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-/// The longest length that tshark tells.
+/// Maximum length that tshark prints.
 const MOST: u64 = i32::MAX as u64;
-/// Between two frames: none is a part of another, or a copy.
+/// Time between two frames, so that none is a fragment or a copy of another.
 const STEP: i64 = 10_000_000_000;
 /// 1 January 2026, in nanoseconds.
 const START: i64 = 1_767_225_600_000_000_000;
 
-/// The touched frame of a mutant, and which mutant that was; none where it may have to do with others.
+/// The mutated frame of a mutant, and the mutant; `None` if the frame may affect others.
 fn touched(number: u64) -> Option<(Kept, Mutant)> {
     let (original, mut random) = cases::original(number);
     let mutant = original.mutant(&mut random);
@@ -35,7 +35,7 @@ fn touched(number: u64) -> Option<(Kept, Mutant)> {
     None
 }
 
-/// Frames of one link type, each so much later than the one before, in a file.
+/// Writes frames of one link type to a file, [`STEP`] apart.
 fn written(frames: &[&Kept]) -> std::path::PathBuf {
     let link = frames.first().map_or(0, |frame| frame.link);
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("touched-{link}.pcap"));
@@ -61,7 +61,7 @@ fn tshark_sees_the_same_datagrams_in_mutated_frames() {
         }
     }
     let (mut compared, mut apart) = (0, vec![]);
-    // Every link type takes tshark once more; those with the most frames say the most.
+    // tshark runs once for each link type; those with the most frames are tested.
     let most = if number("QDISSECT_CASES").is_some() { usize::MAX } else { 2 };
     let mut links: Vec<_> = by_link.into_values().collect();
     links.sort_by_key(|all| std::cmp::Reverse(all.len()));
@@ -78,7 +78,7 @@ fn tshark_sees_the_same_datagrams_in_mutated_frames() {
                 apart.push(format!(
                     "tshark {a:?}, we {b:?}: link {} {hex}\n  {}",
                     frame.link,
-                    left(*number, mutant)
+                    save_mutant(*number, mutant)
                 ));
             }
         }
@@ -92,7 +92,8 @@ fn tshark_sees_the_same_datagrams_in_mutated_frames() {
     );
 }
 
-/// By number, as tshark counts and says it, and where the frame begins; the kind of error that ends the capture.
+/// The frame headers by number, as tshark counts and prints them, with the offset of each frame, and the error that ends the
+/// capture.
 fn heads(bytes: &[u8]) -> (BTreeMap<u64, (Head, usize)>, Option<ErrorKind>) {
     let mut found = BTreeMap::new();
     let mut source = match Source::from_reader("mutant", Box::new(Cursor::new(bytes.to_vec()))) {
@@ -116,7 +117,7 @@ fn heads(bytes: &[u8]) -> (BTreeMap<u64, (Head, usize)>, Option<ErrorKind>) {
     }
 }
 
-/// A time that ours can hold: one further away is the last there is.
+/// Clamps a time to the range of qdissect's time stamps.
 fn within(nanos: i128) -> i128 {
     nanos.clamp(i128::from(i64::MIN) + 1, i128::from(i64::MAX))
 }
@@ -141,7 +142,7 @@ fn tshark_reads_the_same_frames_of_mutated_files() {
         return;
     }
     let compared = Cell::new(0);
-    cases::each(5, |original, mutant, _| {
+    cases::for_each_mutant(5, |original, mutant, _| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutant.pcap");
         fs::write(&path, &mutant.bytes).expect("it can be written");
         if original.is_packed() {
@@ -159,7 +160,7 @@ fn tshark_reads_the_same_frames_of_mutated_files() {
         let Some(mut theirs) = heads_by_tshark(&path) else { return };
         let (most, overrun) = (theirs.len(), overrun(&mutant.bytes));
         for (number, (ours, at)) in &ours {
-            // The packet of a block whose end is missing is whole to us.
+            // A packet is complete to qdissect even if the end of its block is missing.
             let last = end == Some(ErrorKind::CutShort) && *number as usize == most + 1;
             let Some(their) = theirs.remove(number) else {
                 let given_up = overrun.is_some_and(|block| block < *at);
@@ -171,12 +172,12 @@ fn tshark_reads_the_same_frames_of_mutated_files() {
                 continue;
             };
             let time = if ours.0.is_none() { None } else { their.0.map(within) };
-            // No less was on the wire than was captured; to tshark no more than an `int` holds.
+            // The length on the wire is at least the captured length; in tshark at most an `int`.
             let wire = if their.2 == MOST { ours.2.max(MOST) } else { their.1.max(their.2) };
             let expected = (time, their.1, wire);
             assert_eq!(*ours, expected, "{}, frame {number}", mutant.name);
         }
-        // What is no packet, and has no time: blocks that Wireshark numbers like one.
+        // Blocks that are no packets and have no time, but are numbered by Wireshark.
         theirs.retain(|_, head| head.0.is_some());
         assert!(theirs.is_empty(), "{}: only tshark's, it ends for us with {end:?}: {theirs:?}", mutant.name);
         compared.set(compared.get() + ours.len());

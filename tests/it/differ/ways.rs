@@ -1,17 +1,17 @@
-//! A capture says the same however its bytes come: a few at a time, compressed, read ahead, or in several files.
+//! A capture gives the same reports with any read size, compressed, read ahead, and in several files.
 
-use super::cases::each;
+use super::cases::for_each_mutant;
 use super::mutate::Mutant;
 use crate::bench::random::Random;
 use crate::kit::frames::{self, Kept};
+use crate::kit::normalised::{LastFrames, normalised};
 use crate::kit::packed;
-use crate::kit::said::{How, records, said};
-use crate::kit::written::{Ends, bare};
+use crate::kit::reports::{ReadOptions, all_reports, records};
 use qdissect::capture::{Frame, Source};
 use serde_json::Value;
 use std::io::Cursor;
 
-/// After a longer gap a file does not go on with the one before, in nanoseconds.
+/// After a longer gap a file does not continue the previous one, in nanoseconds.
 const GAP: i64 = 30_000_000_000;
 
 fn same(mutant: &Mutant, way: &str, got: &[String], expected: &[String]) {
@@ -22,36 +22,40 @@ fn same(mutant: &Mutant, way: &str, got: &[String], expected: &[String]) {
 }
 
 #[test]
-fn a_mutated_capture_is_read_alike_at_once_in_drops_and_ahead() {
-    each(60, |original, mutant, random| {
-        // Where a compressed stream breaks, its last bytes may be lost: how many, depends on how they came.
+fn a_mutated_capture_gives_the_same_reports_with_any_read_size_and_read_ahead() {
+    for_each_mutant(60, |original, mutant, random| {
+        // The last bytes of a damaged compressed stream may be lost; how many depends on the read size.
         if original.is_packed() {
             return;
         }
         let input = std::slice::from_ref(&mutant.bytes);
-        let expected = said(input, How::PLAIN);
+        let expected = all_reports(input, ReadOptions::PLAIN);
         let steps = [1, 2 + random.below(300) as usize];
-        for how in steps.map(|step| How { step, ..How::PLAIN }) {
-            same(mutant, &format!("{how:?}"), &said(input, how), &expected);
+        for read_options in steps.map(|chunk_size| ReadOptions { chunk_size, ..ReadOptions::PLAIN }) {
+            same(mutant, &format!("{read_options:?}"), &all_reports(input, read_options), &expected);
         }
-        for how in [steps[1], usize::MAX].map(|step| How { ahead: true, step, ..How::PLAIN }) {
-            same(mutant, &format!("{how:?}"), &said(input, how), &expected);
+        for read_options in [steps[1], usize::MAX].map(|chunk_size| ReadOptions {
+            read_ahead: true,
+            chunk_size,
+            ..ReadOptions::PLAIN
+        }) {
+            same(mutant, &format!("{read_options:?}"), &all_reports(input, read_options), &expected);
         }
     });
 }
 
 #[test]
-fn a_mutated_capture_is_read_alike_compressed_and_plain() {
-    each(20, |original, mutant, random| {
+fn a_mutated_capture_gives_the_same_reports_when_compressed() {
+    for_each_mutant(20, |original, mutant, random| {
         if original.is_packed()
             || Source::from_reader("it", Box::new(Cursor::new(mutant.bytes.clone()))).is_err()
         {
             return; // nothing is in it that could be compared
         }
-        let expected = said(std::slice::from_ref(&mutant.bytes), How::PLAIN);
-        let step = 1 + random.below(5000) as usize;
+        let expected = all_reports(std::slice::from_ref(&mutant.bytes), ReadOptions::PLAIN);
+        let chunk_size = 1 + random.below(5000) as usize;
         for (ending, bytes) in packed::all(&mutant.bytes) {
-            let got = said(&[bytes], How { step, ..How::PLAIN });
+            let got = all_reports(&[bytes], ReadOptions { chunk_size, ..ReadOptions::PLAIN });
             let plain = |text: &String| {
                 let name = ["gzip", "zstd", "lz4", "xz", "bzip2"]
                     .into_iter()
@@ -65,7 +69,7 @@ fn a_mutated_capture_is_read_alike_compressed_and_plain() {
     });
 }
 
-/// The frames of a capture that a classic file can hold: one link type, and times that never step back.
+/// The frames of a capture that fit into a pcap file: one link type, and times that never step back.
 fn in_order(bytes: &[u8]) -> Vec<Kept> {
     let mut kept: Vec<Kept> = vec![];
     let Ok(mut source) = Source::from_reader("mutant", Box::new(Cursor::new(bytes.to_vec()))) else {
@@ -82,18 +86,18 @@ fn in_order(bytes: &[u8]) -> Vec<Kept> {
     kept
 }
 
-/// Where files end: each begins later than the one before, and not long after its end.
-fn ends(frames: &[Kept], random: &mut Random) -> Vec<usize> {
-    let (mut ends, mut began) = (vec![], 0);
+/// The last frames of the files: each file begins later than the previous one, and soon after its end.
+fn last_frames(frames: &[Kept], random: &mut Random) -> Vec<usize> {
+    let (mut last_frames, mut began) = (vec![], 0);
     for at in 1..frames.len() {
         let [before, next] = [at - 1, at].map(|i| frames[i].time);
         if next > frames[began].time && next - before <= GAP && random.below(frames.len() as u32) < 3 {
-            ends.push(at);
+            last_frames.push(at);
             began = at;
         }
     }
-    ends.push(frames.len());
-    ends
+    last_frames.push(frames.len());
+    last_frames
 }
 
 fn parsed(text: &str) -> Vec<Value> {
@@ -101,21 +105,22 @@ fn parsed(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_mutated_capture_says_the_same_in_one_file_and_in_several() {
+fn a_mutated_capture_gives_the_same_records_when_split_into_files() {
     let mut several = std::cell::Cell::new(0);
-    each(60, |_, mutant, random| {
+    for_each_mutant(60, |_, mutant, random| {
         let frames = in_order(&mutant.bytes);
-        let ends = ends(&frames, random);
-        if ends.len() < 2 {
+        let last_frames = last_frames(&frames, random);
+        if last_frames.len() < 2 {
             return;
         }
         several.set(several.get() + 1);
-        let begins = std::iter::once(0).chain(ends.iter().copied());
+        let begins = std::iter::once(0).chain(last_frames.iter().copied());
         let files: Vec<_> =
-            begins.zip(&ends).map(|(begin, end)| frames::pcap(&frames[begin..*end])).collect();
-        let whole = bare(&parsed(&records(&[frames::pcap(&frames)], How::PLAIN).0), &Ends(&[]));
-        let numbers: Vec<u64> = ends.iter().map(|end| *end as u64).collect();
-        let parts = bare(&parsed(&records(&files, How::PLAIN).0), &Ends(&numbers));
+            begins.zip(&last_frames).map(|(begin, end)| frames::pcap(&frames[begin..*end])).collect();
+        let whole =
+            normalised(&parsed(&records(&[frames::pcap(&frames)], ReadOptions::PLAIN).0), &LastFrames(&[]));
+        let numbers: Vec<u64> = last_frames.iter().map(|end| *end as u64).collect();
+        let parts = normalised(&parsed(&records(&files, ReadOptions::PLAIN).0), &LastFrames(&numbers));
         for (part, whole) in parts.iter().zip(&whole) {
             assert_eq!(part, whole, "{}, cut behind frames {numbers:?}", mutant.name);
         }

@@ -4,7 +4,7 @@ use super::pages::{dialect, line_of};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::collections::{HashMap, HashSet};
 
-/// Where the links of a page lead, each with its line.
+/// The targets of the links of a page, each with its line.
 pub fn links(page: &str) -> Vec<(usize, String)> {
     let events = Parser::new_ext(page, dialect()).into_offset_iter();
     let link = |(event, at): (Event, std::ops::Range<usize>)| match event {
@@ -16,7 +16,7 @@ pub fn links(page: &str) -> Vec<(usize, String)> {
     events.filter_map(link).collect()
 }
 
-/// The anchors of a page: of its headings as GitHub makes them, and those that it sets itself.
+/// The anchors of a page: those that GitHub creates for headings, and explicit ones.
 pub fn anchors(page: &str) -> HashSet<String> {
     let (mut anchors, mut seen, mut heading) = (HashSet::new(), HashMap::new(), None::<String>);
     for event in Parser::new_ext(page, dialect()) {

@@ -1,4 +1,4 @@
-//! The Markdown files that people read, and the blocks of code in them.
+//! The Markdown files of the documentation, and their code blocks.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use std::fs;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 pub struct Block {
     /// Line of its fence, from 1.
     pub line: usize,
-    /// The word behind the fence; empty without one.
+    /// The word after the fence; empty without one.
     pub language: String,
     pub text: String,
-    /// The bytes of the page between its fences.
+    /// The range of the page between its fences.
     pub inside: Range<usize>,
-    /// What an HTML comment directly above it says.
+    /// The HTML comment directly above it.
     pub mark: Option<String>,
-    /// Nothing but blank lines is between it and the block before it.
+    /// Whether only blank lines are between it and the previous block.
     pub follows: bool,
 }
 
@@ -50,7 +50,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
             }
             Event::Html(text) => mark = comment(&text),
             Event::End(TagEnd::HtmlBlock) | Event::Start(Tag::HtmlBlock) => {}
-            // Whatever else begins here stands between two blocks.
+            // Any other content separates two blocks.
             Event::Start(_) | Event::Rule => (mark, follows) = (None, false),
             _ => {}
         }
@@ -58,7 +58,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// What is between the first and the last line of a block.
+/// The range between the first and the last line of a block.
 fn inside(page: &str, at: Range<usize>) -> Range<usize> {
     let block = &page[at.clone()];
     let first = block.find('\n').map_or(block.len(), |end| end + 1);
@@ -66,7 +66,7 @@ fn inside(page: &str, at: Range<usize>) -> Range<usize> {
     at.start + first..at.start + last.max(first)
 }
 
-/// The dialect of GitHub, as far as our pages use it.
+/// The extensions of GitHub's dialect that the pages use.
 pub fn dialect() -> Options {
     Options::ENABLE_TABLES
 }

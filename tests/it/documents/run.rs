@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::{TempDir, tempdir};
 
-/// What a reader's checkout holds, as far as the pages name it.
+/// The files of a checkout that the pages use.
 const COPIED: [&str; 6] = ["captures", "docs", "tests/data", "README.md", "CHANGELOG.md", "Cargo.toml"];
 
 /// A copy of the checkout that blocks may write into, removed with this value.
@@ -23,7 +23,7 @@ pub struct Checkout {
 /// How a block ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// None if it had to be stopped.
+    /// `None` if it had to be stopped.
     pub status: Option<ExitStatus>,
     pub out: String,
     pub err: String,
@@ -51,11 +51,11 @@ impl Checkout {
         let (out, err) = (self.folder.path().join("out"), self.folder.path().join("err"));
         let mut command = Command::new("sh");
         command.args(["-eu", "-c", script]).current_dir(self.root()).stdin(Stdio::null());
-        // Files and not pipes: nothing waits for us to read.
+        // Files instead of pipes, so that nothing blocks until it is read.
         command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap());
         command.env("PATH", &self.path).env("COLUMNS", "100").env("NO_COLOR", "1").env("LC_ALL", "C.UTF-8");
         command.env_remove("GITHUB_ACTIONS").env_remove("GITHUB_STEP_SUMMARY");
-        // So that what the shell has started can be stopped with it.
+        // So that the programs that the shell has started can be stopped with it.
         command.process_group(0);
         let status = wait(&mut command.spawn().unwrap(), self.limit);
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
@@ -63,7 +63,7 @@ impl Checkout {
     }
 }
 
-/// Waits for the end, and stops what goes on for too long.
+/// Waits for the end, and kills the process group after the limit.
 fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let end = Instant::now() + limit;
     loop {

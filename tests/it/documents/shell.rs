@@ -1,4 +1,4 @@
-//! As much of the shell's grammar as telling words from operators takes.
+//! The part of the shell grammar that separates words from operators.
 
 /// A piece of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,11 +7,11 @@ pub enum Piece {
     Word(String),
     /// An operator that is not quoted: `|`, `>`, `<`, `&&`, `;`, `(`, a line feed; `$(` also in double quotes.
     Operator(String),
-    /// A quote that nobody closed.
+    /// An unclosed quote.
     Open(char),
 }
 
-/// Cuts shell text into words and operators; comments are left out, and a backslash joins lines.
+/// Splits shell text into words and operators, without comments. A backslash joins lines.
 pub fn pieces(text: &str) -> Vec<Piece> {
     let (mut pieces, mut word) = (vec![], None::<String>);
     let mut rest = text.chars().peekable();
@@ -32,7 +32,7 @@ pub fn pieces(text: &str) -> Vec<Piece> {
             '\n' | '|' | '>' | '<' | '&' | ';' | '(' | ')' | '`' => {
                 pieces.extend(word.take().map(Piece::Word));
                 let mut operator = String::from(c);
-                // The only ones that are said twice.
+                // The only operators that may be doubled.
                 operator.extend(rest.next_if(|&next| next == c && "|>&".contains(c)));
                 pieces.push(Piece::Operator(operator));
             }
@@ -47,7 +47,7 @@ pub fn pieces(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// Reads up to the closing quote into the word; what is not plain text in between comes back.
+/// Reads up to the closing quote into the word. Returns what is not plain text in between.
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars>, quote: char, word: &mut String) -> Option<Piece> {
     let mut inside = None;
     loop {
@@ -72,7 +72,7 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     let (mut commands, mut command, mut redirected) = (vec![], vec![], false);
     for piece in pieces(text) {
         match piece {
-            // Of `2>log` neither the number nor the file is an argument.
+            // Neither the number nor the file of `2>log` is an argument.
             Piece::Operator(o) if [">", ">>", "<"].contains(&o.as_str()) => {
                 command.pop_if(|word: &mut String| word == "2");
                 redirected = true;

@@ -1,4 +1,4 @@
-//! The readers of pages and of shell, with input that is wrong.
+//! Tests the parsers of pages and shell text with invalid input.
 
 use super::*;
 use shell::{Piece, commands, pieces};
@@ -30,7 +30,7 @@ fn blocks_are_found_with_their_lines_marks_and_neighbours() {
 }
 
 #[test]
-fn the_inside_of_a_block_is_known_so_that_it_can_be_written_anew() {
+fn the_range_of_a_block_can_be_replaced() {
     let page = "a\n```sh\none\n```\n```text\n```\n\n````\n```\ntwo\n````\n";
     let insides: Vec<&str> = blocks(page).into_iter().map(|block| &page[block.inside]).collect();
     assert_eq!(insides, ["one\n", "", "```\ntwo\n"]);
@@ -51,7 +51,7 @@ fn the_inside_of_a_block_is_known_so_that_it_can_be_written_anew() {
 }
 
 #[test]
-fn a_mark_that_is_none_leaves_a_block_to_be_run() {
+fn an_invalid_mark_does_not_skip_a_block() {
     for mark in ["<!-- not run, needs two -->", "<!-- needs two -->", "not run: needs two", "<!-- not run: a"]
     {
         let found = blocks(&format!("{mark}\n\n```sh\none\n```\n"));
@@ -107,7 +107,7 @@ fn words_come_without_their_quotes_and_lines_are_joined() {
 }
 
 #[test]
-fn commands_of_a_script_are_told_apart() {
+fn the_commands_of_a_script_are_separated() {
     let script = "# words | words\nx=1 A=b one 'a | b' 2>log >out | two \\\n  c && three\nfor f in *; do four \"$f\"; done\n";
     let found = commands(script);
     let found: Vec<String> = found.into_iter().map(|command| command.join(" ")).collect();
@@ -118,16 +118,16 @@ fn commands_of_a_script_are_told_apart() {
 }
 
 #[test]
-fn command_lines_of_transcripts_may_go_on_below() {
+fn command_lines_of_transcripts_may_have_several_lines() {
     let block = |language| {
         blocks(&format!("```{language}\n$ one \\\n> two | three\nout\n> no\n$ four\n```\n")).remove(0)
     };
-    assert_eq!(typed(&block("console")), ["one \\ two | three", "four"]);
-    assert!(typed(&block("text")).is_empty());
+    assert_eq!(command_lines(&block("console")), ["one \\ two | three", "four"]);
+    assert!(command_lines(&block("text")).is_empty());
 }
 
 #[test]
-fn links_that_lead_nowhere_are_noticed() {
+fn broken_links_are_noticed() {
     let page = "# A `b`: c_d, E\n\n## A\n\n## A\n\n<a id=\"own\"></a>\n\n[x](b.md) `[y](c.md)`\n[z](#a)\n";
     let anchors = links::anchors(page);
     let mut sorted: Vec<&str> = anchors.iter().map(String::as_str).collect();
@@ -135,7 +135,7 @@ fn links_that_lead_nowhere_are_noticed() {
     assert_eq!(sorted, ["a", "a-1", "a-b-c_d-e", "own"]);
     assert_eq!(links::links(page), [(9, "b.md".to_owned()), (10, "#a".to_owned())]);
     let all = HashMap::from([(PathBuf::from("docs/hex.md"), anchors)]);
-    let from = |page: &str, link: &str| astray(&all, Path::new(page), link);
+    let from = |page: &str, link: &str| link_error(&all, Path::new(page), link);
     assert_eq!(from("docs/hex.md", "#a-1"), None);
     assert_eq!(from("README.md", "docs/hex.md#own"), None);
     assert_eq!(from("docs/protocols/sqp.md", "../hex.md#a"), None);

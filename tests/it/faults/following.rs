@@ -1,4 +1,4 @@
-//! Files that are followed and begin anew, or turn into something else.
+//! Followed files that are rewritten or replaced by other content.
 
 use super::*;
 use live_kit::{BASE, Running, head};
@@ -8,14 +8,14 @@ fn follow(path: &Path) -> Running {
     Running::new(qdissect(["dump", "--no-config", "--follow", "-T", "ndjson", text(path)]))
 }
 
-/// As when tcpdump is started again with the same name, or a program copies the file away and cuts it.
+/// As when tcpdump is restarted with the same file name, or a program copies and truncates the file.
 #[test]
-fn a_file_that_is_begun_anew_is_read_from_its_new_beginning() {
+fn a_rewritten_file_is_read_from_its_beginning() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("a.pcap");
     let capture = fs::read(BASE).unwrap();
     let at = |records| head(&capture, records).len();
-    // What is new is shorter than what was read, or longer.
+    // The new content is shorter or longer than what was read.
     for (records, last) in [(12, "\"frame\":4,"), (16, "\"payload_length\":222,")] {
         fs::write(&path, head(&capture, 8)).unwrap();
         let mut run = follow(&path);
@@ -26,14 +26,14 @@ fn a_file_that_is_begun_anew_is_read_from_its_new_beginning() {
         let ended = run.end();
         let packets = ended.summary()["packets"].as_u64();
         assert_eq!((ended.code, packets), (Some(130), Some(records as u64)), "{}", ended.err);
-        // What stands where it had come to is no record, where it was that fast.
+        // If the file was rewritten quickly, there is no record at the offset that was reached.
         let words = ["it was begun anew, and is read from its beginning.", "the capture is damaged: "];
         assert!(words.iter().any(|words| ended.err.contains(words)), "{}", ended.err);
     }
 }
 
 #[test]
-fn a_file_that_turns_into_something_else_is_named_and_the_next_is_read() {
+fn a_file_that_is_no_longer_a_capture_is_reported_and_the_next_is_read() {
     let folder = tempdir().unwrap();
     let (path, new) = (folder.path().join("a.pcap"), folder.path().join("new"));
     let capture = fs::read(BASE).unwrap();

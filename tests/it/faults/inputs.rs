@@ -1,4 +1,4 @@
-//! Inputs that change while they are read, cannot be read, or are none.
+//! Inputs that change while they are read, cannot be read, or are no captures.
 
 use super::*;
 use serde_json::Value;
@@ -12,8 +12,8 @@ use tempfile::{TempDir, tempdir};
 
 const BASE: &str = live_kit::BASE;
 
-/// A capture of more than a megabyte, and how many packets it has: more than the program reads ahead, and the lines of
-/// it are more than a pipe holds.
+/// A capture of more than a megabyte, and its number of packets. It is larger than what is read ahead, and its lines do not fit
+/// into a pipe.
 fn long(folder: &TempDir) -> (PathBuf, u64) {
     let base = fs::read(BASE).unwrap();
     let (head, records) = base.split_at(24);
@@ -23,8 +23,8 @@ fn long(folder: &TempDir) -> (PathBuf, u64) {
     (path, 16 * times as u64)
 }
 
-/// Reads the first line that is said of a capture, then lets `change` happen, then reads the rest: the summary, the
-/// exit code, and what was said.
+/// Reads the first line of output for a capture, calls `change`, and reads the rest. Returns the summary, the exit code and
+/// standard error.
 fn while_read(path: &Path, change: impl FnOnce()) -> (Value, Option<i32>, String) {
     let mut command = qdissect(["dump", "-l", "-T", "ndjson"]);
     let mut child = command.arg(path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -32,9 +32,9 @@ fn while_read(path: &Path, change: impl FnOnce()) -> (Value, Option<i32>, String
     assert!(lines.next().unwrap().unwrap().contains("\"type\":\"capture\""));
     change();
     let last = lines.map(Result::unwrap).last().unwrap();
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    (serde_json::from_str(&last).unwrap(), child.wait().unwrap().code(), said)
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    (serde_json::from_str(&last).unwrap(), child.wait().unwrap().code(), stderr)
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn a_file_that_shrinks_while_it_is_read_is_cut_short() {
     for len in [700_000, 0] {
         let (path, packets) = long(&folder);
         let shrink = || File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
-        let (summary, code, said) = while_read(&path, shrink);
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains("long.pcap: the capture is cut short: "), "{said}");
+        let (summary, code, stderr) = while_read(&path, shrink);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("long.pcap: the capture is cut short: "), "{stderr}");
         let read = summary["packets"].as_u64().unwrap();
         assert!(read > 100 && read < packets, "{read} of {packets}");
         assert_eq!(summary["complete"], false);
@@ -59,9 +59,9 @@ fn a_file_that_grows_while_it_is_read_is_read_to_its_new_end() {
     for (bytes, new, expected) in [(more.len(), 16, Some(0)), (more.len() - 5, 15, Some(2))] {
         let (path, packets) = long(&folder);
         let grow = || File::options().append(true).open(&path).unwrap().write_all(&more[..bytes]).unwrap();
-        let (summary, code, said) = while_read(&path, grow);
-        assert_eq!((code, summary["packets"].as_u64()), (expected, Some(packets + new)), "{said}");
-        assert_eq!(said.contains("cut short"), expected == Some(2), "{said}");
+        let (summary, code, stderr) = while_read(&path, grow);
+        assert_eq!((code, summary["packets"].as_u64()), (expected, Some(packets + new)), "{stderr}");
+        assert_eq!(stderr.contains("cut short"), expected == Some(2), "{stderr}");
     }
 }
 
@@ -73,12 +73,12 @@ fn a_file_that_is_replaced_while_it_is_read_is_read_as_it_was() {
         fs::copy(BASE, folder.path().join("new")).unwrap();
         fs::rename(folder.path().join("new"), &path).unwrap();
     };
-    let (summary, code, said) = while_read(&path, replace);
-    assert_eq!((code, summary["packets"].as_u64(), said.as_str()), (Some(0), Some(packets), ""));
+    let (summary, code, stderr) = while_read(&path, replace);
+    assert_eq!((code, summary["packets"].as_u64(), stderr.as_str()), (Some(0), Some(packets), ""));
 }
 
 #[test]
-fn what_is_no_capture_is_named_and_the_others_are_read() {
+fn files_that_are_no_captures_are_reported_and_the_others_are_read() {
     let folder = tempdir().unwrap();
     let socket = folder.path().join("socket");
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -90,12 +90,16 @@ fn what_is_no_capture_is_named_and_the_others_are_read() {
         ("/dev/null", "it is empty: a capture has at least a file header"),
         ("/dev/zero", "it is not a capture"),
         ("missing.pcap", "the capture cannot be opened: No such file or directory"),
-        // Its first bytes belong to no memory: the read itself fails.
+        // Its first pages are not mapped, so that the read itself fails.
         ("/proc/self/mem", "the capture cannot be read on from byte 0: Input/output error"),
     ] {
         let output = qdissect(["summary", "-T", "ndjson", input, BASE]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{input}");
-        assert!(said(&output).starts_with(&format!("error: {input}: {words}")), "{}", said(&output));
+        assert!(
+            stderr_text(&output).starts_with(&format!("error: {input}: {words}")),
+            "{}",
+            stderr_text(&output)
+        );
         let last = str::from_utf8(&output.stdout).unwrap().lines().last().unwrap();
         let summary: Value = serde_json::from_str(last).unwrap();
         assert_eq!((&summary["packets"], &summary["complete"]), (&16.into(), &false.into()), "{input}");
@@ -103,7 +107,7 @@ fn what_is_no_capture_is_named_and_the_others_are_read() {
 }
 
 #[test]
-fn links_that_lead_nowhere_or_round_do_not_hide_the_captures_beside_them() {
+fn dangling_and_circular_links_do_not_stop_the_search() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     fs::create_dir(place("in")).unwrap();
@@ -114,7 +118,7 @@ fn links_that_lead_nowhere_or_round_do_not_hide_the_captures_beside_them() {
     assert!(Command::new("mkfifo").arg(place("in/fifo.pcap")).status().unwrap().success());
     let packets = |expected, words: &str| {
         let output = qdissect(["summary", "-T", "ndjson", text(folder.path())]).output().unwrap();
-        assert_eq!((output.status.code(), said(&output)), (expected, words));
+        assert_eq!((output.status.code(), stderr_text(&output)), (expected, words));
         let last = str::from_utf8(&output.stdout).unwrap().lines().last().unwrap();
         serde_json::from_str::<Value>(last).unwrap()["packets"].as_u64()
     };
@@ -128,15 +132,15 @@ fn links_that_lead_nowhere_or_round_do_not_hide_the_captures_beside_them() {
     assert_eq!(packets(Some(2), &missed), Some(16));
 }
 
-/// As somebody whom permissions bind; only root can become that.
+/// Runs as an unprivileged user, which only root can do.
 #[test]
-fn what_may_not_be_read_is_named_and_the_others_are_read() {
+fn unreadable_files_are_reported_and_the_others_are_read() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     fs::create_dir(place("closed")).unwrap();
     fs::copy(BASE, place("a.pcap")).unwrap();
     fs::copy(BASE, place("b.pcap")).unwrap();
-    // The program may lie where only root may look.
+    // The program may be in a directory that only root can read.
     fs::copy(env!("CARGO_BIN_EXE_qdissect"), place("program")).unwrap();
     let script = format!(
         "cd '{0}' && chmod 755 . && chmod 0 closed b.pcap && \
@@ -148,7 +152,7 @@ fn what_may_not_be_read_is_named_and_the_others_are_read() {
     if output.status.code() == Some(77) {
         return eprintln!("not tested: there is no way to be somebody else");
     }
-    let words = said(&output);
+    let words = stderr_text(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("./closed: it cannot be looked into: Permission denied"), "{words}");
     assert!(words.contains("./b.pcap: the capture cannot be opened: Permission denied"), "{words}");
@@ -163,7 +167,7 @@ fn names_of_inputs_need_not_be_utf_8() {
     for input in [&path, folder.path()] {
         for command in ["summary", "dump", "exchanges", "check", "stats"] {
             let output = qdissect([command, "-T", "ndjson"]).arg(input).output().unwrap();
-            assert_eq!((output.status.code(), said(&output)), (Some(0), ""), "{command}");
+            assert_eq!((output.status.code(), stderr_text(&output)), (Some(0), ""), "{command}");
             assert!(!output.stdout.contains(&0x1b), "{command}");
         }
     }

@@ -1,4 +1,4 @@
-//! Capture programs that send rubbish, and captures that cannot be shown or saved.
+//! Capture programs with invalid output, and captures that cannot be shown or saved.
 
 use super::*;
 use live_kit::{BASE, Fake, run_to_end};
@@ -9,7 +9,7 @@ fn saved(fake: &Fake) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_read_is_saved_when_nobody_reads_the_result() {
+fn captured_packets_are_saved_when_standard_output_is_closed() {
     let base = fs::read(BASE).unwrap();
     let fake = Fake::new("tcpdump", &format!("cat {}; exec sleep 60", Fake::here(BASE)));
     for (format, full_disk) in [("text", false), ("ndjson", true), ("tree", false)] {
@@ -25,7 +25,7 @@ fn what_was_read_is_saved_when_nobody_reads_the_result() {
 }
 
 #[test]
-fn rubbish_is_called_rubbish() {
+fn output_of_the_capture_program_that_is_no_capture_is_reported() {
     let rubbish = "head -c 100000 /dev/zero | tr '\\0' x";
     let base = Fake::here(BASE);
     let cases = [
@@ -46,14 +46,14 @@ fn rubbish_is_called_rubbish() {
             (&live.summary()["packets"], &live.summary()["complete"]),
             (&packets.into(), &false.into())
         );
-        // Whole records, and no rubbish.
+        // Complete records, and nothing else.
         let expected = if packets > 0 { fs::read(BASE).unwrap() } else { vec![] };
         assert_eq!(saved(&fake), expected, "{script}");
     }
 }
 
 #[test]
-fn a_disk_that_fills_ends_the_capture_and_not_what_is_said_of_it() {
+fn a_full_disk_ends_the_capture_but_not_the_result() {
     let fake = Fake::new("tcpdump", &format!("cat {}; exec sleep 60", Fake::here(BASE)));
     let file = fake.path("saved");
     for (limit, place, words) in
@@ -62,15 +62,15 @@ fn a_disk_that_fills_ends_the_capture_and_not_what_is_said_of_it() {
         let mut command = after(limit, &["live", "-i", "lo", "-T", "ndjson", "-w", place]);
         let live = run_to_end(command.env("PATH", fake.path("bin")));
         assert_eq!(live.code, Some(2), "{}", live.err);
-        let said = format!("error: The capture cannot be saved to \"{place}\": {words}");
-        assert!(live.err.contains(&said), "{}", live.err);
+        let error_line = format!("error: The capture cannot be saved to \"{place}\": {words}");
+        assert!(live.err.contains(&error_line), "{}", live.err);
         assert_eq!((&live.summary()["packets"], &live.summary()["complete"]), (&16.into(), &false.into()));
     }
     assert_eq!(saved(&fake), b"", "no half of a record");
 }
 
 #[test]
-fn a_result_that_has_no_place_keeps_the_program_from_starting() {
+fn live_does_not_start_if_the_result_cannot_be_written() {
     let folder = tempdir().unwrap();
     let fake = Fake::new("tcpdump", &format!("touch '{}/started'", folder.path().display()));
     let live = run_to_end(&mut fake.live(["-i", "lo", "--output", "/nonexistent/out"]));

@@ -1,4 +1,4 @@
-//! Outputs that take nothing, or not all.
+//! Outputs that cannot be written, or not completely.
 
 use super::*;
 use tempfile::tempdir;
@@ -7,7 +7,7 @@ const NO_ROOM: &str =
     "error: The result cannot be written to standard output: No space left on device (os error 28).\n";
 
 #[test]
-fn a_full_disk_is_said_by_every_command_and_format() {
+fn every_subcommand_and_format_reports_a_full_disk() {
     let mut lines: Vec<Vec<&str>> = vec![
         vec!["dump", "-V", DEMO],
         vec!["dump", "-x", DEMO],
@@ -48,7 +48,7 @@ fn a_full_disk_is_said_by_every_command_and_format() {
     }
 }
 
-/// The arguments of a check that writes everything it can, in a folder.
+/// The arguments of a check that writes all kinds of outputs to a directory.
 fn everything(folder: &Path) -> Vec<String> {
     let mut args = vec!["check".into(), DEMO.into()];
     for format in ["json", "sarif", "junit", "ndjson"] {
@@ -59,10 +59,10 @@ fn everything(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_full_disk_under_the_table_costs_no_report_and_no_capture() {
+fn reports_and_captures_are_written_if_standard_output_is_full() {
     let (whole, lost) = (tempdir().unwrap(), tempdir().unwrap());
     assert_eq!(ended(qdissect(everything(whole.path())).stdout(Stdio::null())).0, Some(1));
-    // Findings are printed on the way, and the table at the end.
+    // Findings are printed while reading, and the table at the end.
     for format in ["ndjson", "table"] {
         let mut command = qdissect(everything(lost.path()));
         let done = ended(command.args(["-T", format]).stdout(full()));
@@ -75,7 +75,7 @@ fn a_full_disk_under_the_table_costs_no_report_and_no_capture() {
             fs::remove_file(lost.path().join(name)).unwrap();
         }
     }
-    // Of other commands there is the capture.
+    // Other subcommands write the capture.
     for command in ["dump", "summary", "exchanges", "stats"] {
         let path = lost.path().join("w.pcapng");
         let done = ended(qdissect([command, "-w", text(&path), DEMO]).stdout(full()));
@@ -86,7 +86,7 @@ fn a_full_disk_under_the_table_costs_no_report_and_no_capture() {
 }
 
 #[test]
-fn one_report_that_cannot_be_written_costs_no_other() {
+fn other_reports_are_written_if_one_fails() {
     let folder = tempdir().unwrap();
     let place = folder.path().join("good");
     let (bad, good) = ("sarif=/dev/full".to_owned(), format!("json={}", place.display()));
@@ -101,7 +101,7 @@ fn one_report_that_cannot_be_written_costs_no_other() {
 
 /// The largest file may have 1 or 2 KiB, as shells count in blocks: less than any of the files below.
 #[test]
-fn a_file_that_may_not_be_so_large_is_an_error_and_what_stood_there_stays() {
+fn a_file_size_limit_is_an_error_and_the_old_file_is_kept() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("out");
     let name = text(&file);
@@ -119,17 +119,17 @@ fn a_file_that_may_not_be_so_large_is_an_error_and_what_stood_there_stays() {
         let old =
             if args.contains(&"--baseline") { r#"{"version":1,"findings":[]}"# } else { "of yesterday" };
         fs::write(&file, old).unwrap();
-        let (code, said) = ended(after("ulimit -f 2", &[args, &[DEMO]].concat()).stdout(Stdio::null()));
-        assert_eq!(code, Some(2), "{args:?}: {said}");
-        assert!(said.contains(&words) && said.contains("file too large"), "{args:?}: {said}");
+        let (code, stderr) = ended(after("ulimit -f 2", &[args, &[DEMO]].concat()).stdout(Stdio::null()));
+        assert_eq!(code, Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains(&words) && stderr.contains("file too large"), "{args:?}: {stderr}");
         assert_eq!(fs::read_to_string(&file).unwrap(), old, "{args:?}");
         assert_eq!(names(folder.path()), ["out"], "nothing is left aside: {args:?}");
     }
 }
 
-/// The disk itself, where the test may make one.
+/// With a small file system, if the test may mount one.
 #[test]
-fn a_small_disk_that_is_full_is_the_same() {
+fn a_full_small_file_system_is_an_error() {
     let folder = tempdir().unwrap();
     let disk = folder.path().join("disk");
     fs::create_dir(&disk).unwrap();
@@ -139,16 +139,16 @@ fn a_small_disk_that_is_full_is_the_same() {
          ls -A '{0}'; umount '{0}'; exit $code",
         disk.display()
     );
-    // A name space of its own: the disk is gone with the shell, whatever happens.
+    // In a separate namespace, so that the file system is removed with the shell.
     let mut command = Command::new("unshare");
     command.args(["-m", "/bin/sh", "-c", &script, env!("CARGO_BIN_EXE_qdissect")]);
     let Ok(output) = command.stdin(Stdio::null()).output() else {
         return eprintln!("not tested: there is no unshare");
     };
-    if output.status.code() == Some(77) || said(&output).contains("unshare") {
+    if output.status.code() == Some(77) || stderr_text(&output).contains("unshare") {
         return eprintln!("not tested: no disk may be mounted here");
     }
-    let words = said(&output);
+    let words = stderr_text(&output);
     assert_eq!(output.status.code(), Some(2), "{words}");
     assert!(words.contains("/large\": ") && words.contains("storage"), "{words}");
     assert!(!str::from_utf8(&output.stdout).unwrap().contains("large"), "half of it is not there");
@@ -161,7 +161,7 @@ fn streams_may_be_closed() {
     let option = format!("json={}", report.display());
     let whole = qdissect(["check", "-T", "json", DEMO]).output().unwrap().stdout;
     for closed in [">&-", "2>&-", "<&- >&- 2>&-"] {
-        // What is opened meanwhile must not get the number of a stream that is closed.
+        // Files that are opened must not get the descriptor of a closed stream.
         let mut command =
             after(&format!("exec {closed}"), &["check", "--report", &option, DEMO, "missing.pcap"]);
         let output = command.output().unwrap();
@@ -174,11 +174,11 @@ fn streams_may_be_closed() {
     }
     let output = after("exec <&-", &["summary", "-"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("error: -: it is empty"), "{}", said(&output));
+    assert!(stderr_text(&output).contains("error: -: it is empty"), "{}", stderr_text(&output));
 }
 
 #[test]
-fn a_reader_that_goes_away_leaves_the_verdict_of_every_format() {
+fn a_closed_pipe_does_not_change_the_verdict_in_any_format() {
     let formats = ["table", "concise", "json", "ndjson", "sarif", "junit", "github", "gitlab", "markdown"];
     for format in formats {
         let (_, pipe) = std::io::pipe().unwrap();
@@ -192,18 +192,18 @@ fn a_dash_is_standard_output_and_no_file() {
     let folder = tempdir().unwrap();
     let demo = std::fs::canonicalize(DEMO).unwrap();
     let demo = demo.to_str().unwrap();
-    let said = |args: &[&str]| {
+    let stderr = |args: &[&str]| {
         let mut command = qdissect(args);
         let output = command.current_dir(&folder).output().unwrap();
         (output.status.code(), output.stdout, String::from_utf8(output.stderr).unwrap())
     };
     for args in [&["dump", "-c", "9", demo][..], &["hex", "00000000"]] {
         let named = [args, &["--output", "-"]].concat();
-        assert_eq!(said(&named), said(args));
+        assert_eq!(stderr(&named), stderr(args));
     }
-    let (code, _, words) = said(&["check", "--report", "json=-", demo]);
+    let (code, _, words) = stderr(&["check", "--report", "json=-", demo]);
     assert!(code == Some(2) && words.contains("A report is a file;"), "{words}");
-    let (code, _, words) = said(&["dump", "-w", "-", "--output", "-", demo]);
+    let (code, _, words) = stderr(&["dump", "-w", "-", "--output", "-", demo]);
     assert!(code == Some(2) && words.contains("With -w -, standard output is the capture"), "{words}");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
 }

@@ -1,4 +1,4 @@
-//! Places where nothing can be written, or where something stands that is needed.
+//! Paths that cannot be written, or that are inputs or other outputs.
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
@@ -6,11 +6,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use tempfile::tempdir;
 
 #[test]
-fn places_that_take_no_file_are_named() {
+fn unwritable_outputs_are_reported() {
     let folder = tempdir().unwrap();
     let inside = folder.path().join("file/out");
     fs::write(folder.path().join("file"), "").unwrap();
-    // No file can be made in /proc, whoever tries.
+    // Nobody can create files in /proc.
     for place in ["/proc/out", "/nonexistent/out", text(folder.path()), text(&inside)] {
         let report = format!("json={place}");
         for (args, words) in [
@@ -18,10 +18,10 @@ fn places_that_take_no_file_are_named() {
             (&["check", "--report", &report], "The report cannot be written to"),
             (&["summary", "-w", place], "The capture cannot be written to"),
         ] {
-            let (code, said) = ended(qdissect([args, &[DEMO]].concat()).stdout(Stdio::null()));
+            let (code, stderr) = ended(qdissect([args, &[DEMO]].concat()).stdout(Stdio::null()));
             assert_eq!(code, Some(2), "{args:?}");
-            assert!(said.starts_with(&format!("error: {words} \"{place}\": ")), "{args:?}: {said}");
-            assert_eq!(said.contains("is a directory"), place == text(folder.path()), "{args:?}: {said}");
+            assert!(stderr.starts_with(&format!("error: {words} \"{place}\": ")), "{args:?}: {stderr}");
+            assert_eq!(stderr.contains("is a directory"), place == text(folder.path()), "{args:?}: {stderr}");
         }
     }
     assert_eq!(names(folder.path()), ["file"]);
@@ -35,13 +35,13 @@ fn a_folder_may_be_read_only() {
         return eprintln!("not tested: permissions do not bind this user");
     }
     let place = folder.path().join("out");
-    let (code, said) = ended(&mut qdissect(["check", "--output", text(&place), DEMO]));
+    let (code, stderr) = ended(&mut qdissect(["check", "--output", text(&place), DEMO]));
     assert_eq!(code, Some(2));
-    assert!(said.contains("Permission denied"), "{said}");
+    assert!(stderr.contains("Permission denied"), "{stderr}");
 }
 
 #[test]
-fn no_result_is_written_onto_an_input_or_onto_another() {
+fn no_output_overwrites_an_input_or_another_output() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (input, linked, hard, other) = (place("in.pcapng"), place("link"), place("hard"), place("other"));
@@ -58,14 +58,15 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
             ("-w", &["stats", "-w", place]),
         ] {
             let done = ended(qdissect([line, &[&input]].concat()).stdout(Stdio::null()));
-            let said = format!("error: {option} would overwrite the input \"{input}\": name another file.\n");
-            assert_eq!(done, (Some(2), said), "{line:?}");
+            let expected =
+                format!("error: {option} would overwrite the input \"{input}\": name another file.\n");
+            assert_eq!(done, (Some(2), expected), "{line:?}");
         }
     }
     for option in ["--output", "-w"] {
         let done = ended(qdissect(["dump", option, &input]).stdin(fs::File::open(&linked).unwrap()));
-        let said = format!("error: {option} would overwrite the input \"-\": name another file.\n");
-        assert_eq!(done, (Some(2), said));
+        let expected = format!("error: {option} would overwrite the input \"-\": name another file.\n");
+        assert_eq!(done, (Some(2), expected));
     }
     let (one, two) = (format!("sarif={other}"), format!("json={other}"));
     for (options, line) in [
@@ -73,34 +74,37 @@ fn no_result_is_written_onto_an_input_or_onto_another() {
         ("--report and that of --report", &["check", "--report", &one, "--report", &two]),
         ("-w and that of --output", &["dump", "--output", &other, "-w", &other]),
     ] {
-        let (code, said) = ended(&mut qdissect([line, &[DEMO]].concat()));
-        assert_eq!(code, Some(2), "{said}");
-        assert!(said.contains(&format!("to hold two things, that of {options}: name two files.")), "{said}");
+        let (code, stderr) = ended(&mut qdissect([line, &[DEMO]].concat()));
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(
+            stderr.contains(&format!("to hold two things, that of {options}: name two files.")),
+            "{stderr}"
+        );
     }
     let done = ended(&mut qdissect(["ask", "sqp", "127.0.0.1:9", "-w", "-"]));
     assert_eq!(done, (Some(2), "error: -w needs a file; standard output is for the result.\n".into()));
-    // The shell made a file for standard output.
+    // The shell has created the file for standard output.
     for (option, line) in [
         ("--report", &["check", "--report", &one][..]),
         ("--report", &["check", "--report", "json=/dev/stdout"]),
         ("-w", &["dump", "-w", &other]),
     ] {
-        let (code, said) =
+        let (code, stderr) =
             ended(qdissect([line, &[DEMO]].concat()).stdout(fs::File::create(&other).unwrap()));
-        assert_eq!(code, Some(2), "{said}");
+        assert_eq!(code, Some(2), "{stderr}");
         let expected = format!("to hold two things, that of {option} and standard output: name two files.");
-        assert!(said.contains(&expected), "{said}");
+        assert!(stderr.contains(&expected), "{stderr}");
     }
     fs::remove_file(&other).unwrap();
     assert_eq!(fs::read(&input).unwrap(), fs::read(DEMO).unwrap());
     assert_eq!(names(folder.path()), ["hard", "in.pcapng", "link"]);
-    // A device bears everything.
+    // A device can be used several times.
     let null = ["check", "--output", "/dev/null", "--report", "json=/dev/null", "-w", "/dev/null", DEMO];
     assert_eq!(ended(&mut qdissect(null)), (Some(1), String::new()));
 }
 
 #[test]
-fn no_result_is_written_onto_a_paste_or_the_configuration() {
+fn no_output_overwrites_pasted_input_or_the_configuration() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (hex, config) = (place("hex.txt"), place("own.toml"));
@@ -117,8 +121,8 @@ fn no_result_is_written_onto_a_paste_or_the_configuration() {
     ] {
         let done = ended(qdissect([line, &["--config", &config]].concat()).stdout(Stdio::null()));
         let file = if what == "input" { &hex } else { &config };
-        let said = format!("error: {option} would overwrite the {what} \"{file}\": name another file.\n");
-        assert!(done.0 == Some(2) && done.1.ends_with(&said), "{line:?}: {done:?}");
+        let expected = format!("error: {option} would overwrite the {what} \"{file}\": name another file.\n");
+        assert!(done.0 == Some(2) && done.1.ends_with(&expected), "{line:?}: {done:?}");
     }
     let done = ended(qdissect(["hex", "--output", &hex]).stdin(fs::File::open(&hex).unwrap()));
     assert_eq!(
@@ -131,13 +135,13 @@ fn no_result_is_written_onto_a_paste_or_the_configuration() {
 }
 
 #[test]
-fn a_link_stays_and_its_file_gets_the_result() {
+fn links_are_kept_and_their_target_is_replaced() {
     let folder = tempdir().unwrap();
     let (real, link) = (folder.path().join("real"), folder.path().join("link"));
     fs::write(&real, "of yesterday").unwrap();
     symlink("real", &link).unwrap();
     let expected = qdissect(["summary", DEMO]).output().unwrap().stdout;
-    // At first it is there, and then it is made.
+    // First the file exists, then it is created.
     for _ in 0..2 {
         assert_eq!(
             ended(&mut qdissect(["summary", "--output", text(&link), DEMO])),
@@ -149,14 +153,14 @@ fn a_link_stays_and_its_file_gets_the_result() {
         fs::remove_file(&real).unwrap();
     }
     let line = ["summary", "--output", text(&link), "-w", text(&real), DEMO];
-    let (code, said) = ended(&mut qdissect(line));
-    assert!(code == Some(2) && said.contains("is to hold two things"), "{said}");
+    let (code, stderr) = ended(&mut qdissect(line));
+    assert!(code == Some(2) && stderr.contains("is to hold two things"), "{stderr}");
     assert_eq!(names(folder.path()), ["link"]);
-    // A circle of links leads nowhere, and is cut.
+    // A circle of links has no target, and one of the links is replaced.
     symlink("link", &real).unwrap();
     assert_eq!(ended(&mut qdissect(["summary", "--output", text(&link), DEMO])), (Some(0), String::new()));
     assert_eq!((fs::read(&link).unwrap(), fs::read(&real).unwrap()), (expected.clone(), expected.clone()));
-    // An open file that has no name any more has one in /proc.
+    // An open deleted file still has a name in /proc.
     let file = fs::File::options()
         .read(true)
         .write(true)
@@ -174,7 +178,7 @@ fn a_link_stays_and_its_file_gets_the_result() {
 }
 
 #[test]
-fn where_nothing_is_read_every_report_says_so_and_the_capture_of_yesterday_stays() {
+fn if_nothing_is_read_reports_say_so_and_the_old_capture_is_kept() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let mut args = vec!["check".to_owned(), "missing.pcap".into(), "--output".into(), place("output")];
@@ -185,8 +189,8 @@ fn where_nothing_is_read_every_report_says_so_and_the_capture_of_yesterday_stays
     }
     fs::write(place("output"), "of yesterday").unwrap();
     fs::write(place("w"), "of yesterday").unwrap();
-    let (code, said) = ended(&mut qdissect(args));
-    assert_eq!(code, Some(2), "{said}");
+    let (code, stderr) = ended(&mut qdissect(args));
+    assert_eq!(code, Some(2), "{stderr}");
     let left = names(folder.path());
     assert_eq!(left.len(), 10, "{left:?}");
     for name in left {
@@ -200,14 +204,14 @@ fn where_nothing_is_read_every_report_says_so_and_the_capture_of_yesterday_stays
 }
 
 #[test]
-fn a_copy_of_standard_input_needs_a_place() {
+fn a_copy_of_standard_input_needs_a_writable_directory() {
     let mut command = qdissect(["dump", "-q", "-w", "-", "-"]);
     command.env("TMPDIR", "/nonexistent").stdin(fs::File::open(DEMO).unwrap());
-    let (code, said) = ended(&mut command);
+    let (code, stderr) = ended(&mut command);
     assert_eq!(code, Some(2));
     let words = "the copy that -w needs cannot be made in \"/nonexistent\": ";
-    assert!(said.contains(words) && said.contains("TMPDIR names another folder"), "{said}");
-    // Where the capture has a folder the copy is made there.
+    assert!(stderr.contains(words) && stderr.contains("TMPDIR names another folder"), "{stderr}");
+    // If the capture has a directory, the copy is created there.
     let folder = tempdir().unwrap();
     let file = folder.path().join("w.pcapng");
     let mut command = qdissect(["dump", "-q", "-w", text(&file), "-"]);

@@ -1,4 +1,4 @@
-//! Ctrl-C and `kill`, at any moment.
+//! Ctrl-C and `kill` at any time.
 
 use super::*;
 use live_kit::Running;
@@ -10,11 +10,11 @@ use std::thread::sleep;
 use std::time::Duration;
 use tempfile::tempdir;
 
-/// Signal, its number, and the exit code of who was interrupted.
+/// Signal, its number, and the exit code after it.
 const SIGNALS: [(&str, i32, i32); 2] = [("INT", 2, 130), ("TERM", 15, 143)];
 
 fn kill(child: &Child, signal: &str) {
-    // It may have ended by itself.
+    // The program may have ended by itself.
     let _ = Command::new("kill").args(["-s", signal, &child.id().to_string()]).stderr(Stdio::null()).status();
 }
 
@@ -25,9 +25,9 @@ fn long(path: &Path) {
     fs::write(path, [head, &records.repeat(2000)].concat()).unwrap();
 }
 
-/// Reports are whole or not there, whenever the signal comes; and so is the capture of `-w`.
+/// Reports and the capture of `-w` are complete or do not exist, whenever the signal comes.
 #[test]
-fn no_moment_leaves_half_a_report() {
+fn a_signal_at_any_time_leaves_no_partial_report() {
     let folder = tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     long(&place("long.pcap"));
@@ -50,7 +50,7 @@ fn no_moment_leaves_half_a_report() {
             sleep(Duration::from_millis(delay));
             kill(&child, signal);
             let output = child.wait_with_output().unwrap();
-            let (status, words) = (output.status, said(&output));
+            let (status, words) = (output.status, stderr_text(&output));
             let reports = ["json", "sarif", "junit"].map(|name| fs::read_to_string(place(name)).ok());
             let [json, sarif, junit] = &reports;
             assert!(
@@ -71,14 +71,14 @@ fn no_moment_leaves_half_a_report() {
                 let records: Vec<Value> = serde_json::from_str(json.as_ref().unwrap()).unwrap();
                 assert_eq!(records.last().unwrap()["complete"], false);
             } else {
-                // Before it watches for signals, before it has read anything, or when it was done.
+                // The signal came before the handlers were installed, before anything was read, or after the end.
                 let done = matches!(status.code(), Some(0 | 1)) && json.is_some() && words.is_empty();
                 let early =
                     (status.code() == Some(code) || status.signal() == Some(number)) && json.is_none();
                 assert!(done || early, "{delay}: {status}: {words}");
             }
             for name in names(folder.path()).iter().filter(|name| *name != "long.pcap") {
-                // The unfinished file is what a signal leaves that comes before there is anything to finish.
+                // A signal that comes before there is anything to finish leaves the temporary file.
                 assert!(
                     ["json", "sarif", "junit"].contains(&name.as_str()) || name.starts_with(".qdissect-"),
                     "{name}"
@@ -91,7 +91,7 @@ fn no_moment_leaves_half_a_report() {
 }
 
 #[test]
-fn every_command_finishes_what_it_has_read() {
+fn every_subcommand_finishes_after_a_signal() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("out");
     let capture = fs::read(DEMO).unwrap();
@@ -111,20 +111,20 @@ fn every_command_finishes_what_it_has_read() {
             assert_eq!(records.last().unwrap()["complete"], false, "{line:?}");
         }
         let written = qdissect(["dump", "-q", text(&file)]).output().unwrap();
-        assert_eq!(written.status.code(), Some(0), "the capture is whole: {}", said(&written));
+        assert_eq!(written.status.code(), Some(0), "the capture is whole: {}", stderr_text(&written));
         fs::remove_file(&file).unwrap();
     }
 }
 
-/// Who does not want to wait for what is finished asks twice.
+/// A second signal does not wait until the result is finished.
 #[test]
-fn the_second_one_ends_it_at_once() {
+fn a_second_signal_ends_the_process_at_once() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("long.pcap");
     long(&path);
     let mut command = qdissect(["dump", "-l", "-T", "ndjson", text(&path)]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    // One line, and nobody reads the rest: it waits for room in the pipe.
+    // Only one line is read, so that the program blocks on the full pipe.
     let mut out = BufReader::with_capacity(64, child.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
     sleep(Duration::from_millis(300));

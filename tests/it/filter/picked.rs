@@ -1,4 +1,4 @@
-//! What a filter picks while decoding, against the tree of the same datagram.
+//! Compares the values that filters pick while decoding with the tree of the same datagram.
 
 use qdissect::decode::{AnyListener, Tree, Value};
 use qdissect::filter::{Filter, Pick, View, names};
@@ -7,14 +7,14 @@ use qdissect::report::{Packet, Report};
 use std::fmt::Write;
 use std::io;
 
-/// Holds every packet's picked values against its tree, and counts what was held.
+/// Compares the picked values of every packet with its tree, and counts the comparisons.
 #[derive(Debug, Default)]
 pub struct Against {
-    /// Every name of a declared field, and the expression that asks whether it is there.
+    /// The name of every declared field, and the expression that tests its presence.
     names: Vec<(String, Filter)>,
-    /// Values compared.
+    /// Number of compared values.
     pub values: usize,
-    /// Names that were there at least once.
+    /// Names that were present at least once.
     pub seen: Vec<String>,
 }
 
@@ -38,7 +38,7 @@ fn holds(filter: &Filter, packet: &Packet<'_>) -> bool {
     filter.matches(&View { picked: Some(&pick), ..View::of_packet(packet) })
 }
 
-/// The value as an expression writes it; `None` for what is not compared by value.
+/// The value in the syntax of expressions; `None` for values that are not compared.
 fn written(value: Value<'_>) -> Option<String> {
     Some(match value {
         Value::Uint(v) => v.to_string(),
@@ -61,7 +61,7 @@ fn quoted(bytes: &[u8]) -> String {
     out + "\""
 }
 
-/// The values of a name in a tree, and whether it is there at all. A set without names is not.
+/// The values of a name in a tree, and whether it is present. A set without names is not present.
 fn values<'a>(tree: &Tree, payload: &'a [u8], protocol: &str, name: &str) -> (Vec<Value<'a>>, bool) {
     let is = |field: &str| format!("{protocol}.{}", field.replace("[]", "")) == name;
     let nodes: Vec<_> = tree.nodes().iter().filter(|node| is(node.field.name)).collect();

@@ -1,4 +1,4 @@
-//! Runs filters over captures with the real pipeline, all of them in one reading.
+//! Runs many filters over a capture in one pass of the real pipeline.
 
 use qdissect::capture::Source;
 use qdissect::exchange::Exchange;
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-/// What passed one filter.
+/// The frames and exchanges that passed a filter.
 #[derive(Debug)]
 pub struct Passed {
     filter: Filter,
@@ -36,7 +36,7 @@ struct Judge {
 }
 
 impl Judge {
-    /// What is known of the frame of a datagram; nothing where a tunnel's or several packets' headers are in it.
+    /// The facts about the frame of a datagram; `None` if it contains headers of a tunnel or of several packets.
     fn known(&self, d: &Datagram<'_>) -> Option<(FrameFacts, Vec<u8>)> {
         let plain = d.tunnel == 0 && d.at < Datagram::NOT_IN_FILE;
         self.frames.get(&d.frame).filter(|_| plain).cloned()
@@ -75,7 +75,7 @@ impl Report for Judge {
     }
 }
 
-/// What of a capture passes each of the expressions; `None` if it is no capture. What stands before damage counts.
+/// What passes each of the expressions; `None` if the file is no capture. Frames before damage count.
 pub fn passed(path: &Path, expressions: &[&str]) -> Option<Vec<Passed>> {
     let mut frames = HashMap::new();
     let mut source = Source::open(path).ok()?;

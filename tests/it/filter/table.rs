@@ -1,5 +1,4 @@
-//! Expressions over captures, and the frames that pass. The frames were taken from the records of the packets, not
-//! from filters.
+//! Expressions over captures, and the frames that pass. The frames come from the records of the packets, not from filters.
 
 /// Capture, expression, frames.
 pub const EXPECTED: &[(&str, &str, &[u64])] = &[

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Expressions that both understand, with the same meaning by the manual.
+/// Expressions that both support with the same documented meaning.
 pub const SHARED: &[&str] = &[
     "ipv6 and udp.length > 20",
     "vlan",
@@ -59,15 +59,14 @@ pub const SHARED: &[&str] = &[
     "not (udp.port == 7777 or udp.port == 9000) && ! (ip.src == 192.0.2.40)",
 ];
 
-/// Whether tshark and mergecap are there.
+/// Whether tshark and mergecap are installed.
 pub fn is_there() -> bool {
     let runs =
         |name: &&str| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success());
     ["tshark", "mergecap"].iter().all(runs)
 }
 
-/// Writes the captures one behind the other into one file, without those that mergecap finds damaged, and returns
-/// how many they are.
+/// Concatenates the captures into one file, without those that mergecap finds damaged. Returns the number of captures.
 pub fn merge(captures: &[PathBuf], to: &Path) -> usize {
     let merges = |captures: &[PathBuf]| {
         let mut command = Command::new("mergecap");
@@ -85,7 +84,7 @@ pub fn frames(path: &Path, expression: &str) -> Vec<u64> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-Y", expression, "-T", "fields", "-e", "frame.number", "-r"]).arg(path);
     let out = command.output().expect("tshark runs");
-    let said = String::from_utf8_lossy(&out.stderr);
-    assert!(!said.contains(expression), "tshark does not understand {expression}: {said}");
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    assert!(!stderr.contains(expression), "tshark does not understand {expression}: {stderr}");
     String::from_utf8_lossy(&out.stdout).lines().map(|n| n.parse().expect("a number")).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether what a decoder reports is what its protocol declares.
+//! Checks that decoders report only what their protocol declares.
 
 use qdissect::decode::{Field, FieldKind, FieldSink, SHARED_FIELDS, Shape, Span, Tree, Value, Violation};
 use qdissect::protocols::{Context, Id};
@@ -28,7 +28,7 @@ impl Places {
             Some((group, Shape::Group)) => format!("{}.{}", group.name, field.key),
         };
         let shared = SHARED_FIELDS.contains(&field);
-        // What a message announces may be a list.
+        // The announced values may be a list.
         let announced = field.kind == FieldKind::Dynamic && kind != FieldKind::Group;
         if !shared && !declared() {
             self.wrong = Some(format!("{:?} is not declared", field.name));
@@ -57,19 +57,19 @@ impl FieldSink for Places {
     }
 }
 
-/// Panics if a bit of a sound payload can be turned and nobody hears of it: neither a value changes nor a rule is broken.
-/// A truth value is heard as it is meant: any other number but 0 is as true as 1.
+/// Panics if a bit of a valid payload can be flipped without effect: without a changed value and without a broken rule. Truth
+/// values are an exception, because any number other than 0 means true.
 pub fn every_bit_counts(id: Id, payload: &[u8], cx: &Context) {
-    let said = said(id, payload, cx);
+    let leaves_of = leaves_of(id, payload, cx);
     let truths: Vec<Span> =
-        said.leaves.iter().filter(|(kind, _)| *kind == FieldKind::Bool).map(|(_, at)| *at).collect();
+        leaves_of.leaves.iter().filter(|(kind, _)| *kind == FieldKind::Bool).map(|(_, at)| *at).collect();
     for at in 0..payload.len() {
         for bit in 0..8 {
             let mut other = payload.to_vec();
             other[at] ^= 1 << bit;
             let truth = truths.iter().any(|t| (t.start.into()..t.end.into()).contains(&at)) && other[at] != 0;
             assert!(
-                truth || self::said(id, &other, cx).all != said.all,
+                truth || self::leaves_of(id, &other, cx).all != leaves_of.all,
                 "{} {}: nobody hears of bit {bit} of byte {at}: {payload:02x?}",
                 id.info().name,
                 id.info().message_name(cx.message),
@@ -78,20 +78,20 @@ pub fn every_bit_counts(id: Id, payload: &[u8], cx: &Context) {
     }
 }
 
-/// Everything that a decoder says of a payload.
+/// Everything that a decoder reports about a payload.
 #[derive(Default)]
-struct Said {
+struct Leaves {
     all: Vec<String>,
     leaves: Vec<(FieldKind, Span)>,
 }
 
-fn said(id: Id, payload: &[u8], cx: &Context) -> Said {
-    let mut said = Said::default();
-    let _ = id.dissect(payload, cx, &mut said); // where it stops, it says why
-    said
+fn leaves_of(id: Id, payload: &[u8], cx: &Context) -> Leaves {
+    let mut leaves_of = Leaves::default();
+    let _ = id.dissect(payload, cx, &mut leaves_of); // where it stops, it says why
+    leaves_of
 }
 
-impl FieldSink for Said {
+impl FieldSink for Leaves {
     fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.all.push(format!("{} {value:?}", field.name));
         self.leaves.push((value.kind(), at));

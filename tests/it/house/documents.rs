@@ -150,13 +150,15 @@ fn beginnings(info: &Info) -> String {
     ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// A property of the steps: given once where it is the same for all of them, else for each step by its name.
+/// A property of the steps: given once if it is the same for all of them, otherwise for each step by name.
 fn steps(info: &Info, what: impl Fn(&StepInfo) -> &'static str) -> String {
-    let said: Vec<_> = info.steps.iter().map(|step| (step.name, what(step))).collect();
-    match said.split_first() {
+    let step_values: Vec<_> = info.steps.iter().map(|step| (step.name, what(step))).collect();
+    match step_values.split_first() {
         None => "-".to_owned(),
         Some(((_, first), rest)) if rest.iter().all(|(_, other)| other == first) => (*first).to_owned(),
-        Some(_) => said.iter().map(|(name, what)| format!("`{name}`: {what}")).collect::<Vec<_>>().join(", "),
+        Some(_) => {
+            step_values.iter().map(|(name, what)| format!("`{name}`: {what}")).collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -188,7 +190,7 @@ fn table(out: &mut String, fields: &[&[&Field]]) {
 }
 
 #[test]
-fn a_rule_stands_under_its_id_with_source_and_example() {
+fn rules_are_listed_by_id_with_source_and_example() {
     let md = rules_md();
     let rule = &qdissect::general::GEN_001;
     assert!(md.contains(&format!("\n### {}\n\n**note**: {}\n", rule.id, rule.title)));

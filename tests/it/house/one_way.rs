@@ -1,4 +1,4 @@
-//! Imports run one way: a stage knows those below it and none above, and files of a folder make no circle.
+//! Imports run in one direction: a stage imports only lower stages, and the files of a directory have no circular imports.
 
 use crate::kit::sources::sources;
 use regex::Regex;
@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The modules of the library from the ground up. A module may import those of the floors below its own. The command line is
-/// in the program, which no module of the library can import.
+/// The modules of the library from the lowest level up. A module may import modules of lower levels. The command line is in the
+/// program, which no module of the library can import.
 const FLOORS: [&[&str]; 14] = [
     &["buckets", "budget", "by_frame", "escape", "fold", "line", "packed", "rule", "similar"],
     &["capture", "general"],
@@ -25,7 +25,7 @@ const FLOORS: [&[&str]; 14] = [
     &["schema"],
 ];
 
-/// The floor of a module, counted from the ground.
+/// The level of a module, counted from the lowest.
 fn floor(module: &str) -> usize {
     FLOORS
         .iter()
@@ -33,20 +33,20 @@ fn floor(module: &str) -> usize {
         .unwrap_or_else(|| panic!("{module} is on no floor"))
 }
 
-/// A module of tests: its name, and whether it is in a file of its own (`;`) or at the end of this one (`{`).
+/// A module of tests: its name, and whether it is in a separate file (`;`) or at the end of this one (`{`).
 static TESTS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"#\[cfg\((?:all\()?test[^\n]*\]\n(?:#\[[^\n]*\n)*(?:pub\([a-z]+\) )?mod (\w+)( \{|;)")
         .unwrap()
 });
 
-/// Code of a source file without comments and without its tests, which stand at its end.
+/// The code of a source file without comments and without the tests at its end.
 fn code(text: &str) -> String {
     let tests = TESTS.captures_iter(text).find(|found| &found[2] == " {");
     let text = tests.map_or(text, |found| &text[..found.get(0).unwrap().start()]);
     text.lines().flat_map(|line| [line.split("//").next().unwrap_or_default(), "\n"]).collect()
 }
 
-/// The files below `src` that are no tests, by their paths there, each with its code.
+/// The files below `src` except tests, by path relative to `src`, each with its code.
 fn files() -> BTreeMap<PathBuf, String> {
     let all = sources("src");
     let beside = |path: &Path, name: &str| path.with_file_name(name).with_extension("rs");
@@ -60,7 +60,7 @@ fn files() -> BTreeMap<PathBuf, String> {
     own.map(|(path, text)| (path.strip_prefix("src").unwrap().to_owned(), code(text))).collect()
 }
 
-/// The names behind a path such as `crate::`, those of a group in braces each by itself.
+/// The names after a path such as `crate::`, including every name of a group in braces.
 fn behind<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
     let name =
         |text: &'a str| &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())];
@@ -75,7 +75,7 @@ fn behind<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
     names
 }
 
-/// The members of a group whose brace is open, without those of groups inside it.
+/// The members of a group after its opening brace, without those of nested groups.
 fn members(group: &str) -> Vec<&str> {
     let (mut depth, mut from, mut members) = (0, 0, vec![]);
     for (at, c) in group.char_indices() {
@@ -120,7 +120,7 @@ fn a_stage_imports_only_those_below_it() {
 }
 
 #[test]
-fn files_of_a_folder_make_no_circle() {
+fn files_of_a_folder_have_no_circular_imports() {
     let files = files();
     let mut imports: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
     for (path, code) in &files {
@@ -135,7 +135,7 @@ fn files_of_a_folder_make_no_circle() {
         }
     }
     assert!(imports.values().map(BTreeSet::len).sum::<usize>() > 300, "{imports:?}");
-    // Files that import nothing of what is left are taken away until none is.
+    // Files without imports of the remaining files are removed until none is left.
     loop {
         let before = imports.len();
         let left: BTreeSet<_> = imports.keys().cloned().collect();

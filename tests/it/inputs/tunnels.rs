@@ -1,4 +1,4 @@
-//! Frames as they are inside a tunnel: over Ethernet, between two hosts that appear nowhere else.
+//! Frames inside a tunnel over Ethernet, between two hosts that appear nowhere else.
 
 use crate::kit::frames::Kept;
 
@@ -7,8 +7,8 @@ const ETHERNET: usize = 14;
 
 type Wrap = fn(&[u8]) -> Option<Vec<u8>>;
 
-/// The tunnels, by their names in records, and how each holds an Ethernet frame with an IP packet; `None` where
-/// it cannot hold that one.
+/// The tunnels by their names in records, with functions that encapsulate an Ethernet frame with an IP packet; `None` if that is
+/// not possible.
 pub const ALL: [(&str, Wrap); 4] = [
     ("ip", |frame| Some(outer(if is_v6(frame) { 41 } else { 4 }, &frame[ETHERNET..]))),
     ("gre", |frame| Some(outer(47, &[&[0, 0], &frame[12..14], &frame[ETHERNET..]].concat()))),
@@ -34,7 +34,7 @@ fn udp(port: u16, body: &[u8]) -> Vec<u8> {
     outer(17, &[&[0xc0, 0x01, port_high, port_low, high, low, 0, 0], body].concat())
 }
 
-/// Ethernet frames in a tunnel; what is no IP packet stays outside.
+/// Encapsulates Ethernet frames in a tunnel. Frames without an IP packet stay outside.
 pub fn wrapped(frames: &[Kept], wrap: Wrap) -> Vec<Kept> {
     let inside = |f: &Kept| {
         let ip = matches!(f.bytes[12..14], [8, 0] | [0x86, 0xdd]);

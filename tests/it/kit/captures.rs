@@ -1,10 +1,10 @@
-//! Captures in folders.
+//! Finds captures in directories.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Those whose pages are clicked through in a browser: hostile ones, and ones that hold little.
+/// The captures whose pages are tested in a browser: hostile ones, and ones with little traffic.
 pub const CLICKED: [&str; 9] = [
     "captures/demo.pcapng",
     "captures/hostile/sqp_names.pcap",
@@ -17,7 +17,7 @@ pub const CLICKED: [&str; 9] = [
     "captures/sqp/fake_noanswer.pcap",
 ];
 
-/// Captures in a directory and those below it, or the file itself, in the order of their names.
+/// The captures in a directory and its subdirectories, or the file itself, ordered by name.
 pub fn captures(at: &Path) -> Vec<PathBuf> {
     if !at.is_dir() {
         return if at.to_string_lossy().contains(".pcap") { vec![at.to_owned()] } else { vec![] };
@@ -27,14 +27,14 @@ pub fn captures(at: &Path) -> Vec<PathBuf> {
     entries.iter().flat_map(|entry| captures(entry)).collect()
 }
 
-/// Those of the repository.
+/// The captures of the repository.
 pub fn own() -> Vec<PathBuf> {
     let all = captures(Path::new("captures"));
     assert!(all.len() > 100, "the captures of the repository");
     all
 }
 
-/// Those named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
+/// The captures named in `QDISSECT_CAPTURES`: files and directories, separated as in `PATH`.
 pub fn further() -> Vec<PathBuf> {
     let named = env::var_os("QDISSECT_CAPTURES").unwrap_or_default();
     env::split_paths(&named).flat_map(|path| captures(&path)).collect()

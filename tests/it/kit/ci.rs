@@ -1,4 +1,4 @@
-//! What holds for every report, read back as its reader does.
+//! Invariants of reports for CI systems, which are parsed as their readers do.
 
 use pulldown_cmark::{Event, Options as Dialect, Parser, Tag, TagEnd};
 use qdissect::check::Counts;
@@ -8,7 +8,7 @@ use qdissect::verdict::{JunitStyle, Verdict, github, junit};
 use roxmltree::{Document, Node};
 use std::collections::{HashMap, HashSet};
 
-/// What `\n`, `\x1b` and `\u{202e}` stand for.
+/// Decodes the escapes `\n`, `\x1b` and `\u{202e}`.
 pub fn unshown(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -63,8 +63,8 @@ pub fn attribute<'a>(node: &Node<'a, '_>, name: &str) -> &'a str {
     node.attribute(name).unwrap_or_else(|| panic!("no {name} in {node:?}"))
 }
 
-/// Checks what holds for every JUnit report, and gives the findings that its failures count.
-pub fn hold_junit(text: &str) -> u64 {
+/// Checks the invariants of a JUnit report, and returns the number of findings in its failures.
+pub fn check_junit(text: &str) -> u64 {
     let document = Document::parse(text).unwrap_or_else(|e| panic!("{e} in {text}"));
     let root = document.root_element();
     let mut seen = HashSet::new();
@@ -89,12 +89,12 @@ pub fn hold_junit(text: &str) -> u64 {
     failures.iter().map(|f| number(attribute(f, "message"))).sum()
 }
 
-/// The number that a message begins with.
+/// The number at the start of a message.
 pub fn number(message: &str) -> u64 {
     message.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{message}"))
 }
 
-/// What a runner makes of a line: a command with its properties and its data.
+/// Parses a line as a runner does: a command with its properties and its data.
 pub fn command(line: &str) -> Option<(String, HashMap<String, String>, String)> {
     let plain = |text: &str| text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%");
     let value = |text: &str| plain(&text.replace("%3A", ":").replace("%2C", ","));
@@ -105,8 +105,8 @@ pub fn command(line: &str) -> Option<(String, HashMap<String, String>, String)> 
     Some((name.to_owned(), properties, plain(data)))
 }
 
-/// Checks what holds for every report to GitHub, and gives the names of files in annotations and list.
-pub fn hold_github(verdict: &Verdict) -> HashSet<String> {
+/// Checks the invariants of a report for GitHub, and returns the file names in annotations and list.
+pub fn check_github(verdict: &Verdict) -> HashSet<String> {
     let text = written(|out| github(out, verdict));
     let (mut counts, mut files) = (HashMap::new(), HashSet::new());
     let mut in_group = false;
@@ -138,7 +138,7 @@ pub fn hold_github(verdict: &Verdict) -> HashSet<String> {
     files
 }
 
-/// Cells of a row: the bars in it that no backslash stands before.
+/// Counts the bars of a row without a backslash before them, which separate its cells.
 fn bars(line: &str) -> usize {
     let mut escaped = false;
     let mut bars = 0;
@@ -149,8 +149,8 @@ fn bars(line: &str) -> usize {
     bars
 }
 
-/// Checks what holds for every report in Markdown, and gives the texts of its code spans.
-pub fn hold_markdown(text: &str) -> HashSet<String> {
+/// Checks the invariants of a Markdown report, and returns the texts of its code spans.
+pub fn check_markdown(text: &str) -> HashSet<String> {
     let mut before = None;
     for line in text.lines() {
         let bars = line.starts_with('|').then(|| bars(line));

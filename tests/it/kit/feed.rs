@@ -1,6 +1,6 @@
-//! What the promises are fed with: samples, examples, damaged ones, and anything at all.
+//! Generators of test input: samples, examples, damaged messages and random bytes.
 
-use crate::kit::play::{End, PORT, SERVER, Shot, shot};
+use crate::kit::play::{Addr, PORT, RawFrame, SERVER, udp_frame};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -10,7 +10,7 @@ use qdissect::rule::{Example, Rule, Step, hex};
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Every rule's examples, numbered from 1.
+/// The examples of every rule, numbered from 1.
 pub fn examples() -> impl Iterator<Item = (&'static Rule, usize, &'static Example)> {
     qdissect::protocols::rules()
         .flat_map(|rule| rule.examples.iter().enumerate().map(move |(i, e)| (rule, i + 1, e)))
@@ -26,7 +26,7 @@ pub fn conversations() -> impl Iterator<Item = &'static Example> {
     samples().map(|(_, s)| s).chain(examples().map(|(_, _, e)| e))
 }
 
-/// The payload of a step and which way it goes; `None` for a pause or a whole frame.
+/// Direction and payload of a step; `None` for a pause or a whole frame.
 fn sent(step: &Step) -> Option<(Direction, Vec<u8>)> {
     match Act::of(step) {
         Act::Send { direction, payload, .. } => Some((direction, hex(payload))),
@@ -34,7 +34,7 @@ fn sent(step: &Step) -> Option<(Direction, Vec<u8>)> {
     }
 }
 
-/// The distinct payloads of all samples and examples, and which way they go.
+/// The distinct payloads of all samples and examples, with their directions.
 pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
     let mut found: Vec<_> = conversations().flat_map(|e| e.steps.iter().filter_map(sent)).collect();
     found.sort_by(|a, b| (a.0.name(), &a.1).cmp(&(b.0.name(), &b.1)));
@@ -42,8 +42,8 @@ pub static PAYLOADS: LazyLock<Vec<(Direction, Vec<u8>)>> = LazyLock::new(|| {
     found
 });
 
-/// What requests of a protocol may have asked: the states of all payloads, and values that nobody sends.
-pub static MEMOS: LazyLock<Vec<(Id, u32)>> = LazyLock::new(|| {
+/// Request states of each protocol: those of all payloads, and values that no payload has.
+pub static REQUEST_STATES: LazyLock<Vec<(Id, u32)>> = LazyLock::new(|| {
     let probes = |bytes: &Vec<u8>| {
         let probe = |id: &Id| id.probe(bytes, bytes.len(), [PORT; 2]).map(|g| (*id, g.request_state));
         Id::ALL.iter().filter_map(probe).collect::<Vec<_>>()
@@ -57,9 +57,9 @@ pub static MEMOS: LazyLock<Vec<(Id, u32)>> = LazyLock::new(|| {
     found
 });
 
-/// What was asked, if that is known.
+/// A request state, or none.
 pub fn asked() -> impl Strategy<Value = Option<u32>> {
-    let known = any::<Index>().prop_map(|i| MEMOS[i.index(MEMOS.len())].1);
+    let known = any::<Index>().prop_map(|i| REQUEST_STATES[i.index(REQUEST_STATES.len())].1);
     prop::option::of(prop_oneof![4 => known, 1 => any::<u32>()])
 }
 
@@ -80,7 +80,7 @@ fn sound() -> impl Strategy<Value = Vec<u8>> {
     any::<Index>().prop_map(|i| PAYLOADS[i.index(PAYLOADS.len())].1.clone())
 }
 
-/// Random bytes, or random bytes behind a plausible beginning.
+/// Random bytes, or random bytes after a plausible beginning.
 pub fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let begun = (sound(), 1usize..16, vec(any::<u8>(), 0..100)).prop_map(|(mut bytes, keep, tail)| {
         bytes.truncate(keep);
@@ -103,7 +103,7 @@ enum Damage {
     Extend(Vec<u8>),
     Remove(Index),
     Insert(Index, u8),
-    /// From here on it goes on as another payload does from there.
+    /// Continues from here with the rest of another payload.
     Splice(Index, Vec<u8>, Index),
 }
 
@@ -156,11 +156,11 @@ pub fn damaged() -> impl Strategy<Value = Vec<u8>> {
     (sound(), vec(damage(), 1..4)).prop_map(damaged_copy)
 }
 
-/// Few endpoints, so that strangers meet in one conversation.
-const CLIENTS: [End; 2] = [([198, 51, 100, 1], 40_001), ([198, 51, 100, 2], 7777)];
-const SERVERS: [End; 2] = [(SERVER, PORT), ([192, 0, 2, 11], 7777)];
+/// Few endpoints, so that unrelated datagrams share conversations.
+const CLIENTS: [Addr; 2] = [([198, 51, 100, 1], 40_001), ([198, 51, 100, 2], 7777)];
+const SERVERS: [Addr; 2] = [(SERVER, PORT), ([192, 0, 2, 11], 7777)];
 
-/// One datagram of a made-up capture.
+/// One datagram of a generated capture.
 #[derive(Clone)]
 pub struct Move {
     step: i64,
@@ -170,7 +170,7 @@ pub struct Move {
     captured: Option<u32>,
 }
 
-/// `+10 ms 198.51.100.1:40001 c2s 0080902348`: one line, for a failing case is a list of them.
+/// `+10 ms 198.51.100.1:40001 c2s 0080902348`: on one line, because a failing case is a list of them.
 impl fmt::Debug for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ((_, client), (_, server)) = self.ends();
@@ -183,27 +183,27 @@ impl fmt::Debug for Move {
 
 impl Move {
     /// Client and server.
-    fn ends(&self) -> (End, End) {
+    fn ends(&self) -> (Addr, Addr) {
         (*self.ends[0].get(&CLIENTS), *self.ends[1].get(&SERVERS))
     }
 
-    /// The frame of it, `time` after what came before.
-    fn shot(&self, time: &mut i64) -> Shot {
+    /// Advances `time` and returns the frame of the datagram.
+    fn frame(&self, time: &mut i64) -> RawFrame {
         *time += self.step;
         let (client, server) = self.ends();
         let (from, to) = if self.direction == Direction::C2s { (client, server) } else { (server, client) };
-        let mut shot = shot(*time, from, to, &self.bytes);
+        let mut frame = udp_frame(*time, from, to, &self.bytes);
         if let Some(captured) = self.captured {
-            shot.bytes.truncate(captured as usize);
+            frame.bytes.truncate(captured as usize);
         }
-        shot
+        frame
     }
 }
 
 /// The frames of a list of moves.
-pub fn shots(moves: &[Move]) -> Vec<Shot> {
+pub fn move_frames(moves: &[Move]) -> Vec<RawFrame> {
     let mut time = crate::kit::play::START;
-    moves.iter().map(|m| m.shot(&mut time)).collect()
+    moves.iter().map(|m| m.frame(&mut time)).collect()
 }
 
 fn one_move(what: impl Strategy<Value = (Direction, Vec<u8>)>, earliest: i64) -> impl Strategy<Value = Move> {
@@ -223,7 +223,7 @@ fn one_move(what: impl Strategy<Value = (Direction, Vec<u8>)>, earliest: i64) ->
     })
 }
 
-/// A sound or damaged message, sent the way it goes.
+/// An intact or damaged message in its direction.
 fn right_way() -> impl Strategy<Value = (Direction, Vec<u8>)> {
     let sound = || any::<Index>().prop_map(|i| PAYLOADS[i.index(PAYLOADS.len())].clone());
     let damaged = (sound(), vec(damage(), 1..4))
@@ -231,7 +231,7 @@ fn right_way() -> impl Strategy<Value = (Direction, Vec<u8>)> {
     prop_oneof![3 => sound(), 1 => damaged]
 }
 
-/// A few datagrams that belong together: a sample or example between two endpoints.
+/// The datagrams of a sample or example between two endpoints.
 fn conversation() -> impl Strategy<Value = Vec<Move>> {
     let all: Vec<&Example> = conversations().collect();
     (prop::sample::select(all), any::<[Index; 2]>(), 0i64..400_000_000).prop_map(|(example, ends, step)| {
@@ -240,14 +240,14 @@ fn conversation() -> impl Strategy<Value = Vec<Move>> {
     })
 }
 
-/// A capture of up to some hundred datagrams in which every endpoint keeps its role.
+/// A capture of up to some hundred datagrams in which every endpoint keeps its role as client or server.
 pub fn orderly() -> impl Strategy<Value = Vec<Move>> {
     let one = one_move(right_way(), -5_000_000);
     let part = prop_oneof![2 => conversation(), 3 => vec(one, 1..4)];
     vec(part, 1..24).prop_map(|parts| parts.concat())
 }
 
-/// A capture of anything at all, in any direction, with time stamps that jump back.
+/// A capture of any bytes in any direction, with time stamps that jump back.
 pub fn wild() -> impl Strategy<Value = Vec<Move>> {
     let odd = (direction(), prop_oneof![damaged(), any_bytes()]);
     let one = one_move(prop_oneof![2 => right_way(), 1 => odd], -2_000_000_000);

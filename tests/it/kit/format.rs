@@ -1,11 +1,11 @@
-//! Bytes as tools write them, written anew here so that any bytes can be tried.
+//! Formats bytes as tools do, so that any bytes can be tested.
 
 use std::fmt::Write;
 
 /// Writes bytes as text.
 pub type Formatter = fn(&[u8]) -> String;
 
-/// Every form that holds one datagram.
+/// Every form for one datagram.
 pub const FORMATTERS: &[(&str, Formatter)] = &[
     ("stream", |b| joined(b, "")),
     ("spaced", |b| joined(b, " ")),
@@ -78,7 +78,8 @@ fn dump(bytes: &[u8], width: usize, row: impl Fn(usize, &[u8]) -> String) -> Str
 
 fn escaped(bytes: &[u8]) -> String {
     let mut out = String::new();
-    // As digits alone it could be what `hexlify` prints; Python's `repr` has that gap, too.
+    // A string of hex digits only would be taken for output of `hexlify`, so all bytes are escaped then. Python's `repr` is
+    // ambiguous here.
     let plain = bytes.iter().all(|b| b.is_ascii_hexdigit());
     for b in bytes {
         let _ = match b {

@@ -1,9 +1,9 @@
-//! Frames of a capture, to be written in other forms.
+//! Frames of a capture, which tests write in other formats.
 
 use qdissect::capture::{Frame, Source};
 use std::path::Path;
 
-/// A frame of its own.
+/// A frame that owns its bytes.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub time: i64,

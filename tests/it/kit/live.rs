@@ -1,4 +1,4 @@
-//! Capture programs for tests, and `qdissect` running beside the test.
+//! Fake capture programs, and `qdissect` running in the background of a test.
 #![allow(clippy::panic)]
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -15,14 +15,14 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tempfile::{TempDir, tempdir};
 
-/// A small capture of each form.
+/// A small capture in each format.
 pub const BASE: &str = "captures/containers/base.pcap";
 pub const NG: &str = "captures/containers/ng_plain.pcapng";
 
-/// Longest wait for what must come.
+/// Maximum time to wait for expected output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A folder with a capture program made of shell.
+/// A directory with a capture program that is a shell script.
 pub struct Fake(TempDir);
 
 impl Fake {
@@ -52,7 +52,7 @@ impl Fake {
         format!("'{}'", Path::new(env!("CARGO_MANIFEST_DIR")).join(name).display())
     }
 
-    /// `qdissect live` that finds the fake before any other.
+    /// `qdissect live`, which finds the fake program before any other.
     pub fn live<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = qdissect();
         // Its own folder alone, so that a real dumpcap does not come before a fake tcpdump; the shell's
@@ -61,7 +61,7 @@ impl Fake {
         command
     }
 
-    /// What `dump` makes of a file.
+    /// The output of `dump` for a file.
     pub fn dump(path: &Path) -> Ended {
         run_to_end(qdissect().args(["dump", "-T", "ndjson"]).arg(path))
     }
@@ -70,7 +70,7 @@ impl Fake {
         Running::new(self.live(args))
     }
 
-    /// Waits for a file to have so many bytes.
+    /// Waits until a file has this many bytes.
     pub fn await_bytes(&self, name: &str, wanted: u64) {
         let started = Instant::now();
         while fs::metadata(self.path(name)).map_or(0, |it| it.len()) < wanted {
@@ -95,7 +95,7 @@ pub fn head(capture: &[u8], records: usize) -> &[u8] {
     &capture[..at]
 }
 
-/// What a run left behind.
+/// The result of a run.
 pub struct Ended {
     pub code: Option<i32>,
     pub out: String,
@@ -103,7 +103,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The records but for those of captures, without the names of files.
+    /// The records without those of captures and without file names.
     pub fn records(&self) -> Vec<Value> {
         let records = self.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         let mut records: Vec<_> = records.filter(|r| r["type"] != "capture").collect();
@@ -132,13 +132,13 @@ pub fn end(args: &[&str]) -> Running {
     Running::new(command)
 }
 
-/// What stands behind a name in a text of `/proc`, its blanks made one each.
+/// The value of a name in a text of `/proc`, with single spaces.
 pub fn field(text: &str, name: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("there is no {name}")).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A run beside the test.
+/// A run in the background of the test.
 pub struct Running {
     child: Child,
     input: Option<ChildStdin>,
@@ -153,9 +153,9 @@ impl Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (err, lines) = (Arc::default(), BufReader::new(child.stderr.take().unwrap()).lines());
-        let heard: Arc<Mutex<String>> = Arc::clone(&err);
-        let hear = move |line: String| *heard.lock().unwrap() += &(line + "\n");
-        let hearing = thread::spawn(move || lines.map_while(Result::ok).for_each(hear));
+        let collected: Arc<Mutex<String>> = Arc::clone(&err);
+        let play_surrounded = move |line: String| *collected.lock().unwrap() += &(line + "\n");
+        let hearing = thread::spawn(move || lines.map_while(Result::ok).for_each(play_surrounded));
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (line, out) = channel();
         thread::spawn(move || lines.map_while(Result::ok).try_for_each(|l| line.send(l + "\n")));
@@ -182,7 +182,7 @@ impl Running {
         self.read.get(before..)
     }
 
-    /// Reads until a line holds `text`; the run is still going on then.
+    /// Reads until a line contains `text`, while the run goes on.
     #[track_caller]
     pub fn await_line(&mut self, text: &str) {
         loop {
@@ -194,24 +194,24 @@ impl Running {
         }
     }
 
-    /// What stands on standard error so far.
-    pub fn said(&self) -> String {
+    /// The output on standard error so far.
+    pub fn stderr_text(&self) -> String {
         self.err.lock().unwrap().clone()
     }
 
-    /// What the kernel says of it under a name in `/proc/PID/status`, its threads included.
+    /// The values of a name in `/proc/PID/status`, for all threads.
     pub fn rights(&self, name: &str) -> Vec<String> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
         let status = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("status")).unwrap());
         status.map(|text| field(&text, name)).collect()
     }
 
-    /// Waits for words on standard error.
+    /// Waits for a text on standard error.
     #[track_caller]
     pub fn await_words(&self, text: &str) {
         let started = Instant::now();
-        while !self.said().contains(text) {
-            assert!(started.elapsed() < PATIENCE, "{text} is not said: {}", self.said());
+        while !self.stderr_text().contains(text) {
+            assert!(started.elapsed() < PATIENCE, "{text} is not said: {}", self.stderr_text());
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -1,9 +1,9 @@
-//! Captures as compression programs leave them.
+//! Captures compressed with different programs.
 
 use lzma_rust2::{XzOptions, XzWriter};
 use std::io::Write;
 
-/// Each format that is read: the ending of its files, and a capture in it.
+/// Every supported format: its file extension, and a capture in it.
 pub fn all(capture: &[u8]) -> [(&'static str, Vec<u8>); 5] {
     let mut gzip = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
     gzip.write_all(capture).unwrap();

@@ -1,6 +1,5 @@
-//! Plays conversations as frames through the real pipeline and collects what it reports.
-//!
-//! Shared by several test programs, each of which uses its part of it.
+//! Plays conversations as frames through the real pipeline and collects what it reports. Shared by several test programs, which
+//! use different parts of it.
 #![allow(dead_code)]
 
 use qdissect::capture::{Frame, Time};
@@ -16,35 +15,35 @@ use qdissect::rule::{Example, hex};
 use std::io;
 
 /// An address and a UDP port.
-pub type End = ([u8; 4], u16);
+pub type Addr = ([u8; 4], u16);
 
-/// Where the server of every example is; its port is the example's.
+/// The address of the server in every example.
 pub const SERVER: [u8; 4] = [192, 0, 2, 10];
-/// Its port where the example names none.
+/// The server's port if the example names none.
 pub const PORT: u16 = 27_100;
 /// The clients of the examples.
-pub const CLIENTS: [End; 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
+pub const CLIENTS: [Addr; 2] = [([198, 51, 100, 7], 40_001), ([203, 0, 113, 9], 40_002)];
 
-/// That server's end.
-pub const END: End = (SERVER, PORT);
+/// Address and default port of the server.
+pub const SERVER_ADDR: Addr = (SERVER, PORT);
 
-/// A millisecond and a second in nanoseconds.
+/// A millisecond and a second, in nanoseconds.
 pub const MS: i64 = 1_000_000;
 pub const S: i64 = 1_000 * MS;
 /// Time of the first frame in nanoseconds since 1970: 2026-01-01.
 pub const START: i64 = 1_767_225_600_000 * MS;
-/// Between two steps of an example.
+/// Time between two steps of an example.
 const STEP: i64 = 10 * MS;
-/// From the foreign datagram in front to the first step, and from the last step to the one behind:
-/// more than what counts as the edge of a capture, and more than every window.
+/// Time from the foreign datagram before to the first step, and from the last step to the foreign datagram after: more than the
+/// edge of a capture, and more than every window.
 const BEFORE: i64 = 30_000 * MS;
 const AFTER: i64 = 120_000 * MS;
 
 // SQP: a challenge, its answer, a query for ServerInfo with that token, its answer.
-pub const H1: &str = "00 00000000";
-pub const H2: &str = "00 80902348";
-pub const QI: &str = "01 80902348 0001 01";
-pub const OK: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
+pub const SQP_CHALLENGE: &str = "00 00000000";
+pub const SQP_CHALLENGE_REPLY: &str = "00 80902348";
+pub const SQP_QUERY: &str = "01 80902348 0001 01";
+pub const SQP_QUERY_REPLY: &str = "01 80902348 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61";
 
 // Satisfactory: a poll and its answer.
 pub const POLL: &str = "d5f6 00 01 efcdab8967452301 01";
@@ -52,16 +51,16 @@ pub const STATE: &str =
     "d5f6 01 01 efcdab8967452301 03 7a960500 0000000000000000 04 001100 010100 030500 020100 0300 466162 01";
 
 // GQP: `identify` and its answer.
-pub const ID: &str = "6964656e74696679 04";
-pub const IDR: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 1e 12 6e6574766572 1f 343332 04";
+pub const GQP_IDENTIFY: &str = "6964656e74696679 04";
+pub const GQP_IDENTIFY_REPLY: &str = "3130 6964656e74696679 1e 12 67616d656e616d65 1f 7574 1e 12 67616d65766572 1f 343332 1e 12 6e6574766572 1f 343332 04";
 
 const ETHERNET: u16 = 1;
 /// A DNS query for `example.org`.
 const FOREIGN: &str = "1f3a 0100 0001 0000 0000 0000 07 6578616d706c65 03 6f7267 00 0001 0001";
 
-/// A frame with memory of its own.
+/// A frame that owns its bytes.
 #[derive(Clone, Debug)]
-pub struct Shot {
+pub struct RawFrame {
     /// Nanoseconds since 1970.
     pub time: i64,
     pub link: u16,
@@ -69,8 +68,8 @@ pub struct Shot {
     pub bytes: Vec<u8>,
 }
 
-/// One datagram in Ethernet, IPv4 and UDP, with right lengths and IP checksum.
-pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -> Shot {
+/// A datagram in Ethernet, IPv4 and UDP, with correct lengths and IP checksum.
+pub fn udp_frame(time: i64, (from, source): Addr, (to, target): Addr, payload: &[u8]) -> RawFrame {
     let length = payload.len() as u16;
     let mut ip = vec![0x45, 0];
     ip.extend((28 + length).to_be_bytes());
@@ -86,11 +85,11 @@ pub fn shot(time: i64, (from, source): End, (to, target): End, payload: &[u8]) -
         bytes.extend(word.to_be_bytes());
     }
     bytes.extend(payload);
-    Shot { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
+    RawFrame { time, link: ETHERNET, wire_len: bytes.len() as u32, bytes }
 }
 
-/// The same frame with a UDP checksum, which is right if nothing is added.
-pub fn summed(mut shot: Shot, added: u16) -> Shot {
+/// The frame with a UDP checksum, which is correct if `added` is 0.
+pub fn summed(mut raw_frame: RawFrame, added: u16) -> RawFrame {
     const IP: usize = 14;
     const UDP: usize = IP + 20;
     const CHECKSUM: usize = UDP + 6;
@@ -99,70 +98,70 @@ pub fn summed(mut shot: Shot, added: u16) -> Shot {
         bytes.chunks(2).map(|w| u32::from(pair(w))).sum()
     };
     // Addresses, protocol and length, then header and payload.
-    let length = (shot.bytes.len() - UDP) as u32;
-    let sum = words(&shot.bytes[IP + 12..UDP]) + 17 + length + words(&shot.bytes[UDP..]);
+    let length = (raw_frame.bytes.len() - UDP) as u32;
+    let sum = words(&raw_frame.bytes[IP + 12..UDP]) + 17 + length + words(&raw_frame.bytes[UDP..]);
     let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
-    shot.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
-    shot
+    raw_frame.bytes[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.wrapping_add(added).to_be_bytes());
+    raw_frame
 }
 
-/// The ICMP error that refuses a datagram and quotes so many bytes of its payload, a millisecond behind it.
-pub fn refusal(of: &Shot, payload: usize) -> Shot {
+/// The ICMP error about a datagram, one millisecond later; it quotes `payload` bytes of the payload.
+pub fn refusal(of: &RawFrame, payload: usize) -> RawFrame {
     let quoted = &of.bytes[14..14 + 28 + payload];
     let length = (28 + quoted.len()) as u16;
     let mut bytes = of.bytes[..14].to_vec();
     bytes.extend([&[0x45, 0], &length.to_be_bytes()[..], &hex("00000000 40010000")].concat());
     bytes.extend([&quoted[16..20], &quoted[12..16], &hex("0303000000000000"), quoted].concat());
-    Shot { time: of.time + MS, wire_len: bytes.len() as u32, bytes, ..of.clone() }
+    RawFrame { time: of.time + MS, wire_len: bytes.len() as u32, bytes, ..of.clone() }
 }
 
-/// From the first client, so many nanoseconds after the start.
-pub fn c(time: i64, text: &str) -> Shot {
-    shot(START + time, CLIENTS[0], END, &hex(text))
+/// A datagram from the first client to the server, `time` nanoseconds after the start.
+pub fn c(time: i64, text: &str) -> RawFrame {
+    udp_frame(START + time, CLIENTS[0], SERVER_ADDR, &hex(text))
 }
 
-/// To the first client.
-pub fn s(time: i64, text: &str) -> Shot {
-    shot(START + time, END, CLIENTS[0], &hex(text))
+/// A datagram from the server to the first client, `time` nanoseconds after the start.
+pub fn s(time: i64, text: &str) -> RawFrame {
+    udp_frame(START + time, SERVER_ADDR, CLIENTS[0], &hex(text))
 }
 
-/// A datagram that is none of ours.
-pub fn foreign(time: i64) -> Shot {
-    shot(time, ([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53), &hex(FOREIGN))
+/// A datagram of another protocol.
+pub fn foreign(time: i64) -> RawFrame {
+    udp_frame(time, ([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53), &hex(FOREIGN))
 }
 
-/// The frames of an example, with foreign ones far before and behind it.
-pub fn shots(example: &Example) -> Vec<Shot> {
+/// The frames of an example, with foreign ones long before and after it.
+pub fn example_frames(example: &Example) -> Vec<RawFrame> {
     let server = (SERVER, example.server_port.unwrap_or(PORT));
-    let mut shots = if example.at_start { vec![] } else { vec![foreign(START)] };
+    let mut frames = if example.at_start { vec![] } else { vec![foreign(START)] };
     let mut time = if example.at_start { START } else { START + BEFORE };
     for step in example.steps {
-        let shot = match Act::of(step) {
+        let raw_frame = match Act::of(step) {
             Act::Send { direction, client, payload } => {
                 let [from, to] = direction.order([CLIENTS[client], server]);
-                shot(time, from, to, &hex(payload))
+                udp_frame(time, from, to, &hex(payload))
             }
-            Act::Frame(link, wire_len, text) => Shot { time, link, wire_len, bytes: hex(text) },
+            Act::Frame(link, wire_len, text) => RawFrame { time, link, wire_len, bytes: hex(text) },
             Act::Wait(ms) => {
                 time += i64::from(ms) * MS;
                 continue;
             }
             Act::Copy => {
-                let last = shots.last().expect("something stands before").clone();
-                shots.push(Shot { time: last.time + MS / 10, ..last });
+                let last = frames.last().expect("something stands before").clone();
+                frames.push(RawFrame { time: last.time + MS / 10, ..last });
                 continue;
             }
         };
-        shots.push(shot);
+        frames.push(raw_frame);
         time += STEP;
     }
-    shots.push(foreign(time + AFTER));
-    shots
+    frames.push(foreign(time + AFTER));
+    frames
 }
 
-/// What was said of a datagram.
+/// A datagram as it was reported.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ReportedPacket {
     pub frame: u64,
     pub id: Id,
     pub message: &'static str,
@@ -170,21 +169,21 @@ pub struct Seen {
     pub level: Level,
     pub pairing: Pairing,
     pub findings: Vec<Finding>,
-    /// It was decoded to its end.
-    pub sound: bool,
+    /// Whether it was decoded to its end.
+    pub is_decoded: bool,
 }
 
-impl Seen {
+impl ReportedPacket {
     /// Ids of the broken rules.
     pub fn rules(&self) -> Vec<&'static str> {
         self.findings.iter().map(|f| f.rule.id).collect()
     }
 }
 
-/// Collects everything; in frame order, or as soon as it is known.
+/// Collects everything that is reported: in frame order, or as soon as it is known.
 #[derive(Debug, Default)]
 pub struct Collected<const ORDERED: bool> {
-    pub packets: Vec<Seen>,
+    pub packets: Vec<ReportedPacket>,
     pub exchanges: Vec<(Exchange, Vec<Finding>)>,
     /// Servers that answered nothing.
     pub silent: Vec<SilentServer>,
@@ -199,8 +198,8 @@ impl<const ORDERED: bool> Collected<ORDERED> {
         let of_servers = self.silent.iter().map(|silent| &silent.finding);
         of_packets.chain(self.exchanges.iter().flat_map(|(_, findings)| findings)).chain(of_servers)
     }
-    /// What was said of the datagram in a frame.
-    pub fn frame(&self, number: u64) -> &Seen {
+    /// The reported datagram of a frame.
+    pub fn frame(&self, number: u64) -> &ReportedPacket {
         let found = self.packets.iter().find(|p| p.frame == number);
         found.unwrap_or_else(|| panic!("frame {number} was not claimed: {self:#?}"))
     }
@@ -216,7 +215,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        self.packets.push(Seen {
+        self.packets.push(ReportedPacket {
             frame: p.datagram.frame,
             id: p.id,
             message: p.message_name(),
@@ -224,7 +223,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
             level: p.level,
             pairing: *p.pairing,
             findings: p.findings.to_vec(),
-            sound: p.decoded.fault.is_none(),
+            is_decoded: p.decoded.fault.is_none(),
         });
         Ok(())
     }
@@ -248,42 +247,42 @@ pub fn everything() -> Options {
 }
 
 /// Plays frames through the pipeline, whatever the report.
-pub fn report<R: Report>(options: Options, mut report: R, shots: &[Shot]) -> (R, Totals) {
+pub fn report<R: Report>(options: Options, mut report: R, frames: &[RawFrame]) -> (R, Totals) {
     let mut pipeline = Pipeline::new(options, &mut report);
     let mut at = 0;
-    for (i, shot) in shots.iter().enumerate() {
-        pipeline.frame(&frame(shot, i as u64 + 1, at)).expect("the report takes everything");
-        at += shot.bytes.len() as u64;
+    for (i, raw_frame) in frames.iter().enumerate() {
+        pipeline.frame(&numbered_frame(raw_frame, i as u64 + 1, at)).expect("the report takes everything");
+        at += raw_frame.bytes.len() as u64;
     }
     let totals = pipeline.finish(true).expect("the report takes everything");
     (report, totals)
 }
 
 /// The records of some frames.
-pub fn lines(options: Options, shots: &[Shot]) -> String {
+pub fn lines(options: Options, frames: &[RawFrame]) -> String {
     let mut out = vec![];
-    report(options, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false), shots);
+    report(options, Records::new(Output::new(&mut out, Form::Ndjson, false), true, false), frames);
     String::from_utf8(out).expect("records are UTF-8")
 }
 
-/// A shot as the frame of that number.
-pub fn frame(shot: &Shot, number: u64, at: u64) -> Frame<'_> {
-    let Shot { time, link, wire_len, ref bytes } = *shot;
+/// The frame with this number and file offset.
+pub fn numbered_frame(raw_frame: &RawFrame, number: u64, at: u64) -> Frame<'_> {
+    let RawFrame { time, link, wire_len, ref bytes } = *raw_frame;
     Frame { number, time: Time::from_nanos(time), link, interface: 0, at, wire_len, bytes }
 }
 
-/// The same frames with foreign ones far before and behind them: long after the start of the capture, with two minutes of
-/// silence behind.
-pub fn surrounded(shots: &[Shot]) -> Vec<Shot> {
-    [&[foreign(START - 30 * S)], shots, &[foreign(START + 120 * S)]].concat()
+/// The frames with foreign ones long before and after them, so that they are not at the start of the capture and two minutes
+/// follow without traffic.
+pub fn surrounded(frames: &[RawFrame]) -> Vec<RawFrame> {
+    [&[foreign(START - 30 * S)], frames, &[foreign(START + 120 * S)]].concat()
 }
 
-/// Plays frames so.
-pub fn hear(shots: &[Shot]) -> Collected<true> {
-    play(&surrounded(shots)).0
+/// Plays frames with foreign ones long before and after them.
+pub fn play_surrounded(frames: &[RawFrame]) -> Collected<true> {
+    play(&surrounded(frames)).0
 }
 
-/// Plays frames and collects what is said, in frame order.
-pub fn play(shots: &[Shot]) -> (Collected<true>, Totals) {
-    report(everything(), Collected::default(), shots)
+/// Plays frames and collects the reports in frame order.
+pub fn play(frames: &[RawFrame]) -> (Collected<true>, Totals) {
+    report(everything(), Collected::default(), frames)
 }

@@ -1,18 +1,18 @@
-//! What holds for the records of any capture.
+//! Invariants of the records of any capture.
 
-use crate::kit::hold::sound_json;
-use crate::kit::play::{Shot, lines};
+use crate::kit::invariants::sound_json;
+use crate::kit::play::{RawFrame, lines};
 use qdissect::pipeline::Options;
 use qdissect::protocols::Level;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
-/// Plays frames and promises that every line is sound, that packets come in frame order, and that the
-/// summary, which comes last, counts what was written. Where every endpoint keeps its role
-/// (`orderly`), the frames and exchanges that a record names are there, too.
-pub fn hold(options: Options, shots: &[Shot], orderly: bool) {
+/// Plays frames and checks that every line is valid JSON, that packets are in frame order, and that the summary comes last and
+/// counts the records. If every endpoint keeps its role (`orderly`), the frames and exchanges that a record names must exist,
+/// too.
+pub fn check_records(options: Options, raw_frames: &[RawFrame], orderly: bool) {
     let everything = options.min_confidence <= Level::Low && options.all;
-    let text = lines(options, shots);
+    let text = lines(options, raw_frames);
     text.lines().for_each(|line| sound_json(line.as_bytes()));
     let mut records: Vec<Value> = text.lines().map(|l| l.parse().expect("checked before")).collect();
     let summary = records.pop().expect("there is a summary");
@@ -20,7 +20,7 @@ pub fn hold(options: Options, shots: &[Shot], orderly: bool) {
     let of = |kind: &str| records.iter().filter(|r| r["type"] == kind).collect::<Vec<_>>();
     let (packets, exchanges) = (of("packet"), of("exchange"));
     assert_eq!(packets.len() + exchanges.len(), records.len(), "records of another type: {text}");
-    // What is left of a datagram in fragments is told in its first frame, once the others are given up.
+    // An incomplete fragmented datagram is reported with its first frame, after the missing fragments are given up.
     let whole = packets.iter().filter(|p| p.get("fragments").is_none());
     let frames: Vec<u64> = whole.map(|p| number(&p["frame"])).collect();
     assert!(frames.is_sorted_by(|a, b| a < b), "packets out of order: {frames:?}\n{text}");
@@ -37,7 +37,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
 }
 
-/// The summary counts what was written.
+/// Checks that the summary counts the records.
 fn counted(summary: &Value, packets: &[&Value], exchanges: &[&Value], text: &str) {
     let count = |key: &str| number(&summary[key]);
     let claimed = packets.iter().filter(|p| !p["protocol"].is_null()).count() as u64;
@@ -66,15 +66,15 @@ fn counted(summary: &Value, packets: &[&Value], exchanges: &[&Value], text: &str
     assert!(total <= more, "findings counted that nobody wrote: {text}");
 }
 
-/// Frames and exchanges that a record names are there and agree.
+/// Checks that the frames and exchanges that a record names exist and agree.
 fn referred(packets: &[&Value], exchanges: &[&Value], text: &str) {
     let by_frame: HashMap<u64, &Value> = packets.iter().map(|p| (number(&p["frame"]), *p)).collect();
     let by_id: HashMap<u64, &Value> = exchanges.iter().map(|e| (number(&e["id"]), *e)).collect();
     assert_eq!(by_id.len(), exchanges.len(), "two exchanges have one number: {text}");
-    // Where it turned out late who asks, what was said before speaks of the other direction.
+    // If the roles were recognised late, earlier records have the other direction.
     let ways: HashSet<_> = exchanges.iter().map(|e| (&e["client"], &e["server"])).collect();
     let turned = |p: &Value| ways.contains(&(&p["src"], &p["dst"])) && ways.contains(&(&p["dst"], &p["src"]));
-    // A candidate that waited long enough was let go before its answer came.
+    // A candidate that waited too long was released before its answer came.
     let weak = |p: &Value| p["protocol"].is_null() || p["confidence"] == "low" || turned(p);
     for packet in packets.iter().filter(|p| !weak(p)) {
         let Some(id) = packet.get("exchange") else { continue };

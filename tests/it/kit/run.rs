@@ -1,4 +1,4 @@
-//! The program from outside.
+//! Runs the program.
 
 use serde_json::Value;
 use std::path::Path;
@@ -14,8 +14,8 @@ pub fn qdissect() -> Command {
 /// The records of a run that must have ended with `code`.
 #[track_caller]
 pub fn parsed(output: &Output, code: i32) -> Vec<Value> {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
     let text = str::from_utf8(&output.stdout).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

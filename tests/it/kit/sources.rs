@@ -1,10 +1,10 @@
-//! The sources of the project, as tests of its house read them.
+//! The sources of the project, for tests that read them.
 
 use std::fs;
 use std::path::PathBuf;
 use walkdir::{DirEntry, WalkDir};
 
-/// The files of Rust below a folder of the project, each with its text.
+/// The Rust files below a directory of the project, each with its text.
 pub fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let entries = WalkDir::new(folder).sort_by_file_name().into_iter().map(|entry| entry.unwrap());
     let paths = entries.map(DirEntry::into_path).filter(|path| path.extension().is_some_and(|it| it == "rs"));

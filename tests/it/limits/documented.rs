@@ -1,21 +1,21 @@
-//! The tables of `docs/limits.md`, held against the sources: every bound has a row, and every row a test that reaches
-//! the bound, or the reason why nothing does.
+//! Compares the tables of `docs/limits.md` with the sources: every limit has a row, and every row names a test that reaches it,
+//! or the reason why none does.
 
 use crate::kit::sources::sources;
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 
-/// What stands in backticks.
+/// The texts in backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Names of the constants that a source file declares and that are bounds by their names.
+/// The names of the constants in a source file that are limits by their names.
 fn bounds(source: &str) -> impl Iterator<Item = &str> {
     let declared =
         source.lines().filter_map(|line| line.split("const ").nth(1)?.split_once(':').map(|(name, _)| name));
-    // A length that tells two formats of Ethernet frames apart.
+    // A length that distinguishes two formats of Ethernet frames.
     declared.filter(|name| name.starts_with("MAX_") && *name != "MAX_802_3_LENGTH")
 }
 
@@ -31,7 +31,7 @@ fn rows(page: &str) -> Vec<[String; 3]> {
 }
 
 #[test]
-fn every_bound_is_documented_and_every_documented_one_is_there_and_reached() {
+fn every_limit_is_documented_and_every_documented_limit_exists_and_is_tested() {
     let page = fs::read_to_string("docs/limits.md").unwrap();
     let src = sources("src");
     let tests: String = src.iter().chain(&sources("tests")).map(|(_, text)| text.as_str()).collect();

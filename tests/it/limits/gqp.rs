@@ -1,7 +1,7 @@
-//! What is remembered of GQP, and what happens where that is all there is room for.
+//! Limits of the state of GQP.
 
-use super::{END, S, host, least, totals};
-use crate::kit::play::{CLIENTS, Collected, End, ID, MS, START, Shot, foreign, shot};
+use super::{S, SERVER_ADDR, at_minimum_memory, host, totals};
+use crate::kit::play::{Addr, CLIENTS, Collected, GQP_IDENTIFY, MS, RawFrame, START, foreign, udp_frame};
 use qdissect::exchange::Outcome;
 use qdissect::rule::hex;
 
@@ -15,33 +15,33 @@ const PARTS: [&str; 3] = [
 const EXTENSIONS: &[u8] = b"extensions\x04";
 const PLAYERS: &[u8] = b"players\x04";
 
-fn client(n: u32) -> End {
+fn client(n: u32) -> Addr {
     (host(n), 9)
 }
 
-/// A datagram to the server, so many milliseconds after the start, and one from it.
-fn to(ms: i64, client: End, payload: &[u8]) -> Shot {
-    shot(START + ms * MS, client, END, payload)
+/// A datagram from a client to the server, `ms` milliseconds after the start.
+fn to(ms: i64, client: Addr, payload: &[u8]) -> RawFrame {
+    udp_frame(START + ms * MS, client, SERVER_ADDR, payload)
 }
 
-fn from(ms: i64, client: End, payload: &[u8]) -> Shot {
-    shot(START + ms * MS, END, client, payload)
+fn from(ms: i64, client: Addr, payload: &[u8]) -> RawFrame {
+    udp_frame(START + ms * MS, SERVER_ADDR, client, payload)
 }
 
 /// Whether a rule is broken somewhere.
-fn breaks(heard: &Collected<false>, rule: &str) -> bool {
-    heard.findings().any(|finding| finding.rule.id == rule)
+fn breaks(collected: &Collected<false>, rule: &str) -> bool {
+    collected.findings().any(|finding| finding.rule.id == rule)
 }
 
 #[test]
 fn requests_that_are_forgotten_before_their_answers_are_counted() {
-    for (requests, forgotten) in [(least(4_096), 0), (least(4_096) + 1, 1)] {
-        let mut shots: Vec<_> = (0..requests).map(|n| to(0, client(n), &hex(ID))).collect();
+    for (requests, forgotten) in [(at_minimum_memory(4_096), 0), (at_minimum_memory(4_096) + 1, 1)] {
+        let mut raw_frames: Vec<_> = (0..requests).map(|n| to(0, client(n), &hex(GQP_IDENTIFY))).collect();
         // The answers to the first and to the last request name another command.
         let other = hex("3130 6563686f 1e 11 61 04");
-        shots.extend([0, requests - 1].map(|n| from(1, client(n), &other)));
-        let (heard, totals) = totals(&shots);
-        let named = |frame: u32| heard.frame(u64::from(frame)).rules().contains(&"GQP-TXN-003");
+        raw_frames.extend([0, requests - 1].map(|n| from(1, client(n), &other)));
+        let (collected, totals) = totals(&raw_frames);
+        let named = |frame: u32| collected.frame(u64::from(frame)).rules().contains(&"GQP-TXN-003");
         assert_eq!([named(requests + 1), named(requests + 2)], [forgotten == 0, true]);
         assert_eq!((totals.answered, totals.memory_forgotten), (2, forgotten));
     }
@@ -52,42 +52,42 @@ fn requests_that_are_forgotten_after_their_answers_are_not() {
     let pair = |n| {
         [to(0, client(n), &hex("6563686f 1e 61 04")), from(0, client(n), &hex("3130 6563686f 1e 11 61 04"))]
     };
-    let shots: Vec<_> = (0..least(4_096) + 100).flat_map(pair).collect();
-    assert_eq!(totals(&shots).1.memory_forgotten, 0);
+    let raw_frames: Vec<_> = (0..at_minimum_memory(4_096) + 100).flat_map(pair).collect();
+    assert_eq!(totals(&raw_frames).1.memory_forgotten, 0);
 }
 
 #[test]
 fn logins_that_are_forgotten_are_counted() {
     let auth = hex("61757468 1e 626f62 1f 7077 04");
-    for (logins, forgotten) in [(least(16_384), 0), (least(16_384) + 25, 25)] {
+    for (logins, forgotten) in [(at_minimum_memory(16_384), 0), (at_minimum_memory(16_384) + 25, 25)] {
         let pair = |n| {
             let string = format!("10auth\x1e\x11{n:08x}\x04");
             [to(0, client(n), &auth), from(0, client(n), string.as_bytes())]
         };
-        let mut shots: Vec<_> = (0..logins).flat_map(pair).collect();
-        // Each login is one entry, and the string that it got another.
-        assert_eq!(totals(&shots).1.memory_forgotten, 2 * forgotten);
-        // The string of another client, which is the first one's.
+        let mut raw_frames: Vec<_> = (0..logins).flat_map(pair).collect();
+        // Each login is one entry, and its string is another one.
+        assert_eq!(totals(&raw_frames).1.memory_forgotten, 2 * forgotten);
+        // The string of another client, namely the first one.
         let foreign = format!("challenge\x1e{:08x}\x04", 0);
-        shots.push(to(1, client(logins - 1), foreign.as_bytes()));
-        let (heard, _) = totals(&shots);
+        raw_frames.push(to(1, client(logins - 1), foreign.as_bytes()));
+        let (collected, _) = totals(&raw_frames);
         let rule = if forgotten == 0 { "GQP-TXN-007" } else { "GQP-TXN-006" };
-        assert!(breaks(&heard, rule), "whose it is, is known or not");
+        assert!(breaks(&collected, rule), "whose it is, is known or not");
     }
 }
 
 #[test]
 fn servers_with_extensions_that_are_forgotten_are_counted() {
-    for (servers, forgotten) in [(least(16_384), 0), (least(16_384) + 25, 25)] {
+    for (servers, forgotten) in [(at_minimum_memory(16_384), 0), (at_minimum_memory(16_384) + 25, 25)] {
         let announced = |n| {
             let server = (host(n), 7_070);
             let answer = b"10extensions\x1e\x13players\x04";
-            [shot(START, CLIENTS[0], server, EXTENSIONS), shot(START, server, CLIENTS[0], answer)]
+            [udp_frame(START, CLIENTS[0], server, EXTENSIONS), udp_frame(START, server, CLIENTS[0], answer)]
         };
-        let mut shots: Vec<_> = (0..servers).flat_map(announced).collect();
-        shots.push(shot(START + MS, CLIENTS[0], (host(0), 7_070), PLAYERS));
-        let (heard, totals) = totals(&shots);
-        assert_eq!((totals.memory_forgotten, breaks(&heard, "GQP-REQ-004")), (forgotten, forgotten > 0));
+        let mut raw_frames: Vec<_> = (0..servers).flat_map(announced).collect();
+        raw_frames.push(udp_frame(START + MS, CLIENTS[0], (host(0), 7_070), PLAYERS));
+        let (collected, totals) = totals(&raw_frames);
+        assert_eq!((totals.memory_forgotten, breaks(&collected, "GQP-REQ-004")), (forgotten, forgotten > 0));
     }
 }
 
@@ -98,14 +98,14 @@ fn a_server_with_more_extensions_than_are_kept_may_have_announced_any() {
     {
         let names: Vec<_> = (1..=extensions).map(|n| format!("e{n}")).collect();
         let answer = format!("10extensions\x1e\x13{}\x04", names.join("\x1f"));
-        let shots = [
+        let raw_frames = [
             to(0, CLIENTS[0], EXTENSIONS),
             from(1, CLIENTS[0], answer.as_bytes()),
             to(2, CLIENTS[0], format!("{asked}\x04").as_bytes()),
         ];
-        let (heard, totals) = totals(&shots);
-        let said = (breaks(&heard, "GQP-REQ-004"), totals.memory_forgotten);
-        assert_eq!(said, (broken, beyond), "{asked} of {extensions}");
+        let (collected, totals) = totals(&raw_frames);
+        let counts = (breaks(&collected, "GQP-REQ-004"), totals.memory_forgotten);
+        assert_eq!(counts, (broken, beyond), "{asked} of {extensions}");
     }
 }
 
@@ -118,32 +118,32 @@ fn commands_beyond_those_compared_are_counted() {
         each.fill(reply);
         each[commands - 1] = "10other\x1e\x11a";
         let answers = |replies: &[&str]| format!("{}\x04", replies.join("\x1d"));
-        let shots = [
+        let raw_frames = [
             to(0, CLIENTS[0], asked.as_bytes()),
             from(1, CLIENTS[0], answers(&each).as_bytes()),
             to(2, CLIENTS[1], asked.as_bytes()),
             from(3, CLIENTS[1], answers(&each[..commands - 1]).as_bytes()),
         ];
-        let (heard, totals) = totals(&shots);
-        assert_eq!((breaks(&heard, "GQP-TXN-003"), totals.memory_forgotten), (differs, 2 * beyond));
-        assert!(heard.frame(4).rules().contains(&"GQP-TXN-002"), "their number is compared all the same");
+        let (collected, totals) = totals(&raw_frames);
+        assert_eq!((breaks(&collected, "GQP-TXN-003"), totals.memory_forgotten), (differs, 2 * beyond));
+        assert!(collected.frame(4).rules().contains(&"GQP-TXN-002"), "their number is compared all the same");
     }
 }
 
 #[test]
-fn of_too_many_answers_in_parts_the_oldest_ends_with_what_has_come_and_is_counted() {
-    let most = least(4_096);
-    for answers in [most, most + 1] {
-        let mut shots: Vec<_> = (0..answers).map(|n| to(0, client(n), &hex(ID))).collect();
+fn the_oldest_of_too_many_answers_in_parts_ends_incomplete_and_is_counted() {
+    let limit = at_minimum_memory(4_096);
+    for answers in [limit, limit + 1] {
+        let mut raw_frames: Vec<_> = (0..answers).map(|n| to(0, client(n), &hex(GQP_IDENTIFY))).collect();
         for (ms, part) in (1..).zip(PARTS) {
-            shots.extend((0..answers).map(|n| from(ms, client(n), &hex(part))));
+            raw_frames.extend((0..answers).map(|n| from(ms, client(n), &hex(part))));
         }
-        shots.push(foreign(START + 60 * S));
-        let (heard, totals) = totals(&shots);
+        raw_frames.push(foreign(START + 60 * S));
+        let (collected, totals) = totals(&raw_frames);
         let frames = |e: &qdissect::exchange::Exchange| e.response_frames().len();
-        let with = |parts: usize| heard.exchanges.iter().filter(|(e, _)| frames(e) == parts).count();
-        assert_eq!((with(3), with(1)), (most as usize, (answers - most) as usize));
-        assert_eq!(totals.evicted, u64::from(answers - most));
-        assert!(heard.exchanges.iter().all(|(e, _)| e.outcome == Outcome::Answered));
+        let with = |parts: usize| collected.exchanges.iter().filter(|(e, _)| frames(e) == parts).count();
+        assert_eq!((with(3), with(1)), (limit as usize, (answers - limit) as usize));
+        assert_eq!(totals.evicted, u64::from(answers - limit));
+        assert!(collected.exchanges.iter().all(|(e, _)| e.outcome == Outcome::Answered));
     }
 }

@@ -1,8 +1,11 @@
-//! How far is read ahead, and which files go on with the one before.
+//! Limits of reading ahead, and which files continue the previous one.
 
-use super::{END, S, poll, state};
+use super::{S, SERVER_ADDR, poll, state};
 use crate::kit::frames::{self, Kept};
-use crate::kit::play::{CLIENTS, Collected, End, H1, H2, OK, QI, START, Shot, everything, foreign, shot};
+use crate::kit::play::{
+    Addr, CLIENTS, Collected, RawFrame, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY,
+    START, everything, foreign, udp_frame,
+};
 use qdissect::capture::Source;
 use qdissect::check::Policy;
 use qdissect::net::Datagram;
@@ -19,20 +22,21 @@ use std::time::{Duration, Instant};
 const NS: i64 = 1;
 const MS: i64 = 1_000_000;
 
-fn pcap(shots: &[Shot]) -> Vec<u8> {
-    let kept = |Shot { time, link, wire_len, bytes }: Shot| Kept { time, link, wire_len, bytes };
-    frames::pcap(&shots.iter().cloned().map(kept).collect::<Vec<_>>())
+fn pcap(raw_frames: &[RawFrame]) -> Vec<u8> {
+    let kept = |RawFrame { time, link, wire_len, bytes }: RawFrame| Kept { time, link, wire_len, bytes };
+    frames::pcap(&raw_frames.iter().cloned().map(kept).collect::<Vec<_>>())
 }
 
 /// Reads files one after the other.
-fn read(files: &[&[Shot]]) -> (Collected<true>, Totals) {
+fn read(files: &[&[RawFrame]]) -> (Collected<true>, Totals) {
     read_as(everything(), Collected::default(), files)
 }
 
-fn read_as<R: Report>(options: Options, mut report: R, files: &[&[Shot]]) -> (R, Totals) {
+fn read_as<R: Report>(options: Options, mut report: R, files: &[&[RawFrame]]) -> (R, Totals) {
     let mut pipeline = Pipeline::new(options, &mut report);
-    for shots in files {
-        let mut source = Source::from_reader("file", Box::new(Cursor::new(pcap(shots)))).expect("a capture");
+    for raw_frames in files {
+        let mut source =
+            Source::from_reader("file", Box::new(Cursor::new(pcap(raw_frames)))).expect("a capture");
         pipeline.read(&mut source, "file").expect("it can be read");
     }
     let totals = pipeline.finish(true).expect("nothing is written");
@@ -40,62 +44,75 @@ fn read_as<R: Report>(options: Options, mut report: R, files: &[&[Shot]]) -> (R,
 }
 
 #[test]
-fn a_file_goes_on_with_the_one_before_if_it_reaches_back_no_further_than_a_tenth_of_a_second() {
+fn a_file_continues_the_previous_one_if_it_overlaps_by_at_most_a_tenth_of_a_second() {
     let last = START + 10 * S;
-    let first = [foreign(START), shot(last, CLIENTS[0], END, &poll(1))];
+    let first = [foreign(START), udp_frame(last, CLIENTS[0], SERVER_ADDR, &poll(1))];
     for (back, answered) in [(0, 1), (100 * MS, 1), (100 * MS + NS, 0)] {
-        let second = [foreign(last - back), shot(last + MS, END, CLIENTS[0], &state(1))];
-        let (heard, totals) = read(&[&first, &second]);
+        let second = [foreign(last - back), udp_frame(last + MS, SERVER_ADDR, CLIENTS[0], &state(1))];
+        let (collected, totals) = read(&[&first, &second]);
         assert_eq!((totals.answered, totals.undecided), (answered, 1 - answered), "{back} ns");
-        assert_eq!(heard.packets.len(), 2, "both are told of in any case");
+        assert_eq!(collected.packets.len(), 2, "both are told of in any case");
     }
 }
 
-/// Of the same moment, by a sensor near the client and one near the server.
+/// Captures of the same time, from a sensor near the client and one near the server.
 #[test]
-fn captures_that_overlap_for_most_of_their_time_are_each_for_itself() {
-    let talk = |times: [i64; 4]| -> Vec<Shot> {
-        let ways = [[CLIENTS[0], END], [END, CLIENTS[0]]].into_iter().cycle();
-        let sent = times.into_iter().zip(ways).zip([H1, H2, QI, OK]);
-        sent.map(|((ms, [from, to]), text)| shot(START + ms * MS, from, to, &hex(text))).collect()
+fn captures_that_mostly_overlap_are_separate() {
+    let talk = |times: [i64; 4]| -> Vec<RawFrame> {
+        let ways = [[CLIENTS[0], SERVER_ADDR], [SERVER_ADDR, CLIENTS[0]]].into_iter().cycle();
+        let sent =
+            times.into_iter().zip(ways).zip([SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY]);
+        sent.map(|((ms, [from, to]), text)| udp_frame(START + ms * MS, from, to, &hex(text))).collect()
     };
     let (client, server) = (talk([0, 20, 21, 41]), talk([8, 12, 29, 33]));
-    let (heard, totals) = read(&[&client, &server]);
+    let (collected, totals) = read(&[&client, &server]);
     let alone = [&client, &server].map(|file| read(&[file]).0);
-    let rules = |heard: &Collected<true>| heard.packets.iter().map(|p| p.rules()).collect::<Vec<_>>();
-    assert_eq!(rules(&heard), alone.each_ref().map(rules).concat());
+    let rules = |collected: &Collected<true>| collected.packets.iter().map(|p| p.rules()).collect::<Vec<_>>();
+    assert_eq!(rules(&collected), alone.each_ref().map(rules).concat());
     assert_eq!((totals.answered, totals.retransmissions), (4, 0));
-    // What begins behind the end goes on with it.
+    // A file that begins after the end continues it.
     let later: Vec<_> = talk([41, 60, 61, 80]).split_off(2);
     assert_eq!(read(&[&client[..3], &later]).1.retransmissions, 1);
 }
 
 /// A challenge and a query with their answers.
-fn queried(time: i64) -> [Shot; 5] {
-    let asks = |ms, text| shot(time + ms * MS, CLIENTS[0], END, &hex(text));
-    let tells = |ms, text| shot(time + ms * MS, END, CLIENTS[0], &hex(text));
-    [foreign(time - 10 * S), asks(0, H1), tells(1, H2), asks(2, QI), tells(3, OK)]
+fn queried(time: i64) -> [RawFrame; 5] {
+    let asks = |ms, text| udp_frame(time + ms * MS, CLIENTS[0], SERVER_ADDR, &hex(text));
+    let tells = |ms, text| udp_frame(time + ms * MS, SERVER_ADDR, CLIENTS[0], &hex(text));
+    [
+        foreign(time - 10 * S),
+        asks(0, SQP_CHALLENGE),
+        tells(1, SQP_CHALLENGE_REPLY),
+        asks(2, SQP_QUERY),
+        tells(3, SQP_QUERY_REPLY),
+    ]
 }
 
 #[test]
-fn what_rules_remember_of_one_file_says_nothing_of_the_next_where_each_is_for_itself() {
+fn rules_forget_their_state_between_separate_files() {
     let (first, second) = (queried(START), queried(START + 20 * S));
     for (per_file, again) in [(false, 1), (true, 0)] {
         let options = Options { per_file, ..everything() };
-        let (heard, _) = read_as(options, Collected::<true>::default(), &[&first, &second]);
-        let found = heard.packets.iter().filter(|p| p.rules().contains(&"SQP-TXN-015")).count();
+        let (collected, _) = read_as(options, Collected::<true>::default(), &[&first, &second]);
+        let found = collected.packets.iter().filter(|p| p.rules().contains(&"SQP-TXN-015")).count();
         assert_eq!(found, again, "each for itself: {per_file}");
     }
 }
 
 #[test]
-fn of_which_servers_one_side_is_missing_is_known_of_each_file_that_is_for_itself() {
+fn servers_with_a_missing_direction_are_known_for_each_separate_file() {
     let later = START + 200 * S;
-    let answers = (1..=5)
-        .map(|n| shot(later, END, ([10, 0, 0, n], 9), &hex(&OK.replace("80902348", &format!("8090234{n}")))));
+    let answers = (1..=5).map(|n| {
+        udp_frame(
+            later,
+            SERVER_ADDR,
+            ([10, 0, 0, n], 9),
+            &hex(&SQP_QUERY_REPLY.replace("80902348", &format!("8090234{n}"))),
+        )
+    });
     let answers: Vec<_> = [foreign(later - 10 * S)].into_iter().chain(answers).collect();
     let whole = [queried(START), queried(START + 400 * S)];
-    let files: [&[Shot]; 3] = [&whole[0], &answers, &whole[1]];
+    let files: [&[RawFrame]; 3] = [&whole[0], &answers, &whole[1]];
     for (per_file, files, errors) in [(true, &files[..], 0), (true, &files[1..2], 0), (false, &files[..], 5)]
     {
         let judge = |_: &mut Entry, _: &str| Ok(());
@@ -108,46 +125,60 @@ fn of_which_servers_one_side_is_missing_is_known_of_each_file_that_is_for_itself
 }
 
 #[test]
-fn who_names_captures_of_one_direction_each_is_told_to_join_them() {
+fn captures_of_one_direction_each_get_a_hint_to_merge_them() {
     let talk = |n: u8| {
         let (client, time) = (([10, 0, 0, n], 9), START + i64::from(n) * S);
-        [shot(time, client, END, &poll(n.into())), shot(time + MS, END, client, &state(n.into()))]
+        [
+            udp_frame(time, client, SERVER_ADDR, &poll(n.into())),
+            udp_frame(time + MS, SERVER_ADDR, client, &state(n.into())),
+        ]
     };
     let (requests, answers): (Vec<_>, Vec<_>) = (1..=10).map(talk).map(<[_; 2]>::into).unzip();
     let joined: Vec<_> = (1..=10).flat_map(talk).collect();
     let later = [foreign(START + 60 * S)];
-    let told = |per_file, files: &[&[Shot]]| {
+    let advises_mergecap = |per_file, files: &[&[RawFrame]]| {
         let (_, totals) = read_as(Options { per_file, ..everything() }, Collected::<true>::default(), files);
-        limits(&totals).iter().any(|said| said.contains("`mergecap -w BOTH.pcapng FILE...` joins them"))
+        limits(&totals)
+            .iter()
+            .any(|sentence| sentence.contains("`mergecap -w BOTH.pcapng FILE...` joins them"))
     };
-    assert!(told(false, &[&requests, &answers]) && told(false, &[&answers, &requests]));
-    assert!(!told(true, &[&requests, &answers]), "that was wanted");
-    assert!(!told(false, &[&joined, &joined]) && !told(false, &[&requests]) && !told(false, &[&answers]));
-    assert!(!told(false, &[&requests, &later]) && !told(false, &[&answers, &later]));
+    assert!(
+        advises_mergecap(false, &[&requests, &answers]) && advises_mergecap(false, &[&answers, &requests])
+    );
+    assert!(!advises_mergecap(true, &[&requests, &answers]), "that was wanted");
+    assert!(
+        !advises_mergecap(false, &[&joined, &joined])
+            && !advises_mergecap(false, &[&requests])
+            && !advises_mergecap(false, &[&answers])
+    );
+    assert!(!advises_mergecap(false, &[&requests, &later]) && !advises_mergecap(false, &[&answers, &later]));
 }
 
 #[test]
-fn behind_a_gap_of_more_than_half_a_minute_a_file_may_begin_with_something_older() {
+fn a_file_after_a_gap_of_more_than_half_a_minute_may_begin_with_answers_to_missing_requests() {
     let last = START + 10 * S;
-    // The server is there with both sides, so that an answer to nothing is one.
-    let first =
-        [foreign(START), shot(last - S, CLIENTS[0], END, &poll(1)), shot(last, END, CLIENTS[0], &state(1))];
+    // The server has both directions, so that an unsolicited answer is reported.
+    let first = [
+        foreign(START),
+        udp_frame(last - S, CLIENTS[0], SERVER_ADDR, &poll(1)),
+        udp_frame(last, SERVER_ADDR, CLIENTS[0], &state(1)),
+    ];
     for (gap, older) in [(S, false), (30 * S, false), (30 * S + NS, true)] {
-        let second = [foreign(last + gap), shot(last + gap + MS, END, CLIENTS[1], &state(2))];
-        let (heard, _) = read(&[&first, &second]);
-        let rules = heard.frame(5).rules();
+        let second = [foreign(last + gap), udp_frame(last + gap + MS, SERVER_ADDR, CLIENTS[1], &state(2))];
+        let (collected, _) = read(&[&first, &second]);
+        let rules = collected.frame(5).rules();
         assert!(rules.contains(&"SFQ-TXN-001"), "{rules:?}");
         assert_eq!(rules.contains(&"GEN-005"), older, "{gap} ns: {rules:?}");
     }
 }
 
-/// Bytes of one read into the buffer.
+/// Size of one read into the buffer.
 const BUFFER: u64 = 256 << 10;
-/// Blocks that have been read and not been worked on to their end: one in the hands of the loop, two that wait, and in
-/// the hands of the reader one that is to wait next, and the beginning of another.
+/// Maximum number of blocks that are read but not processed: one in the loop, two in the channel, and in the reader one that is
+/// sent next and the beginning of another.
 const BLOCKS: u64 = 5;
 
-/// Counts what has been read.
+/// A reader that counts the bytes read.
 struct Counted(Cursor<Vec<u8>>, Arc<AtomicU64>);
 
 impl Read for Counted {
@@ -158,11 +189,11 @@ impl Read for Counted {
     }
 }
 
-/// Waits at the first datagram until the reader has come as far as it may.
+/// Waits at the first datagram until the reader has reached its limit.
 struct Waits {
     given: Arc<AtomicU64>,
     waited: bool,
-    /// How far the reader was ahead of a datagram at the most.
+    /// Maximum distance of the reader from a datagram.
     most: u64,
 }
 
@@ -174,7 +205,7 @@ impl Report for Waits {
                 assert!(began.elapsed() < Duration::from_secs(60), "the reader reads ahead");
                 thread::yield_now();
             }
-            // One that reads on does it now.
+            // A reader without a limit reads on now.
             thread::sleep(Duration::from_millis(50));
         }
         self.most = self.most.max(self.given.load(SeqCst).saturating_sub(d.at));
@@ -183,10 +214,11 @@ impl Report for Waits {
 }
 
 #[test]
-fn the_reader_waits_when_it_is_so_many_blocks_ahead() {
-    let ends: [End; 2] = [([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53)];
-    let shots: Vec<_> = (0..2_500).map(|n| shot(START + n * MS, ends[0], ends[1], &[0xee; 1_400])).collect();
-    let (file, given) = (pcap(&shots), Arc::new(AtomicU64::new(0)));
+fn the_reader_waits_when_it_is_too_many_blocks_ahead() {
+    let ends: [Addr; 2] = [([192, 0, 2, 200], 53_124), ([192, 0, 2, 53], 53)];
+    let raw_frames: Vec<_> =
+        (0..2_500).map(|n| udp_frame(START + n * MS, ends[0], ends[1], &[0xee; 1_400])).collect();
+    let (file, given) = (pcap(&raw_frames), Arc::new(AtomicU64::new(0)));
     assert!(file.len() as u64 > 12 * BUFFER);
     let reader = Counted(Cursor::new(file), given.clone());
     let mut source = Source::from_reader("file", Box::new(reader)).expect("a capture");
@@ -195,7 +227,7 @@ fn the_reader_waits_when_it_is_so_many_blocks_ahead() {
     pipeline.read_ahead(&mut source, "file").expect("it can be read");
     let totals = pipeline.finish(true).expect("nothing is written");
     assert_eq!(totals.unclaimed, 2_500);
-    // A block begins with what the one before has left of a frame.
+    // A block begins with the rest of a frame of the previous block.
     let frame = 16 + 14 + 20 + 8 + 1_400;
     assert!(report.most <= BLOCKS * BUFFER + frame, "{} bytes ahead", report.most);
 }

@@ -3,7 +3,7 @@
 use crate::kit::run::qdissect;
 use std::process::{Command, Stdio};
 
-/// What a run that must succeed writes.
+/// The output of a run that must succeed.
 #[track_caller]
 fn text(args: &[&str]) -> String {
     let output = qdissect().args(args).output().unwrap();
@@ -11,7 +11,7 @@ fn text(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Rows of CSV by RFC 4180.
+/// Parses CSV by RFC 4180.
 fn csv(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut cell, mut quoted) = (vec![vec![]], String::new(), false);
     let mut chars = text.chars().peekable();
@@ -33,7 +33,7 @@ fn csv(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn passwords_in_columns_of_bytes_are_masked_whoever_claims_them() {
+fn passwords_in_columns_of_bytes_are_masked_for_every_protocol() {
     let path = "captures/skycoop/rcon.pcap";
     let columns = ["-T", "fields", "-e", "udp.payload", "-e", "udp", "-e", "frame", "-e", "skycoop.password"];
     let password = "Wolf-1942";
@@ -41,11 +41,11 @@ fn passwords_in_columns_of_bytes_are_masked_whoever_claims_them() {
     let rows = |more: &[&str]| text(&[&["dump", "--all"][..], more, &columns, &[path]].concat());
     let shown = rows(&["--show-secrets"]);
     assert!(shown.matches(&hex).count() == 3 && shown.contains(password), "{shown}");
-    // Nobody claims it: the protocol is left out, or what is seen is not enough.
+    // The datagram is unclaimed: its protocol is left out, or the confidence is too low.
     for more in [&[][..], &["--protocol", "sqp"], &["--min-confidence", "high"]] {
         let masked = rows(more);
         assert!(!masked.contains(&hex) && !masked.contains(password), "{masked}");
-        // All others are as they were: of the payload, and behind the header of UDP.
+        // All other bytes are unchanged: those of the payload, and those after the UDP header.
         assert_eq!(masked.matches(&"**".repeat(password.len())).count(), 2, "{masked}");
         assert_eq!(masked.lines().count(), shown.lines().count());
         let same = masked.lines().zip(shown.lines()).filter(|(a, b)| a == b);
@@ -82,14 +82,14 @@ fn no_text_from_the_network_leaves_its_cell_or_becomes_a_formula() {
 }
 
 #[test]
-fn of_a_list_its_values_are_written_and_nothing_else() {
+fn only_the_values_of_a_list_are_written() {
     let column = |filter: &str, name: &str| {
         text(&["dump", "--no-config", "-T", "fields", "-Y", filter, "-e", name, "captures/demo.pcapng"])
     };
     assert_eq!(column("sqp.metrics", "sqp.metrics"), "59.75,12.5,0.25\n");
     assert_eq!(column("frame.number == 26", "gqp.commands.args"), "this text,more text\n");
     assert_eq!(column("frame.number == 26", "sqp.metrics"), "\n");
-    // A group is there or not.
+    // A group is only present or absent.
     assert_eq!(column("sqp.metrics", "sqp.player_info"), "1\n");
 }
 
@@ -100,12 +100,12 @@ fn findings_have_rows_too() {
     let at = |name: &str| rows[0].iter().position(|column| column == name).unwrap();
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
     let broken = rows.iter().find(|row| row[at("rule")] == "SQP-STR-002").unwrap();
-    let said = ["file", "frame", "severity", "field", "start", "end"].map(|name| broken[at(name)].as_str());
-    assert_eq!(said, ["captures/demo.pcapng", "56", "error", "server_info.server_name", "19", "29"]);
+    let cells = ["file", "frame", "severity", "field", "start", "end"].map(|name| broken[at(name)].as_str());
+    assert_eq!(cells, ["captures/demo.pcapng", "56", "error", "server_info.server_name", "19", "29"]);
 }
 
 #[test]
-fn columns_of_all_protocols_and_of_frames_say_what_records_say() {
+fn columns_agree_with_records() {
     let names = [
         "file",
         "frame.number",
@@ -182,7 +182,7 @@ const FIELDS: &[&str] = &[
     "udp.payload",
 ];
 
-/// Plain Ethernet, with tags, options, cut and short frames.
+/// Captures of Ethernet: plain, with tags, with options, and with truncated and short frames.
 const CAPTURES: &[&str] = &[
     "demo.pcapng",
     "sqp/real_cli_sample.pcapng",

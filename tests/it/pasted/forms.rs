@@ -1,4 +1,4 @@
-//! The same bytes in many dresses, and what the text around them says.
+//! The same bytes in many forms, and the meaning of the text around them.
 
 use super::{datagrams, digits, places};
 use qdissect::capture::Time;
@@ -6,7 +6,7 @@ use qdissect::net::{Endpoint, parse};
 use qdissect::pasted::{AssumedEndpoints, Form, Mark, Metadata, Piece, frames, read};
 use qdissect::rule::hex;
 
-/// Bytes of each datagram, where nothing is complained about.
+/// The bytes of each datagram of a text without errors.
 #[track_caller]
 fn bytes(text: &str) -> Vec<String> {
     let pasted = read(text, None);
@@ -38,7 +38,7 @@ fn digits_are_read_however_they_are_separated() {
 }
 
 #[test]
-fn characters_are_looked_for_in_lines_that_are_not_too_long() {
+fn text_columns_are_recognised_only_in_lines_up_to_the_limit() {
     let complaints =
         |row: usize| read(&format!("{}  {}", "70 ".repeat(row), "p".repeat(row)), None).complaints.len();
     assert_eq!([4, 127, 128].map(complaints), [0, 0, 1]);
@@ -154,7 +154,7 @@ fn rows_that_are_elsewhere_are_gaps_repetitions_or_other_dumps() {
     assert_eq!(second("00000000"), (vec![(two.clone(), 0), ("aabb".into(), 0)], vec![]));
     assert_eq!(second("00000010"), (vec![(two.clone(), 0), ("aabb".into(), 0)], vec![3]));
     assert_eq!(second("ffffffffffffffff"), (vec![(two, 65_475)], vec![3]));
-    // The base of offsets is seen where the next row begins.
+    // The base of the offsets is recognised at the next row.
     for next in ["0000010", "0000020", "0000016"] {
         assert_eq!(bytes(&format!("0000000 {row}\n{next} aa bb\n")), [all.to_owned() + "aabb"], "{next}");
     }
@@ -190,7 +190,7 @@ fn arrays_of_many_languages() {
         "<Buffer d5 f6 00>",
         "list: {0xd5, 0b11110110, 0o0}",
     ] {
-        // A comment before the list is one for the whole line.
+        // A comment before the list applies to the whole line.
         let text = text.trim_start_matches("/* a */ ");
         assert_eq!(bytes(text), ["d5f600"], "{text}");
     }
@@ -206,7 +206,7 @@ fn arrays_of_many_languages() {
 }
 
 #[test]
-fn what_is_no_byte_of_a_list_or_left_out_is_said() {
+fn invalid_and_omitted_list_elements_are_reported() {
     for (text, expected, missing, column) in [
         ("[213, 300, 0, 1]", "d50001", 0, 7),
         ("<Buffer d5 f6 ... 12 more bytes>", "d5f6", 12, 15),
@@ -296,7 +296,7 @@ fn base64_in_both_alphabets_and_no_words() {
     }
 }
 
-/// What the text says of its only datagram.
+/// The head of the only datagram of a text.
 fn metadata(text: &str) -> Metadata {
     let pasted = read(text, None);
     assert_eq!((pasted.pieces.len(), pasted.complaints.len()), (1, 0), "{text}");
@@ -304,7 +304,7 @@ fn metadata(text: &str) -> Metadata {
 }
 
 #[test]
-fn marks_before_bytes_say_who_sent_them() {
+fn marks_before_bytes_determine_the_direction() {
     for (line, mark) in [
         ("> d5 f6", Some(Mark::ToServer)),
         ("<- d5f6", Some(Mark::FromServer)),
@@ -337,7 +337,7 @@ fn marks_before_bytes_say_who_sent_them() {
 }
 
 #[test]
-fn lines_of_words_say_who_sent_what_stands_below() {
+fn text_lines_determine_the_direction_of_the_bytes_below() {
     for (line, expected) in [
         ("Request (13 bytes):", Some(Mark::ToServer)),
         ("# server response", Some(Mark::FromServer)),
@@ -412,18 +412,18 @@ fn from(pieces: &[Piece]) -> Vec<u16> {
 }
 
 #[test]
-fn the_text_decides_the_direction_and_then_the_looks() {
+fn the_text_decides_the_direction_before_the_content_does() {
     let marked = [piece(Some(Mark::ToServer), "00"), piece(Some(Mark::FromServer), "00")];
     assert_eq!(from(&marked), [40_000, 7777]);
     assert_eq!(from(&[piece(None, STATE), piece(None, POLL)]), [7777, 40_000]);
     assert_eq!(from(&[piece(None, POLL), piece(None, "ffff")]), [40_000, 7777], "it answers");
-    // A message of SA-MP that names the port which the made-up server has.
+    // A message of SA-MP with the port of the assumed server.
     let samp = [piece(None, "53414d50c000020a611e69"), piece(None, "53414d50c000020a611e690003003200")];
     assert_eq!(from(&samp), [40_000, 7777]);
 }
 
 #[test]
-fn sent_may_mean_by_the_server() {
+fn sent_may_mean_sent_by_the_server() {
     let [sent, received] = [Some(Mark::Sent), Some(Mark::Received)];
     assert_eq!(from(&[piece(sent, POLL), piece(received, STATE)]), [40_000, 7777]);
     assert_eq!(from(&[piece(received, POLL), piece(sent, STATE)]), [40_000, 7777]);

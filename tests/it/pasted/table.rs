@@ -1,4 +1,4 @@
-//! What is pasted, what it holds, and where it cannot be read.
+//! Pasted texts, their bytes, and the places that cannot be read.
 
 /// A poll of Satisfactory, a challenge of SQP and its answer.
 const POLL: &str = ">d5f60001a59c4384f146df0801";
@@ -185,10 +185,10 @@ pub const LINES: &[(&str, &[&str])] = &[
     ("", &[]),
 ];
 
-/// A name or text, what is read of it, and line and column of each complaint.
+/// A name or text, the bytes that are read, and line and column of each error.
 type Case = (&'static str, &'static [&'static str], &'static [(usize, usize)]);
 
-/// Texts of which something cannot be read: what is read, and line and column of each complaint.
+/// Texts that cannot be read completely: the bytes that are read, and line and column of each error.
 pub const DAMAGED: &[Case] = &[
     ("d5 f6 00 01 a", &[">d5f60001"], &[(1, 13)]),
     ("d5f60001a", &[">d5f60001"], &[(1, 9)]),
@@ -226,7 +226,7 @@ pub const DAMAGED: &[Case] = &[
     ("Buffer length: 4 bytes\nd5 f6 \n      \n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
 ];
 
-/// What the tools of those names print, see `tests/data/pasted`.
+/// The output of the tools with these names, see `tests/data/pasted`.
 pub const FILES: &[Case] = &[
     ("base64.txt", &[INFO], &[]),
     ("bytearray.txt", &[INFO], &[]),

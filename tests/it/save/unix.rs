@@ -1,4 +1,4 @@
-//! The same with FIFOs, and with inputs that change meanwhile.
+//! `-w` with FIFOs, and with inputs that change meanwhile.
 
 use super::*;
 use std::thread;
@@ -44,17 +44,17 @@ fn an_input_that_changes_between_the_passes_is_an_error() {
         fs::copy(DEMO, &input).unwrap();
         let mut command = qdissect(&["dump", "-w", &file, &input, &late]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // Its other end is open: the first input has been read to its end.
+        // The FIFO is open at the other end, so the first input has been read completely.
         let mut to = File::options().write(true).open(&late).unwrap();
         change(&input);
         to.write_all(&fs::read(DEMO).unwrap()).unwrap();
         drop(to);
-        // The result fits into a pipe, so nobody waits for anybody.
+        // The result fits into a pipe, so neither side blocks.
         let output = child.wait_with_output().unwrap();
-        let said = str::from_utf8(&output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        let stderr = str::from_utf8(&output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         assert_eq!(
-            said,
+            stderr,
             format!(
                 "error: \"{input}\" has changed since it was read, and no capture was written; run it again.\n"
             )

@@ -1,6 +1,6 @@
-//! The records of every command, of captures, pasted text and played frames.
+//! The records of every subcommand for captures, pasted text and generated frames.
 
-use crate::kit::play::{Shot, everything, frame};
+use crate::kit::play::{RawFrame, everything, numbered_frame};
 use qdissect::capture::{CaptureInfo, Source};
 use qdissect::escape::terminal_safe_json;
 use qdissect::net;
@@ -15,19 +15,19 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What the reports read.
+/// The input of the reports.
 pub enum Input<'a> {
     /// Captures, one after the other.
     Files(&'a [PathBuf]),
-    /// Frames that stand in two files, so many of them in the first one.
-    Split(&'a [Shot], usize),
-    /// What somebody pasted.
+    /// Frames in two files, with this number of them in the first one.
+    Split(&'a [RawFrame], usize),
+    /// Frames of pasted text.
     Pasted(&'a [net::OwnedFrame]),
 }
 
 impl Input<'_> {
-    /// The report at its end, and the totals; `None` where nothing can be opened.
-    fn tell<R: Report>(&self, options: Options, mut report: R) -> Option<(R, Totals)> {
+    /// Reads the input into a report. Returns it with the totals; `None` if nothing can be opened.
+    fn read_report<R: Report>(&self, options: Options, mut report: R) -> Option<(R, Totals)> {
         let mut pipeline = Pipeline::new(options, &mut report);
         let facts = |format: &'static str| CaptureInfo { format, links: vec![1], ..CaptureInfo::default() };
         match self {
@@ -41,11 +41,11 @@ impl Input<'_> {
                     let _ = pipeline.read(source, &path.to_string_lossy()); // what was read before an error counts
                 }
             }
-            Input::Split(shots, at) => {
+            Input::Split(raw_frames, at) => {
                 let (mut offset, mut frames) = (0, vec![]);
-                for (number, shot) in (1..).zip(*shots) {
-                    frames.push(frame(shot, number, offset));
-                    offset += shot.bytes.len() as u64;
+                for (number, raw_frame) in (1..).zip(*raw_frames) {
+                    frames.push(numbered_frame(raw_frame, number, offset));
+                    offset += raw_frame.bytes.len() as u64;
                 }
                 let (first, second) = frames.split_at(*at);
                 for (name, part) in [("first", first), ("second", second)] {
@@ -53,8 +53,8 @@ impl Input<'_> {
                     played.expect("the report takes everything");
                 }
             }
-            Input::Pasted(shots) => {
-                let frames = (1..).zip(*shots).map(|(number, shot)| shot.frame(number));
+            Input::Pasted(raw_frames) => {
+                let frames = (1..).zip(*raw_frames).map(|(number, raw_frame)| raw_frame.frame(number));
                 pipeline.read_frames("text", &facts("hex"), frames).expect("the report takes everything");
             }
         }
@@ -62,18 +62,18 @@ impl Input<'_> {
         Some((report, totals))
     }
 
-    /// The records of every command that reads captures, line by line.
+    /// The records of every subcommand that reads captures.
     pub fn records(&self) -> Vec<Value> {
         let mut out = vec![];
-        self.tell(everything(), Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
+        self.read_report(everything(), Records::new(Output::new(&mut out, Form::Ndjson, false), true, false));
         let exchanges = Options::default();
-        self.tell(exchanges, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false));
-        if let Some((gathered, totals)) = self.tell(Options::default(), Summary::default()) {
+        self.read_report(exchanges, Records::new(Output::new(&mut out, Form::Ndjson, false), false, false));
+        if let Some((gathered, totals)) = self.read_report(Options::default(), Summary::default()) {
             let written =
                 summary::records(&mut Output::new(&mut out, Form::Ndjson, false), &gathered, &totals);
             written.expect("memory takes everything");
         }
-        if let Some((gathered, totals)) = self.tell(everything(), Stats::new(None)) {
+        if let Some((gathered, totals)) = self.read_report(everything(), Stats::new(None)) {
             let mut output = Output::new(&mut out, Form::Ndjson, false);
             stats::records(&mut output, &gathered, &totals, Section::ALL).expect("memory takes everything");
         }
@@ -82,7 +82,7 @@ impl Input<'_> {
         text.lines().map(|line| line.parse().expect("records are JSON")).collect()
     }
 
-    /// The records of `check`, of whose findings every third is excused in one way, and every third in another.
+    /// The records of `check`, with every third finding excused in one way and every third in another.
     fn check(&self, out: &mut Vec<u8>) {
         let (mut findings, mut number) = (vec![], 0);
         let judge = |entry: &mut Entry, file: &str| {
@@ -95,7 +95,8 @@ impl Input<'_> {
             writeln!(findings, "{}", terminal_safe_json(&FindingRecord::new(file, entry)))
         };
         let options = everything();
-        let Some((report, totals)) = self.tell(options.clone(), Check::new(options.policy, judge)) else {
+        let Some((report, totals)) = self.read_report(options.clone(), Check::new(options.policy, judge))
+        else {
             return;
         };
         let verdict = report.verdict(totals).expect("memory takes everything");
@@ -104,7 +105,7 @@ impl Input<'_> {
     }
 }
 
-/// What is in a text that somebody pasted.
+/// The frames of a file with pasted text.
 pub fn pasted(path: &Path) -> Vec<net::OwnedFrame> {
     let text = fs::read_to_string(path).expect("the text is there");
     let pasted = pasted::read(&text, None);

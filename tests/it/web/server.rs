@@ -1,4 +1,4 @@
-//! A server for static files that remembers what it was asked for.
+//! A server for static files that records the requested paths.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ use std::thread;
 
 /// The server; its thread ends with the tests.
 pub struct Server {
-    /// Where it can be reached.
+    /// The address of the server.
     pub url: String,
     asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Server {
-    /// Serves a folder.
+    /// Starts a server for a directory.
     pub fn start(folder: &str) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -31,7 +31,7 @@ impl Server {
         Server { url, asked }
     }
 
-    /// The paths that were asked for, each once and in order.
+    /// The requested paths, sorted and without duplicates.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("no panic").iter().cloned().collect()
     }
@@ -41,7 +41,7 @@ impl Server {
 fn answer(mut stream: TcpStream, folder: &Path, asked: &Mutex<BTreeSet<String>>) {
     let mut line = String::new();
     let mut reader = BufReader::new(stream.try_clone().expect("a stream"));
-    // A browser opens connections that it does not use.
+    // Browsers open connections that they do not use.
     if reader.read_line(&mut line).unwrap_or(0) == 0 {
         return;
     }
@@ -62,6 +62,6 @@ fn answer(mut stream: TcpStream, folder: &Path, asked: &Mutex<BTreeSet<String>>)
         body.len()
     );
     asked.lock().expect("no panic").insert(path);
-    // Who has gone away wants no answer.
+    // Errors are ignored, because the browser may have closed the connection.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
 }

@@ -1,14 +1,14 @@
-//! Filters, and what they say in terms of records.
+//! Filters, and their meaning in terms of records.
 
 use serde_json::Value;
 
-/// A filter with what it means.
+/// A filter with its meaning.
 pub struct Row {
     /// The expression.
     pub filter: &'static str,
-    /// Whether a packet's record fulfils it.
+    /// Whether the record of a packet matches.
     pub packet: fn(&Value) -> bool,
-    /// Whether an exchange's record does, where exchanges have what it speaks of.
+    /// Whether the record of an exchange matches, if exchanges have the field.
     pub exchange: Option<fn(&Value) -> bool>,
 }
 
@@ -37,7 +37,7 @@ fn number(record: &Value, key: &str) -> Option<u64> {
     record[key].as_u64()
 }
 
-/// Each of them holds for some packets and not for most.
+/// Filters that match some packets, but not most.
 pub const ROWS: &[Row] = &[
     row("sqp", |p| is(p, "protocol", "sqp"), Some(|e| is(e, "protocol", "sqp"))),
     row("protocol == gqp", |p| is(p, "protocol", "gqp"), Some(|e| is(e, "protocol", "gqp"))),

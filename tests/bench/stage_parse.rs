@@ -1,4 +1,4 @@
-//! From the frame to the datagram. The floor reads the same fields where they lie in such frames, and checks nothing.
+//! Parses frames to datagrams. The floor reads the same fields at fixed offsets without any checks.
 
 use crate::samples::{frames, pcap, tagged};
 use divan::counter::{BytesCount, ItemsCount};
@@ -6,11 +6,11 @@ use divan::{Bencher, black_box};
 use qdissect::capture::Frame;
 use qdissect::net::parse;
 
-/// Offset of the IP header, and the version in it.
+/// Offsets of the IP header without and with an 802.1Q tag.
 const ETHERNET: usize = 14;
 const TAGGED: usize = 18;
 
-/// Frames of one kind: what lies before the IP header, and its version.
+/// The frames with an IP header of this version at this offset.
 fn of_kind(file: &'static [u8], start: usize, version: u8) -> Vec<Frame<'static>> {
     let mut frames = frames(file);
     frames.retain(|frame| frame.bytes.get(start).is_some_and(|byte| byte >> 4 == version));
@@ -32,7 +32,7 @@ fn measured<T>(
     });
 }
 
-/// Addresses, ports and payload at fixed places.
+/// Reads addresses and ports at fixed offsets.
 fn fixed<const ADDRESSES: usize, const LENGTH: usize>(frame: &Frame<'static>, at: usize) -> Option<u64> {
     let addresses = frame.bytes.get(at..at + LENGTH)?.as_chunks::<8>().0;
     let ports = frame.bytes.get(at + LENGTH..)?.first_chunk::<8>()?;
@@ -47,7 +47,7 @@ fn v4_floor(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn v4_peel(bencher: Bencher<'_, '_>) {
+fn v4_parse(bencher: Bencher<'_, '_>) {
     measured(bencher, &of_kind(pcap(), ETHERNET, 4), |frame| parse(frame));
 }
 
@@ -57,7 +57,7 @@ fn v6_floor(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn v6_peel(bencher: Bencher<'_, '_>) {
+fn v6_parse(bencher: Bencher<'_, '_>) {
     measured(bencher, &of_kind(pcap(), ETHERNET, 6), |frame| parse(frame));
 }
 
@@ -67,6 +67,6 @@ fn vlan_floor(bencher: Bencher<'_, '_>) {
 }
 
 #[divan::bench]
-fn vlan_peel(bencher: Bencher<'_, '_>) {
+fn vlan_parse(bencher: Bencher<'_, '_>) {
     measured(bencher, &of_kind(tagged(), TAGGED, 4), |frame| parse(frame));
 }

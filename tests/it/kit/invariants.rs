@@ -1,16 +1,15 @@
-//! What holds for any bytes, in any protocol, as any message.
+//! Invariants of decoding for any bytes, in any protocol, as any message.
 
 use qdissect::decode::{FieldSink, Json, Listener, MAX_VIOLATIONS, Notes, Skip, Tree, Violation};
 use qdissect::protocols::{Context, Direction, Id, Probe};
 use std::collections::HashSet;
 
-/// Both ways a datagram may travel.
+/// Both directions of a datagram.
 pub const DIRECTIONS: [Direction; 2] = [Direction::C2s, Direction::S2c];
 
-/// The whole promise about the bytes of one datagram: nothing panics; all listeners hear the same;
-/// the leaves of the tree tile the payload; the tree can be shown; the JSON is sound, repeats no key and equals the
-/// tree.
-pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
+/// Checks the decoding of one datagram: nothing panics, all listeners get the same results, the leaves of the tree tile the
+/// payload, the tree can be rendered, and the JSON is valid, repeats no key and equals the tree.
+pub fn check_decoding(bytes: &[u8], id: Id, cx: &Context) {
     let (mut notes, mut json, mut tree) = (Notes::default(), Json::default(), Tree::default());
     let full = id.dissect(bytes, cx, &mut tree);
     assert_eq!(id.dissect(bytes, cx, &mut Skip), full, "Skip and Tree differ");
@@ -27,8 +26,8 @@ pub fn hold(bytes: &[u8], id: Id, cx: &Context) {
     replayed(bytes, &tree, &json);
 }
 
-/// What a probe recognises is of a protocol that the tables of first bytes and lengths name, and has a message and a step.
-pub fn hold_probe(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
+/// Checks that a recognised payload is a candidate by the tables of first bytes and lengths, and has a message and a step.
+pub fn check_probe(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
     let Some(probe) = id.probe(bytes, wire_len, ports) else { return };
     let candidates = qdissect::classify::candidates(bytes, wire_len);
     let name = id.info().name;
@@ -39,23 +38,23 @@ pub fn hold_probe(bytes: &[u8], wire_len: usize, ports: [u16; 2], id: Id) {
     declared(id, &probe);
 }
 
-/// What was recognised has a message and a step.
+/// Checks that the message and the step of a probe are declared.
 pub fn declared(id: Id, probe: &Probe) {
     let info = id.info();
     assert!(usize::from(probe.message) < info.messages.len(), "no message {}", probe.message);
     assert!(usize::from(probe.step) < info.steps.len(), "no step {}", probe.step);
 }
 
-/// How many bytes the capture left out, as flags of an input say: 4 for one, 8 for a thousand.
+/// The number of bytes that were not captured, from the flags of an input: 4 for one byte, 8 for a thousand.
 pub fn missing(flags: u8) -> usize {
     usize::from(flags >> 2 & 1) + 1000 * usize::from(flags >> 3 & 1)
 }
 
-/// The same for every message of a protocol.
-pub fn hold_as_any_message(id: Id, bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
+/// Checks the decoding as every message of a protocol.
+pub fn check_as_any_message(id: Id, bytes: &[u8], direction: Direction, asked: Option<u32>, missing: usize) {
     for message in 0..id.info().messages.len() as u8 {
         for (continues, secrets) in [(false, false), (true, true)] {
-            hold(
+            check_decoding(
                 bytes,
                 id,
                 &Context { message, direction, asked, missing, continues, layout: None, secrets },
@@ -73,7 +72,7 @@ fn same_violations(notes: &Notes, all: &[Violation]) {
     assert_eq!(notes.more() as usize, all.len() - kept, "the listeners counted differently");
 }
 
-/// The leaves tile the payload; everything else lies inside it.
+/// Checks that the leaves tile the payload, and that everything else is inside it.
 fn tiled(bytes: &[u8], tree: &Tree) {
     let mut at = 0;
     for node in tree.nodes().iter().filter(|n| n.is_value() && !n.derived) {
@@ -91,7 +90,7 @@ fn tiled(bytes: &[u8], tree: &Tree) {
     }
 }
 
-/// The JSON can be read and repeats no key.
+/// Checks that the JSON is valid and repeats no key.
 pub fn sound_json(object: &[u8]) {
     let text = std::str::from_utf8(object).expect("JSON is UTF-8");
     if let Err(e) = serde_json::from_str::<serde_json::Value>(text) {
@@ -100,7 +99,7 @@ pub fn sound_json(object: &[u8]) {
     assert_eq!(repeated_key(text), None, "a key is repeated in {text}");
 }
 
-/// A key that occurs twice in one object of sound JSON without blanks.
+/// Finds a key that occurs twice in one object of valid JSON without whitespace.
 fn repeated_key(json: &str) -> Option<String> {
     let mut keys: Vec<HashSet<&str>> = vec![];
     let mut rest = json;
@@ -122,7 +121,7 @@ fn repeated_key(json: &str) -> Option<String> {
     None
 }
 
-/// Where the string ends whose opening quote stands before `text`.
+/// The end of the string whose opening quote precedes `text`.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     let end = text.bytes().position(|b| {
@@ -144,7 +143,7 @@ fn replayed(bytes: &[u8], tree: &Tree, direct: &Json) {
 }
 
 #[test]
-fn repeated_keys_are_found_at_any_depth_and_only_in_one_object() {
+fn repeated_keys_are_found_at_any_depth_within_one_object() {
     assert_eq!(repeated_key(r#"{"a":{"b":1,"b":2}}"#), Some("b".into()));
     assert_eq!(repeated_key(r#"[{"a":1,"x":"a\":"},{"a":"b","b":["a","a"]}]"#), None);
     assert_eq!(repeated_key(r#"{"a":[{"b":1}],"a":2}"#), Some("a".into()));

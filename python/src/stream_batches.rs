@@ -1,4 +1,4 @@
-//! Batches that a thread makes while Python takes them.
+//! Streams of batches that a thread produces while Python consumes them.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
@@ -7,8 +7,8 @@ use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// Batches that wait to be taken.
-const WAITING: usize = 2;
+/// Maximum number of batches waiting in the channel.
+const CHANNEL_SIZE: usize = 2;
 
 struct Stream {
     schema: SchemaRef,
@@ -29,19 +29,19 @@ impl RecordBatchReader for Stream {
     }
 }
 
-/// What hands a batch on; it fails where nobody takes it any more.
-pub type HandOn<'s> = dyn FnMut(RecordBatch) -> io::Result<()> + 's;
+/// Sends a batch; fails if the stream has been dropped.
+pub type SendBatch<'s> = dyn FnMut(RecordBatch) -> io::Result<()> + 's;
 
-/// A stream of the batches that `make` sends; what it says in the end is an error of the stream.
-pub fn streamed(
+/// Returns a stream of the batches that `produce` sends. If `produce` fails, its message is the last item of the stream.
+pub fn stream_batches(
     schema: SchemaRef,
-    make: impl FnOnce(&mut HandOn<'_>) -> Result<(), String> + Send + 'static,
+    produce: impl FnOnce(&mut SendBatch<'_>) -> Result<(), String> + Send + 'static,
 ) -> PyRecordBatchReader {
-    let (sender, batches) = sync_channel(WAITING);
+    let (sender, batches) = sync_channel(CHANNEL_SIZE);
     thread::spawn(move || {
         let send = |batch| sender.send(Ok(batch)).map_err(|_| io::ErrorKind::BrokenPipe.into());
-        if let Err(why) = make(&mut { send }) {
-            // Where nobody listens any more, that is why.
+        if let Err(why) = produce(&mut { send }) {
+            // This fails if the stream has been dropped, which is also why `produce` failed.
             let _ = sender.send(Err(ArrowError::ExternalError(why.into())));
         }
     });

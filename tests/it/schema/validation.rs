@@ -1,4 +1,4 @@
-//! Records against the schema.
+//! Validates records against the schema.
 
 use jsonschema::Validator;
 use qdissect::schema::{records, schema, schema_of};
@@ -6,16 +6,16 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-/// Records of one kind that are held against the schema of all of them, too, which takes longer.
+/// Number of records of each kind that are also validated against the schema of all records, which takes longer.
 const FULL: u64 = 20;
-/// Faults that are told.
-const TOLD: usize = 20;
+/// Maximum number of faults that are listed.
+const LISTED_FAULTS: usize = 20;
 
 /// A validator for each type of records.
 static TYPES: LazyLock<HashMap<&str, Validator>> = LazyLock::new(|| {
     records().map(|name| (name, validator(&schema_of(name).expect("a record has a schema")))).collect()
 });
-/// The one for all of them.
+/// The validator for records of any type.
 pub static ALL: LazyLock<Validator> = LazyLock::new(|| validator(&schema()));
 
 /// A validator of a schema.
@@ -23,28 +23,28 @@ pub fn validator(schema: &Value) -> Validator {
     jsonschema::validator_for(schema).expect("it is a schema")
 }
 
-/// Whether a record is one by the schema of its type.
+/// Whether a record is valid by the schema of its type.
 pub fn is_valid(record: &Value) -> bool {
     record["type"].as_str().and_then(|name| TYPES.get(name)).is_some_and(|of| of.is_valid(record))
 }
 
-/// What was held so far.
+/// The results so far.
 #[derive(Default)]
-pub struct Held {
-    /// How many of each kind.
+pub struct Validation {
+    /// The number of records of each kind.
     pub kinds: BTreeMap<String, u64>,
-    /// The keys that all records of a shape had.
+    /// The keys that all records of a shape have.
     pub common: BTreeMap<String, BTreeSet<String>>,
-    /// A record of each kind, the one with the most keys.
+    /// The record with the most keys of each kind.
     pub examples: BTreeMap<String, Value>,
-    /// Every key of any record.
+    /// All keys of all records.
     pub keys: BTreeSet<String>,
     faults: Vec<String>,
 }
 
-impl Held {
-    /// Holds the records of an input against the schema.
-    pub fn see(&mut self, input: &str, records: &[Value]) {
+impl Validation {
+    /// Validates the records of an input.
+    pub fn validate(&mut self, input: &str, records: &[Value]) {
         for record in records {
             let kind = kind(record);
             self.keys.extend(keys(record));
@@ -62,11 +62,11 @@ impl Held {
         }
     }
 
-    /// Fails unless everything was as the schema has it.
+    /// Fails if a record was invalid.
     #[track_caller]
     pub fn assert(&self) {
         let all = &self.faults;
-        assert!(all.is_empty(), "{} records:\n{}", all.len(), all[..all.len().min(TOLD)].join("\n"));
+        assert!(all.is_empty(), "{} records:\n{}", all.len(), all[..all.len().min(LISTED_FAULTS)].join("\n"));
     }
 }
 
@@ -75,7 +75,7 @@ pub fn keys(record: &Value) -> impl Iterator<Item = String> {
     record.as_object().into_iter().flat_map(|all| all.keys().cloned())
 }
 
-/// Type of a record, and what tells records of that type apart.
+/// The type of a record, and what distinguishes records of that type.
 fn kind(record: &Value) -> String {
     let name = record["type"].as_str().unwrap_or_default();
     let more = match name {
@@ -92,7 +92,7 @@ fn kind(record: &Value) -> String {
     format!("{name} {more}").replace('"', "").trim_end().to_owned()
 }
 
-/// The shape of the records of a kind: which keys they have depends on it, and not on protocols.
+/// The shape of the records of a kind. It determines their keys, which do not depend on protocols.
 pub fn shape(kind: &str) -> String {
     match kind.split_once(' ') {
         Some(("packet", "null null")) => "packet nobody claims".to_owned(),
@@ -102,7 +102,7 @@ pub fn shape(kind: &str) -> String {
     }
 }
 
-/// What the schema of its type says against a record.
+/// The violations of the schema of its type in a record.
 fn faults(record: &Value) -> Vec<String> {
     let Some(of) = record["type"].as_str().and_then(|name| TYPES.get(name)) else {
         return vec![format!("{} is no type of records", record["type"])];

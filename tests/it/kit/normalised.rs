@@ -1,20 +1,20 @@
-//! Records as they are apart from the names of files and the numbers of frames in them.
+//! Records without file names, and with frames numbered through all files, so that runs over different files can be compared.
 
 use crate::kit::run::{parsed, qdissect};
 use serde_json::Value;
 use std::collections::HashMap;
 
-/// What `dump -T ndjson` gives.
+/// The records of `dump -T ndjson`.
 #[track_caller]
 pub fn dump(args: &[&str], code: i32) -> Vec<Value> {
     let output = qdissect().args(["dump", "--no-config", "-T", "ndjson"]).args(args).output().unwrap();
     parsed(&output, code)
 }
 
-/// Number of the last frame in each file, counted through all of them; nothing for one file.
-pub struct Ends<'a>(pub &'a [u64]);
+/// The number of the last frame of each file, counted through all files; empty for one file.
+pub struct LastFrames<'a>(pub &'a [u64]);
 
-impl Ends<'_> {
+impl LastFrames<'_> {
     /// The number of a frame in the run.
     fn number(&self, file: usize, frame: &Value) -> Value {
         let before = file.checked_sub(1).map_or(0, |last| self.0.get(last).copied().unwrap_or(0));
@@ -22,44 +22,48 @@ impl Ends<'_> {
     }
 }
 
-/// Records of packets and exchanges, frames numbered through all files and without what tells of files.
-pub fn bare(records: &[Value], ends: &Ends<'_>) -> Vec<Value> {
+/// The records of packets and exchanges, without file names and with frames numbered through all files.
+pub fn normalised(records: &[Value], last_frames: &LastFrames<'_>) -> Vec<Value> {
     let mut files = HashMap::new();
     for capture in records.iter().filter(|r| r["type"] == "capture") {
         let next = files.len();
         files.insert(capture["file"].as_str().unwrap(), next);
     }
-    let told = |r: &&Value| r["type"] == "packet" || r["type"] == "exchange";
-    records.iter().filter(told).map(|record| without_files(record.clone(), &files, ends)).collect()
+    let is_packet_or_exchange = |r: &&Value| r["type"] == "packet" || r["type"] == "exchange";
+    records
+        .iter()
+        .filter(is_packet_or_exchange)
+        .map(|record| without_files(record.clone(), &files, last_frames))
+        .collect()
 }
 
-fn without_files(mut record: Value, files: &HashMap<&str, usize>, ends: &Ends<'_>) -> Value {
+fn without_files(mut record: Value, files: &HashMap<&str, usize>, last_frames: &LastFrames<'_>) -> Value {
     let index = |name: &Value| files[name.as_str().unwrap()];
     let here = index(&record["file"]);
     let other = |record: &Value, key: &str| record.get(key).map_or(here, index);
-    let (asked, first) = (other(&record, "request_file"), other(&record, "duplicate_file"));
-    for (key, file) in [("frame", here), ("request_frame", asked), ("duplicate_of", first)] {
+    let (request_file, first) = (other(&record, "request_file"), other(&record, "duplicate_file"));
+    for (key, file) in [("frame", here), ("request_frame", request_file), ("duplicate_of", first)] {
         if record.get(key).is_some() {
-            record[key] = ends.number(file, &record[key]);
+            record[key] = last_frames.number(file, &record[key]);
         }
     }
     let several = record.get("response_files").map(|names| names.as_array().unwrap().clone());
     for (i, frame) in record["response_frames"].as_array_mut().into_iter().flatten().enumerate() {
         let file = several.as_ref().map_or(here, |names| index(&names[i]));
-        *frame = ends.number(file, frame);
+        *frame = last_frames.number(file, frame);
     }
-    // Parts may stand in other files, which they do not name.
+    // Parts may be in other files, which the record does not name.
     if let Some(split) = record.pointer_mut("/fields/split").and_then(Value::as_object_mut) {
         split.remove("parts");
     }
     for finding in record["findings"].as_array_mut().into_iter().flatten() {
         if let Some(cause) = finding.get_mut("caused_by") {
             let file = cause.get("file").map_or(here, index);
-            cause["frame"] = ends.number(file, &cause["frame"]);
+            cause["frame"] = last_frames.number(file, &cause["frame"]);
             cause.as_object_mut().unwrap().remove("file");
         }
     }
-    // Their numbers do not say of which file they are.
+    // The record does not name the files of fragments.
     if let Some(pieces) = record.get("fragments").and_then(Value::as_array).map(Vec::len) {
         record["fragments"] = pieces.into();
     }

@@ -1,4 +1,4 @@
-//! What holds of every SARIF log.
+//! Invariants of every SARIF log.
 
 use jsonschema::Validator;
 use qdissect::escape::is_hostile;
@@ -15,17 +15,17 @@ pub fn text(verdict: &Verdict, style: SarifStyle) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// The log, held against the schema and against what has to hold of every log.
+/// The log, after checking it against the schema and the invariants.
 pub fn log(verdict: &Verdict, style: SarifStyle) -> Value {
     let text = text(verdict, style);
     assert_eq!(hostile(&text), None);
     let log: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(faults(&log), [""; 0]);
-    hold(verdict, &log, style);
+    check_invariants(verdict, &log, style);
     log
 }
 
-/// What the schema says against a log.
+/// The violations of the schema in a log.
 pub fn faults(log: &Value) -> Vec<String> {
     static SCHEMA: LazyLock<Validator> = LazyLock::new(schema);
     SCHEMA.iter_errors(log).map(|e| format!("{}: {e}", e.instance_path())).collect()
@@ -33,14 +33,14 @@ pub fn faults(log: &Value) -> Vec<String> {
 
 fn schema() -> Validator {
     let text = fs::read_to_string("tests/data/sarif-schema-2.1.0.json").expect("the schema is there");
-    // One bracket too many, which validators do not bear; it is about a language that we do not name.
+    // This pattern has an extra bracket, which validators reject. It is about a language property that is not used.
     let text = text.replace("-[a-zA-Z]{2}]?$", "-[a-zA-Z]{2}$");
     let schema = serde_json::from_str(&text).expect("the schema is JSON");
     jsonschema::options().should_validate_formats(true).build(&schema).expect("it is a schema")
 }
 
-/// What the schema does not say.
-fn hold(verdict: &Verdict, log: &Value, style: SarifStyle) {
+/// Checks invariants that are not in the schema.
+fn check_invariants(verdict: &Verdict, log: &Value, style: SarifStyle) {
     let run = &log["runs"][0];
     let entries: Vec<&Entry> = verdict.findings.iter().filter(|e| e.finding.counts()).collect();
     let results = list(&run["results"]);
@@ -85,7 +85,7 @@ fn hold_location(run: &Value, location: &Value, style: SarifStyle) {
     }
 }
 
-/// What could do something to whoever looks at a report, with the text in front of it.
+/// The first character that could harm a viewer of the report, with the line before it.
 pub fn hostile(text: &str) -> Option<&str> {
     let (at, c) = text.char_indices().find(|(_, c)| is_hostile(*c) && *c != '\n')?;
     Some(text[..at + c.len_utf8()].rsplit('\n').next().unwrap_or_default())
