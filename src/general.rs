@@ -25,7 +25,7 @@ rules! {
         ])],
     }
     /// IP cut the datagram into fragments, and the first one is there, but not all others: the network lost them, or
-    /// the capture. What is there is decoded. A datagram is told when its last fragment has come, in the frame of
+    /// the capture, whose filter by port (`udp port 27015`) takes first fragments only. What is there is decoded. A datagram is told when its last fragment has come, in the frame of
     /// that one; what is incomplete after two seconds is told in the frame of its first, behind what came meanwhile.
     GEN_002 = "GEN-002" Note "fragment was not reassembled, for others are missing" {
         cite: Cite { doc: "RFC 791", section: "3.2: fragmentation and reassembly", url: "https://www.rfc-editor.org/rfc/rfc791" },

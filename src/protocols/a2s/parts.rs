@@ -12,7 +12,7 @@ pub(super) static LAYOUTS: [&str; 3] = ["source", "source_no_size", "goldsrc"];
 /// Length of the header in each layout, in bytes.
 const HEADERS: [u16; 3] = [12, 10, 9];
 /// Maximum length of a part's content that its header may state, in bytes.
-const MAX_CONTENT: usize = 4096;
+const LONGEST_CONTENT: usize = 4096;
 
 static ENDS: Ends = Ends::new(&SPL_001, &SPL_001, &SPLIT_DATA);
 
@@ -48,7 +48,7 @@ fn fits(p: &[u8], wire_len: usize, split: &Split) -> bool {
     let size = split.size.map_or(content_len, usize::from);
     let last = split.number.saturating_add(1) == split.total;
     (split.number > 0 || proof_is_cut)
-        && (size == content_len || last && (content_len..=MAX_CONTENT).contains(&size))
+        && (size == content_len || last && (content_len..=LONGEST_CONTENT).contains(&size))
 }
 
 /// Reads the header of a part. The first part reveals its layout. For the others, the layout that the server used before is

@@ -61,7 +61,7 @@ const MAX_STATES: usize = 16_384;
 /// How long a poll is open at most, in nanoseconds: the late window.
 const LATE: i64 = 10_000_000_000;
 /// Maximum number of successive polls without an answer that is still normal.
-const MAX_UNANSWERED: u8 = 20;
+const NORMAL_UNANSWERED: u8 = 20;
 /// Position of the cookie in a message with an envelope, and in one of version 0.
 const COOKIE_AT: Span = Span { start: 4, end: 12 };
 const LEGACY_COOKIE_AT: Span = Span { start: 2, end: 10 };
@@ -340,7 +340,7 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
 
 /// Checks the number of successive polls without an answer. A retransmission counts as a poll.
 fn check_unanswered(seen: &Observation<'_>, raised: &mut Raised) {
-    if seen.unanswered == MAX_UNANSWERED.saturating_add(1) {
+    if seen.unanswered == NORMAL_UNANSWERED.saturating_add(1) {
         raised.add(&TXN_009);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 /// The modules of the library from the lowest level up. A module may import modules of lower levels. The command line is in the
 /// program, which no module of the library can import.
 const FLOORS: [&[&str]; 14] = [
-    &["buckets", "budget", "by_frame", "escape", "fold", "line", "packed", "rule", "similar"],
+    &["buckets", "budget", "by_frame", "escape", "hashing", "line", "packed", "rule", "similar"],
     &["capture", "general"],
     &["decode", "net"],
     &["bounded", "contract", "timestamps"],
