@@ -10,8 +10,8 @@ const CAPTURE: Cite = Cite {
 };
 
 rules! {
-    /// The capture holds only the first bytes of the datagram (its snap length is too small). What is
-    /// there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
+    /// The capture holds only the first bytes of the datagram: its snap length is too small, or a mirror port cuts
+    /// frames. What is there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
     GEN_001 = "GEN-001" Note "datagram is cut short by the capture" {
         cite: Cite { doc: "pcapng", section: "Enhanced Packet Block, Captured Packet Length", url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/" },
         side: Capture,

@@ -215,7 +215,7 @@ pub struct Datagram<'a> {
     /// Offset of the payload in the capture file (after decompression); [`Datagram::NOT_IN_FILE`] or more where the
     /// payload was reassembled from fragments.
     pub at: u64,
-    /// Payload bytes that the snap length cut off; the sender did send them.
+    /// Payload bytes that the snap length or a mirror port cut off; the sender did send them.
     pub cut: u32,
     /// Where its frame was captured: the number of the interface in the upper 24 bits; in the lower 8 bits, what Linux
     /// cooked captures say about direction and interface, 0 for other link types.

@@ -36,7 +36,7 @@ pub enum DropReason {
     BadIp,
     /// The UDP length is below the 8 bytes of the UDP header (0 is) or beyond the IP payload.
     BadUdpLength,
-    /// The snap length cut the frame before the end of the UDP header.
+    /// The snap length or a mirror port cut the frame before the end of the UDP header.
     HeadersCut,
 }
 
