@@ -314,8 +314,8 @@ impl Table {
             self.conversations.close(slot);
             return self.open(d, v);
         }
-        if swaps && c.level >= Level::Medium && c.latest() != 0 {
-            // The requests in the other direction have been reported: they stand, and their conversation ends here.
+        if swaps && c.level >= Level::Medium {
+            // What was sent in the other direction has been judged: it stands, and its conversation ends here.
             let ended = *c;
             self.conversations.close(slot);
             self.close_requests(&ended);

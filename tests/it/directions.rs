@@ -7,7 +7,7 @@ use crate::kit::play::{
 };
 use crate::kit::records;
 use qdissect::classify::Choice;
-use qdissect::exchange::Outcome;
+use qdissect::exchange::{Outcome, Pairing};
 use qdissect::net::Endpoint;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Direction::{self, C2s, S2c};
@@ -294,4 +294,11 @@ fn a_request_keeps_its_client_when_the_other_end_asks() {
     let mut asked: Vec<_> = collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.client)).collect();
     asked.sort_by_key(|(frame, _)| *frame);
     assert_eq!(asked, [(2, first), (3, second)]);
+}
+
+#[test]
+fn an_answer_does_not_answer_a_request_of_its_own_sender() {
+    let (collected, _) = play(&[s(0, SQP_QUERY_REPLY), s(5 * MS, SQP_QUERY), c(6 * MS, SQP_QUERY_REPLY)]);
+    assert!(matches!(collected.frame(1).pairing, Pairing::Unsolicited { .. }), "{collected:#?}");
+    assert!(matches!(collected.frame(3).pairing, Pairing::Answered(a) if a.request_frame == 2));
 }
