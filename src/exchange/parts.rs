@@ -50,7 +50,6 @@ impl Table {
             return Some(request.duplicate_response(of));
         }
         let out_of_order = part.number < numbered.highest;
-        let foreign_key = request.key().is_some() && request.key() != key;
         let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
         let before = partial.add(d);
@@ -62,14 +61,7 @@ impl Table {
             self.finish_parts(slot, seq, &request);
         }
         let answer = request.answer_at(d.time);
-        Some(Pairing::Answered(Answer {
-            part: true,
-            before,
-            out_of_order,
-            contradicts,
-            foreign_key,
-            ..answer
-        }))
+        Some(Pairing::Answered(Answer { part: true, before, out_of_order, contradicts, ..answer }))
     }
 
     /// The pairing of a copy of a part whose answer is complete by now; `None` where it is no copy.

@@ -52,7 +52,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
                 add(raised, rules.contradicting);
             }
             if answer.foreign_key && rules.earlier_key.is_some() {
-                add(raised, rules.earlier_key.filter(|_| !answer.part));
+                add(raised, rules.earlier_key);
             } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
