@@ -316,7 +316,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     ) -> bool {
         let mut ignored_facts = Facts::default();
         let mut trial = Cursor::new(self.rest, self.missing, self.ends, sink, &mut ignored_facts);
-        trial.more = self.more;
         body(&mut trial).is_ok() && trial.rest.is_empty()
     }
 
@@ -430,7 +429,7 @@ fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault 
 #[inline(never)]
 fn with_length(fault: Fault, prefix: u16) -> Fault {
     let start = fault.at.start.saturating_sub(prefix);
-    let needs = if fault.needs == 0 { 0 } else { fault.needs.saturating_add(prefix.into()) };
+    let needs = fault.needs.saturating_add(prefix.into());
     Fault { at: Span { start, ..fault.at }, needs, ..fault }
 }
 

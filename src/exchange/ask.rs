@@ -152,8 +152,7 @@ impl Table {
     #[inline(never)]
     pub fn hide(&mut self, slot: Slot, pairing: &Pairing) {
         let Pairing::Asked { exchange, .. } = *pairing else { return };
-        let is_request = |(_, r): &(u64, &Request)| r.id == exchange && r.state != State::Gone;
-        let found = self.chain(slot).find(is_request).map(|(seq, _)| seq);
+        let found = self.chain(slot).find(|(_, r)| r.id == exchange).map(|(seq, _)| seq);
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
             self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set_mark(HIDDEN, true));
         }

@@ -212,7 +212,7 @@ pub(super) fn number(word: &str) -> Option<Number> {
         Some(parse_radix(hex, 16)?)
     } else if let Some(binary) = lower.strip_prefix("0b") {
         Some(parse_radix(binary, 2)?)
-    } else if lower.len() > 1 && lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) {
+    } else if lower.starts_with('0') && lower.bytes().all(|b| b.is_ascii_digit()) {
         Some(parse_radix(&lower, 8)?)
     } else {
         lower.parse().ok()

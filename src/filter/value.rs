@@ -190,7 +190,7 @@ fn compare_int(v: i128, number: &Number) -> Option<Ordering> {
 
 /// Whether `whole` contains `part`. Everything contains an empty part.
 pub(super) fn contains(whole: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || memchr::memmem::find(whole, part).is_some()
+    memchr::memmem::find(whole, part).is_some()
 }
 
 /// A range of bytes; negative offsets count from the end.

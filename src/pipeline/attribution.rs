@@ -164,9 +164,9 @@ impl Attribution {
         let Some(answer) = self.broken_answers.get_mut(&(d.src, d.dst)) else { return };
         let Some(cause) = *answer else { return };
         let causes = |rule| info.causes(cause.rule, rule, Relation::Earlier);
-        let is_related = causes(cause.rule) && claim.verdict.probe.key.is_some() && cause.frame < d.frame;
+        let is_later = claim.verdict.probe.key.is_some() && cause.frame < d.frame;
         let is_request = matches!(claim.pairing, Pairing::Asked { .. });
-        if is_related && is_request && !claim.raised.rules().any(causes) {
+        if is_later && is_request && !claim.raised.rules().any(causes) {
             *answer = None;
         }
     }
