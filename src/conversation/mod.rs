@@ -260,3 +260,68 @@ impl Slot {
         self.at
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLIENT: Endpoint = Endpoint::v4([192, 0, 2, 1], 1);
+    const SERVER: Endpoint = Endpoint::v4([192, 0, 2, 2], 2);
+
+    fn conversation() -> Conversation {
+        Conversation::new(CLIENT, SERVER, Id::Sqp)
+    }
+
+    /// The confidence after a pair that only the order shows, with that many unrecognised datagrams before it.
+    fn level_of_pair(mut c: Conversation, unrecognised: u8) -> Level {
+        (0..unrecognised).for_each(|_| c.note_unrecognised(SERVER));
+        c.confirm_pair(&Id::Sqp.info().steps[0], Level::High, Level::Low);
+        c.level
+    }
+
+    #[test]
+    fn one_unrecognised_datagram_is_tolerated_where_the_direction_is_not_in_doubt() {
+        assert_eq!(
+            [0, 1, 2].map(|n| level_of_pair(conversation(), n)),
+            [Level::High, Level::High, Level::Low]
+        );
+        let mut doubtful = conversation();
+        doubtful.decide(false, true);
+        assert_eq!([0, 1].map(|n| level_of_pair(doubtful, n)), [Level::High, Level::Low]);
+    }
+
+    #[test]
+    fn unrecognised_datagrams_of_a_client_count_only_while_it_may_be_the_server() {
+        for (doubtful, expected) in [(false, Level::High), (true, Level::Low)] {
+            let mut c = conversation();
+            c.decide(false, doubtful);
+            (0..2).for_each(|_| c.note_unrecognised(CLIENT));
+            assert_eq!(level_of_pair(c, 0), expected, "doubtful: {doubtful}");
+        }
+    }
+
+    #[test]
+    fn a_conversation_that_only_its_server_suggests_is_foreign_after_eight_unrecognised_datagrams() {
+        for (level, foreign_from) in [(Level::Low, Some(MIN_FOREIGN)), (Level::Medium, None)] {
+            let mut c = conversation();
+            c.level = level;
+            c.trust_server();
+            let turned_foreign = (1..=20).find(|_| {
+                c.note_unrecognised(SERVER);
+                c.is_foreign()
+            });
+            assert_eq!(turned_foreign, foreign_from, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn swapped_roles_forget_what_was_known_of_the_other_server() {
+        let mut c = conversation();
+        (0..9).for_each(|_| c.note_unrecognised(SERVER));
+        c.refuse();
+        c.note_issued(7);
+        c.set_client(SERVER);
+        assert!(!c.refused() && c.issued().is_none());
+        assert_eq!(level_of_pair(c, 0), Level::High);
+    }
+}

@@ -365,4 +365,47 @@ mod tests {
         assert_eq!([1, 2, 1_025].map(|exchange| table.is_withdrawn(exchange)), [false, true, true]);
         assert!(table.orphans.len() <= EARLY_FRAMES as usize, "what may be answers is bounded as well");
     }
+
+    #[test]
+    fn a_withdrawn_request_waits_for_another_only_if_it_may_be_an_answer() {
+        for (is_request, waiting) in [(true, 0), (false, 1)] {
+            let mut table = Table::new(Windows::new(None), Budget::default());
+            let (slot, _) = send(&mut table, 1, is_request);
+            table.withdraw_requests(slot, Id::Sqp);
+            assert_eq!(
+                (table.orphans.len(), table.is_withdrawn(1)),
+                (waiting, true),
+                "request: {is_request}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_open_again_counts_as_a_request_of_its_client() {
+        let mut table = Table::new(Windows::new(None), Budget::default());
+        let (slot, _) = send(&mut table, 1, false);
+        let swap = |table: &mut Table| {
+            let c = table.conversations.get_mut(slot).expect("it is open");
+            c.set_client(c.server());
+            table.withdraw_requests(slot, Id::Sqp);
+            table.conversations.get(slot).expect("it is open").asked()
+        };
+        assert_eq!([swap(&mut table), swap(&mut table)], [false, true]);
+    }
+
+    #[test]
+    fn only_open_requests_count_as_evicted() {
+        for (refused, evicted) in [(false, 1), (true, 0)] {
+            let budget = Budget::mib(1);
+            let mut table = Table::new(Windows::new(None), budget);
+            let (slot, _) = send(&mut table, 0, true);
+            if refused {
+                table.refuse(slot, None, "port unreachable");
+            }
+            (0..budget.of(MAX_REQUESTS)).for_each(|_| {
+                send(&mut table, 1, true);
+            });
+            assert_eq!(table.evicted(), evicted, "refused: {refused}");
+        }
+    }
 }

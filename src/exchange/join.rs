@@ -259,4 +259,12 @@ mod tests {
         }
         assert_eq!(joins.forgotten(), 1);
     }
+
+    #[test]
+    fn a_message_goes_on_as_long_as_its_answer() {
+        let mut joins = Joins::from(Budget::default());
+        assert!(add_at(&mut joins, 1, [0, 2], b"a", 0).is_none());
+        let message = add_at(&mut joins, 1, [1, 2], b"b", GIVEN_UP + 1);
+        assert_eq!(message.map(|join| join.bytes()), Some(2), "a long window may be chosen");
+    }
 }

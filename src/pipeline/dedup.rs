@@ -488,4 +488,15 @@ mod tests {
             prop_assert_eq!(copy_of(&mut dedup, &copy, ip_id, origin ^ 1), Some(2));
         }
     }
+
+    #[test]
+    fn answers_of_an_earlier_capture_are_forgotten() {
+        let mut dedup = Dedup::default();
+        let answer = Datagram { ip_id: 7, ..datagram(1, 0, b"an answer") };
+        let translated = Datagram { frame: 2, dst: CLIENT, ..answer };
+        assert_eq!(dedup.translation_of(&answer, false), None);
+        assert_eq!(dedup.translation_of(&translated, false), Some(1));
+        dedup.clear();
+        assert_eq!(dedup.translation_of(&translated, false), None);
+    }
 }

@@ -980,5 +980,218 @@ fn an_answer_from_another_port_of_the_host_is_reported() {
     assert!(last_rules(&[c(0, "feffffff"), from(9, MS)]));
     assert!(!last_rules(&[c(0, "feffffff"), from(9, 5 * S + 1)]), "the window is over");
     assert!(!last_rules(&[c(0, "feffffff"), s(MS, REPLY), from(9, 2 * MS)]), "nobody waits");
+    assert!(!last_rules(&[c(S, "feffffff"), from(9, MS)]), "it was sent before the request");
     assert!(!last_rules(&[c(0, POLL), from(9, MS)]), "for another protocol's answer");
+}
+
+#[test]
+fn an_answer_with_another_key_is_not_sought_elsewhere_while_a_request_is_open() {
+    let poll = POLL.replace("efcdab8967452301", "0200000000000000");
+    let elsewhere = udp_frame(START + MS, CLIENTS[0], (SERVER_ADDR.0, 9), &hex(&poll));
+    let (collected, _) = play(&[c(0, POLL), elsewhere, s(2 * MS, OTHER), clock(60 * S)]);
+    assert_eq!(collected.frame(3).rules(), ["SFQ-TXN-002"]);
+}
+
+#[test]
+fn an_answer_from_another_port_may_lack_the_key() {
+    let from = |time, text: &str| udp_frame(START + time, (SERVER_ADDR.0, 9), CLIENTS[0], &hex(text));
+    let rules = |text: &str| {
+        let (collected, _) =
+            play(&[clock(-30 * S), c(0, "ffffffff 'getinfo abc'"), from(MS, text), clock(60 * S)]);
+        collected.frame(3).rules()
+    };
+    assert!(
+        rules(r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\dm\sv_maxclients\8'").contains(&"GEN-006")
+    );
+    let keyed = r"ffffffff 'infoResponse' 0a '\challenge\x\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    assert!(!rules(keyed).contains(&"GEN-006"), "one with a key is never paired by order");
+}
+
+#[test]
+fn an_answer_has_the_type_of_another_request_only_where_none_of_its_own_is_open() {
+    let answer = |time, name: char| {
+        let head = "'EYE1' 04 'mta' 06 '22003'";
+        s(time, &format!("{head} 02 '{name}' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01"))
+    };
+    // The last answer carries a time stamp far before that of the open request.
+    let early = [c(0, "'s'"), answer(MS, 'A'), c(50 * MS, "'s'"), answer(20 * MS, 'B'), clock(60 * S)];
+    let rules = play(&[&[clock(-30 * S)], &early[..]].concat()).0.frame(5).rules();
+    assert!(rules.contains(&"ASE-TXN-001") && !rules.contains(&"ASE-HDR-001"), "{rules:?}");
+}
+
+#[test]
+fn the_oldest_request_is_answered_until_its_window_is_over() {
+    let answered = |time| {
+        let frames =
+            [c(0, SQP_CHALLENGE), c(100 * MS, SQP_CHALLENGE), s(time, SQP_CHALLENGE_REPLY), clock(60 * S)];
+        outcomes(&frames).into_iter().find(|(_, answer, _)| *answer == Some(3)).map(|(request, ..)| request)
+    };
+    assert_eq!([SQP_WINDOW, SQP_WINDOW + 1].map(answered), [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_request_with_a_constant_key_is_given_up_after_a_quarter_of_a_second() {
+    const HEADER: &str = "'SAMP' c000020a 611e 'i'";
+    let reply = format!("{HEADER} 00 0100 3200 01000000 41 01000000 67 01000000 6c");
+    let answered = |pause| {
+        let frames = [c(0, HEADER), c(pause, HEADER), s(pause + 10 * MS, &reply), clock(60 * S)];
+        outcomes(&frames).into_iter().find(|(_, answer, _)| *answer == Some(3)).map(|(request, ..)| request)
+    };
+    assert_eq!([250 * MS - 1, 250 * MS].map(answered), [Some(1), Some(2)]);
+}
+
+#[test]
+fn a_constant_key_marks_a_retransmission_until_the_window_is_over() {
+    let ask = |time| c(time, "fefd00 'CORY' ff0000");
+    let is_retransmission = |time| {
+        let (collected, _) = play(&[ask(0), ask(time), clock(60 * S)]);
+        matches!(collected.frame(2).pairing, Pairing::Retransmission { .. })
+    };
+    assert_eq!([2 * S, 2 * S + 1].map(is_retransmission), [true, false]);
+}
+
+#[test]
+fn a_request_that_is_sent_again_is_not_given_up() {
+    let ask = |time, id: &str| c(time, &format!("fefd00 '{id}' ff0000"));
+    let answer = "00 'CORX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
+    let last = ask(450 * MS, "CORZ");
+    let frames = [
+        ask(0, "CORY"),
+        ask(300 * MS, "CORX"),
+        s(310 * MS, answer),
+        ask(400 * MS, "CORY"),
+        last.clone(),
+        refusal(&last, 0),
+        clock(60 * S),
+    ];
+    let refused = outcomes(&frames).into_iter().find(|(.., outcome)| *outcome == Outcome::Refused);
+    assert_eq!(refused.map(|(request, ..)| request), Some(1), "the oldest of the two that are open");
+}
+
+#[test]
+fn an_answer_before_its_request_has_what_that_request_asks_for() {
+    const KEYS: &str = "00 'CORX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00";
+    const TABLES: &str =
+        "00 'CORY' 0001 'player_' 00 'score_' 00 00 'Ann' 00 '5' 00 0001 'team_t' 00 00 'Red' 00";
+    let answered = |sections: &str| {
+        let ask = |time, id: &str, sections: &str| c(time, &format!("fefd00 '{id}' {sections}"));
+        let first = [ask(-30 * S, "CORX", "ff0000"), s(-30 * S + MS, KEYS)];
+        let turned = [s(0, TABLES), ask(5 * MS, "CORY", sections), clock(60 * S)];
+        outcomes(&[&first[..], &turned].concat())[1].1
+    };
+    assert_eq!(["00ffff", "ff0000"].map(answered), [Some(3), None]);
+}
+
+#[test]
+fn an_answer_of_the_wrong_type_may_be_repeated_for_the_next_request() {
+    const INFO: &str = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    let status = "ffffffff 'getstatus'";
+    let frames = [c(0, status), s(MS, INFO), c(S, status), s(S + MS, INFO), clock(60 * S)];
+    let answered = [(1, Some(2), Outcome::Answered), (3, Some(4), Outcome::Answered)];
+    assert_eq!(outcomes(&frames), answered);
+}
+
+#[test]
+fn a_key_beyond_the_captured_bytes_is_not_missing() {
+    let ask = "ffffffff 'getinfo abc'";
+    let info = r"ffffffff 'infoResponse' 0a '\hostname\Lab\mapname\dm\sv_maxclients\8'";
+    let lacks_key = |cut: usize| {
+        let mut answer = s(MS, info);
+        answer.bytes.truncate(answer.bytes.len() - cut);
+        let (collected, _) = play(&[c(0, ask), answer, clock(60 * S)]);
+        assert!(matches!(collected.frame(2).pairing, Pairing::Answered(a) if a.keyless));
+        collected.frame(2).rules().contains(&"Q3-TXN-006")
+    };
+    assert_eq!([0, 4].map(lacks_key), [true, false]);
+}
+
+#[test]
+fn a_request_that_is_not_reported_hides_no_other() {
+    let frames = [
+        clock(-60 * S),
+        c(0, SQP_CHALLENGE),
+        c(100 * MS, SQP_CHALLENGE),
+        c(5 * S + 40 * MS, SQP_CHALLENGE),
+        s(5 * S + 50 * MS, SQP_CHALLENGE_REPLY),
+        clock(60 * S),
+    ];
+    let (collected, _) = report(Options::default(), Collected::<true>::default(), &frames);
+    let mut reported: Vec<_> =
+        collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.outcome)).collect();
+    reported.sort_by_key(|(frame, _)| *frame);
+    assert_eq!(reported, [(3, Outcome::Unanswered), (4, Outcome::Answered)]);
+}
+
+#[test]
+fn an_uncertain_direction_is_not_remembered_longer_than_its_request() {
+    let ping = hex("'SAMP' c000020a 611e 'p' 01020304");
+    let [a, b] = [CLIENTS[0], ([203, 0, 113, 9], 40_002)];
+    let frames = [udp_frame(START, a, b, &ping), udp_frame(START + 20 * S, b, a, &ping), clock(60 * S)];
+    let (collected, _) = play(&frames);
+    assert!(matches!(collected.frame(2).pairing, Pairing::Asked { .. }), "{collected:#?}");
+}
+
+#[test]
+fn an_answer_reported_for_lack_of_room_answers_no_later_request() {
+    let large = |n: i64| udp_frame(START + n, ([192, 0, 2, 200], 1), ([192, 0, 2, 201], 1), &[0xee; 60_000]);
+    let frames: Vec<_> = [clock(-60 * S), s(0, STATE)]
+        .into_iter()
+        .chain((0..6).map(large))
+        .chain([c(5 * MS, POLL), clock(60 * S)])
+        .collect();
+    let options = Options { budget: Budget::mib(1), ..everything() };
+    let (collected, _) = report(options, Collected::<true>::default(), &frames);
+    assert_eq!(collected.frame(2).rules(), ["SFQ-TXN-001"]);
+    assert_eq!(collected.exchanges[0].0.outcome, Outcome::Unanswered);
+}
+
+#[test]
+fn an_unsolicited_answer_waits_for_its_request_for_64_frames() {
+    let poll = POLL.replace("efcdab8967452301", "0200000000000000");
+    let of_another = udp_frame(START, CLIENTS[1], ([192, 0, 2, 11], 7777), &hex(&poll));
+    let reported = |between: usize| {
+        let mut frames = vec![clock(-60 * S), s(0, STATE)];
+        frames.extend((0..between).map(|_| clock(0)));
+        frames.push(of_another.clone());
+        let (collected, _) = report(everything(), Collected::<false>::default(), &frames);
+        collected.packets.iter().map(|p| p.frame).collect::<Vec<_>>()
+    };
+    assert_eq!((reported(63), reported(64)), (vec![66, 2], vec![2, 67]));
+}
+
+#[test]
+fn nothing_overtakes_a_request_that_waits_for_the_cause_of_its_finding() {
+    let other = |time, cookie: &str| {
+        let poll = POLL.replace("efcdab8967452301", cookie);
+        udp_frame(START + time, CLIENTS[1], ([192, 0, 2, 11], 7777), &hex(&poll))
+    };
+    let [first, second] = ["0200000000000000", "0300000000000000"];
+    let frames = [other(-S, first), s(0, STATE), other(MS, first), other(2 * MS, second), clock(60 * S)];
+    let (collected, _) = report(everything(), Collected::<false>::default(), &frames);
+    assert_eq!(collected.packets.iter().map(|p| p.frame).collect::<Vec<_>>(), [1, 2, 3, 4]);
+}
+
+#[test]
+fn a_waiting_pair_does_not_become_more_certain_by_itself() {
+    let noise = |time| s(time, "aabbccddeeff11");
+    let frames = [
+        clock(-60 * S),
+        c(0, SQP_CHALLENGE),
+        noise(10 * MS),
+        noise(20 * MS),
+        s(30 * MS, SQP_CHALLENGE_REPLY),
+        clock(60 * S),
+    ];
+    let (collected, _) = play(&frames);
+    assert_eq!([2, 5].map(|frame| collected.frame(frame).level), [Level::Low; 2]);
+    let (_, by_default) = report(Options::default(), Collected::<true>::default(), &frames);
+    assert_eq!(by_default.recognised, 0);
+}
+
+#[test]
+fn two_possible_answers_of_one_end_do_not_answer_each_other() {
+    let token = |time, token: &str| s(time, &SQP_CHALLENGE_REPLY.replace("8090", token));
+    let (collected, _) = play(&[clock(-60 * S), token(0, "7071"), token(100 * MS, "7072")]);
+    let is_unsolicited = |frame| matches!(collected.frame(frame).pairing, Pairing::Unsolicited { .. });
+    assert!(is_unsolicited(2) && is_unsolicited(3), "{collected:#?}");
 }

@@ -309,3 +309,24 @@ fn extensions_announced_in_parts_are_unknown() {
     let rules = play_surrounded(&raw_frames).frame(4).rules();
     assert!(!rules.contains(&"GQP-REQ-004"), "{rules:?}");
 }
+
+#[test]
+fn a_part_waits_two_seconds_whatever_else_comes_then() {
+    let another = c(2005, "6563686f 1e 61 04");
+    let collected =
+        play_surrounded(&[c(0, GQP_IDENTIFY), s(5, HEAD), another, s(2005, MIDDLE), s(2006, TAIL)]);
+    assert_eq!(collected.frame(2).message, "fragment");
+}
+
+#[test]
+fn a_part_of_one_end_does_not_continue_a_message_of_the_other() {
+    let collected = play_surrounded(&[
+        c(0, GQP_IDENTIFY),
+        c(300, "6563686f 1e 6f6e6520"),
+        s(305, HEAD),
+        c(310, "74776f 04"),
+        s(600, "3130 6563686f 1e 11 6f6e652074776f 04"),
+    ]);
+    let expected = ["request", "fragment", "response", "request", "response"];
+    assert_eq!([1, 2, 3, 4, 5].map(|frame| collected.frame(frame).message), expected);
+}
