@@ -2,12 +2,13 @@
 //! game traffic to its players.
 
 use crate::kit::play::{
-    CLIENTS, Collected, MS, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
+    Addr, CLIENTS, Collected, MS, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
     SQP_QUERY_REPLY, START, c, everything, foreign, play, report, s, udp_frame,
 };
 use qdissect::classify::Choice;
 use qdissect::pipeline::Options;
-use qdissect::protocols::{Id, Level};
+use qdissect::protocols::{Direction, Id, Level};
+use qdissect::rule::hex;
 
 /// `count` datagrams from and to the second client in turn, 20 ms apart, one second after the start.
 fn game(count: u32, payload: impl Fn(u32) -> Vec<u8>) -> Vec<RawFrame> {
@@ -55,4 +56,29 @@ fn game_traffic_of_a_known_server_is_not_claimed_for_long() {
     let choice = Choice { pins: vec![(SERVER_ADDR.1, Id::Sqp)], ..Choice::default() };
     let collected = played(Options { choice, ..everything() }, &[query(), game(600, types)]);
     assert_eq!(collected.packets.len(), 604);
+}
+
+#[test]
+fn pinned_traffic_between_equal_ports_keeps_its_direction() {
+    let player = ([203, 0, 113, 9], SERVER_ADDR.1);
+    let at =
+        |n: i64, [from, to]: [Addr; 2], text: &str| udp_frame(START + S + n * 20 * MS, from, to, &hex(text));
+    let mut frames = vec![at(0, [player, SERVER_ADDR], SQP_CHALLENGE)];
+    frames.extend((1..20).map(|n| at(n, [SERVER_ADDR, player], "aabbccddeeff11")));
+    let choice = Choice { pins: vec![(SERVER_ADDR.1, Id::Sqp)], ..Choice::default() };
+    let collected = played(Options { choice, ..everything() }, &[query(), frames]);
+    assert!(collected.packets.iter().all(|p| p.frame < 6 || p.direction == Direction::S2c), "{collected:#?}");
+}
+
+#[test]
+fn a_known_server_is_asked_in_its_protocol_whatever_else_a_client_asks_there() {
+    const ANSWER: &str = "'EYE1' 04 'mta' 06 '22003' 02 'A' 02 'g' 02 'M' 04 '1.6' 02 '0' 02 '0' 02 '8' 01";
+    let of_another = |n: i64, text: &str| {
+        let [from, to] = if n % 2 == 0 { [CLIENTS[1], SERVER_ADDR] } else { [SERVER_ADDR, CLIENTS[1]] };
+        udp_frame(START + S + n * MS, from, to, &hex(text))
+    };
+    let sqp = [SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY];
+    let then = (0..).zip(sqp.into_iter().chain(["'s'", ANSWER])).map(|(n, text)| of_another(n, text));
+    let collected = played(everything(), &[vec![c(0, "'s'"), s(MS, ANSWER)], then.collect()]);
+    assert_eq!([7, 8].map(|frame| collected.frame(frame).id), [Id::Ase; 2]);
 }

@@ -220,3 +220,22 @@ fn a_wrong_part_number_is_reported_while_other_parts_are_missing() {
     let broken_rules = rules(&[PARTS[0], PARTS[1], "feffffff 07000000 03 05 0f00 'delta' 00 '4' 00"]);
     assert_eq!(broken_rules, [vec![], vec![], vec!["A2S-SPL-001"]]);
 }
+
+#[test]
+fn a_fault_of_the_message_explains_more_than_a_contradicting_part() {
+    let info = "ffffffff 49 11 'Lab' 00 'dm' 00 'tf' 00 'TF' 00 b801 01 08 00 64 6c 00 01 '1' 00";
+    let parts =
+        [format!("feffffff 08000000 02 00 0f00 {info}"), "feffffff 08000000 02 01 0f00 02 ee".to_owned()];
+    let other = format!("feffffff 08000000 02 00 0f00 {}", info.replace("'Lab'", "'Lob'"));
+    let ask = play::c(30_000 * MS, "ffffffff 54 'Source Engine Query' 00");
+    let answers = [&parts[0], &other, &parts[1]];
+    let answers = (30_001..).zip(answers).map(|(ms, text)| play::s(ms * MS, text));
+    let frames: Vec<_> =
+        [foreign(START), ask].into_iter().chain(answers).chain([foreign(START + 90_000 * MS)]).collect();
+    let (collected, _) = report(everything(), Collected::<true>::default(), &frames);
+    let cause = |rule: &str| {
+        let finding = collected.findings().find(|f| f.rule.id == rule).expect("it is reported");
+        finding.caused_by.map(|cause| cause.rule.id)
+    };
+    assert_eq!([cause("A2S-INF-002"), cause("A2S-RSP-001")], [Some("A2S-SPL-004"), Some("A2S-INF-002")]);
+}

@@ -2,7 +2,8 @@
 
 use crate::kit::play::{
     CLIENTS, Collected, GQP_IDENTIFY, GQP_IDENTIFY_REPLY, MS, POLL, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE,
-    SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, foreign, play, report, s, udp_frame,
+    SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, foreign, play, report, s, surrounded,
+    udp_frame,
 };
 use qdissect::exchange::{Outcome, Pairing};
 use qdissect::pipeline::Options;
@@ -156,4 +157,16 @@ fn a_second_short_answer_of_the_old_protocol_is_an_answer() {
         udp_frame(START + 4 * MS, SERVER_ADDR, CLIENTS[1], &hex(state)),
     ]);
     assert_eq!(collected.frame(4).message, "legacy_state_response");
+}
+
+#[test]
+fn an_answer_that_nothing_confirms_waits_a_second_for_its_conversation() {
+    let challenge = |time, value: &str| s(time, &format!("ffffffff 41 {value}"));
+    let is_shown = |time| {
+        // The second one shows no more than the first.
+        let frames = [challenge(0, "c3192a4b"), challenge(time, "11111111"), c(time, "ffffffff 55 ffffffff")];
+        let (collected, _) = report(Options::default(), Collected::<true>::default(), &surrounded(&frames));
+        collected.packets.iter().any(|p| p.frame == 2)
+    };
+    assert_eq!([S, S + 1].map(is_shown), [true, false]);
 }

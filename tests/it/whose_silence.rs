@@ -304,3 +304,58 @@ fn shown_requests_are_reported_when_unanswered() {
     let (collected, totals) = report(everything(), Collected::<true>::default(), &frames);
     assert_eq!((collected.frame(2).message, totals.exchanges), ("challenge_request", 3));
 }
+
+#[test]
+fn a_wrong_answer_comes_instead_of_the_oldest_that_is_awaited_then() {
+    let explained = |time| {
+        let silent = silences(&[c(0, SKY_QUERY), c(20 * MS, SKY_QUERY), s(time, SINGLE_BYTE)]);
+        silent.into_iter().find(|(_, (_, cause))| cause.is_some()).map(|(request, _)| request)
+    };
+    assert_eq!([5 * S, 5 * S + 1].map(explained), [Some(2), Some(3)]);
+}
+
+#[test]
+fn the_same_fault_in_every_part_of_a_request_is_remembered_once() {
+    let known = [c(0, GQP_IDENTIFY), s(MS, GQP_IDENTIFY_REPLY)];
+    let part = |n: i64| c(S + n * MS, "636166e9 1d");
+    let parts = (0..4).map(part).chain([c(S + 4 * MS, "636166e9 1d 07 1e 17 04")]).collect();
+    let silent = silences(&[known.to_vec(), parts].concat());
+    assert_eq!(silent, [(4, ("GQP-TXN-008", Some(("GQP-CHR-001", 8))))], "there is room for its cause");
+}
+
+#[test]
+fn the_symptoms_of_a_broken_answer_have_no_symptoms_themselves() {
+    let cause = |packets: &str| {
+        let broken = format!("01 80902348 0001 {packets} 0012 0000000f 0001 0008 0141 0162 0163 0164 1e61");
+        let collected = play_surrounded(&[
+            c(0, SQP_CHALLENGE),
+            s(MS, SQP_CHALLENGE_REPLY),
+            c(2 * MS, SQP_QUERY),
+            s(3 * MS, &broken),
+            c(6 * S, SQP_CHALLENGE),
+            s(6 * S + MS, &SQP_CHALLENGE_REPLY.replace("8090", "7071")),
+            c(6 * S + 2 * MS, "01 ee000000 0001 01"),
+        ]);
+        findings(&collected, 8)[0]
+    };
+    assert_eq!(cause("00 00"), ("SQP-TXN-001", Some(("SQP-CHK-002", 5))));
+    assert_eq!(cause("00 01"), ("SQP-TXN-001", None), "the rest is in another packet");
+}
+
+#[test]
+fn a_retransmission_does_not_show_that_a_client_has_come_through() {
+    let again = "01 80902348 0001 02";
+    let frames = [
+        c(0, SQP_CHALLENGE),
+        s(MS, SQP_CHALLENGE_REPLY),
+        c(2 * MS, SQP_QUERY),
+        c(3 * MS, again),
+        s(4 * MS, &format!("{SQP_QUERY_REPLY} ee")),
+        c(500 * MS, again),
+        c(6 * S, SQP_CHALLENGE),
+        s(6 * S + MS, &SQP_CHALLENGE_REPLY.replace("8090", "7071")),
+        c(6 * S + 2 * MS, "01 ee000000 0001 01"),
+    ];
+    let heard = play_surrounded(&frames);
+    assert_eq!(findings(&heard, 10)[0], ("SQP-TXN-001", Some(("SQP-RSP-008", 6))));
+}
