@@ -216,4 +216,15 @@ mod tests {
             Finding::of_raised(&raised, 7).all(|finding| finding.span == Some(Span { start: 0, end: 7 }))
         );
     }
+
+    #[test]
+    fn the_bytes_that_are_missing_are_counted() {
+        static FIELD: Field = Field::new("port", crate::decode::FieldKind::Uint, "");
+        let rule = crate::protocols::rules().next().expect("there are some");
+        let (field, span) = (Some(&FIELD), Some(Span { start: 4, end: 5 }));
+        let text = |needs| Finding { field, span, needs, ..Finding::of_exchange(rule) }.to_string();
+        let start = format!("{}: port at byte 4 needs", rule.title);
+        assert_eq!(text(1), format!("{start} 1 byte, 1 left"));
+        assert_eq!(text(2), format!("{start} 2 bytes, 1 left"));
+    }
 }

@@ -146,3 +146,21 @@ impl Listener for Coverage {
         &self.notes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::general::{GEN_001, GEN_002};
+
+    #[test]
+    fn a_datagram_that_is_left_out_checks_no_rule() {
+        let mut coverage = Coverage::default();
+        coverage.begin();
+        coverage.checked(&GEN_001);
+        coverage.begin();
+        coverage.checked(&GEN_001);
+        coverage.checked(&GEN_002);
+        coverage.hide();
+        assert_eq!(coverage.take(), HashSet::from_iter([GEN_001.id]));
+    }
+}

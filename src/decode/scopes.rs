@@ -225,3 +225,23 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         if self.secret { Value::Secret(value.kind()) } else { value }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::{Facts, FieldKind, Fit};
+    use crate::general::{GEN_001, GEN_002};
+
+    #[test]
+    fn bytes_missing_in_a_scope_are_not_missing_after_it() {
+        static SURPLUS: Field = Field::new("surplus", FieldKind::Bytes, "");
+        static ENDS: Ends = Ends::new(&GEN_001, &GEN_002, &SURPLUS);
+        let is_cut_after = |length: usize| {
+            let (mut sink, mut facts) = (Fit::default(), Facts::default());
+            let mut c = Cursor::new(b"", 3, &ENDS, &mut sink, &mut facts);
+            assert!(c.sized(length, &GEN_002, &ENDS, |_| Ok(())).is_ok());
+            c.is_cut()
+        };
+        assert_eq!([0, 2, 3].map(is_cut_after), [true, true, false]);
+    }
+}

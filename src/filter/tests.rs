@@ -25,6 +25,8 @@ const VALID: &[&str] = &[
     "retransmission or duplicate == true or confidence < high or direction == s2c",
     "udp.srcport < udp.dstport < 60000 and 'a' == 1 or frame.number == 'a'",
     "ip.src in {10.0.0.1..10.0.0.9, 192.0.2.0/24} and eth.addr[0:3] == 02:00:5e",
+    "udp.payload[3-3] == 1 and udp.payload[-2--2] == 1",
+    "udp.port == 0 or udp.port == 65535",
 ];
 
 /// Groups of equivalent expressions.
@@ -199,6 +201,11 @@ const INVALID: &[(&str, &str, &str)] = &[
         "udp.port == ip.src",
         "ip.src",
         "udp.port is a whole number from 0 to 65535 and ip.src is an IPv4 address, which cannot be compared; compare fields of one type.",
+    ),
+    (
+        "quake3.mode contains udp.port",
+        "udp.port",
+        "quake3.mode is a value of a type that the message announces and udp.port is a whole number from 0 to 65535, which cannot be compared; compare fields of one type.",
     ),
     ("udp.port == 5 € 6", "€", "The character \"€\" means nothing here; texts stand in double quotes."),
     ("\u{1b}", "\u{1b}", "The character \"\\x1b\" means nothing here; texts stand in double quotes."),

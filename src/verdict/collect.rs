@@ -435,4 +435,43 @@ pub(super) mod tests {
             assert_eq!((verdict.counts.note, verdict.counts.total()), (notes, (MAX_REMARKS + more) as u64));
         }
     }
+
+    #[test]
+    fn findings_of_a_server_without_requests_are_the_capture_s_unless_they_are_notes_anyway() {
+        let server = (entry(0).server, Id::Sqp);
+        for (severity, expected) in [(Severity::Warning, Side::Capture), (Severity::Note, Side::Server)] {
+            let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+            let past = |rule: &&Rule| rule.needs_past && !rule.per_server;
+            let rule = crate::protocols::rules().find(past).expect("there is one");
+            let mut entry = entry(0);
+            entry.finding = Finding { severity, fault: Side::Server, ..Finding::of_exchange(rule) };
+            check.add(entry).expect("nothing is written");
+            check.one_sided(&[server]).expect("nothing is written");
+            let verdict = check.verdict(Totals::default()).expect("nothing is written");
+            let found = verdict.findings.iter().map(|e| (e.finding.severity, e.finding.fault));
+            assert_eq!(found.collect::<Vec<_>>(), [(Severity::Note, expected)]);
+        }
+    }
+
+    #[test]
+    fn a_cause_names_its_capture_only_where_it_is_another() {
+        for (first_frame, expected) in [(1, None), (2, Some("first"))] {
+            let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
+            let Entry { server, finding, .. } = entry(1);
+            let missing = Finding { provisional: true, ..finding };
+            check.file("first", &CaptureInfo::default(), 0).expect("nothing is written");
+            check.file("second", &CaptureInfo::default(), 1).expect("nothing is written");
+            let exchange = Exchange::unanswered(first_frame, Id::Sqp, [server; 2]);
+            check.exchange(&exchange, &[missing]).expect("nothing is written");
+            let finding = Finding::of_exchange(&GEN_009);
+            let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
+            check
+                .silent_servers(&[SilentServer { frame: 1, exchange, finding }])
+                .expect("nothing is written");
+            let verdict = check.verdict(Totals::default()).expect("nothing is written");
+            let symptom =
+                verdict.findings.iter().find(|e| e.finding.caused_by.is_some()).expect("it is linked");
+            assert_eq!(symptom.cause_file.as_ref().map(|(_, name)| &**name), expected);
+        }
+    }
 }

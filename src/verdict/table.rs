@@ -258,7 +258,9 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
 
 #[cfg(test)]
 mod tests {
+    use super::super::collect::tests::entry;
     use super::*;
+    use crate::check::Finding;
 
     #[test]
     fn wraps_lines_between_words_without_losing_any() {
@@ -267,5 +269,35 @@ mod tests {
         assert_eq!(wrapped("a-very-long-word x", 5, 1), ["a-very-long-word", " x"]);
         assert_eq!(wrapped("日本 語", 6, 0), ["日本", "語"], "these take two columns each");
         assert_eq!(wrapped("", 5, 2), [""]);
+    }
+
+    #[test]
+    fn repeated_findings_are_listed_with_their_frames_up_to_a_limit() {
+        let verdict = Verdict::default();
+        let line = |count: u64| {
+            let others: Vec<_> = (1..=count).map(|frame| Entry { frame, ..entry(0) }).collect();
+            repeats(&verdict, &entry(0), &others.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(line(0), None);
+        assert_eq!(line(1).as_deref(), Some("and 1 more, in frame 1"));
+        assert_eq!(line(8).as_deref(), Some("and 8 more, in frames 1, 2, 3, 4, 5, 6, 7, 8"));
+        assert_eq!(line(9).as_deref(), Some("and 9 more, in frames 1, 2, 3, 4, 5, 6, 7, 8, …"));
+    }
+
+    #[test]
+    fn a_symptom_has_a_frame_only_where_it_is_another_than_that_of_its_cause() {
+        let cause = Entry { frame: 3, ..entry(0) };
+        let symptom = |frame| {
+            let caused_by = Some(crate::check::Cause { rule: cause.rule(), frame: 3 });
+            Entry { frame, finding: Finding { caused_by, ..cause.finding }, ..cause.clone() }
+        };
+        let verdict = Verdict { findings: vec![cause.clone(), symptom(3), symptom(4)], ..Verdict::default() };
+        let mut out = vec![];
+        let mut page = Page { out: &mut out, screen: Screen { width: 100, ..Screen::default() } };
+        write_symptoms(&mut page, &[&cause], &verdict.symptoms()).expect("a buffer takes everything");
+        let text = String::from_utf8(out).expect("it is UTF-8");
+        let framed: Vec<_> = text.lines().map(|line| line.ends_with("(frame 4)")).collect();
+        assert_eq!(framed, [false, true], "{text}");
+        assert!(!text.contains("(frame 3)"), "{text}");
     }
 }

@@ -404,6 +404,7 @@ fn findings_once_per_server_are_reported_for_each_separate_capture() {
     assert_eq!(counts(&[first]), [2]);
     assert_eq!(counts(&[first, second]), [2, 2]);
     assert_eq!(counts(&["--per-file", first, second]), [2, 2]);
+    assert_eq!(counts(&["-Y", "frame.number != 2", first]), [0; 0], "the first packet does not pass");
 }
 
 #[test]
