@@ -1,7 +1,7 @@
 //! Handles answers: which request an answer belongs to, and the record of the exchange that it closes.
 
 use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
-use super::queue::{ALONE, GIVEN_UP, PARTIAL, Request, State};
+use super::queue::{ALONE, GIVEN_UP, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
@@ -96,13 +96,11 @@ impl Table {
     fn only_candidate(&self, latest: u64, v: &Verdict, step: &StepInfo) -> Option<u64> {
         let queue = &self.queues[v.id as usize];
         let (seq, r) = queue.back_to(latest)?;
-        let is_only = r.step == v.probe.step && r.state == State::Open && r.is(ALONE) && !r.is(PARTIAL);
-        let keyed = step.key_digits > 0;
-        // Without a key, copies and time stamps have to be considered.
-        let matches = if keyed {
-            v.probe.key.is_some() && v.probe.key == r.key()
-        } else {
-            r.previous(seq) == 0 && queue.sent(seq, r).clock >= r.time
+        let is_only = r.step == v.probe.step && r.state == State::Open && r.is(ALONE);
+        // Without a key, it may be a copy of an earlier answer.
+        let matches = match step.key_digits {
+            0 => r.previous(seq) == 0,
+            _ => v.probe.key.is_some() && v.probe.key == r.key(),
         };
         (is_only && matches && !step.excluded(v.probe.request_state, r.request_state)).then_some(seq)
     }

@@ -985,6 +985,12 @@ fn an_answer_from_another_port_of_the_host_is_reported() {
 }
 
 #[test]
+fn the_only_request_is_answered_even_if_the_clock_was_set_back() {
+    let frames = [c(20 * MS, SQP_CHALLENGE), s(-S, SQP_CHALLENGE_REPLY), clock(60 * S)];
+    assert_eq!(outcomes(&frames), [(1, Some(2), Outcome::Answered)]);
+}
+
+#[test]
 fn an_answer_with_another_key_is_not_sought_elsewhere_while_a_request_is_open() {
     let poll = POLL.replace("efcdab8967452301", "0200000000000000");
     let elsewhere = udp_frame(START + MS, CLIENTS[0], (SERVER_ADDR.0, 9), &hex(&poll));
