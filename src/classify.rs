@@ -465,7 +465,7 @@ impl Classifier {
             return stray;
         }
         let (id, direction) = pinned.or_else(|| {
-            let [at_dst, at_src] = [d.dst, d.src].map(|end| self.servers.protocols_at(end));
+            let (at_dst, at_src) = (self.servers.protocols_at(d.dst), self.servers.protocols_at(d.src));
             // Of two servers, only the messages show the client.
             let id = protocols_of((at_dst ^ at_src) & !foreign).find(|&id| is_allowed(id))?;
             Some((id, if at_dst >> id as u32 & 1 == 1 { Direction::C2s } else { Direction::S2c }))
