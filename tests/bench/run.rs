@@ -29,29 +29,20 @@ pub struct Row {
 
 /// Measures `rounds` rounds on captures of `packets` packets kept in `dir`.
 pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
-    let mut sets = captures(packets, dir)?;
-    let base = [Work::FLOOR, Work::SUMMARY];
-    let mut plan: Vec<(usize, Work)> = Vec::new();
-    let mut add = |set, works: &[Work]| plan.extend(works.iter().map(|&work| (set, work)));
-    add(0, &base);
-    add(0, &Work::OTHERS);
-    add(0, &Work::AHEAD);
-    add(0, &Work::READERS);
-    add(1, &base);
-    add(1, &Work::OTHERS);
-    add(1, &Work::AHEAD);
-    add(1, &Work::READERS);
-    add(2, &base);
-    add(3, &base);
-    add(3, &[Work::CHECK]);
+    let all: &[&[Work]] = &[&Work::OTHERS, &Work::AHEAD, &Work::READERS];
+    let check: &[&[Work]] = &[&[Work::CHECK]];
+    let mut plan: Vec<_> = captures(packets, dir)?.into_iter().zip([all, all, &[], &[], check]).collect();
     if Work::DISSECTORS[0].is_installed() {
-        sets.push(BenchCapture::new("query, small", &Plan::new(Kind::Query, SMALL), dir)?);
-        add(4, &base);
-        add(4, &Work::OTHERS);
-        add(4, &Work::DISSECTORS);
+        let small = BenchCapture::new("query, small", &Plan::new(Kind::Query, SMALL), dir)?;
+        plan.push((small, &[&Work::OTHERS, &Work::DISSECTORS]));
     }
-    plan.retain(|(_, work)| work.is_installed());
-    let mut rows: Vec<Row> = plan.into_iter().map(|(set, work)| Row::new(set, work)).collect();
+    let (mut sets, mut rows) = (vec![], vec![]);
+    for (capture, works) in plan {
+        let works = [Work::FLOOR, Work::SUMMARY].into_iter().chain(works.concat());
+        let installed = works.filter(|work| work.is_installed());
+        rows.extend(installed.map(|work| Row::new(sets.len(), work)));
+        sets.push(capture);
+    }
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         for row in &mut rows {
