@@ -56,7 +56,7 @@ pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::
     // A connected socket sends to and receives from that address only.
     let socket = UdpSocket::bind(unspecified)?;
     socket.connect(server)?;
-    let endpoints = [socket.local_addr()?, server].map(|end| Endpoint::of(end.ip(), end.port()));
+    let endpoints = [socket.local_addr()?, server].map(Endpoint::from);
     let conversation =
         Conversation { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
