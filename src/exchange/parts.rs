@@ -30,13 +30,8 @@ impl Table {
                 let may_repeat = || (has_rule || is_known) && !self.chain(slot).any(is_later_open);
                 (numbered.key == key || r.key() == key) && (!is_known && !numbered.has(part) || may_repeat())
             };
-            self.partial_answers
-                .by_exchange
-                .get(&r.id)?
-                .numbered
-                .as_ref()
-                .is_some_and(takes_part)
-                .then_some(seq)
+            let numbered = self.partial_answers.by_exchange.get(&r.id)?.numbered.as_ref()?;
+            takes_part(numbered).then_some(seq)
         })?;
         let request = *queue.get(seq)?;
         let window = self.windows.answer(v.id);
