@@ -138,8 +138,8 @@ impl<'a> Facts<'a> {
             Fact::Mode => self.game = self.game.or(Some(value)),
             Fact::Map => self.map = Some(value),
             Fact::Version => self.version = Version::of(value),
-            Fact::Players => self.players = number(value),
-            Fact::MaxPlayers => self.max_players = number(value),
+            Fact::Players => self.players = player_count(value),
+            Fact::MaxPlayers => self.max_players = player_count(value),
         }
     }
 }
@@ -147,21 +147,27 @@ impl<'a> Facts<'a> {
 impl<'a> Version<'a> {
     fn of(value: Value<'a>) -> Option<Version<'a>> {
         match value {
-            Value::Uint(n) => Some(Version::Number(n.into())),
-            Value::Uint64(n) => Some(Version::Number(n)),
-            Value::Int(n) => u64::try_from(n).ok().map(Version::Number),
+            Value::Uint(_) | Value::Uint64(_) | Value::Int(_) => whole_number(value).map(Version::Number),
             text => Some(Version::Text(text)),
         }
     }
 }
 
-/// A number of players, as an integer or in decimal digits.
-fn number(value: Value<'_>) -> Option<u32> {
+/// An integer of any width that is not negative.
+fn whole_number(value: Value<'_>) -> Option<u64> {
     match value {
-        Value::Uint(n) => Some(n),
-        Value::Int(n) => u32::try_from(n).ok(),
-        Value::Text(digits) => Str(digits).count(),
+        Value::Uint(n) => Some(n.into()),
+        Value::Uint64(n) => Some(n),
+        Value::Int(n) => u64::try_from(n).ok(),
         _ => None,
+    }
+}
+
+/// A number of players, as an integer or in decimal digits.
+fn player_count(value: Value<'_>) -> Option<u32> {
+    match value {
+        Value::Text(digits) => Str(digits).count(),
+        number => whole_number(number)?.try_into().ok(),
     }
 }
 
@@ -170,15 +176,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_may_be_any_number_but_a_negative_one() {
-        let version = |value| {
+    fn versions_and_counts_may_be_any_number_but_a_negative_one() {
+        let version_and_players = |value| {
             let mut facts = Facts::default();
             facts.set(Fact::Version, value);
-            facts.version
+            facts.set(Fact::Players, value);
+            (facts.version, facts.players)
         };
+        let version = |value| version_and_players(value).0;
         let numbers = [Value::Uint(146), Value::Uint64(146), Value::Int(146)];
-        assert_eq!(numbers.map(version), [Some(Version::Number(146)); 3]);
-        assert_eq!(version(Value::Int(-1)), None);
+        assert_eq!(numbers.map(version_and_players), [(Some(Version::Number(146)), Some(146)); 3]);
+        assert_eq!(version_and_players(Value::Int(-1)), (None, None));
+        assert_eq!(version_and_players(Value::Uint64(1 << 32)).1, None);
         assert_eq!(version(Value::Text(b"1.2")), Some(Version::Text(Value::Text(b"1.2"))));
     }
 
