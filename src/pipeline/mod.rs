@@ -17,8 +17,9 @@ mod readahead;
 mod reorder;
 mod silence;
 mod slow_path;
+mod stopped;
 
-use crate::capture::{self, Comments, Frame, Time};
+use crate::capture::{Comments, Frame, Time};
 use crate::check::Finding;
 use crate::classify::{self, Classifier, Verdict};
 use crate::contract::{Issued, Piece, Raised};
@@ -36,49 +37,11 @@ use dedup::Dedup;
 pub use options::Options;
 use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
-use std::{fmt, io};
+use std::io;
+pub use stopped::Stopped;
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
-
-/// Why reading stopped before the end of the input.
-#[derive(Debug)]
-pub enum Stopped {
-    /// The capture is damaged, cut short, or cannot be read.
-    Capture(capture::Error),
-    /// The report could not be written.
-    Report(io::Error),
-}
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stopped::Capture(e) => e.fmt(f),
-            Stopped::Report(e) => e.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Stopped {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Stopped::Capture(e) => e.source(),
-            Stopped::Report(e) => e.source(),
-        }
-    }
-}
-
-impl From<capture::Error> for Stopped {
-    fn from(e: capture::Error) -> Self {
-        Stopped::Capture(e)
-    }
-}
-
-impl From<io::Error> for Stopped {
-    fn from(e: io::Error) -> Self {
-        Stopped::Report(e)
-    }
-}
 
 /// Runs captures through all stages, and passes the results to a report.
 pub struct Pipeline<'r> {
