@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Source ──Frame──> net::parse ─Datagram──> probe ─> classify ──Verdict─> Table::pair ──Pairing──┐
-//!  capture/          net/                    classify.rs                   exchange/              │
+//!  capture/          net/                    classify/                     exchange/              │
 //!                                                                                                 ▼
 //!  Report <──Packet, Finding── check <──Violation── Id::dissect::<S: FieldSink> <───────Context───┘
 //!  report/                     check/               protocols/ on decode/
@@ -84,47 +84,61 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod bounded;
-mod buckets;
-mod budget;
-mod by_frame;
 pub mod capture;
-pub mod check;
 pub mod classify;
-pub mod contract;
-pub mod conversation;
-#[cfg(feature = "page")]
-pub mod declared;
-pub mod decode;
-pub mod docs;
-pub mod escape;
-pub mod example;
-pub mod exchange;
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod filter;
-pub mod general;
-mod hashing;
-pub mod line;
-pub mod looks_like;
 pub mod net;
-mod packed;
-mod packet;
 #[cfg(feature = "page")]
 pub mod page;
 pub mod pasted;
 pub mod pipeline;
 pub mod protocols;
 pub mod report;
-pub mod rule;
-#[cfg(feature = "page")]
-pub mod schema;
-pub mod servers;
-#[cfg(feature = "tables")]
-pub mod shards;
-pub mod similar;
-#[cfg(feature = "page")]
-pub mod stats;
 #[cfg(feature = "tables")]
 pub mod tables;
-pub mod terms;
-pub mod timestamps;
 pub mod verdict;
+
+// The rest is open to the tests, benchmarks and fuzz targets of this repository only.
+#[cfg(not(feature = "internals"))]
+mod bounded;
+#[cfg(feature = "internals")]
+pub mod bounded;
+#[cfg(not(feature = "internals"))]
+mod check;
+#[cfg(feature = "internals")]
+pub mod check;
+#[cfg(not(feature = "internals"))]
+mod contract;
+#[cfg(feature = "internals")]
+pub mod contract;
+#[cfg(not(feature = "internals"))]
+mod conversation;
+#[cfg(feature = "internals")]
+pub mod conversation;
+#[cfg(not(feature = "internals"))]
+mod decode;
+#[cfg(feature = "internals")]
+pub mod decode;
+#[cfg(not(feature = "internals"))]
+mod exchange;
+#[cfg(feature = "internals")]
+pub mod exchange;
+#[cfg(not(feature = "internals"))]
+mod rule;
+#[cfg(feature = "internals")]
+pub mod rule;
+#[cfg(all(feature = "cli", not(feature = "internals")))]
+mod schema;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod schema;
+#[cfg(all(feature = "page", not(feature = "internals")))]
+#[cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))] // the page shows only some of them
+mod stats;
+#[cfg(all(feature = "page", feature = "internals"))]
+pub mod stats;
+#[cfg(not(feature = "internals"))]
+mod text;
+#[cfg(feature = "internals")]
+pub mod text;

@@ -10,7 +10,7 @@ use qdissect::capture::Source;
 use qdissect::filter::Filter;
 use qdissect::pipeline::Options;
 use qdissect::report::{Filtered, Report};
-use qdissect::shards::{Judge, Scan, Shards};
+use qdissect::tables::shards::{Judge, Scan, Shards};
 use qdissect::tables::{Tables, Take, frames as rows};
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ pub fn scan(py: Python<'_>, path: PathBuf, protocols: Option<Vec<String>>) -> Py
         return Err(PyOSError::new_err(format!(
             "{}: more than {} pairs of hosts ask each other; read it as one run.",
             path.display(),
-            qdissect::shards::MAX_PAIRS
+            qdissect::tables::shards::MAX_PAIRS
         )));
     }
     found.set_item("frames", scan.as_ref().map_or(0, |scan| scan.frames))?;

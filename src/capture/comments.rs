@@ -4,7 +4,7 @@
 //! the slow path, which it takes for such packets anyway, and a report asks for the comments of a frame when it shows
 //! the frame's datagram.
 
-use crate::by_frame::ByFrame;
+use crate::bounded::ByFrame;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

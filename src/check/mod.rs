@@ -1,9 +1,13 @@
 //! Turns a broken rule into a finding: its severity, its place, the side at fault, and its message.
 
+mod packet;
 mod policy;
 mod silence;
 
-pub use policy::{Policy, Profile, Unknown, matches, rules_named, within};
+pub use packet::Packet;
+pub use policy::{Policy, Profile, matches, within};
+#[cfg(feature = "cli")]
+pub use policy::{Unknown, rules_named};
 pub use silence::Silence;
 
 use crate::contract::{Direction, Raised};

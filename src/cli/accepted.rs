@@ -5,8 +5,8 @@ use super::config::Config;
 use super::diagnostics::error_text;
 use super::output;
 use super::system::display_name;
-use qdissect::check::matches;
-use qdissect::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
+use crate::check::matches;
+use crate::verdict::{Entry, Excuse, MAX_FINDINGS, Verdict};
 use std::path::{Path, PathBuf};
 
 /// The excused rules and the baseline of a run.

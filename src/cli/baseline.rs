@@ -4,8 +4,8 @@
 //! sorted, so that a diff shows which findings were added and removed.
 
 use super::text::Text;
-use qdissect::escape::{escaped, terminal_safe};
-use qdissect::verdict::{Entry, Excuse};
+use crate::text::escape::{escaped, terminal_safe};
+use crate::verdict::{Entry, Excuse};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -153,8 +153,8 @@ fn is_fingerprint(text: &str) -> bool {
 mod tests {
     use super::super::tests_recordings::{HERE, THERE, example};
     use super::*;
-    use qdissect::rule::Step;
-    use qdissect::verdict::Verdict;
+    use crate::rule::Step;
+    use crate::verdict::Verdict;
 
     /// Every rule was looked for.
     const EVERY: fn(&str) -> bool = |_| true;
@@ -176,7 +176,7 @@ mod tests {
     fn the_same_conversation_has_the_same_fingerprints_wherever_it_is_recorded() {
         let whole = |step: &Step| matches!(step, Step::Frame(..));
         let mut compared = 0;
-        for rule in qdissect::protocols::rules() {
+        for rule in crate::protocols::rules() {
             for example in rule.examples.iter().filter(|e| !e.steps.iter().any(whole)) {
                 let here = HERE.fingerprints(example);
                 // A server whose messages contain its own address reports a second finding elsewhere: the address does not
@@ -255,7 +255,7 @@ mod tests {
     fn symptoms_and_suppressed_findings_are_left_out() {
         let mut findings = checked(&mut Baseline::default(), "SQP-TXN-009").findings;
         let mut symptom = findings[0].clone();
-        symptom.finding.caused_by = Some(qdissect::check::Cause { rule: symptom.rule(), frame: 1 });
+        symptom.finding.caused_by = Some(crate::check::Cause { rule: symptom.rule(), frame: 1 });
         let mut baseline = read(&Baseline::default().update(&findings, &EVERY));
         assert_eq!((baseline.excuse(&findings[0]), baseline.missing(&EVERY).0), (Some(Excuse::Baseline), 0));
         findings[0].excused = Some(Excuse::Suppressed("known".into()));

@@ -1,16 +1,16 @@
 //! The values that options accept, each with its name and its help.
 
+use crate::check::Profile;
+use crate::protocols::Level;
+use crate::report::screen::{Screen, Sort};
+use crate::report::{Form, Style};
+use crate::rule::Severity;
+use crate::stats::Section;
+use crate::verdict::{JunitStyle, SarifStyle};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Args, Command, ValueEnum};
 use clap_complete::Shell;
-use qdissect::check::Profile;
-use qdissect::protocols::Level;
-use qdissect::report::screen::{Screen, Sort};
-use qdissect::report::{Form, Style};
-use qdissect::rule::Severity;
-use qdissect::stats::Section;
-use qdissect::verdict::{JunitStyle, SarifStyle};
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 

@@ -1,6 +1,6 @@
 //! The current time.
 
-use qdissect::capture::Time;
+use crate::capture::Time;
 use std::time::SystemTime;
 
 /// The current time.

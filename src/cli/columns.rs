@@ -6,11 +6,11 @@ use super::diagnostics::Done;
 use super::output::Target;
 use super::read::warn_missed;
 use super::text::unknown_name;
+use crate::filter::Columns;
+use crate::report::{Fields, Layout, Occurrence, Report, Style};
+use crate::text::escape::quoted;
+use crate::text::similar::similar;
 use clap::Args;
-use qdissect::escape::quoted;
-use qdissect::filter::Columns;
-use qdissect::report::{Fields, Layout, Occurrence, Report, Style};
-use qdissect::similar::similar;
 use std::io;
 
 /// The columns of CSV and TSV if the user names none.

@@ -3,12 +3,12 @@
 use super::args::{Cli, Reading};
 use super::help;
 use super::system::stdin_may_be_capture;
+use crate::filter::Filter;
+use crate::text::similar::similar;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, Error, FromArgMatches};
-use qdissect::filter::Filter;
-use qdissect::similar::similar;
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -2,11 +2,11 @@
 
 use super::choices::{CONFIDENCE, PROFILES};
 use super::value_parsers::{self, Expression, decode_as, expression, level, packets, timeout};
+use crate::check::Profile;
+use crate::contract::Budget;
+use crate::protocols::{Id, Level};
+use crate::rule::Severity;
 use clap::Args;
-use qdissect::check::Profile;
-use qdissect::contract::Budget;
-use qdissect::protocols::{Id, Level};
-use qdissect::rule::Severity;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 

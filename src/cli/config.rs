@@ -4,10 +4,10 @@ use super::choices::{CONFIDENCE, Choices, FAIL_ON, FailOn, PROFILES};
 use super::common_args::Common;
 use super::text::{Text, unknown_name};
 use super::value_parsers::{self, unknown_rule};
-use qdissect::check::{Profile, rules_named, within};
-use qdissect::escape::{escaped, quoted};
-use qdissect::protocols::{Id, Level};
-use qdissect::rule::Severity;
+use crate::check::{Profile, rules_named, within};
+use crate::protocols::{Id, Level};
+use crate::rule::Severity;
+use crate::text::escape::{escaped, quoted};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -221,8 +221,8 @@ fn choice<T: Copy>(value: &Value<'_>, choices: Choices<T>, thing: &str) -> Resul
 mod tests {
     use super::super::args::{Cli, Command, Reading};
     use super::*;
+    use crate::check::Policy;
     use clap::{CommandFactory, FromArgMatches, parser::ValueSource};
-    use qdissect::check::Policy;
 
     fn read(config: &str) -> Result<Config, String> {
         Config::read(&Text::new("q.toml", config))
@@ -393,7 +393,7 @@ mod tests {
         rules.level.iter().try_for_each(|(name, severity)| policy.set_severity(name, *severity)).unwrap();
         policy.select(&rules.select).unwrap();
         rules.ignore.iter().try_for_each(|name| policy.set_severity(name, None)).unwrap();
-        policy.severity(qdissect::protocols::rules().find(|rule| rule.id == id).unwrap())
+        policy.severity(crate::protocols::rules().find(|rule| rule.id == id).unwrap())
     }
 
     #[test]

@@ -5,15 +5,15 @@ use super::common_args::Common;
 use super::output::Target;
 use super::terminal;
 use super::text::unknown_name;
-use clap::Args;
-use jiff::tz::TimeZone;
-use qdissect::escape::quoted;
-use qdissect::exchange::Windows;
-use qdissect::pipeline::Options;
-use qdissect::protocols::Id;
-use qdissect::report::{
+use crate::exchange::Windows;
+use crate::pipeline::Options;
+use crate::protocols::Id;
+use crate::report::{
     Detail, Details, Explain, Lister, Output, Records, Report, Shown, TIME_FORMATS, TimeFormat,
 };
+use crate::text::escape::quoted;
+use clap::Args;
+use jiff::tz::TimeZone;
 
 /// What `dump` and `live` show of each packet beyond its line.
 #[derive(Debug, Args)]

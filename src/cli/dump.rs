@@ -9,10 +9,10 @@ use super::inputs::Inputs;
 use super::output::Target;
 use super::save::read_to_end;
 use super::terminal;
+use crate::filter::Columns;
+use crate::pipeline::Options;
+use crate::report::{ExchangeRows, Exchanges, Layout, Output, Records, Report};
 use clap::Args;
-use qdissect::filter::Columns;
-use qdissect::pipeline::Options;
-use qdissect::report::{ExchangeRows, Exchanges, Layout, Output, Records, Report};
 use std::io;
 
 /// `qdissect dump`

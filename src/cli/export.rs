@@ -5,8 +5,8 @@ use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
 use super::system::display_name;
+use crate::pipeline::Options;
 use clap::Args;
-use qdissect::pipeline::Options;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -81,6 +81,7 @@ mod written {
     use crate::cli::output::Target;
     use crate::cli::save::read_all;
     use crate::cli::value_parsers::Expression;
+    use crate::tables::{SCHEMA, Table, Tables};
     use arrow_array::RecordBatch;
     use arrow_schema::{DataType, Field};
     use parquet::arrow::ArrowWriter;
@@ -89,7 +90,6 @@ mod written {
     use parquet::file::metadata::KeyValue;
     use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
     use parquet::schema::types::ColumnPath;
-    use qdissect::tables::{SCHEMA, Table, Tables};
     use serde_json::json;
 
     /// Rows per row group.

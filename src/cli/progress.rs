@@ -8,8 +8,8 @@
 
 use super::common_args::Common;
 use super::system::{self, FileId, display_name};
+use crate::text::escape::truncated;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use qdissect::escape::truncated;
 use std::fs::Metadata;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;

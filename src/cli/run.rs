@@ -15,12 +15,12 @@ use super::sandbox::{self, Allowed};
 use super::system::display_name;
 use super::value_parsers::{Expression, unknown_rule};
 use super::{check, dump, export, interrupt, overview, progress, save};
-use qdissect::check::{Policy, Unknown};
-use qdissect::classify::Choice;
-use qdissect::contract::Budget;
-use qdissect::filter::Columns;
-use qdissect::pipeline::Options;
-use qdissect::report::Layout;
+use crate::check::{Policy, Unknown};
+use crate::classify::Choice;
+use crate::contract::Budget;
+use crate::filter::Columns;
+use crate::pipeline::Options;
+use crate::report::Layout;
 use std::io;
 use std::path::Path;
 #[cfg(target_os = "linux")]

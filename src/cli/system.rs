@@ -1,6 +1,6 @@
 //! What differs between operating systems: names and identity of files, standard streams, and terminals.
 
-use qdissect::escape::escaped;
+use crate::text::escape::escaped;
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata};
 use std::io;

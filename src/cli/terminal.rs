@@ -3,7 +3,7 @@
 use super::choices::Colour;
 use super::common_args::Common;
 use super::system;
-use qdissect::report::screen::{Screen, Sort};
+use crate::report::screen::{Screen, Sort};
 use std::io::{self, IsTerminal, Write};
 use unicode_width::UnicodeWidthChar;
 

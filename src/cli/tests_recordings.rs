@@ -1,13 +1,13 @@
 //! Two recordings of the conversations of examples, for tests. They differ in addresses, ports, tokens and times.
 
-use qdissect::capture::Time;
-use qdissect::check::Policy;
-use qdissect::example::Act;
-use qdissect::net::{Endpoint, OwnedFrame};
-use qdissect::pipeline::{Options, Pipeline};
-use qdissect::protocols::Level;
-use qdissect::rule::{Example, hex};
-use qdissect::verdict::{Check, Entry, Verdict};
+use crate::capture::Time;
+use crate::check::Policy;
+use crate::net::{Endpoint, OwnedFrame};
+use crate::pipeline::{Options, Pipeline};
+use crate::protocols::Level;
+use crate::rule::{Example, hex};
+use crate::schema::example::Act;
+use crate::verdict::{Check, Entry, Verdict};
 
 const MS: i64 = 1_000_000;
 
@@ -107,6 +107,6 @@ impl Recording {
 
 /// The first example of a rule.
 pub fn example(id: &str) -> &'static Example {
-    let rule = qdissect::protocols::rules().find(|rule| rule.id == id);
+    let rule = crate::protocols::rules().find(|rule| rule.id == id);
     rule.and_then(|rule| rule.examples.first()).expect("there is such a rule")
 }

@@ -1,8 +1,8 @@
 //! Text files written by the user, and error messages with places and suggestions.
 
 use super::system::display_name;
-use qdissect::escape::quoted;
-use qdissect::similar::similar;
+use crate::text::escape::quoted;
+use crate::text::similar::similar;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;

@@ -2,15 +2,15 @@
 
 use super::choices::CheckFormat;
 use super::text::unknown_name;
+use crate::filter::{Filter, FilterError};
+use crate::protocols::Id;
+use crate::rule::Severity;
+use crate::text::escape::quoted;
+use crate::text::similar::similar;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command, ValueEnum};
 use jiff::SignedDuration;
-use qdissect::escape::quoted;
-use qdissect::filter::{Filter, FilterError};
-use qdissect::protocols::Id;
-use qdissect::rule::Severity;
-use qdissect::similar::similar;
 use std::convert::Infallible;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -168,12 +168,12 @@ fn protocols() -> Vec<&'static str> {
 }
 
 fn rule_groups() -> Vec<&'static str> {
-    let is_rule = |name: &str| qdissect::protocols::rules().any(|rule| rule.id == name);
+    let is_rule = |name: &str| crate::protocols::rules().any(|rule| rule.id == name);
     rule_names().into_iter().filter(|name| !is_rule(name)).collect()
 }
 
 fn rule_names() -> Vec<&'static str> {
-    let mut names: Vec<_> = qdissect::protocols::rules().flat_map(|rule| rule_prefixes(rule.id)).collect();
+    let mut names: Vec<_> = crate::protocols::rules().flat_map(|rule| rule_prefixes(rule.id)).collect();
     names.sort_unstable();
     names.dedup();
     names
@@ -189,7 +189,7 @@ pub fn unknown_rule(name: &str) -> String {
         }
         _ => name.to_owned(),
     };
-    match similar(&padded, qdissect::protocols::rules().flat_map(|rule| rule_prefixes(rule.id))) {
+    match similar(&padded, crate::protocols::rules().flat_map(|rule| rule_prefixes(rule.id))) {
         Some(similar) => format!("{message}; did you mean {similar}?"),
         None => format!("{message}; `qdissect rule list` shows them all."),
     }
@@ -224,7 +224,7 @@ mod tests {
     fn completions_are_groups_of_rules_or_groups_and_every_rule() {
         assert!(rule_groups().contains(&"SQP") && rule_groups().contains(&"SQP-TXN"));
         assert!(!rule_groups().contains(&"SQP-TXN-004") && rule_names().contains(&"SQP-TXN-004"));
-        assert_eq!(rule_names().len(), rule_groups().len() + qdissect::protocols::rules().count());
+        assert_eq!(rule_names().len(), rule_groups().len() + crate::protocols::rules().count());
     }
 
     #[test]

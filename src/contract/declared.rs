@@ -3,7 +3,7 @@
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
-use crate::budget::Forgets;
+use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
 use crate::net::Endpoint;
 use crate::rule::{Example, Rule, Severity};

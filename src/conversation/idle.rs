@@ -9,8 +9,8 @@
 //!
 //! A conversation that did not begin with a request, and has had none since, ends after the same time.
 
+use crate::bounded::packed::{Count, ones};
 use crate::capture::Time;
-use crate::packed::{Count, ones};
 use crate::protocols::Id;
 use std::collections::VecDeque;
 

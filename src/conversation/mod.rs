@@ -3,11 +3,13 @@
 mod idle;
 mod table;
 
-pub use table::{Conversations, MAX_CONVERSATIONS};
+pub use table::Conversations;
+#[cfg(feature = "internals")]
+pub use table::MAX_CONVERSATIONS;
 
+use crate::bounded::packed::{Count, Flags};
 use crate::contract::{Issued, StepInfo};
 use crate::net::Endpoint;
-use crate::packed::{Count, Flags};
 use crate::protocols::{Direction, Id, Level};
 
 /// No slot, no server.

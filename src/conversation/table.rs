@@ -5,13 +5,12 @@
 
 use super::idle::{Entry, Idle, MAX_IDLE, MIN_INTERVAL, WITHOUT_REQUEST, stamp};
 use super::{Conversation, IDLE, NONE, OVER, Slot};
-use crate::bounded::Bounded;
-use crate::buckets::Buckets;
-use crate::budget::{Budget, Forgets as _};
+use crate::bounded::buckets::Buckets;
+use crate::bounded::hashing::hash_one;
+use crate::bounded::packed::Count;
+use crate::bounded::{Bounded, Budget, Forgets as _};
 use crate::capture::Time;
-use crate::hashing::hash_one;
 use crate::net::Endpoint;
-use crate::packed::Count;
 use crate::protocols::{Id, Level};
 use hashbrown::DefaultHashBuilder;
 use prefetch_index::prefetch_index;
@@ -85,6 +84,7 @@ impl Conversations {
     }
 
     /// Conversations evicted so far.
+    #[cfg(test)]
     pub fn evicted(&self) -> u64 {
         self.evicted
     }

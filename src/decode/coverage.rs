@@ -150,7 +150,7 @@ impl Listener for Coverage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::general::{GEN_001, GEN_002};
+    use crate::rule::general::{GEN_001, GEN_002};
 
     #[test]
     fn a_datagram_that_is_left_out_checks_no_rule() {

@@ -2,8 +2,8 @@
 
 use super::wire::{Stop, Wire};
 use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
-use crate::general::GEN_001;
 use crate::rule::Rule;
+use crate::rule::general::GEN_001;
 
 fields! {
     /// Bytes behind the place where decoding had to stop.

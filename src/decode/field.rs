@@ -258,6 +258,29 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
+/// Every kind of field, plain ones first: its name, and its form in JSON.
+#[cfg(feature = "cli")]
+pub const KINDS: [(FieldKind, &str, &str); 12] = [
+    (FieldKind::Uint, "uint", "number"),
+    (FieldKind::Uint64, "uint64", "string of decimal digits, for a double cannot hold it"),
+    (FieldKind::Int, "int", "number"),
+    (FieldKind::Bool, "bool", "true or false"),
+    (FieldKind::Float32, "float32", "number, or \"NaN\", \"Infinity\", \"-Infinity\""),
+    (FieldKind::Text, "text", "string"),
+    (FieldKind::Named, "name", "string; the number where it has no name"),
+    (FieldKind::Names, "names", "list of strings"),
+    (FieldKind::Bytes, "bytes", "string of hex digits"),
+    (FieldKind::Dynamic, "dynamic", "as the type that the message announces"),
+    (FieldKind::Group, "group", "object"),
+    (FieldKind::List, "list", "list"),
+];
+
+/// Name of a kind of field, and its form in JSON.
+#[cfg(feature = "cli")]
+pub fn kind_names(kind: FieldKind) -> (&'static str, &'static str) {
+    KINDS.iter().find(|(known, ..)| *known == kind).map_or(("", ""), |(_, name, json)| (name, json))
+}
+
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {

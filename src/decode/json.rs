@@ -1,11 +1,12 @@
 //! Writes the `fields` object of a record while the datagram is decoded.
 
 use super::field::SECRET;
-use super::json_text::{TEN_POW_8, decimal, push, push_chars, push_hex, push_text, push_u64};
+use super::json_text::{push_chars, push_hex, push_text};
 use super::labels::names_of_bits;
 use super::text::utf16;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
-use crate::line::Line;
+use crate::text::digits::{TEN_POW_8, decimal, push, push_u64};
+use crate::text::line::Line;
 
 /// The JSON listener: writes the object of the fields, and collects the broken rules.
 ///

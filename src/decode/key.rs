@@ -1,6 +1,6 @@
 //! Keys of fields in JSON, prepared when the fields are declared.
 
-use crate::line::Line;
+use crate::text::line::Line;
 
 /// The most bytes of a key with comma, quotes and colon; a longer key does not compile.
 const MOST: usize = 40;

@@ -204,7 +204,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
 mod tests {
     use super::*;
     use crate::decode::{Ends, Field, FieldKind, Tree, dissect};
-    use crate::general::GEN_001;
+    use crate::rule::general::GEN_001;
 
     static ITEMS: Field = Field::new("items", FieldKind::List, "");
     static ITEM: Field = Field::new("items[]", FieldKind::Dynamic, "");

@@ -30,21 +30,28 @@ mod text;
 mod tree;
 pub mod wire;
 
-pub use compact::{Counted, compact_index, counted};
-pub use coverage::{Coverage, Marks};
+#[cfg(feature = "internals")]
+pub use compact::compact_index;
+pub use compact::{Counted, counted};
+pub use coverage::Coverage;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
+#[cfg(feature = "cli")]
+pub use field::{KINDS, kind_names};
 pub use json::Json;
 pub use json_text::push_text;
-pub(crate) use json_text::{decimal, hex_digits, nine, push, push_u64};
 pub use labels::Labels;
 pub use lines::{after_mark, remaining, until, zero_ended};
 pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;
-pub use sinks::{FieldSink, Fit, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+#[cfg(feature = "internals")]
+pub use sinks::MAX_VIOLATIONS;
+pub use sinks::{FieldSink, Fit, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
 #[cfg(feature = "page")]
 pub(crate) use tree::display;
-pub use tree::{Node, Tree};
+#[cfg(feature = "page")]
+pub use tree::Node;
+pub use tree::Tree;

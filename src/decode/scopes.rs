@@ -230,7 +230,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
 mod tests {
     use super::*;
     use crate::decode::{Facts, FieldKind, Fit};
-    use crate::general::{GEN_001, GEN_002};
+    use crate::rule::general::{GEN_001, GEN_002};
 
     #[test]
     fn bytes_missing_in_a_scope_are_not_missing_after_it() {

@@ -3,7 +3,7 @@
 use super::field::SECRET;
 use super::labels::names_of_bits;
 use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
-use crate::escape::{quoted, to_hex_head};
+use crate::text::escape::{quoted, to_hex_head};
 use std::fmt::Write;
 
 /// The contents of a node. Text and bytes stay in the payload: they end where the node's span ends, or before its

@@ -5,9 +5,9 @@ use super::queue::{ALONE, GIVEN_UP, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
+use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
-use crate::hashing::hash_one;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Probe, Role, StepInfo};
 

@@ -2,12 +2,12 @@
 
 use super::queue::{HIDDEN, Request};
 use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
+use crate::bounded::packed::Numbers;
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::{Budget, Part};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::packed::Numbers;
 use crate::protocols::{Id, Level};
 use hashbrown::HashMap;
 use std::collections::VecDeque;

@@ -4,8 +4,7 @@
 //! have come, and recognises the joined bytes as a message of the protocol.
 
 use super::{Answer, MS};
-use crate::bounded::Bounded;
-use crate::budget::{Budget, Forgets as _};
+use crate::bounded::{Bounded, Budget, Forgets as _};
 use crate::capture::Time;
 use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
 use crate::net::{Datagram, Endpoint};

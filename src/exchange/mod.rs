@@ -23,6 +23,7 @@ mod search;
 mod table;
 mod windows;
 
+#[cfg(feature = "internals")]
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};
 pub use table::Table;

@@ -1,9 +1,9 @@
 //! A bounded queue of the requests of one protocol, in the order in which they were sent.
 
 use super::{Answer, Pairing};
+use crate::bounded::packed::Flags;
 use crate::capture::Time;
 use crate::net::Datagram;
-use crate::packed::Flags;
 use crate::protocols::{Level, Probe, Role};
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;

@@ -2,8 +2,8 @@
 
 use super::{Observation, Pairing};
 use crate::contract::{Raised, StepInfo};
-use crate::general::{GEN_006, GEN_007};
 use crate::rule::Rule;
+use crate::rule::general::{GEN_006, GEN_007};
 
 /// Raises the rules of the step that a datagram breaks.
 #[inline(always)]

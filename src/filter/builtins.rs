@@ -7,7 +7,7 @@ use super::view::{Ip, View};
 use crate::decode::{Facts, Value, Version};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Level;
-use crate::timestamps::stamp;
+use crate::text::timestamps::stamp;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;

@@ -9,8 +9,8 @@ use super::value::Datum;
 use super::view::View;
 use super::{MAX_NODES, Needs};
 use crate::decode::{SECRET, Span};
-use crate::escape::to_hex;
 use crate::net::UDP_HEADER;
+use crate::text::escape::to_hex;
 
 /// Maximum number of columns, the same as of operands in a filter.
 pub const MAX_COLUMNS: usize = MAX_NODES;

@@ -9,7 +9,7 @@ use super::pick::Wanted;
 use super::plan::{Member, Plan, Quantifier, Relation, Side, Source, Step, Term};
 use super::value::{Constant, Cut, Until};
 use super::{FilterError, MAX_PATTERNS, Needs, REGEX_SIZE};
-use crate::escape::quoted;
+use crate::text::escape::quoted;
 use regex::bytes::{Regex, RegexBuilder};
 use std::fmt;
 
@@ -307,7 +307,7 @@ fn not_a_field_error(operand: &Operand<'_>) -> FilterError {
 }
 
 fn shown(text: &str) -> String {
-    crate::escape::escaped(text).into_owned()
+    crate::text::escape::escaped(text).into_owned()
 }
 
 /// The source of a name's values. A declared field gets a slot among the wanted fields.

@@ -1,6 +1,6 @@
 //! Errors in an expression and their position.
 
-use crate::escape::escaped;
+use crate::text::escape::escaped;
 use std::fmt;
 use std::ops::Range;
 use unicode_width::UnicodeWidthStr;

@@ -13,7 +13,7 @@
 use super::FilterError;
 use super::error::TextSpan;
 use super::value::{Cut, Until};
-use crate::escape::quoted;
+use crate::text::escape::quoted;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while_m_n};
 use nom::character::complete::{char, digit1, i32 as integer, multispace0, none_of, one_of, satisfy};

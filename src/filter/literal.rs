@@ -5,8 +5,8 @@ use super::kinds::{Kind, Words};
 use super::operand::{Atom, Operand};
 use super::value::{Constant, Number};
 use crate::check::matches;
-use crate::escape::{from_hex, quoted};
-use crate::similar::similar;
+use crate::text::escape::{from_hex, quoted};
+use crate::text::similar::similar;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -158,7 +158,7 @@ fn unknown_word(word: &str, words: Words, names: &[&str]) -> String {
 }
 
 fn value_error(operand: &Operand<'_>, kind: Kind, field: &str, reason: Option<String>) -> FilterError {
-    let value = crate::escape::escaped(operand.text).into_owned();
+    let value = crate::text::escape::escaped(operand.text).into_owned();
     let message = match (reason, kind, &operand.atom) {
         (Some(reason), ..) => {
             let mut chars = reason.chars();

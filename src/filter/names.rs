@@ -4,9 +4,9 @@ use super::builtins::{BUILTINS, Builtin};
 use super::kinds::{INT, Kind, UINT, UINT64};
 use super::pick::{Indices, Wanted};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
-use crate::escape::quoted;
 use crate::protocols::Id;
-use crate::similar::similar;
+use crate::text::escape::quoted;
+use crate::text::similar::similar;
 
 /// The meaning of a name.
 #[derive(Debug)]

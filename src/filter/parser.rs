@@ -16,7 +16,7 @@ use super::operand::{Atom, Element, Operand, Operator, operator};
 use super::plan::{Plan, Quantifier};
 use super::value::{Cut, Until};
 use super::{FilterError, MAX_DEPTH, MAX_NODES};
-use crate::escape::quoted;
+use crate::text::escape::quoted;
 
 /// Parses an expression. Returns the plan and the compiler, which has collected the declared fields of the expression.
 ///

@@ -2,8 +2,8 @@
 
 use super::Filter;
 use super::value::Datum;
+use crate::check::Packet;
 use crate::decode::{Field, FieldSink, Shape, Span, Tree, Value};
-use crate::packet::Packet;
 use crate::protocols::Id;
 use std::borrow::Cow;
 

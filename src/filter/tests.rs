@@ -316,8 +316,11 @@ fn survives(text: &str) {
             assert!(text.len() >= e.at.end && e.at.start <= e.at.end, "{text:?}: {e:?}");
             assert!(e.what.ends_with(['.', '?']), "{text:?}: {e}");
             let caret = e.caret(text);
-            assert!(!caret.replace('\n', "").chars().any(crate::escape::is_hostile), "{text:?}: {caret:?}");
-            assert!(!e.what.chars().any(crate::escape::is_hostile), "{text:?}: {e:?}");
+            assert!(
+                !caret.replace('\n', "").chars().any(crate::text::escape::is_hostile),
+                "{text:?}: {caret:?}"
+            );
+            assert!(!e.what.chars().any(crate::text::escape::is_hostile), "{text:?}: {e:?}");
         }
     }
 }

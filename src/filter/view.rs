@@ -2,11 +2,10 @@
 
 use super::pick::Pick;
 use crate::capture::{Frame, Time};
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::decode::Facts;
 use crate::exchange::{Answer, Exchange, Outcome, Pairing};
 use crate::net::{self, Datagram, Endpoint, ethertype, link};
-use crate::packet::Packet;
 use crate::protocols::{Direction, Id, Level};
 use arrayvec::ArrayVec;
 use etherparse::Ethernet2HeaderSlice;

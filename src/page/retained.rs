@@ -2,10 +2,9 @@
 //! its sparkline. The memory is bounded.
 
 use crate::capture::Time;
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::exchange::{Exchange, Outcome};
 use crate::filter::masked;
-use crate::packet::Packet;
 use crate::report::Place;
 use crate::report::secrets::in_packet;
 use crate::rule::Rule;

@@ -1,9 +1,9 @@
 //! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows further rows with the same
 //! columns.
 
-use crate::docs::page_of;
-use crate::escape;
 use crate::report::duration;
+use crate::text::escape;
+use crate::text::markdown::page_of;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Lines of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
 use super::{Form, MAX_PIECE, Parsed, is_hex, shown};
-use crate::escape::from_hex;
+use crate::text::escape::from_hex;
 use nom::Offset;
 
 /// The parsed bytes, their form, and the text after them.

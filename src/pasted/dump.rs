@@ -14,8 +14,8 @@
 //! offset gives the number of bytes in the row.
 
 use super::{Complaints, MAX_PIECE, Parsed, is_hex, pattern, shown};
-use crate::escape::from_hex;
 use crate::report::count;
+use crate::text::escape::from_hex;
 use nom::Offset;
 use regex::Regex;
 use std::sync::LazyLock;

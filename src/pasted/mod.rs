@@ -158,7 +158,7 @@ struct Parsed<'a> {
 
 /// The beginning of a text, quoted for messages.
 fn shown(text: &str) -> String {
-    crate::escape::quoted(&text.chars().take(12).collect::<String>())
+    crate::text::escape::quoted(&text.chars().take(12).collect::<String>())
 }
 
 /// Whether a text consists only of hex digits.

@@ -5,17 +5,16 @@
 //! rule causes which.
 
 use super::pending::ClaimRef;
-use crate::bounded::{Bounded, Numbered};
-use crate::budget::{Budget, Forgets as _};
+use crate::bounded::{Bounded, Budget, Forgets as _, Numbered};
 use crate::check::{Cause, Finding, Policy};
+use crate::classify::servers::Servers;
 use crate::decode::Violation;
 use crate::exchange::{Exchange, Lack, Outcome, Pairing};
-use crate::general::{GEN_001, GEN_004, GEN_005};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Relation};
 use crate::report::Totals;
+use crate::rule::general::{GEN_001, GEN_004, GEN_005};
 use crate::rule::{Rule, Severity, Side};
-use crate::servers::Servers;
 use arrayvec::ArrayVec;
 use hashbrown::HashSet;
 use std::sync::LazyLock;

@@ -33,9 +33,9 @@
 //! datagrams that must not be fragmented the same identification: if that is not 0, and the sender repeats a datagram
 //! within a millisecond, the second one is taken for a copy.
 
+use crate::bounded::hashing::folded_product;
 use crate::capture::Time;
 use crate::contract::at_translation;
-use crate::hashing::folded_product;
 use crate::net::{Datagram, Endpoint};
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in

@@ -5,14 +5,14 @@ use super::attribution::Attribution;
 use super::options::Options;
 use super::pending::ClaimRef;
 use super::silence::Silences;
+use crate::check::Packet;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
 use crate::exchange::{Exchange, Outcome};
-use crate::general::GEN_003;
 use crate::net::Datagram;
-use crate::packet::Packet;
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
+use crate::rule::general::GEN_003;
 use std::io;
 
 impl Pipeline<'_> {

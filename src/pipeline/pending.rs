@@ -9,16 +9,16 @@
 //! No search examines all items: answers are sought from the end, where the items of the last frames are, requests from
 //! the beginning, and parts in a separate map.
 
-use crate::budget::Budget;
+use crate::bounded::Budget;
 use crate::capture::Time;
 use crate::check::Finding;
 use crate::classify::Verdict;
 use crate::contract::{Piece, Raised, Whole};
 use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
-use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role};
+use crate::rule::general::GEN_008;
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 

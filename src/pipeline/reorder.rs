@@ -8,9 +8,9 @@ use crate::classify::{Classifier, Verdict};
 use crate::contract::Raised;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing};
-use crate::general::GEN_008;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
+use crate::rule::general::GEN_008;
 use std::io;
 
 impl Pipeline<'_> {

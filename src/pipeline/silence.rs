@@ -4,19 +4,18 @@
 //! an answer; of an answered exchange, only the fact that its server answers is remembered.
 
 use super::options::Options;
-use crate::bounded::Numbered;
-use crate::budget::{Budget, Forgets as _};
+use crate::bounded::packed::Bits;
+use crate::bounded::{Budget, Forgets as _, Numbered};
 use crate::capture::Time;
 use crate::check::{Finding, Silence};
 use crate::classify::protocols_of;
+use crate::classify::servers::{MAX_SERVERS, Servers};
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Windows};
-use crate::general::GEN_009;
 use crate::net::Endpoint;
-use crate::packed::Bits;
 use crate::protocols::{Direction, Id};
 use crate::report::{Candidate, SilentServer};
-use crate::servers::{MAX_SERVERS, Servers};
+use crate::rule::general::GEN_009;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 

@@ -14,6 +14,8 @@
 
 use super::prelude::*;
 use super::sources::gamedig;
+use crate::capture::Time;
+use crate::net::Endpoint;
 
 const SPEC: &str = "https://github.com/multitheftauto/mtasa-blue";
 const ASE_CPP: Cite =
@@ -496,4 +498,38 @@ fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i3
     })?;
     c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == i32::from(listed)));
     Ok(())
+}
+/// Most pairs of server and client address whose latest requests are remembered with 64 MiB.
+const MAX_RECENT_CLIENTS: usize = 16_384;
+
+/// Times of the last `N` requests of each client address to a server, for request limits; the oldest address is dropped
+/// first.
+#[derive(Debug)]
+pub struct RecentRequests<const N: usize>(
+    Bounded<(Endpoint, Endpoint), [Option<Time>; N], MAX_RECENT_CLIENTS>,
+);
+
+impl<const N: usize> From<Budget> for RecentRequests<N> {
+    fn from(budget: Budget) -> Self {
+        RecentRequests(budget.into())
+    }
+}
+
+impl<const N: usize> RecentRequests<N> {
+    /// Remembers a request; returns whether its address sent `N` others in the `span` nanoseconds before it.
+    pub fn exceeds(&mut self, server: Endpoint, client: Endpoint, now: Time, span: i64) -> bool {
+        // Earlier requests do not affect the limit.
+        let recent = |at: &Time| now.since(*at).is_some_and(|age| age < span);
+        let needed = |(_, times): &(_, [Option<Time>; N])| times.iter().flatten().any(recent);
+        let times = self.0.get_or_insert_over((server, client.host()), [None; N], needed);
+        times.rotate_left(1);
+        let oldest = times.last_mut().and_then(|latest| latest.replace(now));
+        oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
+    }
+}
+
+impl<const N: usize> Forgets for RecentRequests<N> {
+    fn forgotten(&self) -> u64 {
+        self.0.forgotten()
+    }
 }

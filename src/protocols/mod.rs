@@ -2,7 +2,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use crate::budget::Forgets;
+use crate::bounded::Forgets;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, StepInfo, StepRules,
@@ -142,5 +142,5 @@ impl Id {
 
 /// Every rule: the shared ones first, then each protocol's in registry order.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    crate::general::RULES.iter().copied().chain(Id::ALL.iter().flat_map(|id| id.rules()))
+    crate::rule::general::RULES.iter().copied().chain(Id::ALL.iter().flat_map(|id| id.rules()))
 }

@@ -1,7 +1,6 @@
 //! The imports that every protocol needs.
 
-pub(crate) use crate::bounded::{Bounded, Numbered, RecentRequests};
-pub(crate) use crate::budget::Forgets;
+pub(crate) use crate::bounded::{Bounded, Forgets, Numbered};
 pub(crate) use crate::contract::{
     Answer, Ask, Budget, Causation, Context, Direction, Form, Info, Known, Level, Message, Observation,
     Pairing, Part, Probe, Protocol, Raised, Relation, Role, StepInfo, StepRules, at_translation, hashed,

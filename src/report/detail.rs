@@ -6,13 +6,12 @@ use super::payload::{self, Bytes, FieldStyle};
 use super::recent_frames::FragmentFrames;
 use super::{Lister, Place, Report, TimeFormat, Wants, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::decode::{AnyListener, Tree};
-use crate::escape::escaped;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason};
-use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
+use crate::text::escape::escaped;
 use std::io::{self, Write};
 
 /// A layer whose details can be requested.

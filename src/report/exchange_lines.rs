@@ -7,9 +7,9 @@ use super::terminal::{Fitted, GiveWay, Screen};
 use super::{Place, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::decode::{push, push_u64};
 use crate::exchange::Exchange;
-use crate::line::Line;
+use crate::text::digits::{push, push_u64};
+use crate::text::line::Line;
 use std::io::{self, Write};
 
 /// The columns before the last one: name, width, and whether cells are aligned to the right.

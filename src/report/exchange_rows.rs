@@ -5,10 +5,10 @@ use super::rows::{Layout, Rows};
 use super::{Files, Report, Totals};
 use crate::capture;
 use crate::check::Finding;
-use crate::escape::escaped;
 use crate::exchange::Exchange;
-use crate::line::Line;
-use crate::timestamps::stamp;
+use crate::text::escape::escaped;
+use crate::text::line::Line;
+use crate::text::timestamps::stamp;
 use std::io::{self, Write};
 
 /// The columns, named like the keys of the records if they have one.

@@ -3,12 +3,11 @@
 //! Only few users request explanations, so they are derived again from the payload and from the input of reports.
 
 use super::duration;
-use crate::bounded::Bounded;
-use crate::budget::{Budget, Forgets as _};
+use crate::bounded::{Bounded, Budget, Forgets as _};
+use crate::check::Packet;
 use crate::classify::{Choice, candidates_by_first_byte};
 use crate::exchange::{Exchange, Outcome, Pairing, Windows};
 use crate::net::{Datagram, Endpoint};
-use crate::packet::Packet;
 use crate::protocols::{Id, Level, Probe};
 
 /// Maximum number of pairs of client and server whose latest challenge is remembered.

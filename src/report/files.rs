@@ -4,7 +4,7 @@
 //! and the number of the frame in it, like Wireshark.
 
 use crate::capture::{self, CaptureInfo, MAX_LISTED_INTERFACES, link_name};
-use crate::terms;
+use crate::report::terms;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::borrow::Cow;

@@ -4,13 +4,12 @@ use super::recent_frames::{Missed, RecentFrames};
 use super::{Candidate, Report, SilentServer, Totals, Wants};
 use crate::bounded::Numbered;
 use crate::capture::{self, Comments, Frame};
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::contract::Budget;
 use crate::decode::AnyListener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, DropReason, Endpoint};
-use crate::packet::Packet;
 use hashbrown::HashMap;
 use std::io;
 
@@ -231,8 +230,7 @@ impl Report for Filtered<'_> {
 mod tests {
     use super::*;
     use crate::capture::Time;
-    use crate::net::Endpoint;
-    use crate::net::{OwnedFrame, parse};
+    use crate::net::{Endpoint, OwnedFrame, parse};
     use crate::protocols::Id;
     use crate::report::Exchanges;
 

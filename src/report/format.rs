@@ -1,8 +1,8 @@
 //! Formats numbers, addresses and times. The code is written by hand because it runs for every packet.
 
-use crate::decode::{decimal, hex_digits, nine, push, push_u64};
-use crate::line::Line;
 use crate::net::Endpoint;
+use crate::text::digits::{decimal, hex_digits, nine, push, push_u64};
+use crate::text::line::Line;
 use std::net::IpAddr;
 use std::ops::Range;
 

@@ -4,12 +4,12 @@
 //! are kept when the frame is read, for a bounded number of frames.
 
 use super::Place;
-use crate::by_frame::ByFrame;
+use crate::bounded::ByFrame;
 use crate::capture::{self, Frame, Time, link_name};
-use crate::escape::escaped;
 use crate::filter::FrameFacts;
 use crate::net::{self, Datagram, DropReason};
-use crate::timestamps::stamp;
+use crate::text::escape::escaped;
+use crate::text::timestamps::stamp;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::rc::Rc;

@@ -6,11 +6,11 @@ use super::terminal::Fitted;
 use super::time_column::decimals;
 use super::{Files, Place, Totals};
 use crate::capture::{self, Time};
-use crate::decode::push_u64;
-use crate::escape::escaped;
-use crate::line::Line;
 use crate::net::Endpoint;
 use crate::rule::Severity;
+use crate::text::digits::push_u64;
+use crate::text::escape::escaped;
+use crate::text::line::Line;
 use std::io::{self, Write};
 
 /// Number of bytes that are buffered before they are written.

@@ -37,6 +37,7 @@ pub(crate) mod server_text;
 pub mod summary;
 #[cfg(feature = "page")]
 mod terminal;
+pub mod terms;
 mod text;
 mod time_column;
 #[cfg(feature = "page")]
@@ -46,7 +47,11 @@ mod totals_record;
 #[cfg(feature = "page")]
 mod unclaimed;
 
-pub use crate::packet::Packet;
+// What reports receive, and what programs name that write one.
+pub use crate::check::{Cause, Finding, Packet};
+pub use crate::decode::{AnyListener, Coverage, Facts, Json, Notes, Tree};
+pub use crate::exchange::{Exchange, Outcome, Pairing};
+pub use crate::rule::{Cite, Rule, Severity, Side};
 pub use exchange_lines::Exchanges;
 pub use exchange_rows::ExchangeRows;
 pub use files::{CaptureRecord, Captures, Files, Place};
@@ -79,9 +84,6 @@ pub use {
 pub(crate) use {footer::remarks, screen::other_traffic};
 
 use crate::capture::{self, Comments, Frame, Time};
-use crate::check::Finding;
-use crate::decode::{AnyListener, Notes};
-use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use std::io;

@@ -1,7 +1,7 @@
 //! Writes JSON and NDJSON through a buffer.
 
-use crate::escape::terminal_safe_json;
-use crate::line::Line;
+use crate::text::escape::terminal_safe_json;
+use crate::text::line::Line;
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -17,13 +17,12 @@ use super::screen::{Screen, style};
 use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::decode::{Node, Span, Tree, Value, display};
-use crate::escape::terminal_safe_json;
 use crate::filter::masked;
 use crate::net::Datagram;
-use crate::packet::Packet;
 use crate::rule::Severity;
+use crate::text::escape::terminal_safe_json;
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::io;
@@ -285,8 +284,8 @@ fn field(node: &Node, bytes: &[u8]) -> Json {
 mod tests {
     use super::*;
     use crate::capture::Source;
-    use crate::general::GEN_001;
     use crate::pipeline::{Options, Pipeline, Stopped};
+    use crate::rule::general::GEN_001;
     use std::path::Path;
 
     fn rows(bytes: &Bytes<'_>, colour: bool) -> String {

@@ -1,8 +1,8 @@
 //! Prepares text that many records have in common.
 
 use crate::exchange::Exchange;
-use crate::line::Line;
 use crate::protocols::{Direction, Id, Level};
+use crate::text::line::Line;
 
 /// Prepared text of records, by file, message and step.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! Remembers facts about frames until all their datagrams have been reported.
 
 use super::Files;
-use crate::bounded::Bounded;
-use crate::budget::Budget;
-use crate::by_frame::ByFrame;
+use crate::bounded::{Bounded, Budget, ByFrame};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::filter::{FrameFacts, Needs, View};
 use crate::net::{Datagram, DropReason, Endpoint};

@@ -2,13 +2,12 @@
 
 use super::recent_frames::FragmentFrames;
 use super::{Files, Place, Report, SilentServer, Totals, Wants};
+use crate::bounded::packed::Bits;
 use crate::capture::CaptureInfo;
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::decode::AnyListener;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, Endpoint};
-use crate::packed::Bits;
-use crate::packet::Packet;
 use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io::{self, ErrorKind};

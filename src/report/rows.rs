@@ -4,11 +4,11 @@
 use super::recent_frames::{Missed, RecentFrames};
 use super::{Report, Totals, Wants, secrets};
 use crate::capture::{self, Comments, Frame};
+use crate::check::Packet;
 use crate::decode::Span;
-use crate::escape::{escaped, formula_safe, quoted_cell};
 use crate::filter::{Columns, Needs, Pick, Printed, View};
 use crate::net::{Datagram, DropReason};
-use crate::packet::Packet;
+use crate::text::escape::{escaped, formula_safe, quoted_cell};
 use serde_json::Value;
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! Finds passwords in payloads, for code that shows their bytes.
 
+use crate::check::Packet;
 use crate::classify::candidates_by_first_byte;
 use crate::decode::{Span, Tree};
 use crate::net::Datagram;
-use crate::packet::Packet;
 use crate::protocols::{Context, Direction, Known, Level, Probe};
 
 /// The passwords that a decoder has masked in a tree.

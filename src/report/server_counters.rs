@@ -3,10 +3,10 @@
 
 use super::server::{Server, UNIT};
 use super::times::Times;
+use crate::bounded::hashing::folded_product;
+use crate::bounded::packed::Bits;
 use crate::decode::{Facts, Str, Value, Version};
 use crate::exchange::{Exchange, Outcome};
-use crate::hashing::folded_product;
-use crate::packed::Bits;
 use hashbrown::DefaultHashBuilder;
 use std::hash::BuildHasher;
 

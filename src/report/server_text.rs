@@ -1,7 +1,7 @@
 //! Stores texts sent by servers in bounded memory.
 
 use crate::decode::{Value as Text, utf16};
-use crate::escape::{damaged_hex, to_hex};
+use crate::text::escape::{damaged_hex, to_hex};
 use std::borrow::Cow;
 
 /// Maximum length in bytes of a server's name, game or version.

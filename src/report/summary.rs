@@ -5,11 +5,10 @@ use super::server_counters::HotCounters;
 use super::server_record::ServerRecord;
 use super::{CaptureRecord, Captures, Output, Report, SilentServer, Totals, UnclaimedTraffic, Wants};
 use crate::capture::CaptureInfo;
-use crate::check::Finding;
+use crate::check::{Finding, Packet};
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
-use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! The screen: width, colours, and the layout of tables and lines. Each column of lines is as wide as its cells, and no
 //! line is wider than the screen.
 
-use crate::escape::truncated;
-use crate::line::Line;
 use crate::rule::Severity;
+use crate::text::escape::truncated;
+use crate::text::line::Line;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, LineStyle, Table, presets};
 use std::io::{self, Write};
@@ -299,9 +299,9 @@ mod tests {
     use super::super::summary::Summary;
     use super::*;
     use crate::capture::{CaptureInfo, Interface};
-    use crate::escape::escaped;
     use crate::net::Endpoint;
     use crate::protocols::Id;
+    use crate::text::escape::escaped;
 
     const GIVE_WAY: &[GiveWay] = &[(2, 4), (2, 0), (1, 5)];
 

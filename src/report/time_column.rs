@@ -1,10 +1,10 @@
 //! The time column of lines, in formats of tshark's `-t`.
 
 use super::format::{push_decimals, push_fraction};
-use crate::by_frame::ByFrame;
+use crate::bounded::ByFrame;
 use crate::capture::{Interface, Time};
-use crate::line::Line;
 use crate::net::DropReason;
+use crate::text::line::Line;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

@@ -6,7 +6,7 @@ use crate::check::{Counts, Finding};
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
-use crate::terms;
+use crate::report::terms;
 use hashbrown::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,10 +1,10 @@
 //! Counts unclaimed traffic by endpoint for the summary.
 
 use super::secrets::harmless_part;
-use crate::escape::to_hex;
-use crate::looks_like::looks_like;
+use crate::classify::looks_like::looks_like;
 use crate::net::{Datagram, Endpoint};
-use crate::terms;
+use crate::report::terms;
+use crate::text::escape::to_hex;
 use arrayvec::ArrayVec;
 use hashbrown::HashMap;
 use schemars::JsonSchema;

@@ -1,7 +1,7 @@
 //! A JSON Schema of the records, made of what protocols, rules and tables declare.
 //!
 //! ```text
-//!  structs of records, crate::terms ──schemars──────────────┐
+//!  structs of records, crate::report::terms ──schemars──────────────┐
 //!  Info::messages, fields ──> packets.rs ───────────────────┼─> mod.rs: $defs
 //!  stats::TABLES ───────────────────────────────────────────┘
 //! ```
@@ -11,13 +11,15 @@
 //!
 //! The schema is strict: for each type of record it names all keys, and requires the keys that are always there.
 
+pub mod declared;
+pub mod example;
 mod packets;
 
-use crate::declared::{self, ProtocolRecord};
+use self::declared::ProtocolRecord;
 use crate::protocols::Id;
+use crate::report::terms::{self, one_of, text};
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
 use crate::stats::{CellType, TABLES, Table};
-use crate::terms::{self, one_of, text};
 use crate::verdict::{self, FindingRecord};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -256,7 +258,7 @@ fn reference(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// A reference to a term that several records share: see [`crate::terms`].
+/// A reference to a term that several records share: see [`crate::report::terms`].
 fn term(name: &str) -> Value {
     reference(&format!("term.{name}"))
 }

@@ -2,13 +2,13 @@
 
 use super::{Object, list, list_of, or_null, reference, term};
 use crate::capture::MAX_PACKET_COMMENTS;
-use crate::declared;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
-use crate::docs::paragraph;
 use crate::exchange::Outcome;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
 use crate::protocols::{Id, Info, StepInfo};
-use crate::terms::{pattern, text};
+use crate::report::terms::{pattern, text};
+use crate::schema::declared;
+use crate::text::markdown::paragraph;
 use serde_json::{Value, json};
 
 /// `packet`: a message, or a datagram that no protocol claims.

@@ -10,21 +10,21 @@ mod sheet;
 mod tables;
 mod traffic;
 
-pub use super::escape::CsvText;
+#[cfg(feature = "cli")]
 pub use screen::write;
 use sheet::Sheet;
 pub(crate) use sheet::{CellType, TABLES, Table};
 
-use super::packet::Packet;
 use crate::capture::{self, Frame};
 use crate::check::Finding;
+use crate::check::Packet;
 use crate::exchange::Exchange;
-use crate::general::GEN_008;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
 use crate::report::server_text::update_text;
 use crate::report::times::Times;
 use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
+use crate::rule::general::GEN_008;
 use hierarchy::Hierarchy;
 use serde_json::Value;
 use series::Series;

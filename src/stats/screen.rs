@@ -3,11 +3,10 @@
 use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
-use crate::escape::{escaped, truncated};
-use crate::report::limits;
 use crate::report::screen::{BOLD, MAX_CELL, Screen, write_head};
-use crate::report::{Totals, count};
-use crate::timestamps::stamp;
+use crate::report::{Totals, count, limits};
+use crate::text::escape::{escaped, truncated};
+use crate::text::timestamps::stamp;
 use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
 

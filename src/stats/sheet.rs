@@ -2,9 +2,9 @@
 
 use super::Bucket;
 use crate::capture::Time;
-use crate::escape::CsvText;
 use crate::report::server_text::ServerText;
-use crate::timestamps::{seconds, stamp};
+use crate::text::escape::CsvText;
+use crate::text::timestamps::{seconds, stamp};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 

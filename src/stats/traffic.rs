@@ -1,12 +1,12 @@
 //! The traffic of servers and clients, and a map that keeps those with the most.
 
+use crate::check::Packet;
 use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::general::GEN_007;
 use crate::net::Datagram;
-use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use crate::report::server_text::ServerText;
 use crate::report::times::Times;
+use crate::rule::general::GEN_007;
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::hash::Hash;

@@ -1,10 +1,10 @@
-//! Frames as a table, which code that reads captures sends to code that judges [shards](crate::shards) of them.
+//! Frames as a table, which code that reads captures sends to code that judges [shards](crate::tables::shards) of them.
 
 use super::rows::Rows;
 use super::{Column, Kind, column};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
 use crate::pipeline::Stopped;
-use crate::shards::{Judge, Shards};
+use crate::tables::shards::{Judge, Shards};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};

@@ -9,6 +9,7 @@
 pub mod frames;
 mod report;
 mod rows;
+pub mod shards;
 
 pub use report::{Tables, Take, file_id};
 

@@ -2,9 +2,9 @@
 
 use super::{BATCH, Column as Declared, Kind};
 use crate::capture::Time;
-use crate::line::Line;
 use crate::net::Endpoint;
 use crate::report::push_ip;
+use crate::text::line::Line;
 use arrayvec::ArrayVec;
 use arrow_array::builder::{BinaryBuilder, Int64Builder, ListBuilder, NullBufferBuilder, StringBuilder};
 use arrow_array::types::Int32Type;

@@ -9,9 +9,9 @@
 
 use super::sarif::sentence;
 use super::{Entry, Verdict, markdown, path};
-use crate::escape::{escaped, is_hostile, terminal_safe_json};
 use crate::report::count;
 use crate::rule::Severity;
+use crate::text::escape::{escaped, is_hostile, terminal_safe_json};
 use hashbrown::{HashMap, HashSet};
 use serde_json::json;
 use sha2::{Digest, Sha256};

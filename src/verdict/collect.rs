@@ -3,14 +3,13 @@
 use super::finding_store::{FindingStore, MAX_REMARKS, PendingFindings};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
-use crate::check::{Cause, Finding, Policy};
+use crate::check::{Cause, Finding, Packet, Policy};
 use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
-use crate::general::GEN_009;
 use crate::net::Endpoint;
-use crate::packet::Packet;
 use crate::protocols::Id;
 use crate::report::{Files, Place, Report, SilentServer, Totals, Wants};
+use crate::rule::general::GEN_009;
 use crate::rule::{Rule, Severity, Side};
 use hashbrown::{HashMap, HashSet};
 use std::io;

@@ -2,9 +2,8 @@
 
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::check::Cause;
-use crate::escape::terminal_safe_json;
-use crate::report::{Layout, Style, TotalsRecord};
-use crate::terms;
+use crate::report::{Layout, Style, TotalsRecord, terms};
+use crate::text::escape::terminal_safe_json;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;

@@ -10,10 +10,10 @@
 
 use super::annotations::{description, file_address};
 use super::{Entry, Outcome, RuleResult, Verdict};
-use crate::escape::escaped;
 use crate::protocols::Id;
 use crate::report::count;
 use crate::rule::{Rule, Severity};
+use crate::text::escape::escaped;
 use hashbrown::HashMap;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use quick_xml::writer::Writer;
@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
 
     /// The tests of a protocol: of the shared rules and its own rules.
     fn suite(&self, id: Id) -> Suite {
-        let rules = crate::general::RULES.iter().copied().chain(id.rules());
+        let rules = crate::rule::general::RULES.iter().copied().chain(id.rules());
         let results = rules.filter_map(|rule| self.results.get(rule.id));
         let exercised =
             |r: &&&RuleResult| !matches!(r.outcome, Outcome::NotApplicable | Outcome::NotExercised);

@@ -3,11 +3,11 @@
 //! Text from outside is written in code spans, so that it creates no mentions, links or HTML.
 
 use super::{Entry, Outcome, Verdict};
-use crate::docs::{page_of, with_backslashes};
-use crate::escape::escaped;
 use crate::protocols::Id;
 use crate::report::{MORE_MEMORY, count, dropped_remark};
 use crate::rule::{Rule, Severity};
+use crate::text::escape::escaped;
+use crate::text::markdown::{page_of, with_backslashes};
 use std::io::{self, Write};
 
 /// A row of a table.

@@ -5,11 +5,11 @@
 
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
-use crate::docs::{escaped, page_of, paragraph};
-use crate::escape::terminal_safe_json;
 use crate::protocols::Id;
 use crate::report::count;
 use crate::rule::{Rule, Severity};
+use crate::text::escape::terminal_safe_json;
+use crate::text::markdown::{escaped, page_of, paragraph};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hashbrown::HashMap;

@@ -2,10 +2,10 @@
 
 use super::{Entry, Key, Outcome, ServerCounts, Verdict};
 use crate::check::Counts;
-use crate::escape::escaped;
 use crate::report::screen::{BOLD, DIM, Screen, style, wrapped};
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
+use crate::text::escape::escaped;
 use anstyle::Style;
 use hashbrown::HashMap;
 use std::io::{self, Write};

@@ -117,7 +117,7 @@ fn nothing_from_the_network_reaches_the_terminal_raw() {
         for args in [&["summary"][..], &["dump", "--all"], &["dump", "-T", "ndjson"], &["exchanges"]] {
             let output = run(args.iter().copied().chain([capture.as_str()]));
             assert_eq!(output.status.code(), Some(0), "{capture} {args:?}");
-            let raw = out(&output).chars().find(|&c| c != '\n' && qdissect::escape::is_hostile(c));
+            let raw = out(&output).chars().find(|&c| c != '\n' && qdissect::text::escape::is_hostile(c));
             assert_eq!(raw, None, "{capture} {args:?}");
         }
     }

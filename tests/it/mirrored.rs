@@ -5,7 +5,7 @@ use crate::kit::play::{
     SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play, s, udp_frame,
 };
 use qdissect::exchange::Pairing;
-use qdissect::general::GEN_008;
+use qdissect::rule::general::GEN_008;
 use qdissect::rule::hex;
 use serde_json::Value;
 

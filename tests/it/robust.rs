@@ -5,8 +5,8 @@
 use crate::bodies;
 use crate::seeds;
 use bodies::BODIES;
-use qdissect::escape::is_hostile;
 use qdissect::protocols::Id;
+use qdissect::text::escape::is_hostile;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use qdissect::capture::{Frame, Source, Time};
 use qdissect::net::Endpoint;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::rule::hex;
-use qdissect::shards::{Judge, Scan, Shards};
+use qdissect::tables::shards::{Judge, Scan, Shards};
 use qdissect::tables::{Table, Tables, frames};
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,11 +4,11 @@ use crate::kit::play::{
     Addr, CLIENTS, MS, RawFrame, S, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, c,
     foreign, report, s, udp_frame,
 };
-use qdissect::escape::is_hostile;
 use qdissect::pipeline::Options;
 use qdissect::report::{Form, Output};
 use qdissect::rule::hex;
 use qdissect::stats::{self, Section, Stats};
+use qdissect::text::escape::is_hostile;
 use serde_json::Value;
 use std::process::{Command, Output as Ended};
 

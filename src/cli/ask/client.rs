@@ -1,15 +1,15 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
 use super::AskArgs;
+use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::hex::play;
 use crate::cli::interrupt;
-use qdissect::capture::Time;
-use qdissect::net::{Endpoint, OwnedFrame};
-use qdissect::pipeline::Options;
-use qdissect::protocols::{Ask, Level};
-use qdissect::report::Totals;
-use qdissect::report::summary::Summary;
+use crate::net::{Endpoint, OwnedFrame};
+use crate::pipeline::Options;
+use crate::protocols::{Ask, Level};
+use crate::report::Totals;
+use crate::report::summary::Summary;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};

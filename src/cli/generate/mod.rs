@@ -9,11 +9,11 @@ use super::choices::SHELLS;
 use super::command_line::command;
 use super::diagnostics::{OK, error_text, stdout_exit_code};
 use super::system;
+use crate::schema;
+use crate::text::escape::quoted;
 use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
-use qdissect::escape::quoted;
-use qdissect::schema;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 #![allow(clippy::panic)] // tests fail by panicking
 
 use super::*;
+use crate::protocols::Id;
 use clap::{Arg, Command};
 use clap_complete::Shell;
-use qdissect::protocols::Id;
 use std::fs;
 use std::path::Path;
 use std::process;

@@ -1,14 +1,14 @@
 //! Text output of `hex`: for each datagram a line, its fields and its findings.
 
-use qdissect::capture::Time;
-use qdissect::check::Finding;
-use qdissect::decode::{AnyListener, Tree};
-use qdissect::escape::to_hex_head;
-use qdissect::exchange::Exchange;
-use qdissect::looks_like::looks_like;
-use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
-use qdissect::report::screen::{DIM, Screen};
-use qdissect::report::{FieldStyle, Lister, Packet, Report, Totals, Wants, fields, finding_line};
+use crate::capture::Time;
+use crate::check::Finding;
+use crate::classify::looks_like::looks_like;
+use crate::decode::{AnyListener, Tree};
+use crate::exchange::Exchange;
+use crate::net::{Datagram, DropReason, OwnedFrame, parse};
+use crate::report::screen::{DIM, Screen};
+use crate::report::{FieldStyle, Lister, Packet, Report, Totals, Wants, fields, finding_line};
+use crate::text::escape::to_hex_head;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 

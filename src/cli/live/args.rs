@@ -4,11 +4,11 @@ use crate::cli::choices::{DUMP_FORMATS, Format, TopArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
+use crate::filter::Columns;
+use crate::report::{Layout, Style};
+use crate::text::escape::escaped;
+use crate::text::similar::similar;
 use clap::Args;
-use qdissect::escape::escaped;
-use qdissect::filter::Columns;
-use qdissect::report::{Layout, Style};
-use qdissect::similar::similar;
 use std::time::Duration;
 
 /// The largest snap length that the capture programs accept, in bytes.
@@ -91,7 +91,7 @@ impl LiveArgs {
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, per_file, follow, annotate, .. } = &self.common;
         if let Some(file) = files.first() {
-            let file = qdissect::escape::quoted(&file.to_string_lossy());
+            let file = crate::text::escape::quoted(&file.to_string_lossy());
             return Err(format!(
                 "`live` captures and reads no file, and {file} would be one: `qdissect dump` reads files, and a \
                  capture filter stands behind -f."

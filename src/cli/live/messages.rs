@@ -1,8 +1,8 @@
 //! Messages of the capture program: collected while it runs, and turned into advice when it fails.
 
 use super::program::{Kind, Program};
-use qdissect::escape::escaped;
-use qdissect::similar::similar;
+use crate::text::escape::escaped;
+use crate::text::similar::similar;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::ExitStatus;
 use std::sync::mpsc::{Receiver, channel};

@@ -6,10 +6,10 @@
 //!           0                    complete_length
 //! ```
 
+use crate::capture::{Cut, Cutter};
 use crate::cli::diagnostics::error_text;
 use crate::cli::output::folder;
-use qdissect::capture::{Cut, Cutter};
-use qdissect::escape::escaped;
+use crate::text::escape::escaped;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

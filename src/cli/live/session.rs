@@ -9,10 +9,10 @@
 use super::messages::{self, Messages};
 use super::program::Program;
 use super::records::Records;
+use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::interrupt;
 use crate::cli::read::QUIET;
-use qdissect::capture::Time;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;

@@ -8,13 +8,13 @@ use super::choices::{Colour, Format, TABLE_FORMATS};
 use super::diagnostics::stdout_exit_code;
 use super::terminal::{coloured, width};
 use super::value_parsers::{self, unknown_rule};
+use crate::check::{Unknown, matches, rules_named};
+use crate::protocols::Id;
+use crate::report::Output;
+use crate::rule::Rule;
+use crate::schema::declared::{ProtocolRecord, RuleRecord};
 use clap::{Args, Subcommand};
 use page::Page;
-use qdissect::check::{Unknown, matches, rules_named};
-use qdissect::declared::{ProtocolRecord, RuleRecord};
-use qdissect::protocols::Id;
-use qdissect::report::Output;
-use qdissect::rule::Rule;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
@@ -25,7 +25,7 @@ use std::io::{self, IsTerminal, Write};
 pub fn rule(command: &RuleCommand) -> Result<u8, String> {
     Ok(match command {
         RuleCommand::List { protocol, output } => {
-            let chosen: Vec<_> = qdissect::protocols::rules().filter(|r| belongs(r, protocol)).collect();
+            let chosen: Vec<_> = crate::protocols::rules().filter(|r| belongs(r, protocol)).collect();
             let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
             write(output, |page| rule::list(page, &chosen), records)
         }
@@ -59,7 +59,7 @@ fn belongs(rule: &Rule, protocols: &[Id]) -> bool {
 /// The rules that match the names, each once, in the order of declaration.
 fn find(names: &[String]) -> Result<Vec<&'static Rule>, Unknown> {
     names.iter().try_for_each(|name| rules_named(name).map(drop))?;
-    Ok(qdissect::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
+    Ok(crate::protocols::rules().filter(|rule| names.iter().any(|name| matches(name, rule))).collect())
 }
 
 /// Writes the page, or the records, to standard output; returns the exit code.
@@ -153,16 +153,16 @@ mod tests {
 
     #[test]
     fn every_rule_has_one_owner_or_none() {
-        let of_none = qdissect::protocols::rules().filter(|r| Id::of_rule(r).is_none()).count();
+        let of_none = crate::protocols::rules().filter(|r| Id::of_rule(r).is_none()).count();
         let owned: usize = Id::ALL.iter().map(|id| id.rules().count()).sum();
         assert!(of_none > 0);
-        assert_eq!(of_none + owned, qdissect::protocols::rules().count());
+        assert_eq!(of_none + owned, crate::protocols::rules().count());
         assert_eq!(
-            qdissect::protocols::rules().filter(|r| belongs(r, &[])).count(),
-            qdissect::protocols::rules().count()
+            crate::protocols::rules().filter(|r| belongs(r, &[])).count(),
+            crate::protocols::rules().count()
         );
         assert_eq!(
-            qdissect::protocols::rules().filter(|r| belongs(r, &[Id::Gqp])).count(),
+            crate::protocols::rules().filter(|r| belongs(r, &[Id::Gqp])).count(),
             Id::Gqp.rules().count()
         );
     }

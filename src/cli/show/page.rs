@@ -1,12 +1,12 @@
 //! Text pages, wrapped to the width of the terminal and coloured if that is wanted.
 
+use crate::check::Finding;
+use crate::decode::Tree;
+pub use crate::report::screen::{BOLD, DIM, style};
+use crate::report::screen::{Screen, wrapped};
+use crate::text::escape::truncated;
+use crate::text::markdown::paragraph;
 use anstyle::Style;
-use qdissect::check::Finding;
-use qdissect::decode::Tree;
-use qdissect::docs::paragraph;
-use qdissect::escape::truncated;
-pub use qdissect::report::screen::{BOLD, DIM, style};
-use qdissect::report::screen::{Screen, wrapped};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum width of text in columns; longer lines are hard to read.

@@ -1,14 +1,13 @@
 //! Text output of protocols: one line each, or a page.
 
 use super::page::{BOLD, Page};
-use qdissect::check::Counts;
-use qdissect::declared::messages;
-use qdissect::decode::{Field, SHARED_FIELDS};
-use qdissect::docs;
-use qdissect::exchange::Windows;
-use qdissect::protocols::{Id, Info, StepInfo};
-use qdissect::report::count;
-use qdissect::timestamps::seconds;
+use crate::check::Counts;
+use crate::decode::{Field, SHARED_FIELDS, kind_names};
+use crate::exchange::Windows;
+use crate::protocols::{Id, Info, StepInfo};
+use crate::report::count;
+use crate::schema::declared::messages;
+use crate::text::timestamps::seconds;
 
 /// Writes one line per protocol below a header line.
 pub fn list(page: &mut Page) {
@@ -106,7 +105,7 @@ fn fields(page: &mut Page, id: Id) {
     let all: Vec<&Field> = id.info().fields.iter().copied().flatten().chain(SHARED_FIELDS).copied().collect();
     let width = all.iter().map(|f| f.name.len()).max().unwrap_or(0);
     for field in all {
-        let (kind, _) = docs::kind_names(field.kind);
+        let (kind, _) = kind_names(field.kind);
         page.wrapped(&format!("    {:<width$}  {kind:<7}  ", field.name), field.about);
     }
 }

@@ -1,13 +1,13 @@
 //! Text output of rules: one line each, or a page with the dissected examples.
 
 use super::page::{BOLD, Page, style};
-use qdissect::check::Finding;
-use qdissect::escape::to_hex_head;
-use qdissect::example::{self, Dissected, Dissection, ExampleDatagram, Other};
-use qdissect::exchange::{Exchange, Pairing};
-use qdissect::protocols::{Id, Level};
-use qdissect::report::{count, duration};
-use qdissect::rule::{Example, Rule, Severity, Side};
+use crate::check::Finding;
+use crate::exchange::{Exchange, Pairing};
+use crate::protocols::{Id, Level};
+use crate::report::{count, duration};
+use crate::rule::{Example, Rule, Severity, Side};
+use crate::schema::example::{self, Dissected, Dissection, ExampleDatagram, Other};
+use crate::text::escape::to_hex_head;
 
 /// Marks the findings of the rule itself.
 const MARK: &str = ">>";
@@ -183,12 +183,12 @@ fn message(dissection: &Dissection) -> String {
 mod tests {
     use super::super::page::written as text;
     use super::*;
-    use qdissect::escape::is_hostile;
-    use qdissect::rule::Step;
+    use crate::rule::Step;
+    use crate::text::escape::is_hostile;
 
     #[test]
     fn every_rule_has_one_line_with_number_severity_and_title() {
-        let all: Vec<_> = qdissect::protocols::rules().collect();
+        let all: Vec<_> = crate::protocols::rules().collect();
         let text = text(|page| list(page, &all));
         assert_eq!(text.lines().count(), all.len());
         for (line, rule) in text.lines().zip(all) {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn every_example_shows_a_finding_of_its_rule() {
-        for rule in qdissect::protocols::rules() {
+        for rule in crate::protocols::rules() {
             for (i, example) in rule.examples.iter().enumerate() {
                 let text = text(|page| write_example(page, rule, example, ""));
                 let broken = format!("[{}]", rule.id);
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn pages_contain_no_characters_that_harm_terminals() {
-        let all: Vec<_> = qdissect::protocols::rules().collect();
+        let all: Vec<_> = crate::protocols::rules().collect();
         let text = text(|page| show(page, &all));
         assert_eq!(text.chars().find(|&c| c != '\n' && is_hostile(c)), None);
         assert!(text.lines().all(|line| !line.trim_start().starts_with("::")));
@@ -224,8 +224,7 @@ mod tests {
 
     #[test]
     fn repeated_messages_and_exchanges_are_counted() {
-        let rule =
-            qdissect::protocols::rules().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
+        let rule = crate::protocols::rules().find(|r| r.id == "SFQ-TXN-009").expect("there is such a rule");
         let text = text(|page| write_rule(page, rule));
         assert!(text.contains("frames 2 to 20: the same message again\n    frame 21,"), "{text}");
         assert!(text.contains("17 further exchanges alike"), "{text}");
@@ -238,7 +237,7 @@ mod tests {
 
     #[test]
     fn sixteen_bytes_of_unclaimed_datagrams_are_shown() {
-        let rule = qdissect::protocols::rules().next().expect("there are rules");
+        let rule = crate::protocols::rules().next().expect("there are rules");
         for (bytes, shown) in
             [(16, "\n      ".to_owned() + &"ff".repeat(16) + "\n"), (17, "ff…\n".to_owned())]
         {
@@ -265,7 +264,7 @@ mod tests {
     #[test]
     fn fields_are_shown_with_bytes_and_passwords_masked() {
         let page = |id: &str| {
-            let rule = qdissect::protocols::rules().find(|r| r.id == id).expect("there is such a rule");
+            let rule = crate::protocols::rules().find(|r| r.id == id).expect("there is such a rule");
             text(|page| write_rule(page, rule))
         };
         let silence = page("SQP-TXN-009");

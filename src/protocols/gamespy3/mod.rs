@@ -18,9 +18,9 @@ use super::gamespy::{ANSWERED_ID, ASKED_ID, is_legible, is_list};
 use super::other::unknown;
 use super::prelude::*;
 use super::sources::{QR2_SDK, gamedig, qr2_sdk};
+use crate::bounded::packed::Numbers;
 use crate::capture::Time;
 use crate::net::Endpoint;
-use crate::packed::Numbers;
 use answers::{basic, full};
 
 const fn wiki(section: &'static str) -> Cite {

@@ -15,7 +15,7 @@ mod message;
 
 use super::other::is_other_query;
 use super::prelude::*;
-use crate::hashing::hash_one;
+use crate::bounded::hashing::hash_one;
 use crate::net::Endpoint;
 use grammar::*;
 use hashbrown::DefaultHashBuilder;

@@ -1,8 +1,8 @@
 //! Rules across datagrams: cookies, copies, time. Also contains the datagrams that all examples share.
 
 use super::{LEGACY_POLL, STATE_RESPONSE};
+use crate::bounded::hashing::hash_one;
 use crate::capture::Time;
-use crate::hashing::hash_one;
 use crate::net::Endpoint;
 use crate::protocols::prelude::*;
 use arrayvec::ArrayVec;

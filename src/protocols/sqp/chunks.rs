@@ -12,9 +12,9 @@
 use super::exchange::*;
 use super::tables::*;
 use crate::decode::{Facts, Fit, Version, Violation};
-use crate::general::GEN_001;
 use crate::protocols::prelude::*;
 use crate::rule::Severity;
+use crate::rule::general::GEN_001;
 
 /// Bit of ServerInfo in RequestedChunks.
 const SERVER_INFO: u8 = 0x01;

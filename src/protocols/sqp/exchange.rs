@@ -2,10 +2,10 @@
 //!
 //! Also contains the datagrams that all examples share.
 
+use crate::bounded::hashing::hash_one;
+use crate::bounded::packed::Numbers;
 use crate::capture::Time;
-use crate::hashing::hash_one;
 use crate::net::Endpoint;
-use crate::packed::Numbers;
 use crate::protocols::prelude::*;
 use hashbrown::DefaultHashBuilder;
 use std::hash::Hash;

@@ -1,12 +1,12 @@
 //! Captures as files: arbitrary files, blocks of pcapng, and compressed files.
 
 use qdissect::capture::{Comments, ErrorKind, Frame, Source, Writer};
-use qdissect::escape::is_hostile;
 use qdissect::pipeline::{Pipeline, Stopped};
 use qdissect::protocols::Level;
 use qdissect::report::screen::{self, Screen};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Form, Output, summary};
+use qdissect::text::escape::is_hostile;
 use std::io::{self, Read};
 
 use crate::kit::play::everything;

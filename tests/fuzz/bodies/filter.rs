@@ -2,11 +2,11 @@
 
 use crate::kit::play::{everything, example_frames, report};
 use qdissect::check::Finding;
-use qdissect::escape::is_hostile;
 use qdissect::exchange::Exchange;
 use qdissect::filter::{Columns, Filter, FilterError, Pick, View};
 use qdissect::protocols::Id;
 use qdissect::report::{Packet, Report};
+use qdissect::text::escape::is_hostile;
 use std::io;
 use std::sync::LazyLock;
 

@@ -3,10 +3,10 @@
 
 use crate::kit::play::{RawFrame, everything};
 use crate::kit::{format::FORMATTERS, records};
-use qdissect::escape::is_hostile;
 use qdissect::pasted::{
     AssumedEndpoints, Form, MAX_COMPLAINTS, MAX_PAYLOAD, MAX_PIECES, Pasted, frames, read,
 };
+use qdissect::text::escape::is_hostile;
 
 /// The forms that can be selected.
 const FORMS: [Option<Form>; 6] =

@@ -10,7 +10,6 @@ use crate::kit::ci::{check_github, check_junit, check_markdown, written, xml};
 use crate::kit::play::{RawFrame, numbered_frame};
 use qdissect::capture::{CaptureInfo, Source};
 use qdissect::check::Policy;
-use qdissect::escape::is_hostile;
 use qdissect::exchange::Windows;
 use qdissect::filter::Columns;
 use qdissect::pipeline::{Options, Pipeline};
@@ -22,6 +21,7 @@ use qdissect::report::{
 };
 use qdissect::rule::Severity;
 use qdissect::stats::{self, Section, Stats};
+use qdissect::text::escape::is_hostile;
 use qdissect::verdict::{self, Check, Entry, JunitStyle, SarifStyle, Verdict};
 use roxmltree::Document;
 use serde_json::Value;

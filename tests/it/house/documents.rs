@@ -2,9 +2,10 @@
 
 use qdissect::check::Counts;
 use qdissect::decode::{Field, SHARED_FIELDS};
-use qdissect::docs::{KINDS, escaped, kind_names, paragraph};
+use qdissect::decode::{KINDS, kind_names};
 use qdissect::protocols::{Id, Info, StepInfo};
 use qdissect::rule::{Cite, Rule, Step};
+use qdissect::text::markdown::{escaped, paragraph};
 use std::fmt::Write;
 
 /// `docs/rules.md`: every rule with its reason, source and examples.
@@ -16,7 +17,7 @@ pub fn rules_md() -> String {
          text or works only with some peers, a **note** where it is legal or harmless but worth knowing. The\n\
          examples are payloads in hex, where `78*3` stands for `78 78 78`; each reports its rule.\n",
     );
-    section(&mut out, "Shared", qdissect::general::RULES.iter().copied());
+    section(&mut out, "Shared", qdissect::rule::general::RULES.iter().copied());
     for id in Id::ALL {
         section(&mut out, id.info().title, id.rules());
     }
@@ -192,7 +193,7 @@ fn table(out: &mut String, fields: &[&[&Field]]) {
 #[test]
 fn rules_are_listed_by_id_with_source_and_example() {
     let md = rules_md();
-    let rule = &qdissect::general::GEN_001;
+    let rule = &qdissect::rule::general::GEN_001;
     assert!(md.contains(&format!("\n### {}\n\n**note**: {}\n", rule.id, rule.title)));
     assert!(md.contains(&format!("[{}]({})", rule.cite.doc, rule.cite.url)));
     assert!(md.contains("client → 00 00000000\n"));

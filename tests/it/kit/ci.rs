@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{Event, Options as Dialect, Parser, Tag, TagEnd};
 use qdissect::check::Counts;
-use qdissect::escape::is_hostile;
 use qdissect::rule::Severity;
+use qdissect::text::escape::is_hostile;
 use qdissect::verdict::{JunitStyle, Verdict, github, junit};
 use roxmltree::{Document, Node};
 use std::collections::{HashMap, HashSet};
@@ -164,7 +164,8 @@ pub fn check_markdown(text: &str) -> HashSet<String> {
             Event::Html(html) | Event::InlineHtml(html) => panic!("HTML: {html} in {text}"),
             Event::Start(Tag::Image { dest_url, .. }) => panic!("an image: {dest_url} in {text}"),
             Event::Start(Tag::Link { dest_url, .. }) => {
-                let ours = qdissect::protocols::rules().any(|r| *dest_url == *qdissect::docs::page_of(r));
+                let ours =
+                    qdissect::protocols::rules().any(|r| *dest_url == *qdissect::text::markdown::page_of(r));
                 assert!(ours, "a link to {dest_url}");
             }
             Event::Start(Tag::Table(columns)) => width = columns.len(),

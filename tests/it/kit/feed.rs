@@ -4,9 +4,9 @@ use crate::kit::play::{Addr, PORT, RawFrame, SERVER, udp_frame};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use qdissect::example::Act;
 use qdissect::protocols::{Direction, Id};
 use qdissect::rule::{Example, Rule, Step, hex};
+use qdissect::schema::example::Act;
 use std::fmt;
 use std::sync::LazyLock;
 

@@ -5,13 +5,13 @@
 use qdissect::capture::{Frame, Time};
 use qdissect::check::Finding;
 pub use qdissect::decode::{AnyListener, Tree};
-use qdissect::example::Act;
 use qdissect::exchange::{Exchange, Pairing};
 use qdissect::net::Datagram;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::{Direction, Id, Level};
 use qdissect::report::{Form, Output, Packet, Records, Report, SilentServer, Totals, Wants};
 use qdissect::rule::{Example, hex};
+use qdissect::schema::example::Act;
 use std::io;
 
 /// An address and a UDP port.

@@ -64,7 +64,8 @@ fn no_text_from_the_network_leaves_its_cell_or_becomes_a_formula() {
             let mut args = vec!["dump", "--no-config", "--all", "-T", format, file];
             names.iter().for_each(|name| args.extend(["-e", name]));
             let text = text(&args);
-            let hostile = text.chars().find(|&c| !"\r\n\t".contains(c) && qdissect::escape::is_hostile(c));
+            let hostile =
+                text.chars().find(|&c| !"\r\n\t".contains(c) && qdissect::text::escape::is_hostile(c));
             assert_eq!(hostile, None, "{file} {format}");
             let rows = match separator {
                 ',' => csv(&text),

@@ -1,7 +1,7 @@
 //! Invariants of every SARIF log.
 
 use jsonschema::Validator;
-use qdissect::escape::is_hostile;
+use qdissect::text::escape::is_hostile;
 use qdissect::verdict::{Entry, SarifStyle, Verdict, sarif};
 use serde_json::{Value, json};
 use std::collections::HashSet;

@@ -2,13 +2,13 @@
 
 use crate::kit::play::{RawFrame, everything, numbered_frame};
 use qdissect::capture::{CaptureInfo, Source};
-use qdissect::escape::terminal_safe_json;
 use qdissect::net;
 use qdissect::pasted;
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, Output, Records, Report, Totals};
 use qdissect::stats::{self, Section, Stats};
+use qdissect::text::escape::terminal_safe_json;
 use qdissect::verdict::{Check, Entry, Excuse, FindingRecord, ndjson};
 use serde_json::Value;
 use std::fs;

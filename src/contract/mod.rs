@@ -5,7 +5,7 @@ mod declared;
 mod message;
 mod split;
 
-pub use crate::budget::Budget;
+pub use crate::bounded::Budget;
 use crate::capture::Time;
 use crate::decode::{Facts, Fault, Span};
 use crate::net::{Datagram, Endpoint};
@@ -14,7 +14,7 @@ use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
 pub(crate) use message::messages;
 pub use message::{
-    Answers, Begins, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
+    Answers, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
 };
 pub use split::{
     CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED,

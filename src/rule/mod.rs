@@ -1,5 +1,7 @@
 //! Conformance rules: each one contains its explanation, its source and the examples that test it.
 
+pub mod general;
+
 /// The severity of a broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -194,6 +196,7 @@ pub enum Step {
 ///
 /// # Panics
 /// On anything else: examples are constants of this crate.
+#[cfg(any(feature = "cli", test))]
 #[allow(clippy::panic)]
 pub fn hex(text: &str) -> Vec<u8> {
     let mut out = vec![];
@@ -207,6 +210,7 @@ pub fn hex(text: &str) -> Vec<u8> {
 }
 
 /// Appends the bytes of spaced hex without quotes.
+#[cfg(any(feature = "cli", test))]
 #[allow(clippy::panic)]
 fn unspaced(text: &str, out: &mut Vec<u8>) {
     let nibble = |d: u8| match (d as char).to_digit(16) {

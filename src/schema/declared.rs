@@ -1,17 +1,16 @@
 //! The records that describe rules and protocols.
 
 use crate::check::{Counts, Finding};
-use crate::decode::Field;
-use crate::docs;
-use crate::escape::to_hex;
-use crate::example::{self, Act};
+use crate::decode::{Field, KINDS, kind_names};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::{Id, Level, StepInfo};
-use crate::report::records_of;
+use crate::report::{records_of, terms};
 use crate::rule::{Example, Rule, Side, Step, hex};
-use crate::terms;
-use crate::timestamps::seconds;
+use crate::schema::example::{self, Act};
+use crate::text::escape::to_hex;
+use crate::text::markdown::paragraph;
+use crate::text::timestamps::seconds;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -106,7 +105,7 @@ impl RuleRecord {
             lenient: terms::Severity(rule.lenient.unwrap_or(severity).name()),
             fault: rule.side.name(),
             title: rule.title,
-            why: docs::paragraph(rule.why),
+            why: paragraph(rule.why),
             per_server: rule.per_server,
             source: Source {
                 document: cite.doc,
@@ -222,7 +221,7 @@ struct ProtocolField {
     #[schemars(regex(pattern = r"^[a-z0-9_.\[\]]+$"))]
     name: &'static str,
     #[serde(rename = "type")]
-    #[schemars(extend("enum" = docs::KINDS.map(|(_, name, _)| name)))]
+    #[schemars(extend("enum" = KINDS.map(|(_, name, _)| name)))]
     kind: &'static str,
     about: String,
 }
@@ -259,8 +258,8 @@ impl ProtocolRecord {
         };
         let field = |field: &&Field| ProtocolField {
             name: field.name,
-            kind: docs::kind_names(field.kind).0,
-            about: docs::paragraph(field.about),
+            kind: kind_names(field.kind).0,
+            about: paragraph(field.about),
         };
         ProtocolRecord {
             first_bytes: Some(info.first_bytes().map(|b| to_hex(&[b])).collect()),

@@ -1,9 +1,9 @@
 //! Runs the example of a rule as a capture through the real pipeline, so that a user who asks about a rule sees how it is
 //! broken.
 
-use super::packet::Packet;
 use crate::capture::Time;
 use crate::check::Finding;
+use crate::check::Packet;
 use crate::decode::{AnyListener, Tree};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, OwnedFrame, parse};
@@ -180,8 +180,6 @@ pub struct Dissection {
     pub protocol: Id,
     /// Name of the message.
     pub message: &'static str,
-    /// Which way it travels.
-    pub direction: Direction,
     /// How sure the recognition is.
     pub level: Level,
     /// How it relates to its exchange.
@@ -257,7 +255,6 @@ impl Report for Collector {
         let dissection = Dissection {
             protocol: p.id,
             message: p.message_name(),
-            direction: p.direction,
             level: p.level,
             pairing: *p.pairing,
             tree,

@@ -5,12 +5,15 @@
 //! options: the known servers of each protocol, and the ports that the user pinned. The state of a conversation is
 //! passed in, see [`crate::conversation`].
 
+pub mod looks_like;
+pub mod servers;
+
+use crate::bounded::packed::ones;
+use crate::classify::servers::Servers;
 use crate::contract::{Budget, LONG, Lengths};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
-use crate::packed::ones;
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
-use crate::servers::Servers;
 use std::cmp::Reverse;
 
 /// For each of the first five bytes of a payload and each of its values, the protocols that a probe may recognise,

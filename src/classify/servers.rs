@@ -1,12 +1,12 @@
 //! The table of servers: endpoints whose protocol has been confirmed.
 
+use crate::bounded::hashing::hash_one;
+use crate::bounded::packed::Bits;
 use crate::contract::Budget;
-use crate::general::RULES;
-use crate::hashing::hash_one;
 use crate::net::Endpoint;
-use crate::packed::Bits;
 use crate::protocols::Id;
 use crate::rule::Rule;
+use crate::rule::general::RULES;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Most servers remembered with 64 MiB; further ones are counted, and their conversations are judged without the table.

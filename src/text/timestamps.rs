@@ -1,8 +1,8 @@
 //! Time stamps as text.
 
+use super::digits::nine;
+use super::line::Line;
 use crate::capture::Time;
-use crate::decode::nine;
-use crate::line::Line;
 
 const SECOND: i64 = 1_000_000_000;
 

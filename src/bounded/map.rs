@@ -1,10 +1,8 @@
 //! Maps that forget their oldest entries.
 
-use crate::buckets::Buckets;
-use crate::budget::{Budget, Forgets};
-use crate::capture::Time;
-use crate::hashing::hash_one;
-use crate::net::Endpoint;
+use super::buckets::Buckets;
+use super::budget::{Budget, Forgets};
+use super::hashing::hash_one;
 use hashbrown::DefaultHashBuilder;
 use prefetch_index::prefetch_index;
 use std::hash::Hash;
@@ -144,41 +142,6 @@ impl<K: Copy + Eq + Hash, V, const MOST: usize> Bounded<K, V, MOST> {
     /// The key that the next new entry replaces; `None` while there is room.
     fn next_replaced(&self) -> Option<K> {
         if self.entries.len() < self.capacity { None } else { self.entries.get(self.oldest).map(|e| e.0) }
-    }
-}
-
-/// Most pairs of server and client address whose latest requests are remembered with 64 MiB.
-const MAX_RECENT_CLIENTS: usize = 16_384;
-
-/// Times of the last `N` requests of each client address to a server, for request limits; the oldest address is dropped
-/// first.
-#[derive(Debug)]
-pub struct RecentRequests<const N: usize>(
-    Bounded<(Endpoint, Endpoint), [Option<Time>; N], MAX_RECENT_CLIENTS>,
-);
-
-impl<const N: usize> From<Budget> for RecentRequests<N> {
-    fn from(budget: Budget) -> Self {
-        RecentRequests(budget.into())
-    }
-}
-
-impl<const N: usize> RecentRequests<N> {
-    /// Remembers a request; returns whether its address sent `N` others in the `span` nanoseconds before it.
-    pub fn exceeds(&mut self, server: Endpoint, client: Endpoint, now: Time, span: i64) -> bool {
-        // Earlier requests do not affect the limit.
-        let recent = |at: &Time| now.since(*at).is_some_and(|age| age < span);
-        let needed = |(_, times): &(_, [Option<Time>; N])| times.iter().flatten().any(recent);
-        let times = self.0.get_or_insert_over((server, client.host()), [None; N], needed);
-        times.rotate_left(1);
-        let oldest = times.last_mut().and_then(|latest| latest.replace(now));
-        oldest.and_then(|oldest| now.since(oldest)).is_some_and(|age| (0..span).contains(&age))
-    }
-}
-
-impl<const N: usize> Forgets for RecentRequests<N> {
-    fn forgotten(&self) -> u64 {
-        self.0.forgotten()
     }
 }
 

@@ -1,9 +1,9 @@
 //! Terms that records of several types share, as wrapper types around their values: the type gives the schema.
 
 use crate::capture::compressions;
+use crate::classify::looks_like;
 use crate::decode::SECRET;
 use crate::exchange;
-use crate::looks_like;
 use crate::protocols::{self, Id, Level};
 use crate::rule::{self, Side};
 use schemars::{JsonSchema, Schema, SchemaGenerator};

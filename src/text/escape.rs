@@ -3,7 +3,6 @@
 
 use serde::Serialize;
 use std::borrow::Cow;
-use std::fmt;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Whether a character may affect a terminal or mislead the reader: control characters, marks that change the direction of
@@ -78,6 +77,7 @@ pub fn to_hex_head(bytes: &[u8], most: usize) -> String {
 
 /// The bytes of a text that is not UTF-8, as hex digits; `None` if it is UTF-8. Records have them beside the text, in
 /// which U+FFFD replaces invalid bytes.
+#[cfg(feature = "page")]
 pub fn damaged_hex(text: &[u8]) -> Option<String> {
     std::str::from_utf8(text).is_err().then(|| to_hex(text))
 }
@@ -104,11 +104,13 @@ pub fn terminal_safe(json: &str) -> String {
 
 /// Text as a field of CSV (RFC 4180): quoted where needed, escaped as on screens, and with an apostrophe in front
 /// where a spreadsheet would take it for a formula.
+#[cfg(feature = "page")]
 #[derive(Clone, Copy, Debug)]
 pub struct CsvText<'a>(pub &'a str);
 
-impl fmt::Display for CsvText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+#[cfg(feature = "page")]
+impl std::fmt::Display for CsvText<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&quoted_cell(&formula_safe(self.0), ','))
     }
 }

@@ -16,10 +16,9 @@
 //! checksums of an interface are wrong for some servers and right for others; which entries a full table forgets; and
 //! numbers that count through a run, such as those of exchanges.
 
-use super::packet::Packet;
-use crate::bounded::Numbered;
-use crate::budget::Budget;
+use crate::bounded::{Budget, Numbered};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
+use crate::check::Packet;
 use crate::net::{self, Datagram, DropReason, Endpoint, OwnedFrame, PacketHosts};
 use crate::pipeline::{Options, Pipeline};
 use crate::protocols::Level;
