@@ -619,7 +619,12 @@ fn goldsrc_tail(i: &[u8]) -> Wire<'_, u8> {
 
 /// Confidence that the payload is an INFO answer in the form of 1998: GoldSrc's old form without what follows the protocol.
 pub(super) fn short_level(p: &[u8]) -> Option<Level> {
-    let (rest, address) = zero_ended(p.get(5..)?).ok()?;
+    let texts = p.get(5..)?;
+    let Ok((rest, address)) = zero_ended(texts) else {
+        // The address is cut.
+        let is_address = |byte: &u8| byte.is_ascii_hexdigit() || b".:".contains(byte);
+        return (!texts.is_empty() && texts.iter().all(is_address)).then_some(Level::Medium);
+    };
     let is_address = address.0 == b"LOOPBACK" || is_host_and_port(address.0);
     match read_up_to(4, zero_ended, rest) {
         _ if !is_address => None,
