@@ -113,6 +113,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         address.wrapping_sub(self.whole.as_ptr() as usize) as u16
     }
 
+    /// Offset of bytes of the payload.
+    #[inline(always)]
+    pub fn offset_of(&self, bytes: &'a [u8]) -> u16 {
+        self.place(bytes.as_ptr() as usize)
+    }
+
     /// Captured bytes left in the current scope.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {

@@ -126,6 +126,7 @@ impl Json {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
             Value::Coloured(..) => push_chars(out, value.text().unwrap_or_default().chars()),
+            Value::Escaped(bytes, escapes, _) => return !push_text(out, &escapes.unescape(bytes)),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),
             Value::Utf16(bytes) => {
@@ -157,12 +158,11 @@ impl Json {
 
     #[cold]
     fn push_damaged(&mut self, field: &'static Field, value: Value<'_>) {
-        let (Value::Text(bytes) | Value::Utf16(bytes)) = value else { return };
         if self.in_list() {
             self.hex_has_damage = true;
         } else {
             self.push_hex_key(field);
-            push_hex(&mut self.out, bytes);
+            push_damaged_hex(&mut self.out, value);
         }
     }
 
@@ -176,9 +176,10 @@ impl Json {
         if !self.hex_list.ends_with(b"[") {
             self.hex_list.push(b',');
         }
-        match value {
-            Value::Text(bytes) | Value::Utf16(bytes) if damaged => push_hex(&mut self.hex_list, bytes),
-            _ => self.hex_list.add(b"null"),
+        if damaged {
+            push_damaged_hex(&mut self.hex_list, value);
+        } else {
+            self.hex_list.add(b"null");
         }
     }
 
@@ -195,6 +196,16 @@ impl Json {
             self.out.extend_from_slice(&self.hex_list);
         }
         self.hex_list.clear();
+    }
+}
+
+/// Writes the bytes of a damaged text.
+#[cold]
+fn push_damaged_hex(out: &mut Line, value: Value<'_>) {
+    match value {
+        Value::Text(bytes) | Value::Utf16(bytes) => push_hex(out, bytes),
+        Value::Escaped(bytes, escapes, _) => push_hex(out, &escapes.unescape(bytes)),
+        _ => out.add(b"null"),
     }
 }
 

@@ -189,7 +189,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         text: &'a [u8],
         show: fn(Str<'a>) -> Value<'a>,
     ) -> super::Span {
-        let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
+        let start = self.offset_of(text);
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
         let shown = show(Str(text));
         if let Some(fact) = field.fact {

@@ -15,6 +15,7 @@
 mod compact;
 mod coverage;
 mod cursor;
+mod escapes;
 mod facts;
 mod field;
 mod json;
@@ -33,6 +34,7 @@ pub mod wire;
 pub use compact::{Counted, compact_index, counted};
 pub use coverage::{Coverage, Marks};
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
+pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};

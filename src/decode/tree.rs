@@ -2,7 +2,7 @@
 
 use super::field::SECRET;
 use super::labels::names_of_bits;
-use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
+use super::{Escapes, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::escape::{quoted, to_hex_head};
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ enum Content {
     Text(u16),
     Utf16(u16),
     Latin1(u16),
+    Escaped(u16, Escapes),
     Bytes(u16),
 }
 
@@ -68,6 +69,7 @@ impl Node {
             Content::Text(len) => Value::Text(tail(len)),
             Content::Utf16(len) => Value::Utf16(tail(len)),
             Content::Latin1(len) => Value::Latin1(tail(len)),
+            Content::Escaped(len, escapes) => Value::Escaped(tail(len), escapes, None),
             Content::Bytes(len) => Value::Bytes(tail(len)),
         })
     }
@@ -150,6 +152,7 @@ impl Tree {
             Value::Text(t) | Value::Coloured(t, _) => Content::Text(t.len() as u16),
             Value::Utf16(t) => Content::Utf16(t.len() as u16),
             Value::Latin1(t) => Content::Latin1(t.len() as u16),
+            Value::Escaped(t, escapes, _) => Content::Escaped(t.len() as u16, escapes),
             Value::Bytes(b) => Content::Bytes(b.len() as u16),
             Value::Uint(v) => Content::Scalar(Value::Uint(v)),
             Value::Uint64(v) => Content::Scalar(Value::Uint64(v)),
@@ -179,6 +182,7 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Utf16(_)
         | Value::Latin1(_)
         | Value::Coloured(..)
+        | Value::Escaped(..)
         | Value::Dotted(_)
         | Value::Address(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),

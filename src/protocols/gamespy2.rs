@@ -369,6 +369,8 @@ const KEYS_AND_VALUES: Keys = Keys {
     not_a_number: None,
     unterminated: &KEY_001,
     incomplete: Some(&KEY_003),
+    cut_key: None,
+    zero: None,
 };
 
 /// The fields of a table.

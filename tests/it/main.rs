@@ -32,6 +32,7 @@ mod cut;
 mod default_form;
 mod dependencies;
 mod detail;
+mod dialects;
 mod differ;
 mod directions;
 mod documents;

@@ -145,7 +145,7 @@ impl Memory {
         }
         let bytes = seen.bytes();
         match message {
-            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE => {
+            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE | GOLDSRC_SHORT_INFO_RESPONSE => {
                 if let Some(players) = players_of_info(bytes) {
                     self.counts.insert(seen.server, (players, seen.datagram.time));
                 }

@@ -6,16 +6,18 @@
 //!                        │ 55 or 56 │ challenge u32                            PLAYER, RULES
 //!                        │ 57 or 69                                            challenge, ping
 //! challenge  ff ff ff ff │ 41 │ challenge u32
-//! answer     ff ff ff ff │ 49 or 6d INFO, 44 PLAYER, 45 RULES, 6a ping
+//! answer     ff ff ff ff │ 49, 6d or 43 INFO, 44 PLAYER, 45 RULES, 6a ping
 //! part       fe ff ff ff │ id u32 │ total u8 │ number u8 [ size u16 ]  [ decompressed_size u32 │ crc32 u32 ]  a piece of an answer
 //!                        │ id u32 │ number and total, a nibble each │ a piece of an answer                    GoldSrc
 //! ```
 //!
 //! Oddities: any request except the old words may be answered by a challenge. It is then sent again with the challenge, from
 //! any port of the client's address. The layout of a part must be guessed from its bytes. The Ship has further fields, in
-//! PLAYER after the whole list. dproto answers one INFO request with three messages.
+//! PLAYER after the whole list. dproto answers one INFO request with three messages. More than 255 players are counted modulo
+//! 256. Arma 3 and DayZ put a message of their own into RULES.
 
 mod answers;
+mod browser;
 mod challenges;
 mod parts;
 
@@ -44,6 +46,7 @@ const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
 const INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x49");
 const GOLDSRC_INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x6d");
+const SHORT_INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x43");
 const PLAYERS_FORM: Form = Form::of(b"\xff\xff\xff\xff\x44");
 const RULES_FORM: Form = Form::of(b"\xff\xff\xff\xff\x45");
 
@@ -106,12 +109,16 @@ messages! {
         INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
         INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
         INFO_FORM.known(),
-    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    ], INFO_MESSAGES);
     GOLDSRC_INFO_RESPONSE = answer("goldsrc_info_response", INFO_STEP, &[
         GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
         GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
         GOLDSRC_INFO_FORM.known(),
-    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    ], INFO_MESSAGES);
+    GOLDSRC_SHORT_INFO_RESPONSE = answer("goldsrc_short_info_response", INFO_STEP, &[
+        SHORT_INFO_FORM.when(|p| answers::short_level(p) == Some(Level::High)).level(Level::High),
+        SHORT_INFO_FORM.when(|p| answers::short_level(p).is_some()).due(),
+    ], INFO_MESSAGES);
     PLAYERS_RESPONSE = answer("players_response", PLAYERS_STEP, &[
         PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
         PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
@@ -131,6 +138,9 @@ messages! {
     ]).keyed(part_id).in_parts(part).also(&[PLAYERS_STEP, INFO_STEP]);
     UNKNOWN = Message::named("unknown");
 }
+
+/// The messages that answer INFO. dproto answers with several of them.
+const INFO_MESSAGES: &[u8] = &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, GOLDSRC_SHORT_INFO_RESPONSE];
 
 const ANSWERED: StepRules = StepRules {
     second: Some(&TXN_006),
@@ -176,8 +186,8 @@ impl Protocol for A2s {
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
-        fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
-        rules: &[RULES],
+        fields: &[HEADER_FIELDS, answers::FIELDS, browser::FIELDS, SPLIT_FIELDS],
+        rules: &[RULES, browser::RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&INF_002], &[&RSP_001]),
@@ -197,6 +207,7 @@ impl Protocol for A2s {
             Example::of(&[PQ0, CH, PQ, PLAY]),
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
+            Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
         ],
         ..Info::of("a2s", "Valve A2S", SPEC, &REQUEST_ENDS)
     };
@@ -309,6 +320,7 @@ impl Protocol for A2s {
                 match cx.message {
                     INFO_RESPONSE => info(c),
                     GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
+                    GOLDSRC_SHORT_INFO_RESPONSE => goldsrc_short_info(c),
                     PLAYERS_RESPONSE => players(c),
                     _ => rule_list(c, cx.secrets),
                 }

@@ -8,7 +8,7 @@
 //! section    0 │ { key 00 value 00 } 00            1 or 2 │ { name 00 first_index u8 { value 00 } 00 } 00
 //! ```
 //!
-//! Oddities: a part may end anywhere, and the next part repeats the name of the column. Minecraft omits the last zero and
+//! Oddities: other software writes a word of its own or zeros for `splitnum`. A part may end anywhere, and the next part repeats the name of the column. Minecraft omits the last zero and
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
@@ -69,7 +69,7 @@ fields! {
     OPTIONS = "options": Uint;
     /// What a request has beyond that, or instead.
     BODY = "body": Bytes;
-    /// The word `splitnum`.
+    /// The word `splitnum`, or another one that the server writes in its place.
     SPLIT = "splitnum": Text;
     /// Number of the part, and bit 7 in the last one.
     PART_BYTE = "part": Uint;
@@ -87,6 +87,8 @@ fields! {
     KEY = "keys[].key": Text;
     /// Its value.
     VALUE = "keys[].value": Text;
+    /// The beginning of a key that the end of the part cut; the next part has the whole pair.
+    CUT_KEY = "cut_key": Text;
     /// Columns of players and teams.
     COLUMNS = "columns": List;
     /// A column.
@@ -188,6 +190,19 @@ rules! {
             Example::of(&[HS, HR, FS, S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00")]),
         ],
     }
+    /// Most clients skip it unread; one that looks for it finds no parts. Geyser writes its name, other servers write zeros.
+    SPL_004 = "GS3-SPL-004" Note "another word stands in the place of splitnum" {
+        cite: Cite {
+            doc: "Geyser",
+            section: "QueryPacketHandler.java, getGameData",
+            url: "https://github.com/GeyserMC/Geyser",
+        },
+        per_server: true,
+        examples: [
+            Example::of(&[HS, HR, FS, S("00 01020304 'GeyserMC' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 00*11 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")]),
+        ],
+    }
     /// An empty key ends them. Only a part that is not the last may end anywhere.
     KEY_001 = "GS3-KEY-001" Error "keys are not ended" {
         cite: qr2_sdk("qr2.c, qr_build_query_reply"),
@@ -210,6 +225,31 @@ rules! {
     KEY_004 = "GS3-KEY-004" Warning "value is not a decimal integer" {
         cite: gamedig("protocols/gamespy3.js"),
         examples: [Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 'one' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// Battlefield 2 fills its parts to the last byte. The next part begins with the whole key, so clients drop this one.
+    KEY_005 = "GS3-KEY-005" Note "key is cut by the end of the part" {
+        cite: gamedig("issue 708, server information in several packets"),
+        per_server: true,
+        examples: [Example::of(&[
+            HS, HR, FS,
+            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxpl' 00"),
+            S("00 01020304 'splitnum' 00 81 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+        ])],
+    }
+    /// Minecraft sends the lowest byte of each character, which is 0 for some, and zeros that its settings contain. The value is
+    /// read up to the next key; clients that stop at the first zero lose all that follows.
+    KEY_006 = "GS3-KEY-006" Note "value contains a zero" {
+        cite: Cite {
+            doc: "minecraft-server-util",
+            section: "pull request 81, on Minecraft's bugs MC-221987 and MC-231035",
+            url: "https://github.com/PassTheMayo/minecraft-server-util/pull/81",
+        },
+        per_server: true,
+        examples: [Example::of(&[
+            HS, HR, FS,
+            S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'La' 00 '*b' 00 'game_id' 00 'MINECRAFT' 00 'numplayers' 00 '1' 00 \
+               'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00"),
+        ])],
     }
     /// An empty value ends a column; sections are 0, 1 and 2. Only a part that is not the last may end anywhere.
     COL_001 = "GS3-COL-001" Error "columns are not ended, or their section is unknown" {
@@ -348,6 +388,7 @@ messages! {
     ]).keyed(ASKED_ID).remembers(asked);
     FULL_RESPONSE = Message::response("full_stat_response", STAT, &[
         Form::of(b"\x00").and(5, b"splitnum\x00"),
+        Form::of(b"\x00").and(5, b"GeyserMC\x00\x80\x00"),
         Form::of(b"\x00").when(is_list).known(),
         Form::of(b"\x00").length(5, usize::MAX).when(is_full).asked(),
         Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
@@ -645,7 +686,18 @@ fn is_basic(p: &[u8]) -> bool {
     let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
     let first = strings().next().unwrap_or_default();
     let begins_with_key = || KEYS.iter().any(|key| key.starts_with(first));
-    if strings().count() < 6 { !begins_with_key() } else { number(3) && number(4) }
+    match strings().count() {
+        0..6 => !begins_with_key(),
+        _ => number(3) && number(4) || !KEYS.contains(&first) && name_with_zeros(body).is_some(),
+    }
+}
+/// The length of the name at the beginning of a basic form, if it contains zeros: it ends where four strings, a port and an
+/// address are left, and the last two of these strings are numbers.
+fn name_with_zeros(body: &[u8]) -> Option<usize> {
+    let mut strings = body.strip_suffix(b"\0")?.rsplitn(6, |b| *b == 0);
+    let [address, most, now, _, _] = std::array::from_fn(|_| strings.next().unwrap_or_default());
+    let has_numbers = [most, now].iter().all(|text| Str(text).decimal().is_some());
+    strings.next().filter(|name| has_numbers && address.len() > 2 && name.contains(&0)).map(<[u8]>::len)
 }
 /// Whether this is a complete basic form.
 fn is_whole_basic(p: &[u8]) -> bool {
@@ -655,9 +707,36 @@ fn is_whole_basic(p: &[u8]) -> bool {
 fn is_full(p: &[u8]) -> bool {
     !is_basic(p)
 }
+/// Length of the word before the number of a part, in bytes.
+const HEADER_WORD: usize = 8;
+
+/// What stands in the place of `splitnum` before the number of a part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Header {
+    /// Another word of eight letters.
+    Word,
+    Zeros,
+}
+fn other_header(body: &[u8]) -> Option<Header> {
+    const KEYS: [&[u8]; 3] = [b"hostname", b"gametype", b"hostport"];
+    let (word, behind) = body.split_at_checked(HEADER_WORD)?;
+    match behind {
+        [0, 0x80, 0, ..] if Str(word).is_plain() && word != b"splitnum" && !KEYS.contains(&word) => {
+            Some(Header::Word)
+        }
+        [0, 0 | 0x80, 0, b'a'..=b'z', ..] if word == [0; HEADER_WORD] => Some(Header::Zeros),
+        _ => None,
+    }
+}
+
 /// Number of the part, and the total if this is the last part.
 fn part(p: &[u8]) -> Option<Part> {
-    let number = *p.get(5..)?.strip_prefix(b"splitnum\0")?.first()?;
+    let body = p.get(5..)?;
+    let number = match other_header(body) {
+        Some(Header::Zeros) => return None,
+        Some(Header::Word) => *body.get(HEADER_WORD.saturating_add(1))?,
+        None => *body.strip_prefix(b"splitnum\0")?.first()?,
+    };
     let last = number & 0x80 != 0;
     let number = number & 0x7f;
     Some(Part { number, total: last.then(|| number.saturating_add(1)), makes: None })
