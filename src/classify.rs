@@ -159,7 +159,25 @@ impl Verdict {
     }
     /// Whether it is a request, or may be one.
     pub fn is_request(&self) -> bool {
-        !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray)
+        !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray | Role::Unreadable)
+    }
+    /// The verdict about bytes that no protocol claims, in the place of an answer in that conversation.
+    #[cold]
+    pub fn unreadable(slot: Slot, c: &Conversation) -> Verdict {
+        let probe = Probe::of(c.id.info().unknown(), Role::Unreadable, Level::Hint);
+        Verdict {
+            direction: Direction::S2c,
+            decided: c.decided(),
+            doubtful: c.doubtful(),
+            slot: Some(slot),
+            server_index: c.server_index(),
+            ..Verdict::by_bytes(c.id, probe)
+        }
+    }
+    /// Whether no decoder of its protocol reads the datagram.
+    #[inline(always)]
+    pub fn is_unreadable(&self) -> bool {
+        self.probe.role == Role::Unreadable && self.probe.request_state & Probe::ANYTHING == 0
     }
     /// The client.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
@@ -249,7 +267,14 @@ impl Classifier {
         open: bool,
     ) -> Known<'static> {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == c.id);
-        Known { open, pinned, conversation: pinned || !c.unproven(), ..Known::of(direction, c.level) }
+        let commanded = c.is_commanded(d.time);
+        Known {
+            open,
+            commanded,
+            pinned,
+            conversation: pinned || !c.unproven(),
+            ..Known::of(direction, c.level)
+        }
     }
 
     /// The direction of a datagram from or to a known server of a protocol, and the number of that server.
@@ -301,7 +326,7 @@ impl Classifier {
             Role::Request | Role::RequestPart => Some(Direction::C2s),
             Role::Response | Role::ResponsePart => Some(Direction::S2c),
             Role::MaybeRequest | Role::MaybeResponse => None,
-            Role::Stray => declared_direction(),
+            Role::Stray | Role::Unreadable => declared_direction(),
         };
         let has_direction = direction.is_some();
         v.direction = direction.unwrap_or(Direction::C2s);

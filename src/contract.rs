@@ -7,7 +7,7 @@ mod split;
 
 pub use crate::budget::Budget;
 use crate::capture::Time;
-use crate::decode::{Facts, Fault, Span};
+use crate::decode::{Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, dissect, wire};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
@@ -97,6 +97,8 @@ pub enum Role {
     MaybeResponse,
     /// Neither a request nor an answer: it is too damaged, or travels the wrong way.
     Stray,
+    /// No message: bytes that no protocol claims, which came in the place of an answer.
+    Unreadable,
 }
 
 /// The result of probing a payload: what a few of its bytes show, without decoding it.
@@ -127,9 +129,16 @@ impl Probe {
     /// Flag in the request_state of a request: its answer comes in one datagram, although that has a part number.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
 
+    /// Flag in the request_state of a stray datagram: it is claimed only because its conversation is known, whatever its
+    /// bytes are.
+    pub const ANYTHING: u32 = 1 << 29;
+    /// Flag in the request_state of a stray datagram of a client: the server may answer it by a message that could also
+    /// [refuse](super::contract::Answers::refuses) a request.
+    pub const COMMAND: u32 = 1 << 28;
+
     /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
     pub const fn of(message: u8, role: Role, level: Level) -> Probe {
-        let paired = if matches!(role, Role::Stray) { level } else { Level::High };
+        let paired = if matches!(role, Role::Stray | Role::Unreadable) { level } else { Level::High };
         Probe { message, role, step: 0, key: None, request_state: 0, level, paired, begins: true, part: None }
     }
 
@@ -161,6 +170,8 @@ pub struct Known<'k> {
     pub conversation: bool,
     /// A request of the conversation is open, or further parts of its answer may come.
     pub open: bool,
+    /// The client has lately sent what [`Probe::COMMAND`] marks.
+    pub commanded: bool,
     /// The receiver's datagram that waits for an answer may itself be an answer that issued this value to the sender.
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each, for datagrams whose bytes do not identify them.
@@ -179,6 +190,7 @@ impl Known<'_> {
             level,
             conversation: true,
             open: false,
+            commanded: false,
             issued: None,
             awaited: 0,
             keys: &[],
@@ -232,6 +244,10 @@ pub enum Pairing {
         asked: u32,
         /// Its step: index into the protocol's steps.
         step: u8,
+        /// Number of further answers to the request and of copies so far, including this one; see [`Answer::further`].
+        further: u8,
+        /// It is the first copy of an answer to the request.
+        first: bool,
     },
     /// It is a copy that the capture holds of another datagram; it is not paired.
     DuplicateFrame {
@@ -274,6 +290,9 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A further, different answer to the request.
     pub second: bool,
+    /// Number of further answers to the request and of copies so far, including this one, 15 at most; 0 for the first
+    /// answer, for parts, and where a request may have several answers.
+    pub further: u8,
     /// The answer before it was the same kind of message, and the request was not sent again.
     pub repeats_message: bool,
     /// It has no key, although the request has one.
@@ -497,6 +516,18 @@ pub struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
+    /// Reports bytes that are no message to a listener, as one field.
+    #[cold]
+    pub(crate) fn read_nothing<S: FieldSink>(
+        &mut self,
+        bytes: &'a [u8],
+        cx: &Context,
+        ends: &'static Ends,
+        listener: &mut S,
+    ) {
+        let all = |c: &mut Cursor<'a, '_, S>| c.field(&UNPARSED, wire::bytes(bytes.len())).map(drop);
+        self.fault = dissect(bytes, cx.missing, ends, listener, &mut self.facts, all).err();
+    }
     /// Facts that the message states about its server; `None` where decoding stopped.
     #[inline]
     pub fn facts(&self) -> Option<&Facts<'a>> {

@@ -9,6 +9,10 @@ const CAPTURE: Cite = Cite {
     url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/",
 };
 
+/// An answer of a Sky Co-op server.
+const OK: crate::rule::Step =
+    S("93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
+
 rules! {
     /// The capture holds only the first bytes of the datagram: its snap length is too small, or a mirror port cuts
     /// frames. What is there is decoded; what is missing is nobody's fault. Capture with `-s 0` to see everything.
@@ -75,16 +79,25 @@ rules! {
             S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301641e61"),
         ])],
     }
-    /// The client asked another address or port. It is paired all the same where token or cookie prove that
-    /// it is the answer; clients with a connected socket do not receive it.
+    /// The client asked another address or port. It is paired all the same where token or cookie prove that it is the
+    /// answer; or where the client has asked nobody else in this protocol, and the answer comes inside the window from
+    /// another port of the asked address, or from the same port of another address, as from a host with several addresses.
+    /// Clients with a connected socket do not receive it.
     GEN_006 = "GEN-006" Warning "answer comes from another endpoint than was asked" {
         cite: Cite { doc: "RFC 8085", section: "5.1: using UDP ports", url: "https://www.rfc-editor.org/rfc/rfc8085" },
-        examples: [Example::on(7777, &[
-            C("d5f6 00 01 efcdab8967452301 01"),
-            // From port 30000 of the same host.
-            Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
+        examples: [
+            Example::on(7777, &[
+                C("d5f6 00 01 efcdab8967452301 01"),
+                // From port 30000 of the same host.
+                Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
                             000000000000000004001100010100030500020100030046616201"),
-        ])],
+            ]),
+            // From another address of the host, with the same port.
+            Example::on(27015, &[
+                C("ffffffff 54 'Source Engine Query' 00"),
+                Frame(101, 55, "4500003700000000 40110000 c000020b c6336407 69879c4100230000 ffffffff 49114100620063006400f000010800646c00013100808769"),
+            ]),
+        ],
     }
     /// A mirrored port, or a capture of several interfaces, shows it again. Copies are known by the identification of
     /// their IP packet or by where they were captured, never by their bytes alone: clients do ask the same again. They
@@ -137,5 +150,33 @@ rules! {
                 C("d5f6 00 01 efcdab8967452301 01"),
             ]),
         ],
+    }
+    /// The asked server sent bytes to the asking socket inside the answer window, and no protocol claims them, while
+    /// exactly one request waited for an answer. Clients drop them, or fail on them. The datagram is told as `unknown`, and
+    /// the exchange counts as answered by it, so that later answers belong to their own requests; a real answer that still
+    /// comes inside the window takes the exchange. Not said where the two exchange other unknown datagrams: then it may be
+    /// one of a game. `qdissect hex` shows what the bytes look like.
+    GEN_010 = "GEN-010" Error "answer is no message" {
+        cite: Cite { doc: "RFC 8085", section: "5.2: validating what is received", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Server,
+        examples: [
+            Example::on(27015, &[C("ffffffff 54 'Source Engine Query' 00"), S("00*64")]),
+            // A real answer comes behind it.
+            Example::on(27015, &[
+                C("ffffffff 54 'Source Engine Query' 00"),
+                S("'too many requests'"),
+                S("ffffffff 49114100620063006400f000010800646c00013100808769"),
+            ]),
+        ],
+    }
+    /// More than nine answers to one request, copies among them, until its late window ends. The parts of an answer, the
+    /// lines of a console, lists without an end, and the answers of many hosts to a broadcast count as one each. A loop on the
+    /// path, or a server that can be made to flood the address that it takes for its client.
+    GEN_013 = "GEN-013" Warning "request is answered more than nine times" {
+        cite: Cite { doc: "RFC 8085", section: "3.1, 6: UDP and amplification", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Server,
+        examples: [Example::on(26950, &[
+            C("feffffff"), OK, OK, OK, OK, OK, OK, OK, OK, OK, OK,
+        ])],
     }
 }

@@ -308,9 +308,15 @@ impl Info {
     pub fn has_several_answers(&self, step: u8) -> bool {
         let answers = |message: &&Message| {
             let of_step = message.step == step || message.answers.also.contains(&step);
-            of_step && message.role == Role::Response && message.part.is_none()
+            of_step && message.role == Role::Response && message.part.is_none() && !message.answers.refuses
         };
         self.messages.iter().filter(answers).count() > 1
+    }
+
+    /// Whether a message refuses a request of that step, see [`Answers::refuses`](super::message::Answers::refuses).
+    pub fn refuses(&self, message: u8, step: u8) -> bool {
+        let message = self.messages.get(usize::from(message));
+        message.is_some_and(|message| message.answers.refuses && message.step != step)
     }
 
     /// Name of a message.

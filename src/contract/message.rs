@@ -48,11 +48,14 @@ pub struct Answers {
     /// Messages that, as a first answer, it may follow as a further answer to the same request, where no request is
     /// open.
     pub follows: &'static [u8],
+    /// It may answer requests of the other steps only where it cannot be the answer to a command: see
+    /// [`Probe::COMMAND`].
+    pub refuses: bool,
 }
 
 impl Answers {
     /// Only the requests of its own step, once each.
-    pub const OWN_STEP: Answers = Answers { also: &[], equivalent: false, follows: &[] };
+    pub const OWN_STEP: Answers = Answers { also: &[], equivalent: false, follows: &[], refuses: false };
 }
 
 impl Message {

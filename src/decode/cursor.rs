@@ -6,7 +6,7 @@ use crate::general::GEN_001;
 use crate::rule::Rule;
 
 fields! {
-    /// Bytes behind the place where decoding had to stop.
+    /// Bytes that are no part of a message: those behind the place where decoding had to stop, or a whole datagram.
     UNPARSED = "unparsed": Bytes;
 }
 

@@ -33,7 +33,7 @@ pub mod wire;
 
 pub use compact::{Counted, compact_index, counted};
 pub use coverage::{Coverage, Marks};
-pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
+pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;

@@ -131,6 +131,11 @@ impl Table {
                     queue.set_state(seq, State::Gone);
                     self.remember_withdrawn(r.id);
                 }
+                State::Unreadable => {
+                    queue.set_state(seq, State::Gone);
+                    self.partial_answers.by_exchange.remove(&r.id);
+                    self.remember_withdrawn(r.id);
+                }
                 _ => {}
             }
         }
@@ -214,10 +219,10 @@ impl Table {
         let queue = &mut self.queues[id as usize];
         let request = queue.get_mut(seq)?;
         let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
-        if request.parts >= MAX_PARTS || !in_time {
+        if request.parts() >= MAX_PARTS || !in_time {
             return None;
         }
-        request.parts += 1;
+        request.add_part();
         request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
         request.set_mark(PARTIAL, role == Role::RequestPart);
         Some(Pairing::Retransmission { exchange: request.id, request_frame: request.frame, part: true })

@@ -257,6 +257,7 @@ pub(super) fn record(
         incomplete: None,
         contradicted: None,
         elsewhere: false,
+        unreadable: false,
         hidden: r.is(HIDDEN),
         assumed: false,
     }

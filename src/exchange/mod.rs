@@ -21,6 +21,7 @@ mod queue;
 mod rules;
 mod search;
 mod table;
+mod unreadable;
 mod windows;
 
 pub use queue::MAX_REQUESTS;
@@ -142,6 +143,8 @@ pub struct Exchange {
     pub contradicted: Option<u64>,
     /// Another endpoint than the server has answered.
     pub elsewhere: bool,
+    /// Bytes that are no message came in the place of its answer.
+    pub unreadable: bool,
     /// It is not reported, because its request is not reported.
     pub(crate) hidden: bool,
     /// Its request may have been an answer instead: it is reported only if its conversation turns out to have that

@@ -32,6 +32,12 @@ impl Table {
         self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
     }
 
+    /// Whether a request of the conversation may still be answered.
+    #[cold]
+    pub fn awaits_answer(&self, slot: Slot) -> bool {
+        self.chain(slot).any(|(_, r)| matches!(r.state, State::Open | State::Unreadable))
+    }
+
     /// Whether a request from before a frame is open.
     #[cold]
     pub fn has_open_before(&self, slot: Slot, frame: u64) -> bool {
@@ -47,7 +53,7 @@ impl Table {
             if let Some(key) = requests.keys.get_mut(index) {
                 *key = r.key();
             }
-            let is_open = r.state == State::Open
+            let is_open = matches!(r.state, State::Open | State::Unreadable)
                 || r.state == State::Answered
                     && r.answer_hash == *hash.get_or_insert_with(|| self.fingerprint(d));
             requests.open |= is_open || r.state == State::Answering;

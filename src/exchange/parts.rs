@@ -2,14 +2,14 @@
 //! message that is joined.
 
 use super::incomplete::{NumberedParts, Reply, record};
-use super::queue::{Request, State};
+use super::queue::{MISANSWERED, Request, State};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_PARTS, PARTS_WINDOW, Pairing};
 use crate::classify::Verdict;
 use crate::contract::{Joining, Part, Piece, Split};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Probe, Role};
+use crate::protocols::{Level, Probe, Role};
 
 impl Table {
     /// Adds a further part to an answer with numbered parts; `None` where no such answer with its key is under way.
@@ -42,7 +42,7 @@ impl Table {
             return None;
         }
         if let Some(&of) = self.further_answers.get(&(request.id, hash)) {
-            return Some(request.duplicate_response(of));
+            return Some(self.count_further(slot, request.duplicate_response(of), v));
         }
         let out_of_order = part.number < numbered.highest;
         let contradicts = !numbered.add(part, now);
@@ -124,7 +124,10 @@ impl Table {
         let exchange = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
         let incomplete = parts.numbered.and_then(|numbered| numbered.missing(self.clock, window));
+        // Where the client sends unknown datagrams, too, what came first may be one of a game.
+        let unreadable = request.is(MISANSWERED) && c.level >= Level::Medium && !c.has_other_traffic();
         Some(Exchange {
+            unreadable,
             answer: parts.message,
             response_parts: parts.frames,
             incomplete,

@@ -65,6 +65,8 @@ pub(super) struct Search<'v> {
     waiting: Option<(Rank, u64)>,
     /// Oldest open request of all that are paired by order.
     any: Option<(Rank, u64)>,
+    /// Oldest request that bytes which are no message came in the place of an answer to, inside its window.
+    misanswered: Option<(u8, u64)>,
     /// Number of open requests.
     open: u32,
     /// Sequence number and `request_state` of the open request examined last.
@@ -87,13 +89,22 @@ pub(super) struct Search<'v> {
 }
 
 impl<'v> Search<'v> {
-    pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u32) -> Self {
+    /// `commanded` says whether the client has lately sent a command.
+    pub fn new(
+        v: &'v Verdict,
+        step: &'v StepInfo,
+        window: i64,
+        (now, hash): (Time, u32),
+        commanded: bool,
+    ) -> Self {
+        let answers = answers_of(v);
+        let also = if answers.refuses && commanded { &[] } else { answers.also };
         Search {
             step,
             step_index: v.probe.step,
             message: v.probe.message,
             request_state: v.probe.request_state,
-            answers: answers_of(v),
+            answers: Answers { also, ..answers },
             key: v.probe.key,
             window,
             now,
@@ -102,6 +113,7 @@ impl<'v> Search<'v> {
             by_other_key: None,
             waiting: None,
             any: None,
+            misanswered: None,
             open: 0,
             last_open: (0, 0),
             copy: None,
@@ -151,6 +163,7 @@ impl<'v> Search<'v> {
         };
         match r.state {
             State::Open => self.examine_open(seq, r, sent, (step_rank, given_up)),
+            State::Unreadable => self.examine_misanswered(seq, r, sent, step_rank),
             State::Answering if self.step.open_ended => self.examine_answered(r),
             // A server may answer with another key than that of the request: copies of such an answer are recognised by
             // their bytes.
@@ -212,6 +225,16 @@ impl<'v> Search<'v> {
         }
     }
 
+    #[cold]
+    fn examine_misanswered(&mut self, seq: u64, r: &Request, sent: Time, step_rank: u8) {
+        let in_window = self.now.since(sent).is_none_or(|t| (-SKEW..=self.window).contains(&t));
+        let by_order = r.key().is_none() || self.is_keyless();
+        let is_better = self.misanswered.is_none_or(|(best, _)| step_rank <= best);
+        if in_window && (by_order || self.has_key_of(r)) && is_better {
+            self.misanswered = Some((step_rank, seq));
+        }
+    }
+
     fn examine_answered(&mut self, r: &Request) {
         if self.step.lines {
             self.answered.get_or_insert(Answer { second: true, ..r.answer_at(self.now) });
@@ -254,18 +277,25 @@ impl<'v> Search<'v> {
         // Where an answer to a request of another step breaks a rule, requests of its own step are preferred even after
         // their window, and a repeated answer is a copy.
         let breaks_rule = |candidate: &(Rank, u64)| self.step.rules.other_step.is_some() && candidate.0.0 > 0;
+        // A line of the console answers no other request.
+        let is_line = self.step.lines && self.answered.is_some();
+        let breaks_rule = |candidate: &(Rank, u64)| breaks_rule(candidate) || is_line && candidate.0.0 > 0;
         let waiting = self
             .waiting
             .filter(|candidate| !breaks_rule(candidate) || self.any.as_ref().is_some_and(breaks_rule));
         let by_order =
             waiting.filter(|candidate| !is_partial(candidate)).or(complete).or(waiting).or(self.any);
         let may_answer = |candidate: &(Rank, u64)| !(self.repeats_own_step && breaks_rule(candidate));
-        let by_order = by_order.filter(may_answer).map(|(_, seq)| seq);
+        let by_order =
+            by_order.filter(may_answer).filter(|(rank, _)| !is_line || rank.0 == 0).map(|(_, seq)| seq);
         let by_key = self.by_key.filter(may_answer).map(|(_, seq)| seq);
         // An answer without its key is paired by order, if at all; so it may look like a copy of another answer.
         let is_ordered = !self.is_keyed() || self.key.is_none();
         let request = if is_ordered { by_order } else { by_key };
         if let Some(seq) = request {
+            return Found { request: Some((seq, false)), ..found };
+        }
+        if let Some((_, seq)) = self.misanswered {
             return Found { request: Some((seq, false)), ..found };
         }
         if self.copy.is_some() && !self.accompanies {

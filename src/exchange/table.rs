@@ -2,7 +2,7 @@
 
 use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
-use super::queue::{GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
+use super::queue::{GIVEN_UP, MAX_REQUESTS, MISANSWERED, NEVER, Queue, Request, State};
 use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
 use crate::bounded::Bounded;
 use crate::budget::{Budget, Forgets as _};
@@ -254,7 +254,7 @@ impl Table {
         let next = queue.get(seq + PREFETCH_DISTANCE as u64);
         next.into_iter().for_each(|r| self.conversations.prefetch(r.conversation));
         let (conversation, last) = (oldest.conversation, self.queues[at].sent(seq, oldest).clock);
-        if matches!(oldest.state, State::Open | State::Answering) {
+        if matches!(oldest.state, State::Open | State::Answering) || oldest.is(MISANSWERED) {
             self.close_waiting(at, seq);
         }
         self.queues[at].drop_oldest();
@@ -275,7 +275,12 @@ impl Table {
     pub(super) fn close_waiting(&mut self, at: usize, seq: u64) {
         let Some(&request) = self.queues[at].get(seq) else { return };
         let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
-        if request.state == State::Answering {
+        if request.is(MISANSWERED) {
+            let c = *c;
+            let exchange = self.take_misanswered(&c, seq, &request);
+            self.queues[at].set_state(seq, State::Answered);
+            self.closed.extend(exchange);
+        } else if request.state == State::Answering {
             self.finish_parts(slot, seq, &request);
         } else {
             self.closed.push_back(self.record_unanswered(c, seq, &request));
@@ -283,7 +288,7 @@ impl Table {
     }
 
     /// The record of an open request that gets no answer any more.
-    fn record_unanswered(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
+    pub(super) fn record_unanswered(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
         let last = self.queues[c.id as usize].sent(seq, request).clock;
         let is_over = self.clock.since(last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if is_over { Outcome::Unanswered } else { Outcome::Undecided };
@@ -342,7 +347,13 @@ impl Table {
                 Some(joining) => self.answer_part(slot, d, v, joining),
                 None => self.answer(slot, d, v),
             },
-            Role::Stray => Pairing::Nothing,
+            Role::Stray => {
+                if v.probe.request_state & Probe::COMMAND != 0 {
+                    self.conversations.get_mut(slot).into_iter().for_each(|c| c.note_command(d.time));
+                }
+                Pairing::Nothing
+            }
+            Role::Unreadable => self.answer_unreadable(slot, d, v),
         }
     }
 
@@ -380,9 +391,10 @@ impl Table {
             next = request.previous(seq);
             self.queues[at].set_state(seq, State::Gone);
             let exchange = match request.state {
+                _ if request.is(MISANSWERED) => self.take_misanswered(ended, seq, &request),
                 State::Open => Some(self.record_unanswered(ended, seq, &request)),
                 State::Answering => self.take_parts(ended, &request),
-                State::Answered | State::Gone | State::Withdrawn => None,
+                State::Answered | State::Unreadable | State::Gone | State::Withdrawn => None,
             };
             self.closed.extend(exchange);
         }

@@ -163,7 +163,7 @@ fn is_request(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
     match classify::probe(&parse(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),
-        Role::Stray => None,
+        Role::Stray | Role::Unreadable => None,
     }
 }
 

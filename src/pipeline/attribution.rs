@@ -10,7 +10,7 @@ use crate::budget::{Budget, Forgets as _};
 use crate::check::{Cause, Finding, Policy};
 use crate::decode::Violation;
 use crate::exchange::{Exchange, Lack, Outcome, Pairing};
-use crate::general::{GEN_001, GEN_004, GEN_005};
+use crate::general::{GEN_001, GEN_004, GEN_005, GEN_010};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Relation};
 use crate::report::Totals;
@@ -254,10 +254,20 @@ impl Attribution {
         self.broken_answers.forgotten()
     }
 
+    /// The findings about an exchange as a whole.
+    #[inline(never)]
+    pub fn findings(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> ArrayVec<Finding, 2> {
+        let unreadable = policy.severity(&GEN_010).filter(|_| e.unreadable).map(|severity| {
+            let mut finding = Finding { severity, ..Finding::of_exchange(&GEN_010) };
+            finding.resolve_sender(Direction::S2c);
+            finding
+        });
+        unreadable.into_iter().chain(self.finding(e, policy, totals)).collect()
+    }
+
     /// The finding about an exchange whose answer is missing or incomplete; `None` where that breaks no rule, or the
     /// rule is switched off.
-    #[inline(never)]
-    pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
+    fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
         let step = &e.protocol.info().steps[usize::from(e.step)];
         let (rule, caused_by) = match e.outcome {
             Outcome::Answered | Outcome::Late => {

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
-use crate::protocols::{Id, Level};
+use crate::protocols::{Id, Level, Probe, Role};
 
 impl Pipeline<'_> {
     /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
@@ -21,7 +21,7 @@ impl Pipeline<'_> {
         if weak
             && slot.is_none()
             && v.server_index == NONE
-            && let Some(other) = self.classify_in_other(d, v.id)
+            && let Some(other) = self.classify_in_other(d, v.id, v.probe.level)
         {
             *v = other;
         }
@@ -32,7 +32,7 @@ impl Pipeline<'_> {
     /// one.
     #[cold]
     #[inline(never)]
-    fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
+    fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id, level: Level) -> Option<Verdict> {
         if !self.classifier.may_know(d) {
             return None;
         }
@@ -47,7 +47,7 @@ impl Pipeline<'_> {
                 let open = |step| table.has_open(slot, step);
                 self.classifier.classify(d, &mut v, known, open).then_some(v)
             }
-            None => self.classify_unrecognised(d),
+            None => self.classify_unclaimed(d, level == Level::Low),
         }
     }
 
@@ -56,6 +56,14 @@ impl Pipeline<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        self.classify_unclaimed(d, false)
+    }
+
+    /// The same for a datagram of which a probe says that it may be of another protocol, if `is_candidate`: then it is not in
+    /// the place of an answer.
+    #[cold]
+    #[inline(never)]
+    fn classify_unclaimed(&mut self, d: &Datagram<'_>, is_candidate: bool) -> Option<Verdict> {
         let table = &mut self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
         let conversation = |id| {
@@ -68,9 +76,23 @@ impl Pipeline<'_> {
         if shared == 0 {
             return verdict;
         }
+        let original = self.dedup.original_of(d);
+        // Where a protocol claims whatever its ports exchange, that is no evidence of a message.
+        let is_anything =
+            |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
+        let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
+        let unreadable =
+            if is_unclaimed && !is_candidate { table.unreadable(d, shared, original) } else { None };
+        let is_other_traffic = is_unclaimed && unreadable.is_none();
+        let verdict = match (unreadable, verdict) {
+            (Some(unreadable), Some(v)) if v.id == unreadable.id => {
+                Some(Verdict { probe: Probe { role: Role::Unreadable, ..v.probe }, ..unreadable })
+            }
+            (unreadable, verdict) => unreadable.or(verdict),
+        };
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
-            Some(_) => self.dedup.is_copy(d),
+            Some(_) => original.is_some(),
             None => self.dedup.copy_of(d).is_some(),
         };
         if is_copy {
@@ -80,6 +102,29 @@ impl Pipeline<'_> {
             let slot = table.conversations.find(d.src, d.dst, id);
             if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
                 c.note_unrecognised(d.src);
+                if is_other_traffic {
+                    c.note_unclaimed(d.src);
+                }
+            }
+        }
+        verdict
+    }
+
+    /// Classifies a datagram that a probe recognised, but which does not fit its conversation. Like one that none
+    /// recognised, it may come in the place of an answer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn classify_unfitting(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        let table = &mut self.table;
+        let shared = table.conversations.protocols_between(d.src, d.dst);
+        let original = self.dedup.original_of(d);
+        let verdict = table.unreadable(d, shared, original);
+        if verdict.is_none() && self.dedup.copy_of(d).is_none() {
+            for id in protocols_of(shared) {
+                let slot = table.conversations.find(d.src, d.dst, id);
+                slot.and_then(|slot| table.conversations.get_mut(slot))
+                    .into_iter()
+                    .for_each(|c| c.note_unclaimed(d.src));
             }
         }
         verdict

@@ -161,11 +161,12 @@ impl Dedup {
         None
     }
 
-    /// Whether a datagram is a copy of one that is remembered; it is not remembered itself.
+    /// The frame of the original if a datagram is a copy of one that is remembered; it is not remembered itself.
     #[cold]
-    pub fn is_copy(&self, d: &Datagram<'_>) -> bool {
+    pub fn original_of(&self, d: &Datagram<'_>) -> Option<u64> {
         let signature = signature(d);
-        self.rows[signature as usize % ROWS].iter().any(|original| original.has_copy(d, signature))
+        let row = &self.rows[signature as usize % ROWS];
+        row.iter().find(|original| original.has_copy(d, signature)).map(|original| original.frame)
     }
 
     /// Whether the datagrams of the file so far had several origins, so that an answer may be one to

@@ -7,7 +7,7 @@ use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::general::GEN_003;
 use crate::net::Datagram;
 use crate::packet::Packet;
@@ -50,6 +50,10 @@ impl Pipeline<'_> {
         let v = claim.verdict;
         let level = match v.probe.role {
             Role::Stray => v.probe.level.max(conversation_level.min(Level::Medium)),
+            // It belongs to nobody where its conversation is not certain, or its request was an answer instead.
+            Role::Unreadable if conversation_level < Level::Medium || *claim.pairing == Pairing::Nothing => {
+                Level::Hint
+            }
             _ => v.probe.level.max(conversation_level),
         };
         let is_damaged = !claim.raised.is_empty() && claim.raised.has(&GEN_003);
@@ -112,6 +116,7 @@ impl Pipeline<'_> {
             listener: &self.listener,
             findings,
             more_findings,
+            unreadable: v.is_unreadable(),
         })
     }
 
@@ -172,7 +177,11 @@ fn decode<'a>(
     if let Some(piece) = claim.piece {
         piece.report_joining(id.info(), listener);
     }
-    id.dissect_to(bytes, cx, listener, decoded);
+    if claim.verdict.is_unreadable() {
+        decoded.read_nothing(bytes, cx, id.info().ends, listener);
+    } else {
+        id.dissect_to(bytes, cx, listener, decoded);
+    }
     listener.end();
     !listener.notes().violations().is_empty()
 }
@@ -204,14 +213,14 @@ pub(super) fn deliver_exchange(
     if answered && wants_silence {
         silences.note_answered(e);
     }
-    if answered && e.incomplete.is_none() {
+    if answered && e.incomplete.is_none() && !e.unreadable {
         return report.exchange(e, &[]);
     }
-    let mut finding = attribution.finding(e, &options.policy, totals);
+    let mut findings = attribution.findings(e, &options.policy, totals);
     if !answered && wants_silence && !e.server.is_group() {
         let silent = silences.count_unanswered(e);
-        finding.iter_mut().for_each(|finding| finding.provisional = silent);
+        findings.iter_mut().for_each(|finding| finding.provisional = silent);
     }
-    totals.add_findings(e, finding.as_slice());
-    report.exchange(e, finding.as_slice())
+    totals.add_findings(e, &findings);
+    report.exchange(e, &findings)
 }

@@ -28,7 +28,7 @@ use crate::decode::{AnyListener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::general::{GEN_001, GEN_002, GEN_003};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
-use crate::protocols::{Direction, Id, Level, Memories, Probe};
+use crate::protocols::{Direction, Id, Level, Memories, Probe, Role};
 use crate::report::{Report, Totals, Wants};
 use crate::servers::Servers;
 use attribution::Attribution;
@@ -229,7 +229,7 @@ impl<'r> Pipeline<'r> {
             Some(v) => {
                 let ours = self.classify(d, v);
                 if !ours {
-                    verdict = None;
+                    verdict = self.classify_unfitting(d);
                 }
             }
             None if self.classifier.may_know(d) => verdict = self.classify_unrecognised(d),
@@ -293,8 +293,10 @@ impl<'r> Pipeline<'r> {
             edge = !asked_before
                 && (note_one_sided(servers, v.server_index, pairing) && !self.wants.repeat_remarks
                     || near_start());
-            let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
-            observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
+            if v.probe.role != Role::Unreadable {
+                let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
+                observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
+            }
         }
         self.note_pairing(d, v, slot, pairing, asked_before.then_some(level_before));
         // Nearly always the datagram can be reported at once.

@@ -349,7 +349,11 @@ impl Claim {
     /// Whether its answer may still come.
     fn may_be_answered(&self, table: &Table, age: i64) -> bool {
         let is_request = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Retransmission { .. });
-        is_request && age <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
+        // Bytes in the place of an answer belong to the protocol only if their request does.
+        let is_unreadable = self.verdict.probe.role == Role::Unreadable;
+        (is_request || is_unreadable)
+            && age <= table.late_window(self.verdict.id)
+            && table.awaits_answer(self.slot)
     }
 
     /// The deadline until which it must wait; `None` if it need not wait at that frame and capture time. `confirmed`

@@ -241,6 +241,9 @@ impl Pipeline<'_> {
         if claim.pairing.exchange().is_some_and(|exchange| self.table.is_withdrawn(exchange)) {
             claim.pairing = Pairing::Nothing;
         }
+        if claim.verdict.probe.role == Role::Unreadable {
+            return;
+        }
         let conversation = self.table.conversations.get(claim.slot).copied();
         let v = &mut claim.verdict;
         if v.server_index == NONE
@@ -282,7 +285,7 @@ impl Pipeline<'_> {
             issue_pending: false,
         };
         claim.pairing = match v.probe.role {
-            Role::Stray => Pairing::Nothing,
+            Role::Stray | Role::Unreadable => Pairing::Nothing,
             _ if !is_answer => {
                 self.table.exchange_opened_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked)
             }

@@ -21,5 +21,6 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
 /// Claims a datagram as `unknown` if its conversation is known or the user names its server, unless it is another query.
 pub(super) fn unknown(info: &Info, payload: &[u8], known: Known<'_>) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
-    if ours { info.stray(info.unknown(), payload, known) } else { None }
+    let probe = if ours { info.stray(info.unknown(), payload, known) } else { None };
+    probe.map(|probe| Probe { request_state: Probe::ANYTHING, ..probe })
 }

@@ -341,7 +341,9 @@ impl<W: Write> Report for Records<W> {
         line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
         if let Some(message) = e.answer
-            && self.prebuilt.has_several_answers(e)
+            && (e.unreadable
+                || self.prebuilt.has_several_answers(e)
+                || e.protocol.info().refuses(message, e.step))
         {
             push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
         }

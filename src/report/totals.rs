@@ -67,6 +67,8 @@ pub struct Totals {
     pub by_servers: u64,
     /// Exchanges answered in time.
     pub answered: u64,
+    /// Those of the answered exchanges whose answer is no message.
+    pub unreadable: u64,
     /// Exchanges answered after the window.
     pub late: u64,
     /// Exchanges not answered.
@@ -235,7 +237,10 @@ impl Totals {
         self.exchanges += 1;
         self.retransmissions += u64::from(e.retransmissions);
         match e.outcome {
-            Outcome::Answered => self.answered += 1,
+            Outcome::Answered => {
+                self.answered += 1;
+                self.unreadable += u64::from(e.unreadable && e.answer == Some(e.protocol.info().unknown()));
+            }
             Outcome::Late => self.late += 1,
             Outcome::Unanswered => self.unanswered += 1,
             Outcome::Undecided => self.undecided += 1,

@@ -58,6 +58,7 @@ mod live_loopback;
 mod looked_at;
 mod mirrored;
 mod no_alloc;
+mod other_answers;
 mod page;
 mod pairing;
 mod parts;

@@ -174,7 +174,7 @@ impl Client {
     /// How many of the requests that belong together were answered.
     fn answered(&self) -> io::Result<u64> {
         let totals = self.totals(self.batch_start, None)?;
-        Ok(totals.answered + totals.late)
+        Ok(totals.answered + totals.late - totals.unreadable)
     }
 
     /// The totals of the frames from `batch_start` on, if nothing more arrives until `watched`.

@@ -52,6 +52,17 @@ rules! {
             Example::of(&[IQ, CH, C("ffffffff 5a")]),
         ],
     }
+    /// Servers and clients compare the first four bytes and drop the datagram. The message behind the wrong prefix is read all the
+    /// same: it answers its request, or explains why that gets no answer.
+    HDR_002 = "A2S-HDR-002" Error "message does not begin with exactly four bytes of 255" {
+        cite: vdc("Protocol"),
+        examples: [
+            Example::of(&[IQ, S("ffffffff ffffffff 49114100620063006400f000010800646c00013100808769")]),
+            Example::of(&[IQ, S("49114100620063006400f000010800646c00013100808769")]),
+            Example::of(&[C("ffffffff ffffffff 54 'Source Engine Query' 00")]),
+            Example::of(&[C("54 'Source Engine Query' 00")]),
+        ],
+    }
     /// The text is a part of the request, and servers compare it: none answers another one. `qstat -hl2s` sends 15 zeros, the form
     /// of 2004.
     REQ_001 = "A2S-REQ-001" Error "text of the request is not Source Engine Query with a zero" {
@@ -346,6 +357,13 @@ rules! {
         cite: vdc("Protocol"),
         examples: [Example::of(&[IQ, INFO, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 07 08 00 'dl' 00 01 '1' 00 80 8769")])],
     }
+    /// The server prints a text where an answer is due: most often it has banned the client, or the client asks too often.
+    /// Clients show that it does not answer. A print that may answer a command for the remote console is not shown, and answers
+    /// no query.
+    TXN_007 = "A2S-TXN-007" Error "request is answered by a print" {
+        cite: Cite { doc: "ReHLDS", section: "rehlds/engine/sv_main.cpp, SV_SendBan", url: "https://github.com/rehlds/ReHLDS" },
+        examples: [Example::of(&[IQ, S("ffffffff 6c 'Banned by server' 0a00")])],
+    }
     /// The challenge is what keeps a forged sender out. Most servers do without it at this place.
     SEC_001 = "A2S-SEC-001" Note "INFO is answered without a challenge" {
         cite: STEAM,
@@ -393,6 +411,8 @@ fields! {
     PADDING = "padding": Bytes;
     /// What a ping is answered with.
     PING_PAYLOAD = "payload": Text;
+    /// What the server prints.
+    PRINT_TEXT = "text": Text;
     /// A message of the engine that is no query, or none at all.
     BODY = "body": Bytes;
     /// What stands behind the end of the message.

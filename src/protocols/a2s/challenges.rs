@@ -128,6 +128,9 @@ impl Memory {
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
         let Some(&mut Request { step, proof }) = self.requests.find(answer.exchange) else { return };
         let message = seen.probe.message;
+        if message == PRINT_RESPONSE {
+            return raised.add(&TXN_007);
+        }
         if message == CHALLENGE_RESPONSE {
             if proof == Proof::Fresh && !answer.second {
                 raised.add(&CHL_004);
@@ -152,7 +155,8 @@ impl Memory {
             }
             PLAYERS_RESPONSE => {
                 let stated = self.counts.get(&seen.server).filter(|(_, time)| is_fresh(*time, seen));
-                if let (Some((players, _)), Some(count)) = (stated, bytes.get(5))
+                if let (Some((players, _)), Some(count)) =
+                    (stated, bytes.get(5).filter(|_| prefix_len(bytes) == MARK.len()))
                     && players != count
                 {
                     raised.add_at(&PLY_004, Span { start: 5, end: 6 });
@@ -164,7 +168,8 @@ impl Memory {
 
     /// Records a challenge that a server issues.
     fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        let value = read_at(seen.bytes(), 5, le_u32).filter(|value| !NONE_YET.contains(value));
+        let at = prefix_len(seen.bytes()).saturating_add(1);
+        let value = read_at(seen.bytes(), at, le_u32).filter(|value| !NONE_YET.contains(value));
         let Some(value) = value else { return };
         let (server, client, now) = (seen.server, seen.client, seen.datagram.time);
         let (owner, since) = self.owners.get_or_insert((server, value), (client.host(), now));

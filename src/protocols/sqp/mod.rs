@@ -152,7 +152,11 @@ impl Protocol for Sqp {
                 let level = if right { Level::High } else { level };
                 query(Role::Request, QUERY_REQUEST, token, requested_chunks(p, wire_len), level)
             }
-            (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
+            (Some(1), true) => {
+                // A further part of an answer is no further answer.
+                let begins = p.get(7).is_none_or(|current| *current == 0);
+                Probe { begins, ..query(Role::Response, QUERY_RESPONSE, token, packets(p), level) }
+            }
             _ => stray(level),
         })
     }
