@@ -1,8 +1,9 @@
-//! The summary and `check` allocate no memory once their bounded tables are full.
+//! The summary and `check` allocate no memory once their bounded tables are full, and what costs little takes little memory.
 #![allow(unsafe_code)]
 
-use crate::kit::play;
 use crate::kit::play::{RawFrame, example_frames};
+use crate::kit::{packed, play};
+use qdissect::capture::Source;
 use qdissect::check::Finding;
 use qdissect::check::Policy;
 use qdissect::exchange::Exchange;
@@ -23,23 +24,47 @@ struct Counting;
 thread_local! {
     /// Number of allocations by this thread, because the test harness has other threads.
     static CALLS: Cell<u64> = const { Cell::new(0) };
+    /// Number of bytes allocated by this thread, whether or not they have been freed.
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+    /// Number of bytes that this thread has allocated and not freed, which may be negative, and the largest one.
+    static HELD: Cell<[i64; 2]> = const { Cell::new([0; 2]) };
 }
 
-fn count() {
-    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1)); // none is left at the end of a thread
+fn count(size: usize) {
+    // None is left at the end of a thread.
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+    let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + size as u64));
+    hold(size as i64);
+}
+
+fn hold(change: i64) {
+    let _ = HELD.try_with(|held| {
+        let [now, most] = held.get();
+        held.set([now + change, most.max(now + change)]);
+    });
+}
+
+/// The bytes that `work` allocates, and the most that it holds at once.
+fn measured(work: impl FnOnce()) -> (u64, u64) {
+    let (bytes, [held, _]) = (BYTES.get(), HELD.get());
+    HELD.set([held; 2]);
+    work();
+    (BYTES.get() - bytes, (HELD.get()[1] - held) as u64)
 }
 
 // SAFETY: forwards to `System` unchanged; only counts.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         unsafe { System.alloc(layout) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size);
+        hold(-(layout.size() as i64));
         unsafe { System.realloc(block, layout, size) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        hold(-(layout.size() as i64));
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -166,4 +191,26 @@ fn check_allocates_no_memory_per_packet_without_findings() {
     let verdict = check.verdict(totals).expect("nothing is written");
     assert!(verdict.totals.recognised > 0);
     assert_eq!(count_allocations, 0);
+}
+
+#[test]
+fn empty_members_take_no_tables() {
+    let capture = std::fs::read("captures/containers/base.pcap").unwrap();
+    let frames = |bytes: Vec<u8>| {
+        let mut source = Source::from_reader("memory", Box::new(io::Cursor::new(bytes))).unwrap();
+        let mut frames = 0;
+        while source.next().unwrap().is_some() {
+            frames += 1;
+        }
+        frames
+    };
+    for ((name, empty), (_, whole)) in packed::all(&[]).into_iter().zip(packed::all(&capture)) {
+        let members = |count| [empty.repeat(count), whole.clone(), empty.repeat(count)].concat();
+        let (few, many) = (members(10), members(5_010));
+        let (of_few, _) = measured(|| assert_eq!(frames(few), 16));
+        let (of_many, _) = measured(|| assert_eq!(frames(many), 16));
+        let each = (of_many - of_few) / 10_000;
+        assert!(each < 256 << 10, "{name}: {each} bytes for each");
+        assert!(name != "bz2" || each < 64, "{name}: {each} bytes for each, of which 23 hold the input");
+    }
 }
