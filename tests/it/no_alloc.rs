@@ -7,12 +7,13 @@ use qdissect::capture::Source;
 use qdissect::check::Finding;
 use qdissect::check::Policy;
 use qdissect::exchange::Exchange;
+use qdissect::page::{self, Page};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Budget;
 use qdissect::protocols::{Id, Level};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Packet, Report, Totals};
-use qdissect::rule::Example;
+use qdissect::rule::{Example, hex};
 use qdissect::verdict::Check;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -213,4 +214,40 @@ fn empty_members_take_no_tables() {
         assert!(each < 256 << 10, "{name}: {each} bytes for each");
         assert!(name != "bz2" || each < 64, "{name}: {each} bytes for each, of which 23 hold the input");
     }
+}
+
+#[test]
+fn the_page_is_written_as_it_is_made() {
+    // Servers with long names, which JSON and HTML make much longer.
+    let name = vec![1; 250];
+    let info =
+        [&hex("ffffffff 49 11")[..], &name, b"\0b\0c\0d\0", &hex("f000 01 08 00 'dl' 00 01 '1' 00")].concat();
+    let mut frames = vec![];
+    for n in 0..6_000u32 {
+        let [_, a, b, c] = n.to_be_bytes();
+        let (server, time) = (([10, a, b, c], 27_015), play::START + i64::from(n) * 1_000_000);
+        frames.push(play::udp_frame(
+            time,
+            play::CLIENTS[0],
+            server,
+            &hex("ffffffff 'TSource Engine Query' 00"),
+        ));
+        frames.push(play::udp_frame(time + 1, server, play::CLIENTS[0], &info));
+    }
+    let options = play::everything();
+    let page = Page::new(Check::new(options.policy.clone(), |_, _| Ok(())), &options);
+    let (page, totals) = play::report(options, page, &frames);
+    let (verdict, gathered) = page.verdict(totals).expect("nothing is written");
+    let (mut written, mut length): (Vec<u8>, usize) = (vec![], 0);
+    let (_, held) = measured(|| {
+        page::write(&mut written, &gathered, &verdict).expect("it is memory");
+        length = written.len();
+    });
+    let text = String::from_utf8_lossy(&written);
+    assert!(
+        text.contains("Not on this page: 4000 further servers. <code>qdissect summary -T csv</code>"),
+        "{length}"
+    );
+    // The page itself is among them; beside it there are its rows once, as text.
+    assert!(held < 3 * length as u64 + (8 << 20), "{held} bytes for a page of {length}");
 }
