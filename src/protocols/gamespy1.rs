@@ -322,7 +322,7 @@ fn query<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (mut keys_read, mut marks, cut) = (KeysRead::default(), Marks::default(), c.is_cut());
-    let padding = c.rest().iter().rev().take_while(|b| **b == b'\\').count();
+    let padding = c.ahead().iter().rev().take_while(|b| **b == b'\\').count();
     marks.read(c, true)?;
     let has_pairs = is_more(c, padding) || c.offset() == 0 && !c.rest().is_empty();
     c.groups([&KEYS, &PAIR], has_pairs, |c| {
