@@ -96,11 +96,14 @@ static PACKINGS: [Packing; 6] = [
 /// What follows the level of an empty member of bzip2: the mark of its end, and the checksum of nothing.
 const EMPTY_BZIP2: [u8; 10] = [0x17, 0x72, 0x45, 0x38, 0x50, 0x90, 0, 0, 0, 0];
 
+/// Length of an empty member of bzip2, magic number and level included.
+const EMPTY_LENGTH: usize = 4 + EMPTY_BZIP2.len();
+
 /// An empty member is skipped: the reader would make and clear tables of up to 4 MB for its fourteen bytes.
 fn open_bzip2(input: &mut Input) -> Result<Stream, Fault> {
-    let head = input.peek(4 + EMPTY_BZIP2.len())?;
+    let head = input.peek(EMPTY_LENGTH)?;
     if packing(head).is_some() && head.get(4..).is_some_and(|end| end == EMPTY_BZIP2) {
-        input.consume(4 + EMPTY_BZIP2.len());
+        input.consume(EMPTY_LENGTH);
         return Ok(Stream::None(mem::take(input)));
     }
     Ok(Stream::Bzip2(BzDecoder::new(mem::take(input))))
