@@ -76,11 +76,22 @@ pub fn caught() -> Option<u8> {
 /// Waits until `input` has data or ends. Returns `false` if `max_wait` passes or a signal arrives before that.
 #[cfg(unix)]
 pub fn wait(input: &impl std::os::fd::AsFd, max_wait: std::time::Duration) -> io::Result<bool> {
+    wait_for_one(&[input.as_fd()], max_wait).map(|ready| ready.contains(&true))
+}
+
+/// Waits until one of the inputs has data or ends, and returns which of them do. Returns early if `max_wait` passes or a signal
+/// arrives.
+#[cfg(unix)]
+pub fn wait_for_one(
+    inputs: &[std::os::fd::BorrowedFd<'_>],
+    max_wait: std::time::Duration,
+) -> io::Result<Vec<bool>> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let time = Timespec::try_from(max_wait).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
+    let mut polled: Vec<_> = inputs.iter().map(|input| PollFd::new(input, PollFlags::IN)).collect();
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) => Ok(polled.iter().map(|it| !it.revents().is_empty()).collect()),
+        Err(rustix::io::Errno::INTR) => Ok(vec![false; inputs.len()]),
         Err(e) => Err(e.into()),
     }
 }

@@ -1,7 +1,7 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
 use super::wire::{Stop, Wire};
-use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
+use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields, work};
 use crate::general::GEN_001;
 use crate::rule::Rule;
 
@@ -125,6 +125,14 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.rest
     }
 
+    /// As [`rest`](Self::rest), for a look at all of it. Once or twice for a message, not for each element of a list: that
+    /// would take the square of its length, and counts as such.
+    #[inline(always)]
+    pub fn ahead(&self) -> &'a [u8] {
+        work::add(self.rest.len());
+        self.rest
+    }
+
     /// Whether the capture left out bytes of the current scope.
     #[inline(always)]
     pub fn is_cut(&self) -> bool {
@@ -217,6 +225,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.field = Some(field);
         match parser(from) {
             Ok((rest, value)) => {
+                work::add(from.len().saturating_sub(rest.len()));
                 self.rest = rest;
                 self.last = (from.as_ptr() as usize, rest.as_ptr() as usize);
                 self.sink.field(field, self.last(), show(value));

@@ -30,6 +30,7 @@ mod sinks;
 mod text;
 mod tree;
 pub mod wire;
+pub mod work;
 
 pub use compact::{Counted, compact_index, counted};
 pub use coverage::{Coverage, Marks};

@@ -81,6 +81,8 @@ pub struct Tree {
     nodes: Vec<Node>,
     violations: Vec<Violation>,
     open: Vec<usize>,
+    /// The last node that is a value in the payload.
+    last_leaf: Option<usize>,
     /// The broken rules in the form that the check stage needs.
     notes: Notes,
 }
@@ -165,6 +167,9 @@ impl Tree {
             Value::Dotted(bytes) => Content::Scalar(Value::Dotted(bytes)),
             Value::Address(address) => Content::Scalar(Value::Address(address)),
         };
+        if !derived {
+            self.last_leaf = Some(self.nodes.len());
+        }
         self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, content, separator: 0 });
     }
 }
@@ -200,7 +205,7 @@ impl FieldSink for Tree {
         self.add(field, at, value, true);
     }
     fn separator(&mut self, bytes: u16) {
-        if let Some(last) = self.nodes.iter_mut().rev().find(|n| n.is_value() && !n.derived) {
+        if let Some(last) = self.last_leaf.and_then(|at| self.nodes.get_mut(at)) {
             last.at.end = last.at.end.saturating_add(bytes);
             last.separator = last.separator.saturating_add(bytes);
         }
@@ -228,6 +233,7 @@ impl Listener for Tree {
         self.nodes.clear();
         self.violations.clear();
         self.open.clear();
+        self.last_leaf = None;
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {

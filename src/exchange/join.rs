@@ -3,6 +3,7 @@
 //! The request that the parts answer is found as for any answer in parts. This module keeps their bytes until all parts
 //! have come, and recognises the joined bytes as a message of the protocol.
 
+use super::unpack::{Unpacked, Unpacking};
 use super::{Answer, MS};
 use crate::bounded::Bounded;
 use crate::budget::{Budget, Forgets as _};
@@ -11,13 +12,12 @@ use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
 use std::collections::BTreeMap;
-use std::io::Read;
 
 /// Most incomplete messages, and most bytes of all together, with 64 MiB; the message of the oldest exchange is
 /// dropped.
 const MAX_JOINS: usize = 4_096;
 const MAX_JOINED_BYTES: usize = 4 << 20;
-/// Longest message that is joined or decompressed, in bytes.
+/// Longest message that is joined, in bytes as they are sent.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Longest message that is decoded as a whole, in bytes; of a longer one only the beginning is decoded.
 const MAX_DECODED: usize = u16::MAX as usize;
@@ -49,6 +49,7 @@ pub(super) struct Joins {
     most_bytes: usize,
     pub(super) layouts: Bounded<(Id, Endpoint), u8, MAX_LAYOUTS>,
     forgotten: u64,
+    pub(super) unpacking: Unpacking,
 }
 
 impl From<Budget> for Joins {
@@ -60,6 +61,7 @@ impl From<Budget> for Joins {
             most_bytes: budget.of(MAX_JOINED_BYTES),
             layouts: budget.into(),
             forgotten: 0,
+            unpacking: Unpacking::default(),
         }
     }
 }
@@ -139,33 +141,32 @@ impl Join {
         now.since(self.last).is_some_and(|age| age > GIVEN_UP)
     }
 
-    /// The bytes of the message; `None` where they cannot be decompressed to the announced size and checksum.
-    fn decompressed(&self) -> Option<Vec<u8>> {
-        let joined: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
-        let Some([size, crc]) = self.packed else { return Some(joined) };
-        if size as usize > MAX_MESSAGE {
-            return None;
-        }
-        let (mut bytes, mut actual_crc) = (Vec::new(), flate2::Crc::new());
-        let most = u64::from(size) + 1;
-        bzip2::read::BzDecoder::new(&joined[..]).take(most).read_to_end(&mut bytes).ok()?;
-        actual_crc.update(&bytes);
-        (bytes.len() == size as usize && actual_crc.sum() == crc).then_some(bytes)
-    }
-
-    /// The message that the parts make up, or the rule that they break.
-    pub fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
+    /// The message that the parts make up, or the rule that they break; `None` where it is not unpacked.
+    pub fn whole(
+        &mut self,
+        id: Id,
+        joining: &Joining,
+        unpacking: &mut Unpacking,
+    ) -> Result<Option<(Split, Whole)>, &'static crate::rule::Rule> {
         self.parts.sort_by_key(|(number, ..)| *number);
-        let mut bytes = self.decompressed().ok_or(joining.damaged)?;
+        let mut bytes: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
+        let mut length = bytes.len() as u32;
+        if let Some(claims) = self.packed {
+            match unpacking.unpack(&bytes, claims) {
+                Unpacked::Bytes(unpacked) => bytes = unpacked,
+                Unpacked::Damaged => return Err(joining.damaged),
+                Unpacked::Refused => return Ok(None),
+            }
+            length = claims[0];
+        }
         let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
-        let probe = id.probe_known(&bytes, bytes.len(), known).filter(|probe| probe.role != Role::Stray);
+        let probe = id.probe_known(&bytes, length as usize, known).filter(|probe| probe.role != Role::Stray);
         let message = probe.map(|probe| probe.message).filter(|message| joining.makes.contains(message));
         let message = message.ok_or(joining.foreign)?;
-        let length = bytes.len() as u32;
         bytes.truncate(MAX_DECODED);
         let parts = self.parts.iter().map(|(_, frame, _)| *frame).collect();
         let split = Split { packed: self.packed, ..self.first };
-        Ok((split, Whole { message, bytes, length, parts }))
+        Ok(Some((split, Whole { message, bytes, length, parts })))
     }
 }
 
@@ -226,26 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn does_not_decompress_beyond_the_limit() {
-        let mut joins = Joins::from(Budget::default());
-        let mut packed = vec![];
-        let zeros = std::io::repeat(0).take(MAX_MESSAGE as u64 + 1);
-        bzip2::read::BzEncoder::new(zeros, bzip2::Compression::best())
-            .read_to_end(&mut packed)
-            .expect("it is memory");
-        let mut join = add(&mut joins, 1, [0, 1], &packed).expect("it is whole");
-        for (size, right) in [(MAX_MESSAGE as u32 + 1, false), (MAX_MESSAGE as u32, false)] {
-            join.packed = Some([size, 0]);
-            assert_eq!(join.decompressed().is_some(), right, "{size}");
-        }
-    }
-
-    #[test]
     fn decodes_the_beginning_of_a_long_message() {
         let mut joins = Joins::from(Budget::default());
         let body = [&b"\xff\xff\xff\xff\x45\x01\0k\0"[..], &vec![b'v'; MAX_DECODED]].concat();
         let mut join = add(&mut joins, 1, [0, 1], &body).expect("it is whole");
-        let (_, whole) = join.whole(Id::A2s, Id::A2s.info().joining.expect("it has one")).expect("a message");
+        let joining = Id::A2s.info().joining.expect("it has one");
+        let whole = join.whole(Id::A2s, joining, &mut joins.unpacking).expect("a message");
+        let (_, whole) = whole.expect("it is not compressed");
         assert_eq!((whole.bytes.len(), whole.length as usize), (MAX_DECODED, body.len()));
         assert_eq!(whole.missing(), 9);
     }

@@ -21,6 +21,7 @@ mod queue;
 mod rules;
 mod search;
 mod table;
+mod unpack;
 mod unreadable;
 mod windows;
 

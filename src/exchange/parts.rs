@@ -148,6 +148,7 @@ impl Table {
         joining: &'static Joining,
     ) -> Pairing {
         let now = self.now(d);
+        self.joins.unpacking.note(d);
         let server = (v.id, v.server(d));
         let id = v.probe.key.map_or(0, |key| key as u32);
         let message_layout = self.chain(slot).find_map(|(_, r)| self.joins.layout_of(r.id, id, now));
@@ -165,13 +166,14 @@ impl Table {
             self.joins.layouts.insert(server, split.layout);
             if let Some(mut join) = self.joins.add(d, now, &split, answer) {
                 piece.contradicted = join.contradicted;
-                match join.whole(v.id, joining) {
-                    Ok((first, whole)) => {
+                match join.whole(v.id, joining, &mut self.joins.unpacking) {
+                    Ok(Some((first, whole))) => {
                         let closed = self.just_closed(answer.exchange);
                         closed.into_iter().for_each(|e| e.answer = Some(whole.message));
                         piece.split = Split { number: split.number, ..first };
                         piece.whole = Some(whole);
                     }
+                    Ok(None) => {}
                     Err(rule) => piece.broken = Some(rule),
                 }
             }

@@ -114,6 +114,11 @@ impl Table {
         self.further_answers.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
     }
 
+    /// Number of compressed messages that were not unpacked, because too much had been.
+    pub fn not_unpacked(&self) -> u64 {
+        self.joins.unpacking.refused
+    }
+
     /// Remembers the frame of a further answer or of a part. An entry that is dropped for it counts as forgotten if its
     /// request is remembered, so that copies could still have been recognised.
     #[cold]

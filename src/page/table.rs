@@ -55,6 +55,8 @@ pub struct Table {
     pub name: &'static str,
     /// The noun for a row; an s after it makes it plural.
     pub noun: &'static str,
+    /// The command that lists the rows for which the page has no room.
+    pub command: &'static str,
     /// The columns.
     pub columns: &'static [Column],
 }
@@ -63,6 +65,7 @@ pub struct Table {
 pub const SERVERS: Table = Table {
     name: "server",
     noun: "server",
+    command: "qdissect summary -T csv",
     columns: &[
         ("server", "Server", Kind::Text),
         ("protocol", "Protocol", Kind::Text),
@@ -83,6 +86,7 @@ pub const SERVERS: Table = Table {
 pub const FINDINGS: Table = Table {
     name: "finding",
     noun: "finding",
+    command: "qdissect check -T csv",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("rule", "Rule", Kind::Rule),
@@ -100,6 +104,7 @@ pub const FINDINGS: Table = Table {
 pub const EXCHANGES: Table = Table {
     name: "exchange",
     noun: "exchange",
+    command: "qdissect exchanges",
     columns: &[
         ("id", "No.", Kind::Count),
         ("request_time", "Asked (UTC)", Kind::Time),
@@ -121,6 +126,7 @@ pub const EXCHANGES: Table = Table {
 pub const UNCLAIMED: Table = Table {
     name: "unclaimed",
     noun: "unclaimed endpoint",
+    command: "qdissect dump --all",
     columns: &[
         ("endpoint", "Endpoint", Kind::Text),
         ("looks_like", "Looks like", Kind::Text),
@@ -134,6 +140,7 @@ pub const UNCLAIMED: Table = Table {
 pub const STEPS: Table = Table {
     name: "response_times",
     noun: "step",
+    command: "qdissect stats",
     columns: &[
         ("protocol", "Protocol", Kind::Text),
         ("step", "Step", Kind::Text),
@@ -151,6 +158,7 @@ pub const STEPS: Table = Table {
 pub const INTERVALS: Table = Table {
     name: "interval",
     noun: "interval",
+    command: "qdissect stats",
     columns: &[
         ("start", "From (UTC)", Kind::Time),
         ("queries", "Queries", Kind::Count),
@@ -168,6 +176,7 @@ pub const INTERVALS: Table = Table {
 pub const RULES: Table = Table {
     name: "rule",
     noun: "broken rule",
+    command: "qdissect check -T csv",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("id", "Rule", Kind::Rule),
@@ -181,6 +190,7 @@ pub const RULES: Table = Table {
 pub const CAPTURES: Table = Table {
     name: "capture",
     noun: "capture",
+    command: "qdissect summary -T ndjson",
     columns: &[
         ("file", "Capture", Kind::Name),
         ("format", "Format", Kind::Text),

@@ -29,6 +29,7 @@ impl Pipeline<'_> {
         self.totals.waiting_overflow = self.pending.early();
         self.totals.servers_refused = self.classifier.servers.refused();
         self.totals.tunnels_unnamed = self.decapsulator.tunnels().unnamed();
+        self.totals.not_unpacked = self.table.not_unpacked();
         self.totals.fragments = *self.decapsulator.fragments();
         self.totals.memory_forgotten +=
             self.protocol_memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();

@@ -396,7 +396,7 @@ fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 /// Reads the server's description of itself.
 fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<(), Fault> {
-    let data = c.rest();
+    let data = c.ahead();
     let (at, len, cut) = (c.to_end(), c.wire_len().saturating_sub(usize::from(c.offset())), c.is_cut());
     let bedrock =
         |text: Option<&[u8]>| text.is_some_and(|t| EDITIONS.iter().any(|edition| t.starts_with(edition)));

@@ -393,7 +393,7 @@ impl Protocol for Samp {
         let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
         let asks = cx.message.is_multiple_of(2);
         // A console message that is not a line of output may be a request with a password.
-        c.mask_unless(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
+        c.mask_unless(cx.secrets || kind != b'x' || !asks && is_line(c.ahead()));
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
 
@@ -484,7 +484,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
     match kind {
         b'i' => info(c, magic),
         b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
-        b'c' if magic == MP04 && are_names(c.rest()) => {
+        b'c' if magic == MP04 && are_names(c.ahead()) => {
             c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
                 c.text(&PLAYER_NAME, string8).map(drop)
             })

@@ -349,7 +349,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     if numbers.len() > 1 {
         terminated_text(c, &SKILL)?;
     }
-    let (at, zeros) = (c.to_end(), c.rest().iter().all(|b| *b == 0));
+    let (at, zeros) = (c.to_end(), c.ahead().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
     let cut = c.is_cut();
     c.check_at(&DET_001, at, || zeros || cut);

@@ -59,7 +59,7 @@ pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Recorder, Recording};
 pub use records::Records;
 #[cfg(feature = "page")]
-pub(crate) use records::records_of;
+pub(crate) use records::{lines_of, records_of};
 pub use rows::{Fields, Layout, Occurrence, Style};
 pub use text::Lister;
 pub use time_column::{TIME_FORMATS, TimeFormat};

@@ -478,13 +478,24 @@ pub(crate) fn records_of(
     packets: bool,
     feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
 ) -> Vec<serde_json::Value> {
+    lines_of(packets, feed).iter().filter_map(|line| serde_json::from_str(line.get()).ok()).collect()
+}
+
+/// The same as JSON text.
+#[cfg(feature = "page")]
+pub(crate) fn lines_of(
+    packets: bool,
+    feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
+) -> Vec<Box<serde_json::value::RawValue>> {
     let mut text = vec![];
     let mut records = Records::new(Output::new(&mut text, super::Form::Ndjson, false), packets, false);
     if feed(&mut records).is_err() {
         return vec![]; // writing to memory cannot fail
     }
     drop(records);
-    let lines = text.split(|byte| *byte == b'\n');
-    let records = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
-    records.filter(|record| matches!(record["type"].as_str(), Some("packet" | "exchange"))).collect()
+    let is_wanted = |line: &&[u8]| {
+        [br#"{"type":"packet""#.as_slice(), br#"{"type":"exchange""#].iter().any(|it| line.starts_with(it))
+    };
+    let lines = text.split(|byte| *byte == b'\n').filter(is_wanted);
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

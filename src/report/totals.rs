@@ -92,6 +92,8 @@ pub struct Totals {
     pub servers_refused: u64,
     /// Entries of cross-packet rules forgotten for want of room.
     pub memory_forgotten: u64,
+    /// Compressed messages that were not unpacked, because those before had unpacked to too much.
+    pub not_unpacked: u64,
     /// Servers of which only answers were seen, because the captures lack their requests.
     pub one_sided: Vec<(Endpoint, Id)>,
     /// Endpoints that received possible requests and answered none; only if the report wants silent servers.

@@ -9,7 +9,7 @@
 
 use super::sarif::sentence;
 use super::{Entry, Verdict, markdown, path};
-use crate::escape::{escaped, is_hostile, terminal_safe_json};
+use crate::escape::{escaped, holds_command, is_hostile, terminal_safe_json};
 use crate::report::count;
 use crate::rule::Severity;
 use hashbrown::{HashMap, HashSet};
@@ -118,7 +118,7 @@ pub(super) fn description(e: &Entry) -> String {
 
 /// A file name for programs: unchanged, unless it contains hostile characters.
 pub(super) fn file_address(name: &str) -> Cow<'_, str> {
-    if name.contains(is_hostile) || name.contains("##[") { escaped(name) } else { name.into() }
+    if name.contains(is_hostile) || holds_command(name) { escaped(name) } else { name.into() }
 }
 
 /// Escapes the text after the second `::`.

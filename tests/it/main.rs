@@ -81,3 +81,4 @@ mod unclaimed;
 mod web;
 mod whose_answer;
 mod whose_silence;
+mod work;

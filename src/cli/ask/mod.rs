@@ -67,6 +67,10 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
     let code = run::finish(&reading, Job { config, columns, options, inputs });
+    if conversation.left_out > 0 {
+        let many = count(conversation.left_out, "further datagram");
+        note(&format!("{server} sent {many}, for which there was no room: nothing is said of them."));
+    }
     if let Some(signal) = interrupt::caught() {
         return Ok(signal);
     }

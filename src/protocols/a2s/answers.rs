@@ -854,7 +854,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
     // The Ship's additional fields follow the list, but are reported with its players.
-    let (rows, behind) = read_up_to(count.into(), row, c.rest());
+    let (rows, behind) = read_up_to(count.into(), row, c.ahead());
     let extra = rows.saturating_mul(8);
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
     let is_more = rows == usize::from(count) && !is_ship && !behind.is_empty();
@@ -899,7 +899,7 @@ fn is_harmless(value: &[u8]) -> bool {
 pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
     let count = c.field(&COUNT, le_u16)?;
-    let chunks = browser::find(c.rest(), c.is_cut());
+    let chunks = browser::find(c.ahead(), c.is_cut());
     let binary = chunks.is_some();
     c.about(Some(&RULES_LIST));
     c.check_at(&RUL_003, c.to_end(), || !binary);

@@ -519,7 +519,7 @@ impl Protocol for Quake3 {
                 c.text(&WORD, text(length))?;
                 c.skip(if length == 1 { b"" } else { b"\n" });
                 // The console prints the value of a variable in quotes.
-                let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
+                let shows = Str(c.rest()).mentions_password() && c.ahead().contains(&b'"');
                 c.mask_unless(cx.secrets || !shows);
                 c.secret_text(&TEXT, remaining).map(drop)
             }
