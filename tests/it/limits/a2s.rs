@@ -66,3 +66,11 @@ fn older_challenges_of_an_address_with_eight_may_be_forgotten() {
         assert_eq!(is_reported, foreign, "{issued} challenges");
     }
 }
+
+#[test]
+fn requests_with_challenges_that_are_forgotten_are_counted() {
+    let ask = |n| udp_frame(START, (host(n), 9), SERVER_ADDR, &hex("ffffffff 55 0a0b0c0d"));
+    for (clients, forgotten) in [(at_minimum_memory(4_096), 0), (at_minimum_memory(4_096) + 1, 1)] {
+        assert_eq!(totals(&(0..clients).map(ask).collect::<Vec<_>>()).1.memory_forgotten, forgotten);
+    }
+}
