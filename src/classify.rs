@@ -451,7 +451,7 @@ impl Classifier {
         let probe_known = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
         let is_allowed = |id: Id| self.choice.allows(id) && pinned.is_none_or(|p| p.0 == id);
-        let (mut stray, mut foreign) = (None, 0);
+        let (mut message, mut stray, mut foreign) = (None, None, 0);
         for id in protocols_of(shared).filter(|&id| is_allowed(id)) {
             let Some((slot, c)) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
@@ -479,15 +479,15 @@ impl Classifier {
                     server_index,
                     ..Verdict::by_bytes(id, probe)
                 };
-                if probe.role != Role::Stray {
+                // In another protocol that the same endpoints speak, it may be a message, or the answer to a request.
+                if open && direction == Direction::S2c && probe.key.is_some() && keys.contains(&probe.key) {
                     return Some(v);
                 }
-                // In another protocol that the same endpoints speak, it may be a message.
-                stray.get_or_insert(v);
+                if probe.role == Role::Stray { &mut stray } else { &mut message }.get_or_insert(v);
             }
         }
-        if stray.is_some() {
-            return stray;
+        if message.is_some() || stray.is_some() {
+            return message.or(stray);
         }
         let (id, direction) = pinned.or_else(|| {
             let (at_dst, at_src) = (self.servers.protocols_at(d.dst), self.servers.protocols_at(d.src));

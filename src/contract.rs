@@ -11,7 +11,7 @@ use crate::decode::{Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, disse
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 use arrayvec::ArrayVec;
-pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
+pub use declared::{Ask, Causation, Info, Protocol, Relation, ShownKey, StepInfo, StepRules};
 pub(crate) use message::messages;
 pub use message::{
     Answers, Begins, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,

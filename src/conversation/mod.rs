@@ -264,6 +264,8 @@ impl Conversation {
     pub fn note_carried(&mut self, value: u64) {
         if self.marks.has(ISSUED) && u64::from(self.value) == value {
             self.marks.set(USED, true);
+            // Nothing else in the traffic of a game carries that value.
+            self.traits.set(UNPROVEN, self.unproven() && value == 0);
         }
     }
     /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten, it is a

@@ -4,7 +4,7 @@ use super::field::SECRET;
 use super::json_text::{TEN_POW_8, decimal, push, push_chars, push_hex, push_text, push_u64};
 use super::labels::names_of_bits;
 use super::text::utf16;
-use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use super::{Field, FieldSink, Kept, Listener, Notes, Shape, Span, Value, Violation};
 use crate::line::Line;
 
 /// The JSON listener: writes the object of the fields, and collects the broken rules.
@@ -210,6 +210,16 @@ fn push_damaged_hex(out: &mut Line, value: Value<'_>) {
 }
 
 impl FieldSink for Json {
+    const KEEPS_FIELDS: bool = true;
+    fn kept(&self) -> Kept {
+        Kept([self.out.len(), self.hex_list.len()], self.hex_has_damage)
+    }
+    #[cold]
+    fn withdraw(&mut self, Kept([out, hex_list], hex_has_damage): Kept) {
+        self.out.truncate(out);
+        self.hex_list.truncate(hex_list);
+        self.hex_has_damage = hex_has_damage;
+    }
     // Inlined, because the type is known at the place of the call.
     #[inline(always)]
     fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {

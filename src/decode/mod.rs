@@ -46,7 +46,7 @@ pub use labels::Labels;
 pub use lines::{after_mark, remaining, until, zero_ended};
 pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;
-pub use sinks::{FieldSink, Fit, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
+pub use sinks::{FieldSink, Fit, Kept, MAX_VIOLATIONS, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
 #[cfg(feature = "page")]
 pub(crate) use tree::display;

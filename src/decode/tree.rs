@@ -2,7 +2,7 @@
 
 use super::field::SECRET;
 use super::labels::names_of_bits;
-use super::{Escapes, Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
+use super::{Escapes, Field, FieldSink, Kept, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::escape::{quoted, to_hex_head};
 use std::fmt::Write;
 
@@ -198,6 +198,13 @@ pub fn display(value: Value<'_>) -> String {
 }
 
 impl FieldSink for Tree {
+    const KEEPS_FIELDS: bool = true;
+    fn kept(&self) -> Kept {
+        Kept([self.nodes.len(), 0], false)
+    }
+    fn withdraw(&mut self, Kept([nodes, _], _): Kept) {
+        self.nodes.truncate(nodes);
+    }
     fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.add(field, at, value, false);
     }

@@ -4,6 +4,7 @@ use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
 use super::queue::{ALONE, GIVEN_UP, MISANSWERED, REPEATED, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
+use super::windows::GIVE_UP;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::contract::Part;
@@ -40,15 +41,9 @@ impl Table {
         if let Some((seq, foreign_key)) = found.request {
             return self.answer_found_request(slot, seq, reply, foreign_key);
         }
-        if let Some(copy) = found.copy.or_else(|| self.repeated_part(slot, reply)) {
-            return self.count_further(slot, copy, v);
-        }
-        if let Some(answer) = found.second {
-            if step.lines {
-                return Pairing::Answered(answer);
-            }
-            let pairing = self.further_answer(answer, reply);
-            return if answer.part { pairing } else { self.count_further(slot, pairing, v) };
+        let repeated = self.repeated_answer(slot, reply, step, &found);
+        if let Some(repeated) = repeated.filter(|repeated| !self.may_be_early(slot, reply, step, repeated)) {
+            return self.repeat_answer(slot, repeated, reply, step);
         }
         let reply_of_host = &self.reply_of_host(reply, step);
         if let Some(answer) = self.answer_to_group(slot, reply_of_host, step) {
@@ -56,6 +51,7 @@ impl Table {
             return self.note_copy_of_host(pairing, v);
         }
         if !found.open
+            && repeated.is_none()
             && let Some((seq, other_slot)) = self.request_to_another(slot, reply, step)
             && let Pairing::Answered(answer) = self.answer_found_request(other_slot, seq, reply, false)
         {
@@ -72,6 +68,59 @@ impl Table {
         let elsewhere = keyless && self.awaits_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
         Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
+    }
+
+    /// The pairing of an answer that belongs to no open request, if it is a copy of one, or a further one.
+    fn repeated_answer(
+        &self,
+        slot: Slot,
+        reply: &Reply<'_>,
+        step: &StepInfo,
+        found: &Found,
+    ) -> Option<Pairing> {
+        let single = |answer: &Answer| {
+            step.single && answer.repeats_message && reply.v.probe.part.is_none() && reply.d.cut == 0
+        };
+        let second = || found.second.filter(|answer| !single(answer)).map(Pairing::Answered);
+        found.copy.or_else(|| self.repeated_part(slot, reply)).or_else(second)
+    }
+
+    /// Whether such an answer may instead belong to a request that follows it in the file: no datagram is doubled so
+    /// long after the first one.
+    fn may_be_early(&self, slot: Slot, reply: &Reply<'_>, step: &StepInfo, repeated: &Pairing) -> bool {
+        let queue = &self.queues[reply.v.id as usize];
+        let first = self.chain(slot).find(|(_, r)| Some(r.id) == repeated.exchange());
+        let age = first.and_then(|(seq, r)| reply.now.since(queue.sent(seq, r).stamp));
+        !step.lines && age.is_some_and(|age| age >= GIVE_UP)
+    }
+
+    /// The pairing of such an answer after it has waited for its request.
+    #[cold]
+    pub fn pair_repeated(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
+        let step = &v.id.info().steps[v.probe.step as usize];
+        let reply = &self.reply(d, v);
+        let found = self.search_request(slot, reply, step);
+        let repeated = self.repeated_answer(slot, reply, step, &found).filter(|_| found.request.is_none())?;
+        Some(self.repeat_answer(slot, repeated, reply, step))
+    }
+
+    /// Notes a copy or a further answer, and counts it; of an answer in lines or parts, neither.
+    fn repeat_answer(
+        &mut self,
+        slot: Slot,
+        repeated: Pairing,
+        reply: &Reply<'_>,
+        step: &StepInfo,
+    ) -> Pairing {
+        match repeated {
+            Pairing::Answered(_) if step.lines => repeated,
+            Pairing::Answered(answer) if answer.part => self.further_answer(answer, reply),
+            Pairing::Answered(answer) => {
+                let pairing = self.further_answer(answer, reply);
+                self.count_further(slot, pairing, reply.v)
+            }
+            copy => self.count_further(slot, copy, reply.v),
+        }
     }
 
     #[inline(always)]
@@ -280,7 +329,8 @@ impl Table {
         let r = queue.get(seq)?;
         let (asked, sender) = (c.server(), d.src);
         let is_near = asked.host() == sender.host() || asked.port() == sender.port();
-        let is_of_kind = r.step == v.probe.step || answers_of(v).also.contains(&r.step);
+        let is_of_kind = r.step == v.probe.step
+            || answers_of(v.id, Some(v.probe.message), v.probe.part).also.contains(&r.step);
         let is_sure = c.level.max(v.probe.level) >= Level::Medium && !asked.is_group();
         let is_excluded = step.excluded(v.probe.request_state, r.request_state);
         (is_near && is_of_kind && is_sure && !is_excluded).then_some((seq, other_slot))
@@ -307,7 +357,7 @@ impl Table {
     #[cold]
     fn answer_to_group(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
-        let also = answers_of(v).also;
+        let also = answers_of(v.id, Some(v.probe.message), v.probe.part).also;
         // Hosts answer independently of each other, so no order can be wrong.
         let by_order = step.key_digits == 0 || step.keyless && v.probe.key.is_none();
         let is_candidate = |r: &Request| {
@@ -375,7 +425,8 @@ impl Table {
     /// Searches for the request that an answer may belong to.
     fn search_request(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
         let commanded = self.conversations.get(slot).is_some_and(|c| c.is_commanded(now));
-        let mut search = Search::new(v, step, self.windows.answer(v.id), (now, hash), commanded);
+        let windows = [self.windows.answer(v.id), self.windows.late(v.id)];
+        let mut search = Search::new(v, step, windows, (now, hash), commanded);
         let queue = &self.queues[v.id as usize];
         for (back, (seq, r)) in self.whole_chain(slot).enumerate() {
             if back >= MAX_STEPS_BACK && !search.continues(r, back < self.far_back) {
@@ -428,7 +479,7 @@ impl Table {
 
     /// Remembers an answer whose request may come after it.
     fn remember_orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
-        let Probe { step, message, key, paired, request_state, .. } = v.probe;
+        let Probe { step, message, key, paired, request_state, role, part, begins, .. } = v.probe;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         let message = Some(message);
@@ -437,6 +488,9 @@ impl Table {
             step,
             message,
             key,
+            role,
+            part,
+            begins,
             paired,
             request_state,
             frame,

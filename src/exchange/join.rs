@@ -8,7 +8,7 @@ use super::{Answer, MS};
 use crate::bounded::Bounded;
 use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
-use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
+use crate::contract::{Joining, Known, Layout, Part, Role, Split, Whole};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
 use std::collections::BTreeMap;
@@ -26,14 +26,31 @@ const MAX_LAYOUTS: usize = 4_096;
 /// A message is given up this long after its last part, in nanoseconds.
 const GIVEN_UP: i64 = 3_000 * MS;
 
+/// A part of a message.
+#[derive(Debug)]
+struct JoinedPart {
+    number: u8,
+    frame: u64,
+    /// Its datagram, and where its bytes of the message begin.
+    payload: Vec<u8>,
+    body: u16,
+}
+
+impl JoinedPart {
+    fn body(&self) -> &[u8] {
+        self.payload.get(usize::from(self.body)..).unwrap_or_default()
+    }
+}
+
 /// A message of which some parts have come.
 #[derive(Debug)]
 pub(super) struct Join {
     first: Split,
+    /// The layout is certain: a part has proven it.
+    proven: bool,
     /// Decompressed size and CRC-32, where the first part shows that the message is compressed.
     packed: Option<[u32; 2]>,
-    /// Number, frame and bytes of each part.
-    parts: Vec<(u8, u64, Vec<u8>)>,
+    parts: Vec<JoinedPart>,
     last: Time,
     /// Frame of the first part that contradicts the others.
     pub(super) contradicted: Option<u64>,
@@ -72,16 +89,17 @@ impl Joins {
         self.forgotten + self.layouts.forgotten()
     }
 
-    /// The layout of a message of which parts have come.
-    pub fn layout_of(&self, exchange: u64, id: u32, now: Time) -> Option<u8> {
+    /// The layout of a message of which parts have come, and whether one of them proves it.
+    pub fn layout_of(&self, exchange: u64, id: u32, now: Time) -> Option<(u8, bool)> {
         let join = self.messages.get(&(exchange, id)).filter(|join| !join.is_over(now))?;
-        Some(join.first.layout)
+        Some((join.first.layout, join.proven))
     }
 
     /// The layout of a part, as far as it is known: that of its message, or else the one that its server used.
-    pub fn layout(&self, message_layout: Option<u8>, server: (Id, Endpoint)) -> Layout {
+    pub fn layout(&self, message_layout: Option<(u8, bool)>, server: (Id, Endpoint)) -> Layout {
         match (message_layout, self.layouts.get(&server)) {
-            (Some(layout), _) => Layout::Certain(layout),
+            (Some((layout, true)), _) => Layout::Certain(layout),
+            (Some((layout, false)), _) => Layout::Used(layout),
             (None, Some(&used)) => Layout::Used(used),
             (None, None) => Layout::Unknown,
         }
@@ -107,8 +125,34 @@ impl Joins {
         }
     }
 
-    /// Adds a part of an answer; returns the message if all parts have come.
-    pub fn add(&mut self, d: &Datagram<'_>, now: Time, split: &Split, answer: &Answer) -> Option<Join> {
+    /// Reads the parts of a message that have come in the layout that a further part proves. Returns them if that makes a
+    /// difference.
+    pub fn prove(&mut self, key: (u64, u32), proof: &Split, joining: &Joining) -> Option<Vec<Part>> {
+        let join = self.messages.get_mut(&key).filter(|join| !join.proven)?;
+        join.proven = true;
+        if join.first.layout == proof.layout {
+            return None;
+        }
+        (join.first, join.packed) = (*proof, None);
+        for part in &mut join.parts {
+            let layout = Layout::Certain(proof.layout);
+            let split = (joining.read)(&part.payload, part.payload.len(), layout)?;
+            (part.number, part.body) = (split.number, split.body);
+        }
+        let total = Some(proof.total);
+        Some(join.parts.iter().map(|part| Part { number: part.number, total, makes: None }).collect())
+    }
+
+    /// Adds a part of an answer; returns the message if all parts have come. `proves` says whether the part proves the
+    /// layout.
+    pub fn add(
+        &mut self,
+        d: &Datagram<'_>,
+        now: Time,
+        split: &Split,
+        proves: bool,
+        answer: &Answer,
+    ) -> Option<Join> {
         let key = (answer.exchange, split.id);
         if let Some(join) = self.messages.get_mut(&key)
             && answer.contradicts
@@ -116,17 +160,22 @@ impl Joins {
             join.contradicted.get_or_insert(d.frame);
             return None;
         }
-        let body = d.payload.get(usize::from(split.body)..).filter(|_| d.cut == 0)?;
-        self.make_room(key, body.len(), now);
-        let new = Join { first: *split, packed: None, parts: vec![], last: now, contradicted: None };
+        let payload = d.payload;
+        if d.cut > 0 || payload.len() < usize::from(split.body) {
+            return None;
+        }
+        self.make_room(key, payload.len(), now);
+        let (first, packed, parts, contradicted) = (*split, None, vec![], None);
+        let new = Join { first, proven: proves, packed, parts, last: now, contradicted };
         let join = self.messages.entry(key).or_insert(new);
         join.last = join.last.max(now);
         join.packed = join.packed.or(split.packed);
-        if join.bytes() + body.len() > MAX_MESSAGE {
+        if join.bytes() + payload.len() > MAX_MESSAGE {
             return None;
         }
-        join.parts.push((split.number, d.frame, body.to_vec()));
-        self.bytes += body.len();
+        let (number, frame, body) = (split.number, d.frame, split.body);
+        join.parts.push(JoinedPart { number, frame, payload: payload.to_vec(), body });
+        self.bytes += payload.len();
         let is_complete = join.parts.len() == usize::from(join.first.total);
         if is_complete { self.remove(key) } else { None }
     }
@@ -134,7 +183,7 @@ impl Joins {
 
 impl Join {
     fn bytes(&self) -> usize {
-        self.parts.iter().map(|(_, _, body)| body.len()).sum()
+        self.parts.iter().map(|part| part.payload.len()).sum()
     }
 
     fn is_over(&self, now: Time) -> bool {
@@ -148,8 +197,8 @@ impl Join {
         joining: &Joining,
         unpacking: &mut Unpacking,
     ) -> Result<Option<(Split, Whole)>, &'static crate::rule::Rule> {
-        self.parts.sort_by_key(|(number, ..)| *number);
-        let mut bytes: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
+        self.parts.sort_by_key(|part| part.number);
+        let mut bytes: Vec<u8> = self.parts.iter().flat_map(JoinedPart::body).copied().collect();
         let mut length = bytes.len() as u32;
         if let Some(claims) = self.packed {
             match unpacking.unpack(&bytes, claims) {
@@ -164,7 +213,7 @@ impl Join {
         let message = probe.map(|probe| probe.message).filter(|message| joining.makes.contains(message));
         let message = message.ok_or(joining.foreign)?;
         bytes.truncate(MAX_DECODED);
-        let parts = self.parts.iter().map(|(_, frame, _)| *frame).collect();
+        let parts = self.parts.iter().map(|part| part.frame).collect();
         let split = Split { packed: self.packed, ..self.first };
         Ok(Some((split, Whole { message, bytes, length, parts })))
     }
@@ -190,7 +239,7 @@ mod tests {
         let d = Datagram { frame: exchange, ..Datagram::between(end, end, body) };
         let split =
             Split { id: exchange as u32, layout: 0, total, number, size: None, packed: None, body: 0 };
-        joins.add(&d, Time::from_nanos(now), &split, &Answer { exchange, ..Answer::default() })
+        joins.add(&d, Time::from_nanos(now), &split, true, &Answer { exchange, ..Answer::default() })
     }
 
     #[test]

@@ -21,6 +21,13 @@ impl Table {
         self.chain(slot).find(|(_, r)| is_opened(r)).map(|(_, r)| r.id)
     }
 
+    /// Whether an exchange among the latest of the conversation waits for its answer, or for further parts of it.
+    #[cold]
+    pub fn waits(&self, slot: Slot, exchange: u64) -> bool {
+        let waits = |r: &Request| matches!(r.state, State::Open | State::Answering);
+        self.chain(slot).any(|(_, r)| r.id == exchange && waits(r))
+    }
+
     /// The longest time that an answer may take, in nanoseconds.
     pub fn late_window(&self, id: Id) -> i64 {
         self.windows.late(id)

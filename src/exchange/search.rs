@@ -5,8 +5,8 @@ use super::windows::GIVE_UP;
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Answers;
-use crate::protocols::{Context, StepInfo};
+use crate::contract::{Answers, Part};
+use crate::protocols::{Context, Id, StepInfo};
 
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
 const SKEW: i64 = 10_000_000;
@@ -36,11 +36,11 @@ pub(super) struct Found {
 type Rank = (u8, [bool; 3]);
 
 /// The requests that an answer may belong to.
-pub(super) fn answers_of(v: &Verdict) -> Answers {
-    let message = v.id.info().messages.get(usize::from(v.probe.message));
+pub(super) fn answers_of(id: Id, message: Option<u8>, part: Option<Part>) -> Answers {
+    let message = message.and_then(|message| id.info().messages.get(usize::from(message)));
     let answers = message.map_or(Answers::OWN_STEP, |message| message.answers);
     // A part that shows which message it belongs to answers requests of its own step only.
-    let shows_message = v.probe.part.is_some_and(|part| part.makes.is_some());
+    let shows_message = part.is_some_and(|part| part.makes.is_some());
     if shows_message { Answers { also: &[], ..answers } } else { answers }
 }
 
@@ -55,6 +55,7 @@ pub(super) struct Search<'v> {
     answers: Answers,
     key: Option<u64>,
     window: i64,
+    late_window: i64,
     now: Time,
     hash: u32,
     /// Oldest open request with the key of the answer; see [`Rank`].
@@ -89,15 +90,16 @@ pub(super) struct Search<'v> {
 }
 
 impl<'v> Search<'v> {
-    /// `commanded` says whether the client has lately sent a command.
+    /// A search for the request of an answer that came at `now`, given the answer window and the late window. `commanded`
+    /// says whether the client has lately sent a command.
     pub fn new(
         v: &'v Verdict,
         step: &'v StepInfo,
-        window: i64,
+        [window, late_window]: [i64; 2],
         (now, hash): (Time, u32),
         commanded: bool,
     ) -> Self {
-        let answers = answers_of(v);
+        let answers = answers_of(v.id, Some(v.probe.message), v.probe.part);
         let also = if answers.refuses && commanded { &[] } else { answers.also };
         Search {
             step,
@@ -107,6 +109,7 @@ impl<'v> Search<'v> {
             answers: Answers { also, ..answers },
             key: v.probe.key,
             window,
+            late_window,
             now,
             hash,
             by_key: None,
@@ -217,10 +220,12 @@ impl<'v> Search<'v> {
         if !may_continue && is_better(self.any, rank) {
             self.any = Some((rank, seq));
         }
-        if (awaits_value || !given_up)
-            && age.is_none_or(|t| t <= self.window)
-            && is_better(self.waiting, rank)
-        {
+        // A client that has asked again for a value uses the one that comes next for its latest request.
+        let is_better_waiting = match awaits_value {
+            true => self.waiting.is_none_or(|(best, _)| rank < best),
+            false => is_better(self.waiting, rank),
+        };
+        if (awaits_value || !given_up) && age.is_none_or(|t| t <= self.window) && is_better_waiting {
             self.waiting = Some((rank, seq));
         }
     }
@@ -257,10 +262,10 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// Examines a request whose answer may be followed by this message, if its window is not over.
+    /// Examines a request whose answer may be followed by this message, if its late window is not over.
     fn examine_followed(&mut self, r: &Request, sent: Time) {
         let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
-        let in_time = self.now.since(sent).is_none_or(|t| t <= self.window);
+        let in_time = self.now.since(sent).is_none_or(|t| t <= self.late_window);
         if follows && in_time && self.answered.is_none() {
             let repeats_message = r.answer_message == self.message;
             self.accompanies = !repeats_message && self.copy.is_none();

@@ -3,17 +3,20 @@
 use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
 use super::queue::{GIVEN_UP, MAX_REQUESTS, MISANSWERED, NEVER, Queue, Request, State};
-use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
-use crate::bounded::Bounded;
+use super::{
+    Exchange, MAX_FAR_BACK, MAX_SHOWN_KEY, MAX_SHOWN_KEYS, MAX_STEPS_BACK, Outcome, Pairing, Windows,
+};
+use crate::bounded::{Bounded, Numbered};
 use crate::budget::{Budget, Forgets as _};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Piece;
+use crate::contract::{Piece, ShownKey};
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::hashing::hash_one;
 use crate::net::Datagram;
 use crate::packed::ones;
 use crate::protocols::{Id, Level, Probe, Role};
+use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 
@@ -48,6 +51,8 @@ pub struct Table {
     pub(super) closed: VecDeque<Exchange>,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
     pub(super) further_answers: Bounded<(u64, u32), u64, MAX_FURTHER_ANSWERS>,
+    /// Keys of requests as they are shown, by exchange.
+    pub(super) shown_keys: Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>,
     /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
@@ -78,6 +83,7 @@ impl Table {
             evicted: 0,
             closed: VecDeque::new(),
             further_answers: budget.into(),
+            shown_keys: budget.into(),
             withdrawn: VecDeque::new(),
             joins: budget.into(),
             piece: None,
@@ -111,7 +117,11 @@ impl Table {
     /// Number of entries forgotten for lack of room: further answers, whose copies then count as different answers;
     /// issued values that were not used; and messages in parts and their layouts.
     pub fn forgotten(&self) -> u64 {
-        self.further_answers.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
+        let shown_keys = self.shown_keys.forgotten();
+        self.further_answers.forgotten()
+            + self.conversations.forgotten()
+            + self.joins.forgotten()
+            + shown_keys
     }
 
     /// Number of compressed messages that were not unpacked, because too much had been.
@@ -134,6 +144,7 @@ impl Table {
 
     /// The next exchange that has closed.
     pub fn next_closed(&mut self) -> Option<Exchange> {
+        self.front_closed()?;
         self.closed.pop_front()
     }
 
@@ -148,6 +159,9 @@ impl Table {
     pub fn front_closed(&mut self) -> Option<&Exchange> {
         let e = self.closed.front_mut()?;
         e.refresh(&self.conversations);
+        if super::SHOWN_KEYS >> e.protocol as u32 & 1 == 1 && e.shown_key.is_none() {
+            show_key(e, &mut self.shown_keys);
+        }
         Some(e)
     }
 
@@ -424,6 +438,16 @@ impl Table {
             Some((seq, request))
         };
         std::iter::from_fn(step)
+    }
+}
+
+/// Sets the key of an exchange as it is shown.
+#[cold]
+fn show_key(e: &mut Exchange, keys: &mut Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>) {
+    let shown = e.protocol.info().steps[usize::from(e.step)].shown_key;
+    if !matches!(shown, ShownKey::Number) {
+        let bytes = if e.key.take().is_some() { keys.find(e.id) } else { None };
+        e.shown_key = shown.show(bytes.map(|bytes| bytes.as_slice()));
     }
 }
 

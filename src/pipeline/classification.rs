@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
-use crate::protocols::{Id, Level, Probe, Role};
+use crate::protocols::{Level, Probe, Role};
 
 impl Pipeline<'_> {
     /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
@@ -18,52 +18,53 @@ impl Pipeline<'_> {
         if !self.classifier.classify(d, v, known, open) {
             return false;
         }
-        if weak
-            && slot.is_none()
-            && v.server_index == NONE
-            && let Some(other) = self.classify_in_other(d, v.id, v.probe.level)
-        {
-            *v = other;
+        if weak && slot.is_none() && v.server_index == NONE && self.classifier.may_know(d) {
+            self.classify_in_other(d, v);
         }
         true
     }
 
-    /// Classifies a datagram with weak evidence for one protocol in a conversation of another protocol, if there is
-    /// one.
+    /// Classifies a datagram with weak evidence for one protocol whose ends have a conversation in another protocol. As a
+    /// message of that protocol, it is one. If that protocol can only say that it is `unknown`, the conversation in the new
+    /// protocol decides, which may begin here; until then, this is the other reading of the claim.
     #[cold]
     #[inline(never)]
-    fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id, level: Level) -> Option<Verdict> {
-        if !self.classifier.may_know(d) {
-            return None;
-        }
+    fn classify_in_other(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
         let table = &self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
-        let owner = protocols_of(shared).find(|other| *other != id)?;
-        match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(probe) => {
-                let slot = table.conversations.find(d.src, d.dst, owner)?;
-                let known = table.conversations.get(slot).map(|c| (slot, c));
-                let mut v = Verdict::by_bytes(owner, probe);
-                let open = |step| table.has_open(slot, step);
-                self.classifier.classify(d, &mut v, known, open).then_some(v)
+        let Some(owner) = protocols_of(shared).find(|other| *other != v.id) else { return };
+        if let Some(probe) = owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+            let slot = table.conversations.find(d.src, d.dst, owner);
+            let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
+            let mut other = Verdict::by_bytes(owner, probe);
+            let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
+            if self.classifier.classify(d, &mut other, known, open) {
+                *v = other;
             }
-            None => self.classify_unclaimed(d, level == Level::Low),
+            return;
+        }
+        match self.classify_unclaimed(d, Some(v.probe.level)) {
+            Some(other) if other.probe.role == Role::Stray => {
+                self.other_reading = Some((d.frame, other));
+            }
+            Some(other) => *v = other,
+            None => {}
         }
     }
 
-    /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it in their
-    /// conversations.
+    /// Classifies a datagram that no probe of their conversations recognised, by what is known of its endpoints, and notes
+    /// it in these conversations.
     #[cold]
     #[inline(never)]
     pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
-        self.classify_unclaimed(d, false)
+        self.classify_unclaimed(d, None)
     }
 
-    /// The same for a datagram of which a probe says that it may be of another protocol, if `is_candidate`: then it is not in
-    /// the place of an answer.
+    /// The same for a datagram for which there is evidence of another protocol, of this level. If that is more than a hint,
+    /// the datagram is not in the place of an answer.
     #[cold]
     #[inline(never)]
-    fn classify_unclaimed(&mut self, d: &Datagram<'_>, is_candidate: bool) -> Option<Verdict> {
+    fn classify_unclaimed(&mut self, d: &Datagram<'_>, evidence: Option<Level>) -> Option<Verdict> {
         let table = &mut self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
         let conversation = |id| {
@@ -81,8 +82,11 @@ impl Pipeline<'_> {
         let is_anything =
             |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
         let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
-        let unreadable =
-            if is_unclaimed && !is_candidate { table.unreadable(d, shared, original) } else { None };
+        let unreadable = if is_unclaimed && evidence != Some(Level::Low) {
+            table.unreadable(d, shared, original)
+        } else {
+            None
+        };
         let is_other_traffic = is_unclaimed && unreadable.is_none();
         let verdict = match (unreadable, verdict) {
             (Some(unreadable), Some(v)) if v.id == unreadable.id => {
@@ -92,8 +96,8 @@ impl Pipeline<'_> {
         };
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
-            Some(_) => original.is_some(),
-            None => self.dedup.copy_of(d).is_some(),
+            None if evidence.is_none() => self.dedup.copy_of(d).is_some(),
+            _ => original.is_some(),
         };
         if is_copy {
             return verdict;

@@ -64,6 +64,8 @@ pub struct Pipeline<'r> {
     wants: Wants,
     comments: Comments,
     listener: AnyListener,
+    /// The frame of the last datagram that two protocols may claim, and how the second one reads it.
+    other_reading: Option<(u64, Verdict)>,
     /// The findings of the current datagram; kept to reuse its memory.
     findings: Vec<Finding>,
     /// The payload of the item released last; kept to reuse its memory.
@@ -105,6 +107,7 @@ impl<'r> Pipeline<'r> {
             listener: report.listener(),
             report,
             comments,
+            other_reading: None,
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,
@@ -241,23 +244,12 @@ impl<'r> Pipeline<'r> {
         }
     }
 
-    /// Applies the header of a part of a message. A part that completes the message is reported as that message.
-    #[cold]
-    #[inline(never)]
-    fn apply_piece(&self, piece: &mut Piece, v: &mut Verdict, raised: &mut Raised) {
-        piece.broken.into_iter().for_each(|rule| raised.add(rule));
-        let Some(whole) = &mut piece.whole else { return };
-        let earlier = self.frames_before_file;
-        whole.parts.retain(|frame| *frame > earlier);
-        whole.parts.iter_mut().for_each(|frame| *frame -= earlier);
-        v.probe.message = whole.message;
-    }
-
     fn process_claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
         if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
             return self.process_copy(d, v, of);
         }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
+        v.id.recall(&self.protocol_memories, d, [v.client(d), v.server(d)], &mut v.probe);
         let slot = self.table.enter(d, v);
         if !self.pending.is_empty() {
             self.pending.note_arrival(slot);
@@ -272,7 +264,7 @@ impl<'r> Pipeline<'r> {
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
         if let Some(piece) = &mut piece {
-            self.apply_piece(piece, v, &mut raised);
+            apply_piece(piece, v, self.frames_before_file, &mut raised);
         }
         if d.checksum != 0 && self.checksums.is_wrong(d) {
             raised.add(&GEN_003);
@@ -309,7 +301,8 @@ impl<'r> Pipeline<'r> {
         }
         // What it waits for may take longer than the exchange whose answer it came instead of stays open.
         let awaited = self.table.awaited(slot, d, v, pairing);
-        let claim = self.new_claim(*v, (slot, level), *pairing, raised);
+        let other = self.other_reading(d);
+        let claim = Claim { other, ..self.new_claim(*v, (slot, level), *pairing, raised) };
         self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
     }
 
@@ -337,7 +330,7 @@ impl<'r> Pipeline<'r> {
     ) {
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
-                self.pair_early_answer(slot, frame, exchange, d, v);
+                self.pair_early_answers(slot, frame, exchange, d, v);
             }
             // An answer from another endpoint confirms another conversation than that of its request.
             Pairing::Answered(a)
@@ -351,10 +344,22 @@ impl<'r> Pipeline<'r> {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.note_retransmission(v.id, exchange, time, d.frame);
             }
-            _ if pairing.continues() => self.pending.continue_message(slot, v.direction),
+            _ if pairing.continues() => self.pending.continue_message(slot, v.direction, d.frame),
             _ => {}
         }
     }
+}
+
+/// Applies the header of a part of a message. A part that completes the message is reported as that message. `earlier`
+/// is the number of frames in earlier files.
+#[cold]
+#[inline(never)]
+fn apply_piece(piece: &mut Piece, v: &mut Verdict, earlier: u64, raised: &mut Raised) {
+    piece.broken.into_iter().for_each(|rule| raised.add(rule));
+    let Some(whole) = &mut piece.whole else { return };
+    whole.parts.retain(|frame| *frame > earlier);
+    whole.parts.iter_mut().for_each(|frame| *frame -= earlier);
+    v.probe.message = whole.message;
 }
 
 /// Raises the rule for an incomplete datagram: either fragments are missing, or the snap length has cut it.

@@ -57,12 +57,27 @@ pub struct Claim {
     pub arrival: Time,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<Box<Piece>>,
+    /// What it is if its conversation is never confirmed: something unknown in a conversation of another protocol.
+    pub other: Option<Box<Reading>>,
+}
+
+/// How another protocol reads a datagram.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its classification in that protocol.
+    pub verdict: Verdict,
+    /// The conversation in that protocol.
+    pub slot: Slot,
+    /// Confidence of that conversation when it came.
+    pub level: Level,
+    /// See [`Claim::awaited`].
+    pub awaited: Option<u64>,
 }
 
 impl Claim {
     /// Number of bytes of the message that it completes, or 0.
     pub fn joined_bytes(&self) -> usize {
-        self.piece.as_ref().and_then(|piece| piece.whole.as_ref()).map_or(0, |whole| whole.bytes.len())
+        self.piece.as_deref().map_or(0, Piece::joined_bytes)
     }
 }
 
@@ -245,6 +260,11 @@ impl Pending {
         self.early += u64::from(!is_pending);
     }
 
+    /// Notes that an item has another joined message than before, given the bytes of both.
+    pub fn resize_joined(&mut self, [before, now]: [usize; 2]) {
+        self.joined_bytes = self.joined_bytes + now - before;
+    }
+
     /// Number of items released early.
     pub fn early(&self) -> u64 {
         self.early
@@ -296,10 +316,11 @@ impl Pending {
         Some(item)
     }
 
-    /// Notes a further part of a message: the last pending part before it is then reported as a part.
-    pub fn continue_message(&mut self, slot: Slot, direction: Direction) {
+    /// Notes a further part of a message in a frame: the last pending part before it is then reported as a part.
+    pub fn continue_message(&mut self, slot: Slot, direction: Direction, frame: u64) {
         let mut parts = self.parts.range((slot, 0)..=(slot, u64::MAX));
-        let last = parts.rfind(|(_, part)| part.copy_of.is_none() && part.direction == direction);
+        let last = parts
+            .rfind(|(_, part)| part.copy_of.is_none() && part.direction == direction && part.frame < frame);
         let Some((&(_, at), &Part { frame, .. })) = last else { return };
         self.parts.remove(&(slot, at));
         // Its copies come after it.

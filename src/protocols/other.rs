@@ -14,6 +14,10 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
         [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
         // GameSpy 1: `\key\`, and messages like it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
+        // Mumble's ping, and its answer, which repeats what follows the zeros.
+        [0, 0, 0, 0, ident @ ..] if ident.len() == 8 => ident.iter().any(|b| *b != 0),
+        // A letter of All-Seeing Eye.
+        [b's' | b'b' | b'x' | b'v'] => true,
         _ => is_ping_or_pong(payload),
     }
 }

@@ -27,6 +27,8 @@ const AGREEING: usize = 12;
 const LEAST_MAGIC: usize = 8;
 /// RakNet does not send offline data of this length in bytes, or longer.
 const TOO_LONG: usize = 400;
+/// Length in bytes of a status that consists of its first part.
+const LEAST_STATUS: usize = 4;
 /// Minimum number of parts in a status.
 const LEAST_PARTS: usize = 6;
 /// How a status begins, unless its length and its parts show that it is one. The last one has a form of its own.
@@ -401,9 +403,12 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     let bedrock =
         |text: Option<&[u8]>| text.is_some_and(|t| EDITIONS.iter().any(|edition| t.starts_with(edition)));
     let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
-    // A status that is cut inside its first part counts as well.
-    let is_cut_bedrock =
-        data.get(2..).is_some_and(|t| !t.is_empty() && EDITIONS.iter().any(|edition| edition.starts_with(t)));
+    // A status that is cut inside its first part counts as well, if its length is that of one.
+    let may_be_cut = announced.is_some_and(|announced| (LEAST_STATUS..TOO_LONG).contains(&announced));
+    let is_cut_bedrock = may_be_cut
+        && data
+            .get(2..)
+            .is_some_and(|t| !t.is_empty() && EDITIONS.iter().any(|edition| edition.starts_with(t)));
     let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
     let parts = data.iter().filter(|b| **b == b';').count();
     let behind_length =

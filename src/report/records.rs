@@ -313,13 +313,14 @@ impl<W: Write> Report for Records<W> {
         line.add(b"\",\"server\":\"");
         let server = push_endpoint(line, e.server);
         line.add(b"\",\"key\":");
-        match e.key {
-            Some(key) => {
+        match (&e.shown_key, e.key) {
+            (Some(key), _) => _ = push_text(line, key.as_bytes()),
+            (None, Some(key)) => {
                 line.push(b'"');
                 push_key(line, key, e.protocol.info().steps[usize::from(e.step)].key_digits);
                 line.push(b'"');
             }
-            None => line.add(b"null"),
+            (None, None) => line.add(b"null"),
         }
         for (ip, address, port, end) in [
             (b",\"client_ip\":\"", client, b"\",\"client_port\":", e.client),

@@ -137,7 +137,10 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
             "Datagrams that were judged before their conversation had spoken, for want of room",
         ),
         (totals.servers_refused, "Conversations whose server found no place in the table"),
-        (totals.not_unpacked, "Compressed answers that were not unpacked, for want of proportion to what was read"),
+        (
+            totals.not_unpacked,
+            "Compressed answers that were not unpacked, for want of proportion to what was read",
+        ),
         (totals.memory_forgotten, "Entries that rules about several packets need, and that were forgotten"),
     ];
     remarks.extend(

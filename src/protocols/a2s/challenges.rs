@@ -14,6 +14,8 @@ const MAX_ASKED: usize = 16_384;
 const MAX_ADDRESSES: usize = 16_384;
 const MAX_CHALLENGES: usize = 16_384;
 const MAX_COUNTS: usize = 8_192;
+/// Maximum number of requests for lists with right challenges that are remembered; the oldest goes first.
+const MAX_PROVEN: usize = 4_096;
 /// Maximum number of challenges remembered for an address at one server.
 const MAX_ISSUED: usize = 8;
 /// Maximum age of a challenge or a number of players, in nanoseconds.
@@ -24,6 +26,8 @@ const FRESH: i64 = 5_000_000_000;
 pub struct Memory {
     /// Requests by exchange.
     requests: Numbered<Request, MAX_ASKED>,
+    /// The last exchange in which a client asked for a list with a right challenge, by server, client and step.
+    proven: Bounded<(Endpoint, Endpoint, u8), u64, MAX_PROVEN>,
     /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>, MAX_ADDRESSES>,
     /// The address that a challenge was first issued to, and when it was issued to it last, by server and value.
@@ -36,6 +40,7 @@ impl From<Budget> for Memory {
     fn from(budget: Budget) -> Memory {
         Memory {
             requests: budget.into(),
+            proven: budget.into(),
             issued: budget.into(),
             owners: budget.into(),
             counts: budget.into(),
@@ -75,9 +80,15 @@ struct Challenge {
     time: Time,
 }
 
+/// Whether the answers of a step are lists, which servers give to proven addresses only.
+fn is_list(step: u8) -> bool {
+    [PLAYERS_STEP, RULES_STEP].contains(&step)
+}
+
 impl Forgets for Memory {
     fn forgotten(&self) -> u64 {
         let by_requests = self.requests.forgotten().saturating_add(self.issued.forgotten());
+        let by_requests = by_requests.saturating_add(self.proven.forgotten());
         let by_answers = self.owners.forgotten().saturating_add(self.counts.forgotten());
         by_requests.saturating_add(by_answers)
     }
@@ -93,6 +104,9 @@ impl Memory {
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
                 let proof = self.proof_of(seen, raised);
+                if proof != Proof::None && proof != Proof::Foreign && is_list(seen.probe.step) {
+                    self.proven.insert((seen.server, seen.client, seen.probe.step), exchange);
+                }
                 self.requests.insert(exchange, Request { step: seen.probe.step, proof });
             }
             // Only the first part of an answer shows that it is an answer.
@@ -138,7 +152,9 @@ impl Memory {
             return self.issue(seen, raised);
         }
         if !answer.part && !answer.second {
-            let lists = [PLAYERS_STEP, RULES_STEP].contains(&step);
+            // Where the same request with a challenge has followed, that may be the one that was answered.
+            let proven = || self.proven.get(&(seen.server, seen.client, step));
+            let lists = is_list(step) && proven().is_none_or(|later| *later < answer.exchange);
             match proof {
                 Proof::None if step == INFO_STEP => raised.add(&SEC_001),
                 Proof::None if lists => raised.add(&SEC_002),

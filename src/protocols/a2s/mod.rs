@@ -24,7 +24,7 @@ mod parts;
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
 use answers::{rules as rule_list, *};
-use parts::{LAYOUTS, is_first_part, is_unreadable, part, part_header, part_id, read_part};
+use parts::{LAYOUTS, is_first_part, is_marked, is_unreadable, part, part_header, part_id, read_part};
 
 /// The values of a challenge field that stand for no challenge.
 const NONE_YET: [u32; 2] = [0, u32::MAX];
@@ -173,6 +173,7 @@ static CHALLENGE_ENDS: Ends = Ends::new(&CHL_001, &CHL_002, &SURPLUS);
 static JOINING: Joining = Joining {
     layouts: &LAYOUTS,
     read: read_part,
+    proves: is_marked,
     makes: &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, PLAYERS_RESPONSE, RULES_RESPONSE],
     foreign: &SPL_005,
     damaged: &SPL_006,

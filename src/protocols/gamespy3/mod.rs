@@ -19,7 +19,7 @@ use super::other::unknown;
 use super::prelude::*;
 use super::sources::{QR2_SDK, gamedig, qr2_sdk};
 use crate::capture::Time;
-use crate::net::Endpoint;
+use crate::net::{Datagram, Endpoint};
 use crate::packed::Numbers;
 use answers::{basic, full};
 
@@ -45,6 +45,8 @@ const MAX_STATS: usize = 65_536;
 const LIFETIME: i64 = 4_000_000_000;
 /// Port of GameSpy's master server.
 const MASTER_PORT: u16 = 27900;
+/// The highest options that a client sends.
+const MOST_OPTIONS: u8 = 15;
 /// Length of the shortest request in bytes.
 const REQUEST_HEADER: usize = 7;
 
@@ -374,7 +376,7 @@ messages! {
         Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
     ]).keyed(ANSWERED_ID);
     FULL_REQUEST = Message::request("full_stat_request", STAT, &[
-        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11),
+        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11).when(selects_all),
         ASKS_STAT.and(11, b"\xff\xff\xff").length(15, 15),
         ASKS_STAT.length(15, 15).when(ends_in_zeros).level(Level::Medium),
         ASKS_STAT.length(14, 14).when(ends_in_keys).level(Level::Medium),
@@ -382,6 +384,7 @@ messages! {
         ASKS_STAT.length(12, usize::MAX).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     BASIC_REQUEST = Message::request("basic_stat_request", STAT, &[
+        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11).level(Level::Medium),
         ASKS_STAT.length(11, 11).level(Level::Low),
         ASKS_STAT.length(8, 9).level(Level::Low),
         ASKS_STAT.length(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
@@ -441,8 +444,14 @@ impl Protocol for Gamespy3 {
         ports: &[29900, 6500, 64087, 25565],
         messages: MESSAGES,
         steps: &[
-            StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("challenge", 8, ANSWERED) },
             StepInfo {
+                reuses_keys: true,
+                retransmits: true,
+                single: true,
+                ..StepInfo::keyed("challenge", 8, ANSWERED)
+            },
+            StepInfo {
+                single: true,
                 reuses_keys: true,
                 retransmits: true,
                 key_of: Some(SHAKE),
@@ -510,25 +519,39 @@ impl Protocol for Gamespy3 {
                 Ok(())
             }
             CHALLENGE_RESPONSE => challenge(c),
-            FULL_REQUEST | BASIC_REQUEST => stat_request(c),
+            FULL_REQUEST | BASIC_REQUEST => stat_request(c, cx.message),
             FULL_RESPONSE => full(c, cx.asked),
             _ => basic(c, cx.asked),
+        }
+    }
+
+    /// Four bytes like a selector for everything may be the challenge: then the request is a basic one.
+    fn recall(
+        (handshakes, _): &Self::Memory,
+        d: &Datagram<'_>,
+        [client, server]: [Endpoint; 2],
+        probe: &mut Probe,
+    ) {
+        let handshake = || handshakes.get(&(server, client)).and_then(|handshake| handshake.value);
+        if probe.message == FULL_REQUEST && d.payload.len() == 11 && word(d.payload) == handshake() {
+            probe.message = BASIC_REQUEST;
+            probe.request_state = asked_basic(d.payload);
         }
     }
 
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
-            (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
-                let (payload, cut) = (seen.datagram.payload, seen.datagram.cut > 0);
-                if answer.second && answer.repeats_message && !cut {
-                    raised.add(&TXN_001);
-                }
-                // The capture may have cut off further digits.
-                let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
+            (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
+                let payload = seen.datagram.payload;
+                // Without its end, on the wire or in the capture, it may have had further digits.
+                let whole = payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
-                if value.is_some() || cut {
-                    let before = handshakes.get(&ends).and_then(|handshake| handshake.value);
+                let known = handshakes.get(&ends);
+                // What was not asked for counts only after a handshake: the client may use either.
+                let counts = matches!(pairing, Pairing::Answered(_)) || known.is_some();
+                if counts && (value.is_some() || !whole) {
+                    let before = known.and_then(|handshake| handshake.value);
                     let handshake = Handshake { value, before, since: seen.datagram.time, used: false };
                     handshakes.insert(ends, handshake);
                 }
@@ -550,9 +573,9 @@ impl Protocol for Gamespy3 {
                 let repeats = answer.second && answer.repeats_message && seen.datagram.cut == 0;
                 let mut stat = stats.find(answer.exchange);
                 let part = seen.probe.part.zip(stat.as_mut());
-                let contradicts = part.map(|(part, stat)| stat.contradicts(part));
-                if repeats && contradicts != Some(false) {
-                    raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
+                let contradicts = part.is_some_and(|(part, stat)| stat.contradicts(part));
+                if repeats && contradicts {
+                    raised.add(&SPL_003);
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
                 match stat.map(|stat| stat.proof) {
@@ -610,7 +633,7 @@ pub struct Handshake {
 impl Handshake {
     /// Determines what a request proves. Its last four bytes may be either a selector or this challenge.
     fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
-        let word = read_at(request, 7, be_u32).map(|word| word as i32);
+        let word = word(request);
         if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
@@ -653,10 +676,18 @@ fn is_challenge(p: &[u8]) -> bool {
 fn ends_in_digits(p: &[u8]) -> bool {
     p.iter().rev().find(|b| **b != 0).is_some_and(u8::is_ascii_digit)
 }
+/// The number behind the session id: a challenge or a selector.
+fn word(p: &[u8]) -> Option<i32> {
+    read_at(p, 7, be_u32).map(|word| word as i32)
+}
+/// Whether a request consists of a selector for everything. Other options than these are the end of a challenge, unless the
+/// server has issued exactly this number.
+fn selects_all(p: &[u8]) -> bool {
+    matches!(p, [_, _, _, _, _, _, _, 0xff, 0xff, 0xff, 0..=MOST_OPTIONS])
+}
 /// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {
-    let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
-    read_at(p, 7, be_u32).filter(|_| !selects).map(|word| word as i32)
+    word(p).filter(|_| !selects_all(p))
 }
 /// In the state of a stat request: its answer may come in parts.
 const SPLITS: u32 = 1 << 8;
@@ -666,16 +697,24 @@ const WHOLE: u32 = Probe::WHOLE_ANSWER;
 const CARRIES: u32 = 1 << 9;
 /// The state of a stat request: its options in the low byte, the three flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
-    let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
+    let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || selects_all(p));
     let selector = selector.and_then(|at| read_at(p, at, be_u32));
     let options = selector.unwrap_or(0) & 0xff;
     let splits = selector.is_some_and(|all| all == 0 || all & 1 == 1);
     let whole = selector.is_some() && options == 2;
+    let carries = carried(p).is_some_and(|value| value != 0);
     options
         | if splits { SPLITS } else { 0 }
         | if whole { WHOLE } else { 0 }
-        | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
-        | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
+        | if carries { CARRIES } else { 0 }
+        | hash_bits(p)
+}
+/// The same of a request that consists of a challenge, whatever that looks like.
+fn asked_basic(p: &[u8]) -> u32 {
+    CARRIES | hash_bits(p)
+}
+fn hash_bits(p: &[u8]) -> u32 {
+    (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
 }
 /// Whether this is Minecraft's basic form: the last two of its five strings are numbers, or it ends before these and does not
 /// begin with a known key.
@@ -761,9 +800,9 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ignored(&IGNORED)
 }
 
-fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, message: u8) -> Result<(), Fault> {
     let len = c.rest().len();
-    let selects = len == 4 && c.rest().starts_with(&[0xff; 3]);
+    let selects = len == 4 && message == FULL_REQUEST && c.rest().starts_with(&[0xff; 3]);
     let (at, is_valid) = (c.to_end(), c.is_cut() || [4, 7, 8].contains(&len));
     if !is_valid {
         c.ignored(&BODY)?;

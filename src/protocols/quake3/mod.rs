@@ -435,8 +435,16 @@ impl Protocol for Quake3 {
         ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
         messages: MESSAGES,
         steps: &[
-            StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
-            StepInfo { keyless: true, ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
+            StepInfo {
+                shown_key: CHALLENGE_TEXT,
+                keyless: true,
+                ..StepInfo::keyed("status", 16, RULES_OF_STEPS)
+            },
+            StepInfo {
+                shown_key: CHALLENGE_TEXT,
+                keyless: true,
+                ..StepInfo::keyed("info", 16, RULES_OF_STEPS)
+            },
             StepInfo {
                 lines: true,
                 ..StepInfo::ordered(
@@ -692,9 +700,12 @@ fn without_cut_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
     if p.len() < wire_len && reaches_end() { Probe { key: None, ..g } } else { g }
 }
 
+const CHALLENGE_TEXT: ShownKey = ShownKey::Text(challenge_text);
+fn challenge_text(p: &[u8]) -> Option<&[u8]> {
+    line(words(p)).split(|b| *b == b' ').filter(|word| !word.is_empty()).nth(1)
+}
 fn asked_challenge(p: &[u8]) -> Option<u64> {
-    let words = line(words(p)).split(|b| *b == b' ').filter(|word| !word.is_empty());
-    words.skip(1).map(hashed).next()
+    challenge_text(p).map(hashed)
 }
 
 fn repeated_challenge(p: &[u8]) -> Option<u64> {

@@ -237,8 +237,11 @@ fn candidate_answer(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe
         (Some(1), Some(token)) => query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low),
         _ => stray(Level::Low),
     };
-    let waits = known.level == Level::Low && known.open && known.issued.is_some();
-    (waits && is_answer).then(|| Probe { paired: Level::Low, ..probe() })
+    // Zeros of another length are at most a hint, and so is an answer that is as wrong, until a query carries its token.
+    let as_wrong = kind == Some(0) && (6..=LONGEST_REQUEST).contains(&wire_len);
+    let expected = known.level == Level::Low || known.level == Level::Hint && as_wrong;
+    let waits = expected && known.open && known.issued.is_some();
+    (waits && is_answer).then(|| Probe { level: known.level, paired: known.level, ..probe() })
 }
 
 /// Recognises a datagram from a client that seems to have received a token: a query with that token, whatever else is wrong

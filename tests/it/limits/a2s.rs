@@ -96,3 +96,11 @@ fn bombs_are_left_as_they_are_and_counted() {
         assert!(!collected.findings().any(|finding| finding.rule.id == "A2S-SPL-006"));
     }
 }
+
+#[test]
+fn requests_with_challenges_that_are_forgotten_are_counted() {
+    let ask = |n| udp_frame(START, (host(n), 9), SERVER_ADDR, &hex("ffffffff 55 0a0b0c0d"));
+    for (clients, forgotten) in [(at_minimum_memory(4_096), 0), (at_minimum_memory(4_096) + 1, 1)] {
+        assert_eq!(totals(&(0..clients).map(ask).collect::<Vec<_>>()).1.memory_forgotten, forgotten);
+    }
+}
