@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     fn read_line(&mut self, text: &'a str) -> &'a str {
         let (line, below) = text.split_once('\n').unwrap_or((text, ""));
         let line = line.trim_end_matches('\r');
-        let above = std::mem::replace(&mut self.above, Above::default());
+        let above = std::mem::take(&mut self.above);
         if line.trim().is_empty() {
             self.flush();
             self.is_skipping = false;
