@@ -12,7 +12,7 @@ use qdissect::exchange::Windows;
 use qdissect::pipeline::Options;
 use qdissect::protocols::Id;
 use qdissect::report::{
-    Detail, Details, Explain, Lister, Output, Records, Report, Shown, TIME_FORMATS, TimeFormat,
+    Detail, Details, Explain, Lister, Output, Records, Report, Shown, StandIns, TIME_FORMATS, TimeFormat,
 };
 
 /// What `dump` and `live` show of each packet beyond its line.
@@ -100,11 +100,13 @@ impl DetailArgs {
             tree: format == Format::Tree || self.tree || !self.only.is_empty(),
             only: self.only.clone(),
             hex: self.hex,
+            fields: false,
             explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
             colour: terminal::screen(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
             time_format: self.when.clone(),
+            stand_ins: StandIns::default(),
         }
     }
 }

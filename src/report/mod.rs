@@ -33,6 +33,7 @@ mod server_counters;
 mod server_record;
 #[cfg(feature = "page")]
 pub(crate) mod server_text;
+mod stand_ins;
 #[cfg(feature = "page")]
 pub mod summary;
 #[cfg(feature = "page")]
@@ -61,6 +62,7 @@ pub use records::Records;
 #[cfg(feature = "page")]
 pub(crate) use records::{lines_of, records_of};
 pub use rows::{Fields, Layout, Occurrence, Style};
+pub use stand_ins::{StandIn, StandIns};
 pub use text::Lister;
 pub use time_column::{TIME_FORMATS, TimeFormat};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};

@@ -8,7 +8,7 @@ use qdissect::exchange::Exchange;
 use qdissect::looks_like::looks_like;
 use qdissect::net::{Datagram, DropReason, OwnedFrame, parse};
 use qdissect::report::screen::{DIM, Screen};
-use qdissect::report::{FieldStyle, Lister, Packet, Report, Totals, Wants, fields, finding_line};
+use qdissect::report::{FieldStyle, Lister, Packet, Report, StandIns, Totals, Wants, fields, finding_line};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -27,10 +27,11 @@ pub struct Text<W: Write> {
 
 impl<W: Write> Text<W> {
     /// Creates a report about these frames that writes to `out`.
-    pub fn new(out: W, screen: Screen, frames: &[OwnedFrame]) -> Self {
+    pub fn new(out: W, screen: Screen, frames: &[OwnedFrame], stand_ins: StandIns) -> Self {
         let numbered = (1..).zip(frames);
         let dropped = numbered.filter_map(|(n, frame)| Some((n, parse(&frame.frame(n)).err()?))).collect();
-        Text { lister: Lister::new(out, false, false, false), screen, dropped, has_output: false }
+        let lister = Lister::new(out, false, false, false).with_stand_ins(stand_ins);
+        Text { lister, screen, dropped, has_output: false }
     }
 
     /// Writes what comes before the datagram of a frame: a line for each earlier frame without a datagram, and an empty line.
