@@ -227,6 +227,11 @@ impl Conversation {
             self.marks.set(USED, true);
         }
     }
+    /// Notes that a request carries a value that the server has issued, which need not be the last one.
+    #[inline(always)]
+    pub fn note_returned(&mut self) {
+        self.marks.set(USED, true);
+    }
     /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten, it is a
     /// number that no request has.
     #[inline(always)]

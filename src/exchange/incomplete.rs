@@ -1,6 +1,6 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
-use super::queue::{HIDDEN, Request};
+use super::queue::{HIDDEN, RETURNS, Request};
 use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
 use crate::capture::Time;
 use crate::classify::Verdict;
@@ -257,6 +257,7 @@ pub(super) fn record(
         incomplete: None,
         contradicted: None,
         elsewhere: false,
+        returns: r.is(RETURNS),
         hidden: r.is(HIDDEN),
         assumed: false,
     }

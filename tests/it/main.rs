@@ -17,6 +17,7 @@ mod kit;
 #[path = "../fuzz/seeds.rs"]
 mod seeds;
 
+mod abuse;
 mod ahead;
 mod ask;
 mod browser;
@@ -57,6 +58,7 @@ mod live_loopback;
 mod looked_at;
 mod mirrored;
 mod no_alloc;
+mod one_count;
 mod page;
 mod pairing;
 mod parts;

@@ -320,6 +320,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
             token_rules(memory, seen, (exchange, issue_pending), raised);
         }
         Pairing::Asked { repeated, answered_by, .. } => {
+            raised.proof = Proof::Lacks;
             // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
             // A query after an unanswered challenge ends the wait: servers issue another token then.
@@ -340,12 +341,14 @@ fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, 
         raised.add(&TXN_014);
     }
     if !memory.suspect.is_empty() && memory.suspect.find(answer.exchange).is_some() {
+        raised.proof = Proof::Wrong;
         raised.add(&SEC_001);
     }
 }
 
 fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let token = seen.probe.request_state;
+    raised.proof = Proof::Issues(token);
     let (key, owner) = (memory.hash((seen.server, token)), memory.hash((seen.server, seen.client)));
     let before = memory.issued.insert(key, owner);
     let now = seen.datagram.time;
@@ -367,6 +370,7 @@ fn token_rules(
 ) {
     let token = seen.probe.key.unwrap_or_default();
     if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
+        raised.proof = Proof::Returns;
         if issued.used {
             raised.add_at(&TXN_006, TOKEN_AT);
         }
@@ -387,9 +391,15 @@ fn token_rules(
             None if owner.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
             // An unused latest token of the client would be known to its next conversation with the server, so this one was
             // used.
-            _ => return raised.add_at(&TXN_006, TOKEN_AT),
+            _ => {
+                raised.proof = Proof::Returns;
+                return raised.add_at(&TXN_006, TOKEN_AT);
+            }
         },
     };
+    // An older token of this client is one that it got all the same.
+    let owned = memory.issued.get(&key) == Some(&client);
+    raised.proof = if owned { Proof::Returns } else { Proof::Wrong };
     raised.add_at(rule, TOKEN_AT);
     if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());
