@@ -123,6 +123,8 @@ pub struct UnclaimedTraffic {
     rows: Vec<UnclaimedEndpoint>,
     /// The rows of endpoints, and of the [only others](UnclaimedEndpoint::only_other) of rows.
     index: HashMap<Endpoint, u32>,
+    /// Rows that were merged with others.
+    free: Vec<u32>,
     hasher: DefaultHashBuilder,
     /// Number of senders of all rows.
     senders: usize,
@@ -139,7 +141,9 @@ impl UnclaimedTraffic {
             if row.endpoint == d.dst || row.endpoint == d.src {
                 return self.add_to(at, d);
             }
-            let of_sender = self.row_of(d.src);
+            let knows_others =
+                |row: u32| self.rows.get(row as usize).is_some_and(|r| r.only_other != Some(d.dst));
+            let of_sender = self.row_of(d.src).filter(|row| knows_others(*row));
             if of_sender.is_none() {
                 self.turn(at, d.dst);
             }
@@ -190,6 +194,28 @@ impl UnclaimedTraffic {
         if is_second {
             self.note_others(at);
         }
+        if let Some(of_sender) = self.row_of(sender) {
+            self.merge(of_sender, at);
+        }
+    }
+
+    /// Adds the row of an endpoint that only talks to that of another row to that one.
+    #[cold]
+    fn merge(&mut self, from: u32, to: u32) {
+        let target = self.rows.get(to as usize).map(|row| row.endpoint);
+        let Some(row) = self.rows.get_mut(from as usize).filter(|row| row.only_other == target) else {
+            return;
+        };
+        let (sender, datagrams, bytes) = (row.endpoint, row.datagrams, row.bytes);
+        (row.datagrams, row.bytes, row.only_other) = (0, 0, None);
+        self.senders -= row.senders.len();
+        row.senders.clear();
+        self.index.remove(&sender);
+        self.free.push(from);
+        if let Some(row) = self.rows.get_mut(to as usize) {
+            row.datagrams += datagrams;
+            row.bytes += bytes;
+        }
     }
 
     /// Notes that an endpoint talks to several others.
@@ -221,14 +247,14 @@ impl UnclaimedTraffic {
     #[cold]
     #[inline(never)]
     fn add_new(&mut self, d: &Datagram<'_>) {
-        let at = self.rows.len();
+        let at = self.free.pop().map_or(self.rows.len(), |at| at as usize);
         if at >= MAX_ENDPOINTS {
             self.untracked += 1;
             return;
         }
         let (endpoint, other) = if d.src.port() < d.dst.port() { (d.src, d.dst) } else { (d.dst, d.src) };
         let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
-        self.rows.push(UnclaimedEndpoint {
+        let row = UnclaimedEndpoint {
             endpoint,
             datagrams: 0,
             bytes: 0,
@@ -241,7 +267,11 @@ impl UnclaimedTraffic {
             last_sender: None,
             only_other: Some(other),
             sends: false,
-        });
+        };
+        match self.rows.get_mut(at) {
+            Some(free) => *free = row,
+            None => self.rows.push(row),
+        }
         self.index.insert(endpoint, at as u32);
         self.index.entry(other).or_insert(at as u32);
         self.add_to(at as u32, d);
@@ -249,7 +279,7 @@ impl UnclaimedTraffic {
 
     /// The endpoints, ordered by the number of datagrams.
     pub fn busiest(&self) -> Vec<&UnclaimedEndpoint> {
-        let mut all: Vec<_> = self.rows.iter().collect();
+        let mut all: Vec<_> = self.rows.iter().filter(|row| row.datagrams > 0).collect();
         all.sort_by_cached_key(|endpoint| {
             (Reverse(endpoint.datagrams), Reverse(endpoint.bytes), endpoint.endpoint.to_string())
         });
@@ -300,6 +330,19 @@ mod tests {
                 traffic.busiest().iter().map(|b| (b.endpoint.port(), b.datagrams, b.senders())).collect();
             assert_eq!(rows, [(port, 61, (60, false))]);
         }
+    }
+
+    #[test]
+    fn answers_before_their_requests_are_in_the_row_of_the_target() {
+        let mut traffic = UnclaimedTraffic::default();
+        (0..30).for_each(|n| add(&mut traffic, 40_000, 20_000 + n, b"answer"));
+        assert_eq!(traffic.busiest().len(), 30, "nobody is known to talk to the sender");
+        (0..30).for_each(|n| add(&mut traffic, 20_000 + n, 40_000, b"x"));
+        let rows: Vec<_> =
+            traffic.busiest().iter().map(|b| (b.endpoint.port(), b.datagrams, b.senders())).collect();
+        assert_eq!(rows, [(40_000, 60, (30, false))]);
+        add(&mut traffic, 7, 8, b"x");
+        assert_eq!((traffic.busiest().len(), traffic.rows.len()), (2, 30), "places are used again");
     }
 
     #[test]
