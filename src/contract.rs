@@ -1,6 +1,7 @@
 //! The types that all stages share, as plain data: the results of recognising, pairing and decoding, and what a
 //! protocol declares.
 
+mod abuse;
 mod declared;
 mod message;
 mod split;
@@ -10,6 +11,7 @@ use crate::capture::Time;
 use crate::decode::{Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, dissect, wire};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
+pub use abuse::{Abuse, Flood, Mistake, Unused};
 use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, ShownKey, StepInfo, StepRules};
 pub(crate) use message::messages;
@@ -386,6 +388,23 @@ pub struct Issued {
     pub used: bool,
 }
 
+/// What a datagram shows about the challenge that proves a client's address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    #[default]
+    None,
+    /// A server issues this challenge.
+    Issues(u32),
+    /// A request carries a challenge that the server has issued to the client.
+    Returns,
+    /// A request that could carry a challenge carries none.
+    Lacks,
+    /// A request carries a challenge that the server has not issued to the client, or an answer belongs to such a
+    /// request.
+    Wrong,
+}
+
 /// A datagram with all that cross-packet rules may examine.
 #[derive(Debug)]
 pub struct Observation<'a> {
@@ -419,9 +438,17 @@ impl Observation<'_> {
 /// Most rules that one datagram can break in view of earlier ones; no protocol raises more.
 const MAX_RAISED: usize = 8;
 
-/// Rules that a datagram breaks in view of earlier ones, each once, without the heap.
+/// Rules that a datagram breaks in view of earlier ones, each once, without the heap; and what it shows of challenges.
 #[derive(Clone, Debug, Default)]
-pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
+pub struct Raised {
+    rules: ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>,
+    /// What it shows about the challenge.
+    pub proof: Proof,
+    /// It makes an answer larger than its request, which proves nothing about the client's address.
+    pub unproven: bool,
+    /// The numbers of the finding about abuse, if it has one.
+    pub abuse: Option<Abuse>,
+}
 
 impl Raised {
     /// Adds a rule that the datagram as a whole breaks.
@@ -436,33 +463,38 @@ impl Raised {
     }
     #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
-        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // no protocol raises more than fit
+        if !self.rules.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.rules.try_push((rule, at)); // no protocol raises more than fit
         }
+    }
+    /// Removes a rule.
+    #[cold]
+    pub fn remove(&mut self, rule: &Rule) {
+        self.rules.retain(|(raised, _)| !std::ptr::eq(*raised, rule));
     }
     /// Removes the rules of the protocol, because the pairing of the datagram has changed. Rules about effects of the
     /// capture or the path stay.
     #[cold]
     pub fn retain_shared(&mut self) {
-        self.0.retain(|(rule, _)| rule.is_shared());
+        self.rules.retain(|(rule, _)| rule.is_shared());
     }
     /// Whether a rule is among them.
     #[inline]
     pub fn has(&self, rule: &Rule) -> bool {
-        self.0.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
+        self.rules.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
     }
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rules.is_empty()
     }
     /// The rules.
     pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
-        self.0.iter().map(|(rule, _)| *rule)
+        self.rules.iter().map(|(rule, _)| *rule)
     }
     /// The rules, each with the bytes that break it; `None` for the datagram as a whole.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Rule, Option<Span>)> {
-        self.0.iter().copied()
+        self.rules.iter().copied()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules that belong to no protocol: about what a capture leaves out, and about what any answer may show.
 
-use crate::rule::{Cite, Example, Step::*, rules};
+use crate::rule::{Cite, Example, Step, Step::*, rules};
 
 /// No standard prescribes how a capture begins and ends; this document describes it.
 const CAPTURE: Cite = Cite {
@@ -9,8 +9,9 @@ const CAPTURE: Cite = Cite {
     url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/",
 };
 
-/// An answer of a Sky Co-op server.
-const OK: crate::rule::Step =
+/// A query of Sky Co-op and its answer.
+const SKQ: Step = C("feffffff");
+const SKR: Step =
     S("93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
 
 rules! {
@@ -176,7 +177,59 @@ rules! {
         cite: Cite { doc: "RFC 8085", section: "3.1, 6: UDP and amplification", url: "https://www.rfc-editor.org/rfc/rfc8085" },
         side: Server,
         examples: [Example::on(26950, &[
-            C("feffffff"), OK, OK, OK, OK, OK, OK, OK, OK, OK, OK,
+            SKQ, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR,
+        ])],
+    }
+    /// At least three requests, retransmissions among them, carry a challenge that it has issued to their client, the last
+    /// one at least two seconds after the first, and it answers none of them, or only by another challenge: players see no
+    /// server, although it seems to run. Requests with an error of their own, those met by an answer with a fault, and those
+    /// whose time was not over when the capture ended do not count. Said at the end, once, of the last of them, by the
+    /// summary and by `check`; there the missing answers are its symptoms.
+    GEN_011 = "GEN-011" Error "server gives challenges and answers nothing that carries one" {
+        cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        lenient: Warning,
+        examples: [Example::on(7777, &[
+            C("00 00000000"),
+            S("00 80902348"),
+            C("01 80902348 0001 01"),
+            Wait(1_500),
+            C("00 00000000"),
+            S("00 80902349"),
+            C("01 80902349 0001 01"),
+            Wait(1_500),
+            C("00 00000000"),
+            S("00 8090234a"),
+            C("01 8090234a 0001 01"),
+        ])],
+    }
+    /// Within a minute it got three challenges from one server on one socket, and asked again each time instead of sending
+    /// one back: it will never be answered. Mostly it returns the challenge wrongly, with its bytes swapped or as text, which
+    /// is then said. Or its address is forged, and the challenges never reach whoever asks. Not said where more than 20
+    /// challenges within a second show that.
+    GEN_012 = "GEN-012" Warning "client never uses its challenge" {
+        cite: Cite { doc: "RFC 8085", section: "6: security considerations", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Client,
+        examples: [Example::on(27015, &[
+            C("ffffffff 55 ffffffff"),
+            S("ffffffff 41 4bf3c8a1"),
+            C("ffffffff 55 a1c8f34b"),
+            S("ffffffff 41 4bf3c8a2"),
+            C("ffffffff 55 a2c8f34b"),
+            S("ffffffff 41 4bf3c8a3"),
+            C("ffffffff 55 a3c8f34b"),
+        ])],
+    }
+    /// The answers are larger than their requests, and the address has returned no challenge of the server: whoever forges
+    /// it floods it through the server. Answers count once for each exchange, to all ports of the address and from all ports
+    /// of the server, in any second. Said once for each pair of addresses, of the 21st answer; `dump` and `live` say the
+    /// numbers so far, the others those of the whole capture. A server limits how often it answers an address, or asks for a
+    /// challenge first. Quake 3 has its own rule (Q3-SEC-002).
+    GEN_014 = "GEN-014" Warning "more than 20 unproven answers within a second to one address" {
+        cite: Cite { doc: "RFC 8085", section: "3.1, 6: UDP and amplification", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        examples: [Example::on(26950, &[
+            SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR,
+            SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR,
+            SKQ, SKR,
         ])],
     }
 }

@@ -286,6 +286,14 @@ pub struct Info {
     /// Which rules cause others to be broken, in addition to what holds for every protocol: a request with an error
     /// in it gets no answer.
     pub causes: &'static [Causation],
+    /// The message that issues a challenge, which later requests must carry: index into `messages`. It is no answer to a
+    /// request that carries one.
+    pub challenge: Option<u8>,
+    /// The rule about a challenge in answer to a request that carries one. It is not reported of a server that answers no
+    /// such request.
+    pub challenges_again: Option<&'static Rule>,
+    /// Its own rule about many answers to one address, which then stands instead of the shared one.
+    pub floods: Option<&'static Rule>,
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -315,6 +323,9 @@ impl Info {
             rules: &[],
             exchange_rules: &[],
             causes: &[],
+            challenge: None,
+            challenges_again: None,
+            floods: None,
             samples: &[],
         }
     }

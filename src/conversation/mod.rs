@@ -268,6 +268,11 @@ impl Conversation {
             self.traits.set(UNPROVEN, self.unproven() && value == 0);
         }
     }
+    /// Notes that a request carries a value that the server has issued, which need not be the last one.
+    #[inline(always)]
+    pub fn note_returned(&mut self) {
+        self.marks.set(USED, true);
+    }
     /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten, it is a
     /// number that no request has.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
-use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
+use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, RETURNS, Request, Sent, State};
 use super::table::Table;
 use super::windows::{EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_SHOWN_KEY, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
@@ -186,6 +186,19 @@ impl Table {
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
             self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set_mark(HIDDEN, true));
         }
+    }
+
+    /// Notes that a new request carries a challenge that the server has issued to the client.
+    #[inline]
+    pub fn mark_returns(&mut self, slot: Slot, pairing: &Pairing) {
+        let Pairing::Asked { exchange, answered_by, .. } = *pairing else { return };
+        if answered_by.is_some() {
+            return self.just_closed(exchange).into_iter().for_each(|e| e.returns = true);
+        }
+        let Some(c) = self.conversations.get(slot) else { return };
+        let latest = c.latest().checked_sub(1);
+        let request = latest.and_then(|seq| self.queues[c.id as usize].get_mut(seq));
+        request.filter(|r| r.id == exchange).into_iter().for_each(|r| r.set_mark(RETURNS, true));
     }
 
     /// Remembers an answer as long as its request may come after it.

@@ -1,6 +1,6 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
-use super::queue::{HIDDEN, Request};
+use super::queue::{HIDDEN, RETURNS, Request};
 use super::search::answers_of;
 use super::windows::{EARLY, EARLY_FRAMES};
 use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
@@ -315,6 +315,7 @@ pub(super) fn record(
         contradicted: None,
         elsewhere: false,
         unreadable: false,
+        returns: r.is(RETURNS),
         hidden: r.is(HIDDEN),
         assumed: false,
     }

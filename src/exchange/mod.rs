@@ -168,6 +168,8 @@ pub struct Exchange {
     pub elsewhere: bool,
     /// Bytes that are no message came in the place of its answer.
     pub unreadable: bool,
+    /// Its request carries a challenge that the server has issued to the client.
+    pub(crate) returns: bool,
     /// It is not reported, because its request is not reported.
     pub(crate) hidden: bool,
     /// Its request may have been an answer instead: it is reported only if its conversation turns out to have that

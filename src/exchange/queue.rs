@@ -71,6 +71,8 @@ const TIMELY: u8 = 1 << 3;
 const KEYED: u8 = 1 << 4;
 /// Its datagram is not reported, so that a missing answer is not reported either.
 pub(super) const HIDDEN: u8 = 1 << 5;
+/// It carries a challenge that the server has issued to the client.
+pub(super) const RETURNS: u8 = 1 << 6;
 
 /// Bytes that are no message came in the place of its answer. Its record waits until its late window ends.
 pub(super) const MISANSWERED: u8 = 1 << 6;

@@ -1,7 +1,7 @@
 //! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
 
 use super::{Observation, Pairing};
-use crate::contract::{Raised, StepInfo};
+use crate::contract::{Proof, Raised, StepInfo};
 use crate::general::{GEN_006, GEN_007, GEN_013};
 use crate::rule::Rule;
 
@@ -89,10 +89,14 @@ pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &m
             if answer.further == MOST_FURTHER {
                 raised.add(&GEN_013);
             }
-            if !step.proves(answer.asked)
+            let proves = step.proves(answer.asked);
+            if (!proves || raised.proof == Proof::Wrong)
                 && answer.exceeds(answer.request_bytes as usize, observation.datagram)
             {
-                raised.add(&GEN_007);
+                raised.unproven = !answer.second;
+                if !proves {
+                    raised.add(&GEN_007);
+                }
             }
         }
         _ => {}

@@ -21,8 +21,9 @@ use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::escape::is_hostile;
 use crate::exchange::Exchange;
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::pipeline::Options;
+use crate::protocols::Id;
 use crate::report::summary::Summary;
 use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
 use crate::stats::Stats;
@@ -123,6 +124,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
         self.gathered.summary.silent_servers(servers)?;
         self.check.silent_servers(servers)
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.gathered.summary.one_sided(servers)?;
+        self.check.one_sided(servers)
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {

@@ -249,6 +249,13 @@ impl Attribution {
         }
     }
 
+    /// Whether a fault of the request, or of a datagram that came instead of its answer, explains why an exchange has no
+    /// answer.
+    pub fn explains(&self, exchange: u64) -> bool {
+        let noted = self.exchanges.get(exchange).into_iter().flatten();
+        noted.into_iter().any(|noted| noted.relation != Relation::Asked)
+    }
+
     /// Number of broken answers forgotten for lack of room, which may have had symptoms.
     pub fn forgotten(&self) -> u64 {
         self.broken_answers.forgotten()

@@ -9,6 +9,7 @@ mod classification;
 mod dedup;
 mod deliver;
 mod end;
+mod floods;
 mod follow;
 mod options;
 mod pending;
@@ -18,15 +19,16 @@ mod reorder;
 mod silence;
 mod slow_path;
 mod stopped;
+mod unused;
 
 use crate::capture::{Comments, Frame, Time};
 use crate::check::Finding;
 use crate::classify::{self, Classifier, Verdict};
-use crate::contract::{Issued, Piece, Raised};
+use crate::contract::{Abuse, Issued, Piece, Proof, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::{AnyListener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
-use crate::general::{GEN_001, GEN_002, GEN_003};
+use crate::general::{GEN_001, GEN_002, GEN_003, GEN_012, GEN_014};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
 use crate::protocols::{Direction, Id, Level, Memories, Probe, Role};
 use crate::report::{Report, Totals, Wants};
@@ -34,11 +36,13 @@ use crate::servers::Servers;
 use attribution::Attribution;
 use checksums::Checksums;
 use dedup::Dedup;
+use floods::Floods;
 pub use options::Options;
 use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
+use unused::UnusedChallenges;
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
@@ -51,6 +55,8 @@ pub struct Pipeline<'r> {
     protocol_memories: Memories,
     attribution: Attribution,
     silences: Silences,
+    unused: UnusedChallenges,
+    floods: Floods,
     /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
     earlier_by_servers: u64,
     checksums: Checksums,
@@ -93,6 +99,8 @@ impl<'r> Pipeline<'r> {
         Pipeline {
             classifier: Classifier::new(options.choice.clone(), options.budget),
             silences: Silences::new(windows.clone(), options.budget),
+            unused: UnusedChallenges::from(options.budget),
+            floods: Floods::from(options.budget),
             earlier_by_servers: 0,
             table: Table::new(windows, options.budget),
             protocol_memories: Memories::from(options.budget),
@@ -280,22 +288,30 @@ impl<'r> Pipeline<'r> {
                 register_server(c, servers, pairing);
             }
             (v.server_index, level) = (c.server_index(), c.level);
-            // A report that wants every finding decides at the end, when it knows better to which servers no request
+            // A report that receives silent servers decides at the end, when it knows better to which servers no request
             // was captured.
             edge = !asked_before
-                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.repeat_remarks
+                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.silent_servers
                     || near_start());
             if v.probe.role != Role::Unreadable {
                 let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
                 observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
             }
         }
+        if raised.proof != Proof::None || raised.unproven {
+            self.note_proof(d, v, slot, pairing, (issued, level), &mut raised);
+        }
         self.note_pairing(d, v, slot, pairing, asked_before.then_some(level_before));
         // Nearly always the datagram can be reported at once.
         let unsolicited = matches!(pairing, Pairing::Unsolicited { .. });
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
-        let is_final = level >= Level::Medium && v.decided && !unsolicited && !unfinished;
+        let doubtful = unsolicited || unfinished || !raised.is_empty() && raised.has(&GEN_012);
+        let is_final = level >= Level::Medium && v.decided && !doubtful;
         if is_final && !self.waits_its_turn(v, &raised) {
+            if !self.pending.is_empty() {
+                let joined = piece.as_deref().and_then(|piece| piece.whole.as_ref());
+                self.pass_pending(d.payload.len(), joined.map_or(0, |whole| whole.bytes.len()))?;
+            }
             let (verdict, raised, piece, awaited) = (&*v, &raised, piece.as_deref(), None);
             return self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece });
         }
@@ -304,6 +320,61 @@ impl<'r> Pipeline<'r> {
         let other = self.other_reading(d);
         let claim = Claim { other, ..self.new_claim(*v, (slot, level), *pairing, raised) };
         self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
+    }
+
+    /// Notes what a datagram shows about challenges: who issues them, returns them or never uses them, and who gets
+    /// answers without one. `issued` is what the server had issued before it.
+    #[inline(never)]
+    fn note_proof(
+        &mut self,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        slot: Slot,
+        pairing: &Pairing,
+        (issued, level): (Option<Issued>, Level),
+        raised: &mut Raised,
+    ) {
+        let now = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
+        let Some(c) = self.table.conversations.get_mut(slot) else { return };
+        let ends @ (client, server) = (c.client(), c.server());
+        let unused = issued.filter(|issued| !issued.used);
+        let noted_by_pairing = v.id.info().steps.iter().any(|step| step.issues);
+        match raised.proof {
+            Proof::Issues(challenge) => {
+                if !noted_by_pairing {
+                    c.note_issued(challenge);
+                }
+                if unused.is_some() {
+                    self.unused.note_issued(ends, now);
+                }
+            }
+            Proof::Returns => {
+                if !noted_by_pairing {
+                    c.note_returned();
+                }
+                self.table.mark_returns(slot, pairing);
+                self.unused.note_used(ends);
+                self.floods.note_proven(server, client);
+            }
+            Proof::Lacks | Proof::Wrong if v.direction == Direction::C2s => {
+                if let Some(Issued { value, .. }) = unused
+                    && let Some(abuse) = self.unused.note_ignored(ends, now, value, d.payload)
+                {
+                    raised.add(&GEN_012);
+                    raised.abuse = Some(abuse);
+                }
+            }
+            Proof::None | Proof::Lacks | Proof::Wrong => {}
+        }
+        if let Pairing::Answered(answer) = pairing
+            && raised.unproven
+            && v.id.info().floods.is_none()
+            && level >= self.options.min_confidence
+            && let Some(flood) = self.floods.note_answer((server, client), d, answer, now)
+        {
+            raised.add(&GEN_014);
+            raised.abuse = Some(Abuse::Flood(flood));
+        }
     }
 
     /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent
@@ -340,7 +411,7 @@ impl<'r> Pipeline<'r> {
             {
                 self.pending.count_missed(a.request_frame);
             }
-            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silent_servers => {
+            Pairing::Retransmission { exchange, part: false, .. } => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.note_retransmission(v.id, exchange, time, d.frame);
             }

@@ -138,7 +138,8 @@ impl Pipeline<'_> {
     /// Forgets everything learnt from the files so far.
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.protocol_memories.forgotten() + self.attribution.forgotten();
-        self.totals.memory_forgotten += self.table.conversations.forgotten();
+        self.totals.memory_forgotten += self.table.conversations.forgotten() + self.unused.forgotten();
+        self.unused = self.options.budget.into();
         (self.protocol_memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused(self.options.budget);
         self.classifier.servers.reset();

@@ -8,7 +8,7 @@ use crate::classify::{Classifier, Verdict};
 use crate::contract::{Piece, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing};
-use crate::general::GEN_008;
+use crate::general::{GEN_008, GEN_012};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
 use std::io;
@@ -193,6 +193,9 @@ impl Pipeline<'_> {
         if self.waits_its_turn(&claim.verdict, &claim.raised) {
             return self.push_pending(d, Some(claim));
         }
+        if !self.pending.is_empty() {
+            self.pass_pending(d.payload.len(), claim.joined_bytes())?;
+        }
         self.deliver_claim(d, &claim)
     }
 
@@ -213,12 +216,28 @@ impl Pipeline<'_> {
 
     /// Adds a datagram to the pending ones.
     pub(super) fn push_pending(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
-        self.make_room(claim.as_ref().map_or(0, Claim::joined_bytes))?;
+        let joined_bytes = claim.as_ref().map_or(0, Claim::joined_bytes);
+        if self.pending.is_full(joined_bytes) {
+            self.make_room(joined_bytes)?;
+        }
         self.pending.push_datagram(d, claim);
         Ok(())
     }
 
+    /// Counts an item that passes the pending ones, of that many bytes and bytes of a joined message, as if it were
+    /// pending.
+    #[inline(always)]
+    pub(super) fn pass_pending(&mut self, bytes: usize, joined: usize) -> io::Result<()> {
+        if self.pending.is_full(joined) {
+            self.make_room(joined)?;
+        }
+        self.pending.note_passing(bytes + joined);
+        Ok(())
+    }
+
     /// Releases the first items until there is room for another, which completes a joined message of that many bytes.
+    #[cold]
+    #[inline(never)]
     fn make_room(&mut self, joined_bytes: usize) -> io::Result<()> {
         while self.pending.is_full(joined_bytes) {
             self.pending.count_early(self.table.clock());
@@ -246,9 +265,12 @@ impl Pipeline<'_> {
             if self.wants.ordered || self.wants.packets_first || uncertain {
                 let Some(mut e) = self.table.next_closed() else { break };
                 e.refresh(&self.table.conversations);
-                self.make_room(0)?;
+                if self.pending.is_full(0) {
+                    self.make_room(0)?;
+                }
                 self.pending.push_exchange(e, uncertain);
             } else {
+                self.pass_pending(0, 0)?;
                 self.deliver_front()?;
             }
         }
@@ -294,6 +316,9 @@ impl Pipeline<'_> {
                     let proven = claim.level >= Level::Medium || self.is_confirmed(claim.slot);
                     if let Some(other) = claim.other.take().filter(|_| !proven) {
                         self.read_otherwise(&mut claim, *other);
+                    }
+                    if claim.raised.has(&GEN_012) && self.unused.is_flooded((d.src, d.dst), claim.arrival) {
+                        claim.raised.remove(&GEN_012);
                     }
                 }
                 if matches!(claim.pairing, Pairing::Unsolicited { .. }) {

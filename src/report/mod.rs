@@ -82,6 +82,7 @@ pub(crate) use {footer::remarks, screen::other_traffic};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::Finding;
+use crate::contract::Flood;
 use crate::decode::{AnyListener, Notes};
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
@@ -95,10 +96,10 @@ pub struct Wants {
     pub ordered: bool,
     /// Each exchange after all its datagrams, which `ordered` implies.
     pub packets_first: bool,
-    /// Every remark, even those otherwise made once per server, for a report that judges at the end. Then the servers
-    /// captured in one direction only are determined at the end, too.
+    /// Every remark, even those otherwise made once per server.
     pub repeat_remarks: bool,
-    /// At the end, the servers that answered nothing.
+    /// At the end, the servers that answered nothing, or nothing but challenges. Then the servers captured in one
+    /// direction only are determined at the end, too.
     pub silent_servers: bool,
     /// Possibly every frame.
     pub frames: bool,
@@ -106,7 +107,7 @@ pub struct Wants {
     pub count_unclaimed: bool,
 }
 
-/// A server that answered nothing.
+/// A server that answered nothing, or nothing but challenges.
 #[derive(Clone, Debug)]
 pub struct SilentServer {
     /// Frame of the last request to the server.
@@ -210,7 +211,12 @@ pub trait Report {
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.one_sided(servers))
     }
-    /// Servers that answered nothing in the files read so far, which no further file continues, in the order of the
+    /// The final numbers of the floods in the files read so far, by the frame of the finding about each. No further file
+    /// continues these files.
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.floods(floods))
+    }
+    /// Servers that answered nothing, or nothing but challenges, in the files read so far, which no further file continues, in the order of the
     /// last requests to them. Called if the report [wants](Wants::silent_servers) that, even if there are no such
     /// servers.
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {

@@ -187,6 +187,9 @@ fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> i
     }
 }
 
+/// The number of senders of an unclaimed endpoint from which on the table shows senders and rates.
+const MIN_SENDERS: u64 = 10;
+
 /// Writes the busiest endpoints of unclaimed traffic.
 fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let rows = summary.unclaimed.busiest();
@@ -194,11 +197,18 @@ fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Resu
         return Ok(());
     }
     let mut table = screen.table(false);
-    table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
+    let shows_floods = rows.iter().any(|busy| busy.senders().0 >= MIN_SENDERS);
+    let columns = ["unclaimed", "looks like", "first bytes", "datagrams", "bytes", "senders", "peak/s"];
+    let shown = if shows_floods { columns.len() } else { columns.len() - 2 };
+    table.set_header(columns.into_iter().take(shown));
     for busy in rows.iter().take(screen.rows()) {
         let looks = busy.looks_like.unwrap_or("-").to_owned();
-        let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
-        table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
+        let (senders, more) = busy.senders();
+        let senders = format!("{senders}{}", if more { "+" } else { "" });
+        let [datagrams, bytes, peak] = [busy.datagrams, busy.bytes, busy.peak_rate].map(|n| n.to_string());
+        let counts = [datagrams, bytes, senders, peak];
+        let cells = [busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts);
+        table.add_row(cells.take(shown));
     }
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);

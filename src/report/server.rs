@@ -35,8 +35,12 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Rules broken by its [provisional](crate::check::Finding::provisional) findings.
-    pub(super) provisional: Vec<Broken>,
+    /// Rules broken by its [provisional](crate::check::Finding::provisional) findings: those that are symptoms if it
+    /// answers nothing, and those that are if it answers nothing but challenges.
+    pub(super) silent: Vec<Broken>,
+    pub(super) challenging: Vec<Broken>,
+    /// Rules that need the past, broken above note: notes if it is captured in one direction only.
+    pub(super) past_dependent: Vec<Broken>,
     /// The latest facts that it states about itself.
     pub facts: ServerFacts,
 }
@@ -55,7 +59,9 @@ impl Server {
             refused: 0,
             times: Times::default(),
             findings: Counts::default(),
-            provisional: vec![],
+            silent: vec![],
+            challenging: vec![],
+            past_dependent: vec![],
             facts: ServerFacts::default(),
         }
     }

@@ -8,6 +8,7 @@ use crate::capture::CaptureInfo;
 use crate::check::Finding;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::general::{GEN_009, GEN_011};
 use crate::net::{Datagram, Endpoint};
 use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
@@ -108,10 +109,14 @@ impl Summary {
         let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
             let list = match &mut server {
-                Some(server) if f.provisional => &mut server.provisional,
+                Some(server) if f.provisional == Some(&GEN_009) => &mut server.silent,
+                Some(server) if f.provisional.is_some() => &mut server.challenging,
                 _ => &mut self.broken,
             };
             Broken::of(list, f.rule, first).counts.add_finding(f);
+            if let (Some(server), true) = (&mut server, f.depends_on_past()) {
+                Broken::of(&mut server.past_dependent, f.rule, first).counts.add_finding(f);
+            }
             server.iter_mut().for_each(|server| server.findings.add_finding(f));
         }
     }
@@ -153,15 +158,32 @@ impl Report for Summary {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin_server(e.server_index, || (e.server, e.protocol));
             self.count_findings(e.server_index, &[*finding], *frame);
+            let only_challenges = finding.rule == &GEN_011;
             if let Some(server) = self.server(e.server_index) {
-                server.provisional.drain(..).for_each(|symptoms| server.findings.take_back(&symptoms.counts));
+                let symptoms = if only_challenges { &mut server.challenging } else { &mut server.silent };
+                let counts: Vec<_> = symptoms.drain(..).map(|symptoms| symptoms.counts).collect();
+                counts.iter().for_each(|counts| server.findings.take_back(counts));
             }
         }
         // No silent server is the cause of the remaining ones.
-        for symptoms in self.servers.iter_mut().flatten().flat_map(|server| server.provisional.drain(..)) {
+        let symptoms_of =
+            |server: &mut Server| [&mut server.silent, &mut server.challenging].map(std::mem::take);
+        for symptoms in self.servers.iter_mut().flatten().flat_map(symptoms_of).flatten() {
             let broken = Broken::of(&mut self.broken, symptoms.rule, symptoms.first);
             broken.counts.merge(&symptoms.counts);
             broken.first = broken.first.min(symptoms.first);
+        }
+        Ok(())
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        let broken = &mut self.broken;
+        for server in self.servers.iter_mut().flatten().filter(|server| !server.past_dependent.is_empty()) {
+            let is_one_sided = servers.contains(&(server.endpoint, server.id));
+            for Broken { rule, counts, first } in server.past_dependent.drain(..).filter(|_| is_one_sided) {
+                server.findings.demote(&counts);
+                Broken::of(broken, rule, first).counts.demote(&counts);
+            }
         }
         Ok(())
     }

@@ -17,6 +17,7 @@ mod kit;
 #[path = "../fuzz/seeds.rs"]
 mod seeds;
 
+mod abuse;
 mod ahead;
 mod ask;
 mod browser;
@@ -60,6 +61,7 @@ mod looked_at;
 mod mirrored;
 mod no_alloc;
 mod odd_messages;
+mod one_count;
 mod other_answers;
 mod page;
 mod pairing;

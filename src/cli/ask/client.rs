@@ -43,6 +43,8 @@ pub struct Conversation {
     pub answered: usize,
     /// Number of datagrams that were received and not kept, for want of room.
     pub left_out: u64,
+    /// A request that every client sends was not answered.
+    pub lacks_answer: bool,
     /// Number of datagrams that are none of the protocol's.
     pub unclaimed: u64,
     /// Whether an ICMP error reported that nothing listens on the port.
@@ -69,6 +71,7 @@ pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::
         sent: 0,
         answered: 0,
         left_out: 0,
+        lacks_answer: false,
         unclaimed: 0,
         refused: false,
         end: now(),
@@ -128,7 +131,13 @@ impl Client {
         loop {
             let so_far = Ask { answered, silences: 0, all, random, server, first: &first, latest: &latest };
             let payload = |silences| args.proto.ask(&Ask { silences, ..so_far });
-            let Some(answer) = self.request(payload)? else { break };
+            let is_asked = payload(0).is_some();
+            let Some(answer) = self.request(payload)? else {
+                // What is asked for with --all is optional; a challenge alone is no answer.
+                let only_challenge = answered == 1 && args.proto.info().challenge.is_some();
+                self.conversation.lacks_answer |= is_asked && (!all || only_challenge);
+                break;
+            };
             if answered == 0 {
                 first.clone_from(&answer);
             }

@@ -78,6 +78,10 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         error(&no_answer_message(server, &conversation));
         return Ok(if code == OK && !args.check { NO_ANSWER } else { code });
     }
+    if conversation.lacks_answer && !args.check {
+        error(&format!("{server} did not answer everything that every client asks."));
+        return Ok(if code == OK { NO_ANSWER } else { code });
+    }
     if args.check && conversation.unclaimed > 0 {
         let (many, name) = (count(conversation.unclaimed, "datagram"), args.proto.info().name);
         note(&format!("{server} also sent {many} that cannot be {name}: without --check they are shown."));

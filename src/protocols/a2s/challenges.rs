@@ -4,7 +4,7 @@ use super::answers::*;
 use super::parts::SOURCE;
 use super::*;
 use crate::capture::Time;
-use crate::contract::Piece;
+use crate::contract::{Piece, Proof};
 use crate::net::Endpoint;
 use arrayvec::ArrayVec;
 
@@ -52,16 +52,21 @@ impl From<Budget> for Memory {
 #[derive(Clone, Copy, Debug)]
 struct Request {
     step: u8,
-    proof: Proof,
+    proof: Carried,
 }
 
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Proof {
+enum Carried {
     /// Nothing, because it carries no challenge.
     None,
     /// Nothing, because the server had issued only other challenges.
     Foreign,
+    /// Probably nothing, because the server has issued none to the address since the capture began.
+    Unissued,
+    /// Probably that its sender receives what is sent to the address: the challenge was issued before the capture, cut, or
+    /// forgotten.
+    Unknown,
     /// That its sender receives what is sent to the address.
     Right,
     /// That its sender receives what is sent to the address, by the latest challenge, which is not too old.
@@ -104,9 +109,16 @@ impl Memory {
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
                 let proof = self.proof_of(seen, raised);
-                if proof != Proof::None && proof != Proof::Foreign && is_list(seen.probe.step) {
+                if proof != Carried::None && proof != Carried::Foreign && is_list(seen.probe.step) {
                     self.proven.insert((seen.server, seen.client, seen.probe.step), exchange);
                 }
+                raised.proof = match proof {
+                    Carried::None if seen.probe.step == PING_STEP => Proof::None,
+                    Carried::None => Proof::Lacks,
+                    Carried::Foreign => Proof::Wrong,
+                    Carried::Unknown | Carried::Unissued => Proof::None,
+                    Carried::Right | Carried::Fresh => Proof::Returns,
+                };
                 self.requests.insert(exchange, Request { step: seen.probe.step, proof });
             }
             // Only the first part of an answer shows that it is an answer.
@@ -119,24 +131,29 @@ impl Memory {
     }
 
     /// Determines what a request proves.
-    fn proof_of(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
+    fn proof_of(&self, seen: &Observation<'_>, raised: &mut Raised) -> Carried {
         let Some(value) = challenge_of(seen.bytes()) else {
             // The request counts as carrying one, although its bytes contain none: they were cut.
             let cut_off = seen.probe.request_state & CARRIES != 0;
-            return if cut_off { Proof::Right } else { Proof::None };
+            return if cut_off { Carried::Unknown } else { Carried::None };
         };
-        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
+        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else {
+            return if seen.may_predate_capture { Carried::Unknown } else { Carried::Unissued };
+        };
         let last = issued.iter().rfind(|challenge| challenge.port == seen.client.port());
         if last.is_some_and(|last| last.value == value && is_fresh(last.time, seen)) {
-            return Proof::Fresh;
+            return Carried::Fresh;
+        }
+        if issued.iter().any(|challenge| challenge.value == value) {
+            return Carried::Right;
         }
         // If older challenges were forgotten, it may be one of those.
-        if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
-            return Proof::Right;
+        if issued.is_full() {
+            return Carried::Unknown;
         }
         let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
         raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
-        Proof::Foreign
+        Carried::Foreign
     }
 
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
@@ -146,19 +163,22 @@ impl Memory {
             return raised.add(&TXN_007);
         }
         if message == CHALLENGE_RESPONSE {
-            if proof == Proof::Fresh && !answer.second {
+            if proof == Carried::Fresh && !answer.second {
                 raised.add(&CHL_004);
             }
             return self.issue(seen, raised);
+        }
+        if [Carried::Foreign, Carried::Unissued].contains(&proof) {
+            raised.proof = Proof::Wrong;
         }
         if !answer.part && !answer.second {
             // Where the same request with a challenge has followed, that may be the one that was answered.
             let proven = || self.proven.get(&(seen.server, seen.client, step));
             let lists = is_list(step) && proven().is_none_or(|later| *later < answer.exchange);
             match proof {
-                Proof::None if step == INFO_STEP => raised.add(&SEC_001),
-                Proof::None if lists => raised.add(&SEC_002),
-                Proof::Foreign if lists && !seen.may_predate_capture => raised.add(&SEC_002),
+                Carried::None if step == INFO_STEP => raised.add(&SEC_001),
+                Carried::None if lists => raised.add(&SEC_002),
+                Carried::Foreign if lists && !seen.may_predate_capture => raised.add(&SEC_002),
                 _ => {}
             }
         }
@@ -187,6 +207,7 @@ impl Memory {
         let at = prefix_len(seen.bytes()).saturating_add(1);
         let value = read_at(seen.bytes(), at, le_u32).filter(|value| !NONE_YET.contains(value));
         let Some(value) = value else { return };
+        raised.proof = Proof::Issues(value);
         let (server, client, now) = (seen.server, seen.client, seen.datagram.time);
         let (owner, since) = self.owners.get_or_insert((server, value), (client.host(), now));
         if *owner == client.host() {

@@ -208,6 +208,8 @@ impl Protocol for A2s {
             (Relation::Instead, &[&HDR_001, &SPL_001], &[&TXN_002, &TXN_003]),
             (Relation::Instead, &[&SPL_004], &[&SPL_002]),
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
+        challenges_again: Some(&CHL_004),
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[

@@ -468,6 +468,7 @@ impl Protocol for Gamespy3 {
             (Relation::Request, &[&REQ_003, &TXN_006], &[&TXN_002]),
             (Relation::Instead, &[&TXN_007], &[&TXN_002]),
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[
@@ -547,6 +548,9 @@ impl Protocol for Gamespy3 {
                 // Without its end, on the wire or in the capture, it may have had further digits.
                 let whole = payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
+                if let Some(value) = value.filter(|value| *value != 0) {
+                    raised.proof = Proof::Issues(value as u32);
+                }
                 let known = handshakes.get(&ends);
                 // What was not asked for counts only after a handshake: the client may use either.
                 let counts = matches!(pairing, Pairing::Answered(_)) || known.is_some();
@@ -556,16 +560,29 @@ impl Protocol for Gamespy3 {
                     handshakes.insert(ends, handshake);
                 }
             }
+            (CHALLENGE_REQUEST, Pairing::Asked { .. }) => raised.proof = Proof::Lacks,
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
                 let cut_off = seen.datagram.cut > 0 && read_at(request, 7, be_u32).is_none();
                 let proof = match handshakes.get_mut(&ends) {
-                    _ if cut_off => Proof::Right,
-                    Some(Handshake { value: None, .. }) => Proof::Right,
+                    _ if cut_off => Carried::Unknown,
+                    Some(Handshake { value: None, .. }) => Carried::Unknown,
                     Some(handshake) if handshake.value != Some(0) => handshake.proof_of(request, now, raised),
                     // The challenge may have been issued before the capture.
-                    None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
-                    _ => Proof::None,
+                    None if seen.probe.request_state & CARRIES != 0 => {
+                        if seen.may_predate_capture {
+                            Carried::Unknown
+                        } else {
+                            Carried::Unissued
+                        }
+                    }
+                    _ => Carried::None,
+                };
+                raised.proof = match proof {
+                    Carried::Unknown | Carried::Unissued => Proof::None,
+                    Carried::None => Proof::Lacks,
+                    Carried::Wrong => Proof::Wrong,
+                    Carried::Right => Proof::Returns,
                 };
                 stats.insert(exchange, Stat { proof, numbers: Numbers::default(), total: u8::MAX });
             }
@@ -578,9 +595,12 @@ impl Protocol for Gamespy3 {
                     raised.add(&SPL_003);
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
+                if matches!(stat, Some(Stat { proof: Carried::Wrong | Carried::Unissued, .. })) {
+                    raised.proof = Proof::Wrong;
+                }
                 match stat.map(|stat| stat.proof) {
-                    Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
-                    Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
+                    Some(Carried::Wrong) if !answer.part => raised.add(&SEC_001),
+                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}
                 }
             }
@@ -592,7 +612,7 @@ impl Protocol for Gamespy3 {
 /// A stat request, and the parts of its answer that have come.
 #[derive(Clone, Copy, Debug)]
 pub struct Stat {
-    proof: Proof,
+    proof: Carried,
     /// Numbers of the parts.
     numbers: Numbers,
     /// Number of parts; the maximum, as long as it is unknown.
@@ -610,9 +630,13 @@ impl Stat {
 
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug)]
-enum Proof {
+enum Carried {
     /// Nothing, and no proof was required.
     None,
+    /// Probably nothing, because the server has issued no challenge since the capture began.
+    Unissued,
+    /// Probably that its sender receives what is sent to the address: the challenge was issued before the capture, or is cut.
+    Unknown,
     /// That its sender receives what is sent to the address.
     Right,
     /// Nothing, although the server had issued a challenge.
@@ -632,19 +656,19 @@ pub struct Handshake {
 
 impl Handshake {
     /// Determines what a request proves. Its last four bytes may be either a selector or this challenge.
-    fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
+    fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Carried {
         let word = word(request);
         if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
             }
-            return if word.is_some() && word == self.before { Proof::Right } else { Proof::Wrong };
+            return if word.is_some() && word == self.before { Carried::Right } else { Carried::Wrong };
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFETIME)
         {
             raised.add_at(&TXN_006, Span { start: 7, end: 11 });
         }
-        Proof::Right
+        Carried::Right
     }
 }
 

@@ -468,6 +468,7 @@ impl Protocol for Quake3 {
             (Relation::Request, &[&REQ_001, &REQ_003, &TXN_008], &[&TXN_002]),
             (Relation::Instead, &[&TXN_005], &[&TXN_002]),
         ],
+        floods: Some(&SEC_002),
         samples: SAMPLES,
         ..Info::of("quake3", "Quake 3, Quake 2 and QuakeWorld status query", SPEC, &ENDS)
     };

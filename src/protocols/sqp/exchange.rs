@@ -372,6 +372,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
             if seen.may_predate_capture {
                 memory.older.insert(memory.hash((seen.server, seen.client)), ());
             }
+            raised.proof = Proof::Lacks;
             // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
             // A query after an unanswered challenge ends the wait: servers issue another token then.
@@ -395,12 +396,14 @@ fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, 
         memory.answered_unseen(seen.server, seen.client, answer.exchange);
     }
     if !memory.suspect.is_empty() && memory.suspect.find(answer.exchange).is_some() {
+        raised.proof = Proof::Wrong;
         raised.add(&SEC_001);
     }
 }
 
 fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let token = seen.probe.request_state;
+    raised.proof = Proof::Issues(token);
     let (key, owner) = (memory.hash((seen.server, token)), memory.hash((seen.server, seen.client)));
     let (word, bit) = Memory::issuer_bit(seen.server);
     memory.issuers.get_mut(word).into_iter().for_each(|word| *word |= bit);
@@ -424,6 +427,7 @@ fn token_rules(
 ) {
     let token = seen.probe.key.unwrap_or_default();
     if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
+        raised.proof = Proof::Returns;
         if issued.used {
             raised.add_at(&TXN_006, TOKEN_AT);
         }
@@ -447,9 +451,15 @@ fn token_rules(
             None if owner.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
             // An unused latest token of the client would be known to its next conversation with the server, so this one was
             // used.
-            _ => return raised.add_at(&TXN_006, TOKEN_AT),
+            _ => {
+                raised.proof = Proof::Returns;
+                return raised.add_at(&TXN_006, TOKEN_AT);
+            }
         },
     };
+    // An older token of this client is one that it got all the same.
+    let owned = memory.issued.get(&key) == Some(&client);
+    raised.proof = if owned { Proof::Returns } else { Proof::Wrong };
     raised.add_at(rule, TOKEN_AT);
     if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());

@@ -81,6 +81,7 @@ impl Protocol for Sqp {
                 )
             },
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
         window_ms: 1000,
         fields: &[HEADER_FIELDS, PACKET_FIELDS, chunks::FIELDS, RULE_FIELDS, TABLE_FIELDS],
         rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES],
