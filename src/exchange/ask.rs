@@ -1,7 +1,7 @@
 //! Handles requests: a request opens an exchange, repeats an open request, or is a further part of one.
 
 use super::incomplete::{Orphan, record};
-use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, RETURNS, Request, Sent, State};
+use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
 use super::table::Table;
 use super::windows::{EARLY_FRAMES, GIVE_UP};
 use super::{Exchange, MAX_PARTS, MAX_SHOWN_KEY, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
@@ -198,7 +198,7 @@ impl Table {
         let Some(c) = self.conversations.get(slot) else { return };
         let latest = c.latest().checked_sub(1);
         let request = latest.and_then(|seq| self.queues[c.id as usize].get_mut(seq));
-        request.filter(|r| r.id == exchange).into_iter().for_each(|r| r.set_mark(RETURNS, true));
+        request.filter(|r| r.id == exchange).into_iter().for_each(Request::note_returned);
     }
 
     /// Remembers an answer as long as its request may come after it.

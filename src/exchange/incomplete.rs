@@ -1,6 +1,6 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
-use super::queue::{HIDDEN, RETURNS, Request};
+use super::queue::{HIDDEN, Request};
 use super::search::answers_of;
 use super::windows::{EARLY, EARLY_FRAMES};
 use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
@@ -259,7 +259,8 @@ impl Orphan {
 
     /// An open request that turned out to be an answer, and came at the capture time `since`.
     pub fn of(conversation: Slot, r: &Request, since: Time) -> Orphan {
-        let &Request { step, paired, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
+        let &Request { step, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
+        let paired = r.paired();
         Orphan {
             conversation,
             step,
@@ -315,7 +316,7 @@ pub(super) fn record(
         contradicted: None,
         elsewhere: false,
         unreadable: false,
-        returns: r.is(RETURNS),
+        returns: r.returns(),
         hidden: r.is(HIDDEN),
         assumed: false,
     }

@@ -48,8 +48,8 @@ pub(super) struct Request {
     /// See [`Request::parts`] and [`Request::add_further`].
     counts: u8,
     pub step: u8,
-    /// Confidence of the pair if the request turns out to be an answer.
-    pub paired: Level,
+    /// See [`Request::paired`] and [`Request::returns`].
+    level: u8,
     /// The message that answered it: index into the protocol's messages.
     pub answer_message: u8,
     pub state: State,
@@ -71,13 +71,13 @@ const TIMELY: u8 = 1 << 3;
 const KEYED: u8 = 1 << 4;
 /// Its datagram is not reported, so that a missing answer is not reported either.
 pub(super) const HIDDEN: u8 = 1 << 5;
-/// It carries a challenge that the server has issued to the client.
-pub(super) const RETURNS: u8 = 1 << 6;
-
 /// Bytes that are no message came in the place of its answer. Its record waits until its late window ends.
 pub(super) const MISANSWERED: u8 = 1 << 6;
 /// The server has repeated an answer to it.
 pub(super) const REPEATED: u8 = 1 << 7;
+
+/// In [`Request::level`]: it carries a challenge that the server has issued to the client.
+const RETURNS: u8 = 1 << 7;
 
 /// When a request was last sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,11 +107,30 @@ impl Request {
             retransmissions: 0,
             counts: 0,
             step: g.step,
-            paired: g.paired,
+            level: g.paired as u8,
             answer_message: u8::MAX,
             state: State::Open,
             marks: Flags::of([(ALONE, alone), (PARTIAL, partial), (KEYED, g.key.is_some())]),
         }
+    }
+    /// Confidence of the pair if the request turns out to be an answer.
+    pub fn paired(&self) -> Level {
+        match self.level & !RETURNS {
+            level if level == Level::Hint as u8 => Level::Hint,
+            level if level == Level::Low as u8 => Level::Low,
+            level if level == Level::Medium as u8 => Level::Medium,
+            _ => Level::High,
+        }
+    }
+    /// Whether it carries a challenge that the server has issued to the client.
+    #[inline(always)]
+    pub fn returns(&self) -> bool {
+        self.level & RETURNS != 0
+    }
+    /// Notes that it carries such a challenge.
+    #[inline(always)]
+    pub fn note_returned(&mut self) {
+        self.level |= RETURNS;
     }
     /// Number of its datagrams, up to [`MAX_PARTS`](super::MAX_PARTS).
     pub fn parts(&self) -> u8 {
