@@ -190,7 +190,7 @@ impl<'a> IpPayload<'a> {
 }
 
 /// The frame, narrowed to `length` bytes on the wire from the start of `rest`, its captured end.
-fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
+pub(super) fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
     let offset = frame.bytes.len().saturating_sub(rest.len()) as u64;
     Frame {
         at: frame.at.saturating_add(offset),

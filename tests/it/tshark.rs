@@ -30,8 +30,6 @@ const APART: &[(&str, &[u64], &str)] = &[
 
 /// Captures of link types and tunnels whose frames are only counted here.
 const UNREAD: &[&str] = &[
-    "captures/containers/gtp.pcap",
-    "captures/containers/mpls.pcap",
     "captures/containers/radiotap.pcap",
     "captures/containers/teredo.pcap",
 ];
