@@ -248,7 +248,7 @@ impl Conversation {
 }
 
 /// A place in the table, valid as long as the conversation is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
     at: u32,
     generation: u32,

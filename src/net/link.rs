@@ -16,7 +16,7 @@
 //! ```
 
 use super::header::{Packet, header, missing};
-use super::{DropReason, ethertype, metadata};
+use super::{DropReason, ethertype};
 use crate::capture::Frame;
 
 pub(crate) const NULL: u16 = 0;
@@ -29,6 +29,10 @@ const PPP_ETHER: u16 = 51;
 pub(crate) const RAW: u16 = 101;
 const LOOP: u16 = 108;
 pub(crate) const SLL: u16 = 113;
+pub(super) const PKTAP_USER2: u16 = 149;
+pub(super) const PPI: u16 = 192;
+pub(super) const NFLOG: u16 = 239;
+pub(super) const PKTAP: u16 = 258;
 const MPLS: u16 = 219;
 pub(super) const IPV4: u16 = 228;
 pub(super) const IPV6: u16 = 229;
@@ -74,9 +78,14 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
         IPV6 => Ok(Packet::V6(frame.bytes)),
         MPLS => ethertype::packet_after(frame, ethertype::MPLS, frame.bytes),
         // A frame within the frame: the decapsulator goes on.
-        link if metadata::is_metadata(link) => Err(DropReason::Tunnel),
+        link if holds_frames(link) => Err(DropReason::Tunnel),
         _ => Err(DropReason::UnknownLink),
     }
+}
+
+/// Whether frames of a link type hold whole frames, behind headers that `metadata.rs` reads.
+pub(super) fn holds_frames(link: u16) -> bool {
+    matches!(link, PKTAP_USER2 | PPI | NFLOG | PKTAP)
 }
 
 /// Whether frames of a link type can be read.
@@ -122,7 +131,7 @@ pub(super) fn by_family(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
 
 /// Whether frames of a link type contain their direction, which differs between the copies of a datagram.
 pub fn has_direction(link: u16) -> bool {
-    matches!(link, SLL | SLL2 | metadata::NFLOG | metadata::PKTAP | metadata::PKTAP_USER2)
+    matches!(link, SLL | SLL2 | NFLOG | PKTAP | PKTAP_USER2)
 }
 
 /// Where a frame was captured: the number of its interface in the upper 24 bits; below it, in Linux cooked captures,

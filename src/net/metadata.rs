@@ -12,14 +12,9 @@
 
 use super::header::{header, skip};
 use super::ip_payload::{narrow, rest_of};
-use super::link::{IPV4, IPV6};
+use super::link::{IPV4, IPV6, NFLOG, PKTAP, PKTAP_USER2, PPI};
 use super::{DropReason, ethertype, link};
 use crate::capture::Frame;
-
-pub(super) const PKTAP_USER2: u16 = 149;
-pub(super) const PPI: u16 = 192;
-pub(super) const NFLOG: u16 = 239;
-pub(super) const PKTAP: u16 = 258;
 
 /// The most such headers within each other that are followed; real frames have one.
 pub(super) const MAX_HEADERS: usize = 4;
@@ -39,11 +34,6 @@ const FAMILY_IPV6: u8 = 10;
 const PKTAP_HEADER: usize = 108;
 /// The record holds a packet.
 const PKTAP_PACKET: u32 = 1;
-
-/// Whether frames of a link type begin with such a header.
-pub(super) fn is_metadata(link: u16) -> bool {
-    matches!(link, PKTAP_USER2 | PPI | NFLOG | PKTAP)
-}
 
 /// The frame behind all such headers, and its [origin](link::origin). Other frames are returned as they are.
 #[cold]

@@ -2,7 +2,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::metadata::{MAX_ATTRIBUTES, MAX_HEADERS, NFLOG, PKTAP, PKTAP_USER2, PPI};
+use super::link::{NFLOG, PKTAP, PKTAP_USER2, PPI};
+use super::metadata::{MAX_ATTRIBUTES, MAX_HEADERS};
 use super::{Datagram, Decapsulator, DropReason, ip_packet, is_supported_link, packet_hosts, parse};
 use crate::capture::Frame;
 use crate::net::Content;

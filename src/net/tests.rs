@@ -3,7 +3,7 @@
 
 use super::craft::*;
 use super::header::Packet;
-use super::{DropReason, ethertype, ip, is_supported_link, metadata, parse};
+use super::{DropReason, ethertype, ip, is_supported_link, link, parse};
 use proptest::prelude::*;
 
 #[test]
@@ -22,7 +22,7 @@ fn every_link_type_leads_to_the_datagram() {
 
 #[test]
 fn unknown_link_types_are_dropped() {
-    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link) && !metadata::is_metadata(*link)) {
+    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link) && !link::holds_frames(*link)) {
         assert_eq!(reason(link, &query4()), DropReason::UnknownLink);
     }
 }

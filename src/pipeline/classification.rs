@@ -70,8 +70,8 @@ impl Pipeline<'_> {
         }
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
-            Some(_) => self.dedup.is_copy(d),
-            None => self.dedup.copy_of(d).is_some(),
+            Some(v) => self.dedup.is_copy(d, v.slot),
+            None => self.dedup.copy_of(d, None).is_some(),
         };
         if is_copy {
             return verdict;

@@ -18,6 +18,7 @@ mod reorder;
 mod silence;
 mod slow_path;
 mod stopped;
+mod translation;
 
 use crate::capture::{Comments, Frame, Time};
 use crate::check::Finding;
@@ -39,6 +40,7 @@ use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
+use translation::Translations;
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
@@ -56,6 +58,7 @@ pub struct Pipeline<'r> {
     checksums: Checksums,
     pending: Pending,
     dedup: Dedup,
+    translations: Translations,
     decapsulator: Decapsulator,
     /// Number of tunnel paths that have been reported: those up to this number.
     reported_tunnels: u16,
@@ -98,6 +101,7 @@ impl<'r> Pipeline<'r> {
             checksums: Checksums::default(),
             pending: Pending::from(options.budget),
             dedup: Dedup::default(),
+            translations: Translations::from(options.budget),
             decapsulator: Decapsulator::default(),
             reported_tunnels: 0,
             totals: Totals::default(),
@@ -254,8 +258,12 @@ impl<'r> Pipeline<'r> {
     }
 
     fn process_claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
-        if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
+        if let Some(of) = self.dedup.copy_of(d, v.slot).or_else(|| self.translated(d, v)) {
             return self.process_copy(d, v, of);
+        }
+        let several_origins = self.dedup.has_several_origins();
+        if several_origins && v.direction == Direction::S2c && self.hold_inner_answer(d, v)? {
+            return Ok(());
         }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
         let slot = self.table.enter(d, v);
@@ -269,14 +277,19 @@ impl<'r> Pipeline<'r> {
         let state_of = |c: &Conversation| (c.asked(), c.issued(), c.level);
         let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
+        if several_origins && v.direction == Direction::S2c {
+            self.note_outer_answer(d, pairing);
+        }
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
         if let Some(piece) = &mut piece {
             self.apply_piece(piece, v, &mut raised);
         }
-        if d.checksum != 0 && self.checksums.is_wrong(d) {
+        let sum = d.payload_sum();
+        if d.checksum != 0 && self.checksums.is_wrong(d, sum) {
             raised.add(&GEN_003);
         }
+        self.dedup.note_latest(d, slot, sum);
         if d.cut > 0 {
             raise_cut(d, &mut raised);
         }
@@ -309,17 +322,6 @@ impl<'r> Pipeline<'r> {
         let awaited = self.table.awaited(slot, d, v, pairing);
         let claim = self.new_claim(*v, (slot, level), *pairing, raised);
         self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
-    }
-
-    /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent
-    /// no request.
-    #[inline(always)]
-    fn translated(&mut self, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
-        if !self.dedup.has_several_origins() || v.direction == Direction::C2s {
-            return None;
-        }
-        let asked = v.slot.and_then(|slot| self.table.conversations.get(slot)).is_some_and(|c| c.asked());
-        self.dedup.translation_of(d, asked)
     }
 
     /// Updates the pending items and retransmissions that a pairing affects. `level_before` is the confidence that the

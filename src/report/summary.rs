@@ -13,6 +13,8 @@ use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
+/// Most translated addresses whose inner ones are shown.
+pub const MAX_TRANSLATIONS: usize = 256;
 /// Maximum number of records of endpoints with unclaimed datagrams; the busiest come first.
 pub(crate) const MAX_UNCLAIMED: usize = 200;
 
@@ -32,6 +34,8 @@ pub struct Summary {
     /// Traffic that no protocol claims, by endpoint.
     pub unclaimed: UnclaimedTraffic,
     hot_counters: HotCounters,
+    /// Addresses that hosts translate, and those behind them.
+    translations: Vec<(Endpoint, Endpoint)>,
 }
 
 impl Summary {
@@ -58,7 +62,10 @@ impl Summary {
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
-        self.servers[at] = Some(Server::new(endpoint, id));
+        let mut server = Server::new(endpoint, id);
+        server.inner =
+            self.translations.iter().find(|(outer, _)| *outer == endpoint).map(|(_, inner)| *inner);
+        self.servers[at] = Some(server);
         self.hot_counters.begin(at);
     }
 
@@ -134,6 +141,17 @@ impl Report for Summary {
             self.add_packet(p);
         }
         Ok(())
+    }
+
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        let room = self.translations.len() < MAX_TRANSLATIONS;
+        match self.translations.iter_mut().find(|(known, _)| *known == outer) {
+            Some((_, latest)) => *latest = inner,
+            None if room => self.translations.push((outer, inner)),
+            None => return,
+        }
+        let servers = self.servers.iter_mut().flatten();
+        servers.filter(|server| server.endpoint == outer).for_each(|server| server.inner = Some(inner));
     }
 
     fn count_unclaimed(&mut self, d: &Datagram<'_>) {
