@@ -20,8 +20,6 @@ use std::path::Path;
 
 /// Address of the schema.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// Home page of this program.
-const HOMEPAGE: &str = "https://docs.rs/qdissect";
 /// The media type registered with IANA for captures of tcpdump and Wireshark.
 const MIME: &str = "application/vnd.tcpdump.pcap";
 /// Maximum number of results that GitHub accepts in a run.
@@ -54,7 +52,7 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
     let mut run = Run::new(verdict, style, &results);
     let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor(rule)).collect();
     let tool = json!({ "driver": {
-        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOMEPAGE,
+        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"),
         "rules": rules,
     } });
     write!(
