@@ -204,7 +204,8 @@ impl Dedup {
             return None;
         }
         if self.last_origin != d.origin {
-            self.several_origins |= self.last_origin != u32::MAX;
+            // A direction has a counterpart.
+            self.several_origins |= self.last_origin != u32::MAX || d.origin & 0xff != 0;
             self.last_origin = d.origin;
         }
         let signature = signature(d);

@@ -208,3 +208,20 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
     out.value(&totals.record())?;
     out.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_addresses_are_shown_within_limits() {
+        let mut summary = Summary::default();
+        let end = |n: usize| Endpoint::v4([10, 0, (n >> 8) as u8, n as u8], 7777);
+        for n in 0..MAX_TRANSLATIONS + 3 {
+            summary.translated(end(n), end(0));
+        }
+        assert_eq!(summary.translations.len(), MAX_TRANSLATIONS);
+        summary.translated(end(1), end(2));
+        assert_eq!(summary.translations[1], (end(1), end(2)), "the latest");
+    }
+}
