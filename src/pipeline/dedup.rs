@@ -502,7 +502,7 @@ mod tests {
     #[test]
     fn notices_several_origins() {
         let mut dedup = Dedup::default();
-        for (origin, several) in [(5, false), (5, false), (7, true), (7, true)] {
+        for (origin, several) in [(0x500, false), (0x500, false), (0x700, true), (0x700, true)] {
             copy_of(&mut dedup, &datagram(1, 0, b"request"), 7, origin);
             assert_eq!(dedup.has_several_origins(), several, "{origin}");
         }
@@ -533,7 +533,7 @@ mod tests {
         assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
         dedup.clear();
         dedup.begin(false, false);
-        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 1), None);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0x100), None);
         assert!(!dedup.has_several_origins(), "each has one");
     }
 

@@ -226,7 +226,7 @@ mod tests {
         for rule in crate::protocols::rules() {
             let link = rule_link(rule);
             let url =
-                link.strip_prefix(&format!("[{}](https://", rule.id)).and_then(|rest| rest.strip_suffix(')'));
+                link.strip_prefix(&format!("[{}](docs/rules.md#", rule.id)).and_then(|rest| rest.strip_suffix(')'));
             assert!(url.is_some_and(|url| !url.contains(['(', ')', '|', ' ', '<'])), "{link}");
         }
     }

@@ -210,13 +210,7 @@ fn only_the_ip_packet_must_be_equal() {
         let udp = seen(0, 1, |_| ()).bytes.split_off(34);
         let length = [0, udp.len() as u8];
         let bytes = [&[0x60, 0, 0, 0], &length[..], &[17, 64], &[0x20; 16], &[0x30; 16], &udp].concat();
-        RawFrame {
-            time: START + micros * MS / 1000,
-            link: 101,
-            wire_len: bytes.len() as u32,
-            bytes,
-            ..seen(0, 1, |_| ())
-        }
+        RawFrame { time: START + micros * MS / 1000, link: 101, wire_len: bytes.len() as u32, bytes }
     };
     assert_eq!(copies(&[v6(0), v6(10), v6(20)]), [3, 4]);
 }
