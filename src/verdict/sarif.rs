@@ -5,7 +5,7 @@
 
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
-use crate::docs::{escaped, page_of, paragraph};
+use crate::docs::{escaped, paragraph};
 use crate::escape::terminal_safe_json;
 use crate::protocols::Id;
 use crate::report::count;
@@ -311,7 +311,6 @@ fn descriptor(rule: &Rule) -> Value {
         "help": {
             "text": format!("{why}\n\nSource: {plain_source}"), "markdown": format!("{why}\n\nSource: {markdown_source}"),
         },
-        "helpUri": page_of(rule),
         "defaultConfiguration": { "level": rule.severity.name() },
         "properties": rule_properties(rule),
     })
@@ -372,7 +371,8 @@ mod tests {
             let full = d["fullDescription"]["text"].as_str().unwrap_or_default();
             assert!(full.chars().count() <= MAX_TEXT, "{}", rule.id);
             assert!(!d["help"]["text"].as_str().unwrap_or_default().contains("]("), "{}", rule.id);
-            assert_eq!(d["helpUri"], format!("docs/rules.md#{}", rule.id.to_lowercase()));
+            // An address must be absolute, and there is none: the text is in the log itself.
+            assert!(d.get("helpUri").is_none() && d["help"]["markdown"].is_string(), "{}", rule.id);
             let security = d["properties"].get("security-severity");
             assert_eq!(security.is_some(), rule.ratio, "{}", rule.id);
         }
