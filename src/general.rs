@@ -101,7 +101,8 @@ rules! {
         ],
     }
     /// A mirrored port, or a capture of several interfaces, shows it again. Copies are known by the identification of
-    /// their IP packet or by where they were captured, never by their bytes alone: clients do ask the same again. They
+    /// their IP packet, by where they were captured, or because the same packet, equal to the byte, follows at once: within
+    /// 50 µs, with nothing but its copies between, four times at most. Clients do ask the same again, but not as fast. They
     /// are told, but neither paired nor judged.
     GEN_008 = "GEN-008" Note "capture holds the datagram twice" {
         cite: Cite { doc: "RFC 6864", section: "4: identification of IPv4 datagrams", url: "https://www.rfc-editor.org/rfc/rfc6864" },

@@ -3,6 +3,7 @@
 use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::output::Target;
+use super::system;
 use super::terminal;
 use super::text::unknown_name;
 use clap::Args;
@@ -14,6 +15,7 @@ use qdissect::protocols::Id;
 use qdissect::report::{
     Detail, Details, Explain, Lister, Output, Records, Report, Shown, StandIns, TIME_FORMATS, TimeFormat,
 };
+use std::path::Path;
 
 /// What `dump` and `live` show of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -120,7 +122,18 @@ fn when(text: &str) -> Result<TimeFormat, String> {
     {
         return Err(format!("-t {former} is not known any more; use -t {instead}."));
     }
-    TimeFormat::parse(text, TimeZone::system).ok_or_else(|| {
+    let mut unusable = None;
+    let zone = || {
+        local_zone().unwrap_or_else(|why| {
+            unusable = Some(why);
+            TimeZone::UTC
+        })
+    };
+    let format = TimeFormat::parse(text, zone);
+    if let Some(why) = unusable {
+        return Err(why);
+    }
+    format.ok_or_else(|| {
         let meanings: Vec<_> =
             TIME_FORMATS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
         format!(
@@ -129,6 +142,28 @@ fn when(text: &str) -> Result<TimeFormat, String> {
             meanings.join(", ")
         )
     })
+}
+
+/// The most bytes of a file that `TZ` names; those of the system have 4 KiB at most.
+const MAX_ZONE_FILE: u64 = 1 << 20;
+
+/// The zone of local time. A file that `TZ` names is looked at first: a device has no end.
+///
+/// # Errors
+/// A sentence, if that is no file of a zone.
+fn local_zone() -> Result<TimeZone, String> {
+    let named = std::env::var_os("TZ").unwrap_or_default();
+    let text = named.to_string_lossy();
+    let path = Path::new(text.strip_prefix(':').unwrap_or(&text));
+    if let Ok(data) = std::fs::metadata(path)
+        && !(data.is_file() && data.len() <= MAX_ZONE_FILE && system::is_on_disk(path))
+    {
+        return Err(format!(
+            "TZ names {}, which is no file of a time zone: unset it, or name a zone, as in TZ=Europe/Berlin.",
+            quoted(&text)
+        ));
+    }
+    Ok(TimeZone::system())
 }
 
 fn layer(text: &str) -> Result<Shown, String> {

@@ -299,7 +299,7 @@ fn millis(time: Time) -> u32 {
 }
 
 /// A place in the table, valid as long as the conversation is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
     at: u32,
     generation: u32,

@@ -5,7 +5,7 @@ use super::retained::Trace;
 use super::table::{MAX_ROWS, columns};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
-use crate::docs::{page_of, paragraph};
+use crate::docs::paragraph;
 use crate::escape::to_hex;
 use crate::net::Endpoint;
 use crate::protocols::Id;
@@ -197,7 +197,7 @@ fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Opt
     (untimed > 0).then(|| format!("{findings} in no interval: before the first query, or at an unknown time"))
 }
 
-/// The `rule` records of broken rules, with severity, title, reason, source and page of each.
+/// The `rule` records of broken rules, with severity, title, reason and source of each.
 fn rules(verdict: &Verdict) -> Vec<Value> {
     let broken = |outcome| matches!(outcome, Outcome::Fail | Outcome::Known);
     let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
@@ -209,7 +209,6 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
         record["why"] = paragraph(r.rule.why).into();
         record["source"] =
             json!({ "document": r.rule.cite.doc, "section": r.rule.cite.section, "url": r.rule.cite.url });
-        record["page"] = page_of(r.rule).into();
         record
     };
     rows.iter().map(row).collect()

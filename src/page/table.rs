@@ -1,7 +1,6 @@
 //! The tables of the page: their columns, and their first rows as HTML. `script/table.js` shows further rows with the same
 //! columns.
 
-use crate::docs::page_of;
 use crate::escape;
 use crate::report::duration;
 use serde_json::{Value, json};
@@ -33,8 +32,10 @@ pub enum Kind {
     List,
     /// A severity.
     Severity,
-    /// The identifier of a rule, with a link to its page.
+    /// The identifier of a rule, with a link to what the page says of it.
     Rule,
+    /// The identifier of the rule that the row is about, to which such links lead.
+    Target,
     /// Findings by severity.
     Findings,
     /// Number of players; the maximum is in another key.
@@ -179,7 +180,7 @@ pub const RULES: Table = Table {
     command: "qdissect check -T csv",
     columns: &[
         ("severity", "Severity", Kind::Severity),
-        ("id", "Rule", Kind::Rule),
+        ("id", "Rule", Kind::Target),
         ("title", "What", Kind::Words),
         ("why", "Why it matters", Kind::Words),
         ("count", "Times", Kind::Count),
@@ -286,6 +287,7 @@ fn cell(row: &Value, key: &str, kind: Kind) -> String {
         (Kind::List, value) => escaped(&list(value)),
         (Kind::Severity, value) => severity(value.as_str().unwrap_or_default(), None),
         (Kind::Rule, value) => rule(value.as_str().unwrap_or_default()),
+        (Kind::Target, value) => rule_target(value.as_str().unwrap_or_default()),
         (Kind::Players, value) => format!("{}/{}", value, row["max_players"]),
         (Kind::Bytes, bytes) => marked(row, bytes),
         (_, value) => escaped(&plain(value)),
@@ -333,9 +335,11 @@ pub fn findings(counts: &Value) -> String {
 }
 
 fn rule(id: &str) -> String {
-    let declared = crate::protocols::rules().find(|rule| rule.id == id);
-    let page = declared.map(page_of).unwrap_or_default();
-    format!("<a href=\"{}\" rel=\"noreferrer noopener\">{}</a>", escaped(&page), escaped(id))
+    format!("<a href=\"#rule-{0}\">{0}</a>", escaped(id))
+}
+
+fn rule_target(id: &str) -> String {
+    format!("<span id=\"rule-{0}\">{0}</span>", escaped(id))
 }
 
 /// The first bytes of those that a finding marks, as far as they are kept.

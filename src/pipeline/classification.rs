@@ -77,7 +77,8 @@ impl Pipeline<'_> {
         if shared == 0 {
             return verdict;
         }
-        let original = self.dedup.original_of(d);
+        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+        let original = self.dedup.original_of(d, slots);
         // Where a protocol claims whatever its ports exchange, that is no evidence of a message.
         let is_anything =
             |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
@@ -96,7 +97,7 @@ impl Pipeline<'_> {
         };
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
-            None if evidence.is_none() => self.dedup.copy_of(d).is_some(),
+            None if evidence.is_none() => self.dedup.copy_of(d, None).is_some(),
             _ => original.is_some(),
         };
         if is_copy {
@@ -121,9 +122,10 @@ impl Pipeline<'_> {
     pub(super) fn classify_unfitting(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
         let table = &mut self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
-        let original = self.dedup.original_of(d);
+        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+        let original = self.dedup.original_of(d, slots);
         let verdict = table.unreadable(d, shared, original);
-        if verdict.is_none() && self.dedup.copy_of(d).is_none() {
+        if verdict.is_none() && self.dedup.copy_of(d, None).is_none() {
             for id in protocols_of(shared) {
                 let slot = table.conversations.find(d.src, d.dst, id);
                 slot.and_then(|slot| table.conversations.get_mut(slot))

@@ -19,6 +19,7 @@ mod reorder;
 mod silence;
 mod slow_path;
 mod stopped;
+mod translation;
 mod unused;
 
 use crate::capture::{Comments, Frame, Time};
@@ -42,6 +43,7 @@ use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
+use translation::Translations;
 use unused::UnusedChallenges;
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
@@ -62,6 +64,7 @@ pub struct Pipeline<'r> {
     checksums: Checksums,
     pending: Pending,
     dedup: Dedup,
+    translations: Translations,
     decapsulator: Decapsulator,
     /// Number of tunnel paths that have been reported: those up to this number.
     reported_tunnels: u16,
@@ -108,6 +111,7 @@ impl<'r> Pipeline<'r> {
             checksums: Checksums::default(),
             pending: Pending::from(options.budget),
             dedup: Dedup::default(),
+            translations: Translations::from(options.budget),
             decapsulator: Decapsulator::default(),
             reported_tunnels: 0,
             totals: Totals::default(),
@@ -253,8 +257,12 @@ impl<'r> Pipeline<'r> {
     }
 
     fn process_claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
-        if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
+        if let Some(of) = self.dedup.copy_of(d, v.slot).or_else(|| self.translated(d, v)) {
             return self.process_copy(d, v, of);
+        }
+        let several_origins = self.dedup.has_several_origins();
+        if several_origins && v.direction == Direction::S2c && self.hold_inner_answer(d, v)? {
+            return Ok(());
         }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
         v.id.recall(&self.protocol_memories, d, [v.client(d), v.server(d)], &mut v.probe);
@@ -269,14 +277,19 @@ impl<'r> Pipeline<'r> {
         let state_of = |c: &Conversation| (c.asked(), c.issued(), c.level);
         let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
+        if several_origins && v.direction == Direction::S2c {
+            self.note_outer_answer(d, pairing);
+        }
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
         if let Some(piece) = &mut piece {
             apply_piece(piece, v, self.frames_before_file, &mut raised);
         }
-        if d.checksum != 0 && self.checksums.is_wrong(d) {
+        let sum = d.payload_sum();
+        if d.checksum != 0 && self.checksums.is_wrong(d, sum) {
             raised.add(&GEN_003);
         }
+        self.dedup.note_latest(d, slot, sum);
         if d.cut > 0 {
             raise_cut(d, &mut raised);
         }
@@ -375,17 +388,6 @@ impl<'r> Pipeline<'r> {
             raised.add(&GEN_014);
             raised.abuse = Some(Abuse::Flood(flood));
         }
-    }
-
-    /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent
-    /// no request.
-    #[inline(always)]
-    fn translated(&mut self, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
-        if !self.dedup.has_several_origins() || v.direction == Direction::C2s {
-            return None;
-        }
-        let asked = v.slot.and_then(|slot| self.table.conversations.get(slot)).is_some_and(|c| c.asked());
-        self.dedup.translation_of(d, asked)
     }
 
     /// Updates the pending items and retransmissions that a pairing affects. `level_before` is the confidence that the

@@ -187,6 +187,11 @@ pub trait Report {
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
         self.inner().into_iter().for_each(|inner| inner.tunnels(number, path));
     }
+    /// The capture shows that `outer` is the address of a server whose host translates it to `inner`. Called once for each
+    /// client and pair, before the datagrams that show it.
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.inner().into_iter().for_each(|report| report.translated(outer, inner));
+    }
     /// The datagram that will be reported with this frame was reassembled from fragments in the frames `pieces`, as far
     /// as these are remembered.
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {

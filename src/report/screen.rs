@@ -135,8 +135,7 @@ fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::
     for s in rows.iter().take(screen.rows()) {
         table.add_row(if wide { wide_row(screen, s) } else { narrow_row(screen, s) });
     }
-    let longest =
-        rows.iter().take(screen.rows()).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
+    let longest = rows.iter().take(screen.rows()).map(|s| address(s).len()).max().unwrap_or_default();
     align_columns(screen, &mut table, if wide { 4 } else { 2 }, longest);
     screen.print(out, &table)?;
     write_rest(out, screen, rows.len(), "server")
@@ -219,7 +218,7 @@ fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Resu
 
 fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
-    let row = [s.endpoint.to_string(), s.id.info().name.to_owned(), name(s), game(s), players(s)];
+    let row = [address(s), s.id.info().name.to_owned(), name(s), game(s), players(s)];
     let counts = [s.requests.to_string(), answered(s), median, p99, findings(screen, s.findings)];
     row.into_iter().chain(counts).collect()
 }
@@ -227,13 +226,18 @@ fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
 fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
     vec![
-        format!("{}\n  {}", s.endpoint, name(s)),
+        format!("{}\n  {}", address(s), name(s)),
         format!("{}\n{}", s.id.info().name, game(s)),
         players(s),
         format!("{}\n{}", s.requests, answered(s)),
         format!("{median}\n{p99}"),
         findings(screen, s.findings),
     ]
+}
+
+/// The address of a server, and the one behind it where its host translates addresses.
+fn address(s: &Server) -> String {
+    s.inner.map_or_else(|| s.endpoint.to_string(), |inner| format!("{} ({inner})", s.endpoint))
 }
 
 fn text(server_text: Option<&ServerText>) -> Option<String> {

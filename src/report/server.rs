@@ -19,6 +19,8 @@ pub struct Server {
     pub endpoint: Endpoint,
     /// Its protocol.
     pub id: Id,
+    /// The address behind it, where its host translates addresses.
+    pub inner: Option<Endpoint>,
     /// Requests to the server.
     pub requests: u64,
     /// Requests answered in time.
@@ -51,6 +53,7 @@ impl Server {
         Server {
             endpoint,
             id,
+            inner: None,
             requests: 0,
             answered: 0,
             late: 0,

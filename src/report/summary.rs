@@ -14,6 +14,8 @@ use crate::packet::Packet;
 use crate::protocols::{Direction, Id};
 use std::io::{self, Write};
 
+/// Most translated addresses whose inner ones are shown.
+pub const MAX_TRANSLATIONS: usize = 256;
 /// Maximum number of records of endpoints with unclaimed datagrams; the busiest come first.
 pub(crate) const MAX_UNCLAIMED: usize = 200;
 
@@ -33,6 +35,8 @@ pub struct Summary {
     /// Traffic that no protocol claims, by endpoint.
     pub unclaimed: UnclaimedTraffic,
     hot_counters: HotCounters,
+    /// Addresses that hosts translate, and those behind them.
+    translations: Vec<(Endpoint, Endpoint)>,
 }
 
 impl Summary {
@@ -59,7 +63,10 @@ impl Summary {
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
-        self.servers[at] = Some(Server::new(endpoint, id));
+        let mut server = Server::new(endpoint, id);
+        server.inner =
+            self.translations.iter().find(|(outer, _)| *outer == endpoint).map(|(_, inner)| *inner);
+        self.servers[at] = Some(server);
         self.hot_counters.begin(at);
     }
 
@@ -141,6 +148,17 @@ impl Report for Summary {
         Ok(())
     }
 
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        let room = self.translations.len() < MAX_TRANSLATIONS;
+        match self.translations.iter_mut().find(|(known, _)| *known == outer) {
+            Some((_, latest)) => *latest = inner,
+            None if room => self.translations.push((outer, inner)),
+            None => return,
+        }
+        let servers = self.servers.iter_mut().flatten();
+        servers.filter(|server| server.endpoint == outer).for_each(|server| server.inner = Some(inner));
+    }
+
     fn count_unclaimed(&mut self, d: &Datagram<'_>) {
         self.unclaimed.add(d);
     }
@@ -211,4 +229,21 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
     summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.captures)))?;
     out.value(&totals.record())?;
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_addresses_are_shown_within_limits() {
+        let mut summary = Summary::default();
+        let end = |n: usize| Endpoint::v4([10, 0, (n >> 8) as u8, n as u8], 7777);
+        for n in 0..MAX_TRANSLATIONS + 3 {
+            summary.translated(end(n), end(0));
+        }
+        assert_eq!(summary.translations.len(), MAX_TRANSLATIONS);
+        summary.translated(end(1), end(2));
+        assert_eq!(summary.translations[1], (end(1), end(2)), "the latest");
+    }
 }

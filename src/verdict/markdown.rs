@@ -229,8 +229,9 @@ mod tests {
     fn every_rule_links_to_its_page_and_no_link_ends_early() {
         for rule in crate::protocols::rules() {
             let link = rule_link(rule);
-            let url =
-                link.strip_prefix(&format!("[{}](https://", rule.id)).and_then(|rest| rest.strip_suffix(')'));
+            let url = link
+                .strip_prefix(&format!("[{}](docs/rules.md#", rule.id))
+                .and_then(|rest| rest.strip_suffix(')'));
             assert!(url.is_some_and(|url| !url.contains(['(', ')', '|', ' ', '<'])), "{link}");
         }
     }

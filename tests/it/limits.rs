@@ -47,6 +47,12 @@ fn state(cookie: u32) -> Vec<u8> {
     [&hex("d5f6 01 01")[..], &u64::from(cookie).to_le_bytes(), &hex(rest)].concat()
 }
 
+/// The frame with an IP identification of its own, so that equal ones at one time are no copies.
+fn identified(n: u32, mut frame: RawFrame) -> RawFrame {
+    frame.bytes[18..20].copy_from_slice(&(n as u16).to_be_bytes());
+    frame
+}
+
 /// A different address for each number.
 fn host(n: u32) -> [u8; 4] {
     [10, (n >> 16) as u8, (n >> 8) as u8, n as u8]
@@ -360,6 +366,7 @@ fn an_answer_is_paired_far_back_but_not_judged_beyond_the_searched_requests() {
             let (answer, asked) = datagrams.split_last().expect("there are some");
             let mut raw_frames: Vec<_> =
                 asked.iter().map(|p| udp_frame(START, CLIENTS[0], SERVER_ADDR, p)).collect();
+            raw_frames = (0..).zip(raw_frames).map(|(n, frame)| identified(n, frame)).collect();
             raw_frames.push(udp_frame(START + 1, SERVER_ADDR, CLIENTS[0], answer));
             let (collected, totals) = with_memory(64, &raw_frames);
             assert_eq!(totals.evicted, u64::from(!within), "{steps} back, keyed: {keyed}");
@@ -474,7 +481,8 @@ fn pending_datagrams_beyond_the_bytes_are_counted() {
 #[test]
 fn repetitions_are_counted_up_to_sixteen_bits() {
     for extra in [0, 1, 10] {
-        let mut raw_frames = vec![udp_frame(START, CLIENTS[0], SERVER_ADDR, &poll(1)); 65_536 + extra];
+        let ask = udp_frame(START, CLIENTS[0], SERVER_ADDR, &poll(1));
+        let mut raw_frames: Vec<_> = (0..65_536 + extra).map(|n| identified(n, ask.clone())).collect();
         raw_frames.push(foreign(START + 60 * S));
         let (collected, totals) = totals(&raw_frames);
         assert_eq!(

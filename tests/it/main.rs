@@ -75,6 +75,7 @@ mod schema;
 #[cfg(feature = "parquet")]
 mod shards;
 mod silence;
+mod skipped;
 mod stats;
 mod stays_known;
 mod swapped;

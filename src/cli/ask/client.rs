@@ -308,6 +308,7 @@ mod tests {
             sent: 0,
             answered: 0,
             left_out: 0,
+            lacks_answer: false,
             unclaimed: 0,
             refused: false,
             end: now(),

@@ -19,6 +19,7 @@ use clap::{Args, ValueEnum};
 use client::Conversation;
 use qdissect::capture::{CaptureInfo, Source, Writer};
 use qdissect::escape::{escaped, quoted};
+use qdissect::net::Endpoint;
 use qdissect::pipeline::Options;
 use qdissect::protocols::{Ask, Id};
 use qdissect::report::{Shown, count};
@@ -167,7 +168,15 @@ fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
     }
     let known = (host, port).to_socket_addrs();
     let known = known.map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?;
-    Ok(known.take(MAX_ADDRESSES).collect())
+    let known: Vec<_> = known.take(MAX_ADDRESSES).collect();
+    if let Some(address) = known.iter().find(|address| Endpoint::from(**address).is_group()) {
+        let kind = if address.ip().is_multicast() { "a multicast" } else { "a broadcast" };
+        return Err(format!(
+            "{} is {kind} address, which many hosts may answer: name one server.",
+            address.ip()
+        ));
+    }
+    Ok(known)
 }
 
 /// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
@@ -306,6 +315,15 @@ mod tests {
             assert!(found(text, Id::Sqp).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
         assert!(found("no such host:1", Id::Sqp).unwrap_err().contains("is not known"));
+        for (text, kind) in [
+            ("224.0.0.251:9", "multicast"),
+            ("239.255.255.250", "multicast"),
+            ("[ff02::1]:9000", "multicast"),
+            ("255.255.255.255:1", "broadcast"),
+            ("192.0.2.255", "broadcast"),
+        ] {
+            assert!(found(text, Id::Satisfactory).unwrap_err().contains(kind), "{text}");
+        }
     }
 
     #[test]
