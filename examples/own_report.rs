@@ -72,7 +72,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (endpoint, server) in &servers.0 {
         let broken = server.broken.iter().copied().collect::<Vec<_>>().join(" ");
         let slowest = server.slowest as f64 / 1e6;
-        println!("{endpoint:<22} {:>3}/{:<3} slowest {slowest:>8.3} ms  {broken}", server.answered, server.requests);
+        println!(
+            "{endpoint:<22} {:>3}/{:<3} slowest {slowest:>8.3} ms  {broken}",
+            server.answered, server.requests
+        );
     }
     Ok(())
 }

@@ -154,8 +154,9 @@ fn filter_of(text: Option<&str>) -> PyResult<Option<Filter>> {
 /// A table of what captures hold: "messages", "exchanges", "findings", "servers" or "captures".
 ///
 /// What comes back speaks Arrow's C stream interface: pyarrow.table(it), polars.DataFrame(it), and DuckDB's queries by
-/// its name take it as it is. A capture that is missing or cannot be read is a row of "captures" with its error, and of no other
-/// table; with mode="failfast" it raises OSError. fields=True adds all fields of each message as JSON, display_filter is one of
+/// its name take it as it is. A folder or a pattern stands for its captures; a name of nothing raises FileNotFoundError. A
+/// capture that cannot be read is a row of "captures" with its error, and of no other table; with mode="failfast" it raises
+/// OSError. fields=True adds all fields of each message as JSON, display_filter is one of
 /// `-Y`, protocols are the names of those to look for, and the sensor stands in a column of "captures".
 ///
 /// >>> import qdissect

@@ -75,6 +75,11 @@ impl<K: Copy + Eq + Hash, V, const MOST: usize> Bounded<K, V, MOST> {
         newest_first.into_iter().find(|(_, value)| matches(value)).map(|(key, _)| *key)
     }
 
+    /// All entries, in no certain order.
+    pub fn iter(&self) -> impl Iterator<Item = &(K, V)> {
+        self.entries.iter()
+    }
+
     /// Whether nothing is remembered.
     #[inline]
     pub fn is_empty(&self) -> bool {

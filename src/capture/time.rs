@@ -49,6 +49,13 @@ impl Time {
         }
     }
 
+    /// Whether this is at most `nanos` before or after another time. Also holds where both are unknown, so that no more than
+    /// a subtraction is needed.
+    #[inline(always)]
+    pub(crate) const fn is_within(self, other: Time, nanos: u64) -> bool {
+        self.0.wrapping_sub(other.0).wrapping_add(nanos as i64) as u64 <= nanos.saturating_mul(2)
+    }
+
     /// This time moved by `nanos`; unknown stays unknown.
     pub const fn plus(self, nanos: i64) -> Time {
         match self.nanos() {

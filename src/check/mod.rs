@@ -10,8 +10,9 @@ pub use policy::{Policy, Profile, matches, within};
 pub use policy::{Unknown, rules_named};
 pub use silence::Silence;
 
-use crate::contract::{Direction, Raised};
+use crate::contract::{Abuse, Direction, Raised};
 use crate::decode::{Field, Index, Span, Violation, path};
+use crate::rule::general::{GEN_012, GEN_014};
 use crate::rule::{Rule, Severity, Side};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -37,13 +38,15 @@ pub struct Finding {
     /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore
     /// it, so that the same packets pass in every report.
     pub repeated: bool,
-    /// It is about a missing answer of a server that has answered nothing so far: at the end, it may turn out to be a
-    /// symptom of a silent server. Set only for reports that receive silent servers.
-    pub provisional: bool,
+    /// The rule about its server of which it may turn out to be a symptom at the end. Set only for reports that receive
+    /// [silent servers](crate::report::Report::silent_servers).
+    pub provisional: Option<&'static Rule>,
     /// Payload of request and answer in bytes, where the rule compares them.
     pub sizes: Option<[u32; 2]>,
     /// The requests that a server left without an answer, where the rule is about that.
     pub silence: Option<Silence>,
+    /// The numbers of floods and of unused challenges, where the rule is about these.
+    pub abuse: Option<Abuse>,
     /// The side at fault: never [`Side::Sender`] once it is reported.
     pub fault: Side,
     /// The cause of this finding, which is then a symptom and is not counted.
@@ -72,9 +75,10 @@ impl Finding {
             needs: 0,
             minor: false,
             repeated: false,
-            provisional: false,
+            provisional: None,
             sizes: None,
             silence: None,
+            abuse: None,
             fault,
             caused_by: None,
         }
@@ -90,7 +94,8 @@ impl Finding {
     pub fn of_raised(raised: &Raised, len: usize) -> impl Iterator<Item = Finding> {
         raised.iter().map(move |(rule, at)| {
             let whole = Finding::of_datagram(rule, len);
-            Finding { span: at.or(whole.span), ..whole }
+            let abuse = raised.abuse.filter(|_| [&GEN_012, &GEN_014].contains(&rule));
+            Finding { span: at.or(whole.span), abuse, ..whole }
         })
     }
 
@@ -115,6 +120,11 @@ impl Finding {
         self.caused_by.is_none()
     }
 
+    /// Whether it becomes a note if only one direction of its server's traffic was captured, which is known at the end.
+    pub fn depends_on_past(&self) -> bool {
+        self.rule.needs_past && self.counts() && !self.rule.per_server && self.severity > Severity::Note
+    }
+
     /// Path of the field, with indices.
     pub fn path(&self) -> Option<String> {
         self.field.map(|f| path(f, self.index))
@@ -136,6 +146,9 @@ impl fmt::Display for Finding {
         }
         if let Some(silence) = self.silence {
             write!(f, ": {silence}")?;
+        }
+        if let Some(abuse) = self.abuse {
+            write!(f, ": {abuse}")?;
         }
         Ok(())
     }
@@ -195,6 +208,11 @@ impl Counts {
         self.error = self.error.saturating_sub(other.error);
         self.warning = self.warning.saturating_sub(other.warning);
         self.note = self.note.saturating_sub(other.note);
+    }
+    /// Makes notes of findings that were counted before.
+    pub fn demote(&mut self, findings: &Counts) {
+        self.take_back(findings);
+        self.note += findings.total();
     }
     /// The number of all findings.
     pub fn total(&self) -> u64 {

@@ -40,6 +40,8 @@ pub struct Packet<'a> {
     pub findings: &'a [Finding],
     /// Number of further findings, which were only counted.
     pub more_findings: u32,
+    /// It is no message, but came in the place of an answer: its bytes are one field.
+    pub unreadable: bool,
 }
 
 impl Packet<'_> {
@@ -95,7 +97,11 @@ impl Packet<'_> {
             piece.report_joining(self.id.info(), tree);
         }
         // A fault that stops decoding is a finding of the packet already; the fields before it count.
-        let _ = self.id.dissect(self.bytes, &self.context(secrets), tree);
+        let context = self.context(secrets);
+        if self.unreadable {
+            return Decoded::default().read_nothing(self.bytes, &context, self.id.info().ends, tree);
+        }
+        let _ = self.id.dissect(self.bytes, &context, tree);
     }
 
     /// The offset of one of its bytes in the capture; `None` where it was reassembled or joined.

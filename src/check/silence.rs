@@ -10,6 +10,8 @@ pub struct Silence {
     pub requests: u32,
     /// Number of datagrams that an ICMP error refused.
     pub refused: u32,
+    /// Only requests that carry the server's challenge count: it gives challenges, and answers none of these.
+    pub challenged: bool,
     /// Number of further requests that another endpoint has answered.
     pub elsewhere: u32,
     /// Milliseconds from the first to the last.
@@ -32,7 +34,7 @@ impl Silence {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let [requests, refused, elsewhere] = requests.map(count);
         let millis = last.since(first).map_or(0, |nanos| count(nanos.unsigned_abs() / 1_000_000));
-        Silence { requests, refused, elsewhere, millis, no_answers, other_protocol }
+        Silence { requests, refused, challenged: false, elsewhere, millis, no_answers, other_protocol }
     }
 
     /// Whether the capture may lack one direction. An ICMP error shows that both directions are there.
@@ -44,7 +46,8 @@ impl Silence {
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Silence { requests, refused, elsewhere, millis, other_protocol, .. } = *self;
-        write!(f, "{requests} datagrams in {:.1} s", f64::from(millis) / 1e3)?;
+        let kind = if self.challenged { "requests with its challenge" } else { "datagrams" };
+        write!(f, "{requests} {kind} in {:.1} s", f64::from(millis) / 1e3)?;
         match refused {
             0 => {}
             all if all == requests => f.write_str(", all refused by ICMP errors")?,

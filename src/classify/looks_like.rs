@@ -1,11 +1,14 @@
 //! Guesses the protocol of a datagram that no protocol claims. The guess is a name for people to read, and never a
 //! claim.
 //!
-//! Each signature checks a few fixed bytes and lengths; the first signature that fits gives the name. The strongest
+//! Each signature checks a few fixed bytes and lengths; the first signature that fits gives the name, and where none does,
+//! the forms of the protocols' messages. The strongest
 //! signatures come first, and signatures of a few bits last; where only a few bits are fixed, a known port must match,
 //! too.
 
+use crate::protocols::Id;
 use crate::protocols::raknet::MAGIC;
+use std::sync::LazyLock;
 
 /// A name, and whether a datagram fits it.
 type Signature = (&'static str, fn(&Payload<'_>) -> bool);
@@ -40,12 +43,37 @@ const SIGNATURES: [Signature; 23] = [
 /// The name of the protocol that a payload between two ports looks like, if any signature fits.
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
     let payload = Payload { payload, ports };
-    SIGNATURES.iter().find(|(_, fits)| fits(&payload)).map(|(name, _)| *name)
+    let signature = SIGNATURES.iter().find(|(_, fits)| fits(&payload)).map(|(name, _)| *name);
+    signature.or_else(|| {
+        let possible = FIRST_BYTES.get(usize::from(*payload.payload.first()?)).copied()?;
+        let may_be = |id: &&Id| possible >> **id as u32 & 1 == 1 && id.info().resembles(payload.payload);
+        Id::ALL.iter().find(may_be).map(|id| name_of(*id))
+    })
+}
+
+/// The protocols whose messages may begin with each byte, one bit each.
+static FIRST_BYTES: LazyLock<[u32; 256]> = LazyLock::new(|| {
+    let mut table = [0; 256];
+    Id::ALL.iter().for_each(|id| id.info().mark(0, 1 << *id as u32, &mut table));
+    table
+});
+
+/// The name for datagrams that have the form of a protocol's messages.
+fn name_of(id: Id) -> &'static str {
+    match id {
+        Id::A2s => "source",
+        Id::Quake3 => "quake",
+        Id::Gamespy1 | Id::Gamespy2 | Id::Gamespy3 => "gamespy",
+        Id::Teamspeak3 => "teamspeak",
+        other => other.info().name,
+    }
 }
 
 /// All names that [`looks_like`] can give.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SIGNATURES.iter().map(|(name, _)| *name)
+    let signatures = SIGNATURES.iter().map(|(name, _)| *name);
+    let has_signature = |name: &&'static str| SIGNATURES.iter().any(|(signature, _)| signature == name);
+    signatures.chain(Id::ALL.iter().map(|id| name_of(*id)).filter(move |name| !has_signature(name)))
 }
 
 /// The payload and the ports that signatures check.
@@ -93,37 +121,22 @@ impl Payload<'_> {
         self.byte(0) < 0x40 && self.has(4, b"\x21\x12\xa4\x42") && self.short(2) + 20 == self.len()
     }
 
-    /// Valve's server queries, and the master server's answer.
+    /// Valve's server queries and its master servers' answers: all that begins as they do and is not Quake's.
     fn is_source(&self) -> bool {
-        let kind = self.has(0, b"\xff\xff\xff\xff") && b"TIUVWAEDmi".contains(&self.byte(4));
-        let query = self.has(4, b"TSource Engine Query\0");
-        let letter = matches!(self.byte(4), b'I' | b'D' | b'E' | b'm') && self.len() > 6;
-        let challenge = matches!(self.byte(4), b'A' | b'U' | b'V' | b'W' | b'i') && self.len() <= 9;
-        kind && (query || letter || challenge) && !self.is_quake()
-            || self.has(0, b"\xfe\xff\xff\xff") && self.len() > 12
-            || self.has(0, b"\xff\xff\xff\xff\x66\x0a")
+        let is_connectionless = self.has(0, b"\xff\xff\xff\xff") && self.byte(4).is_ascii_alphabetic();
+        (is_connectionless || self.has(0, b"\xfe\xff\xff\xff")) && !self.is_quake()
     }
 
-    /// Quake II and later: messages that begin with a word. Quake: packets of its control protocol.
+    /// Quake II and later: the messages of its queries, and others that begin with a word. Quake: packets of its control
+    /// protocol.
     fn is_quake(&self) -> bool {
-        const WORDS: [&[u8]; 12] = [
-            b"getstatus",
-            b"getinfo",
-            b"getservers",
-            b"getchallenge",
-            b"statusResponse",
-            b"infoResponse",
-            b"challengeResponse",
-            b"connect ",
-            b"print\n",
-            b"status\n",
-            b"rcon ",
-            b"disconnect",
-        ];
+        const WORDS: [&[u8]; 6] =
+            [b"getservers", b"getchallenge", b"challengeResponse", b"connect ", b"print\n", b"disconnect"];
         let words = self.has(0, b"\xff\xff\xff\xff") && WORDS.iter().any(|word| self.has(4, word));
         let control =
             self.byte(0) == 0x80 && self.byte(1) == 0 && self.short(2) == self.len() && self.len() > 4;
-        words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
+        let queries = self.byte(0) == 0xff && Id::Quake3.info().resembles(self.payload);
+        queries || words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
     }
 
     /// The pong of the Bedrock edition, or any RakNet message on its ports; the query protocol of the Java edition on

@@ -162,7 +162,25 @@ impl Verdict {
     }
     /// Whether it is a request, or may be one.
     pub fn is_request(&self) -> bool {
-        !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray)
+        !matches!(self.probe.role, Role::Response | Role::ResponsePart | Role::Stray | Role::Unreadable)
+    }
+    /// The verdict about bytes that no protocol claims, in the place of an answer in that conversation.
+    #[cold]
+    pub fn unreadable(slot: Slot, c: &Conversation) -> Verdict {
+        let probe = Probe::of(c.id.info().unknown(), Role::Unreadable, Level::Hint);
+        Verdict {
+            direction: Direction::S2c,
+            decided: c.decided(),
+            doubtful: c.doubtful(),
+            slot: Some(slot),
+            server_index: c.server_index(),
+            ..Verdict::by_bytes(c.id, probe)
+        }
+    }
+    /// Whether no decoder of its protocol reads the datagram.
+    #[inline(always)]
+    pub fn is_unreadable(&self) -> bool {
+        self.probe.role == Role::Unreadable && self.probe.request_state & Probe::ANYTHING == 0
     }
     /// The client.
     pub fn client(&self, d: &Datagram<'_>) -> Endpoint {
@@ -252,7 +270,14 @@ impl Classifier {
         open: bool,
     ) -> Known<'static> {
         let pinned = self.pinned(d).is_some_and(|(pin, _)| pin == c.id);
-        Known { open, pinned, conversation: pinned || !c.unproven(), ..Known::of(direction, c.level) }
+        let commanded = c.is_commanded(d.time);
+        Known {
+            open,
+            commanded,
+            pinned,
+            conversation: pinned || !c.unproven(),
+            ..Known::of(direction, c.level)
+        }
     }
 
     /// The direction of a datagram from or to a known server of a protocol, and the number of that server.
@@ -304,7 +329,7 @@ impl Classifier {
             Role::Request | Role::RequestPart => Some(Direction::C2s),
             Role::Response | Role::ResponsePart => Some(Direction::S2c),
             Role::MaybeRequest | Role::MaybeResponse => None,
-            Role::Stray => declared_direction(),
+            Role::Stray | Role::Unreadable => declared_direction(),
         };
         let has_direction = direction.is_some();
         v.direction = direction.unwrap_or(Direction::C2s);
@@ -429,7 +454,7 @@ impl Classifier {
         let probe_known = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
         let is_allowed = |id: Id| self.choice.allows(id) && pinned.is_none_or(|p| p.0 == id);
-        let (mut stray, mut foreign) = (None, 0);
+        let (mut message, mut stray, mut foreign) = (None, None, 0);
         for id in protocols_of(shared).filter(|&id| is_allowed(id)) {
             let Some((slot, c)) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
@@ -457,15 +482,15 @@ impl Classifier {
                     server_index,
                     ..Verdict::by_bytes(id, probe)
                 };
-                if probe.role != Role::Stray {
+                // In another protocol that the same endpoints speak, it may be a message, or the answer to a request.
+                if open && direction == Direction::S2c && probe.key.is_some() && keys.contains(&probe.key) {
                     return Some(v);
                 }
-                // In another protocol that the same endpoints speak, it may be a message.
-                stray.get_or_insert(v);
+                if probe.role == Role::Stray { &mut stray } else { &mut message }.get_or_insert(v);
             }
         }
-        if stray.is_some() {
-            return stray;
+        if message.is_some() || stray.is_some() {
+            return message.or(stray);
         }
         let (id, direction) = pinned.or_else(|| {
             let (at_dst, at_src) = (self.servers.protocols_at(d.dst), self.servers.protocols_at(d.src));

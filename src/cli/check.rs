@@ -178,9 +178,9 @@ fn partly_checked_rules(verdict: &Verdict, common: &Common) -> HashSet<&'static 
     partly_checked.map(|r| r.rule.id).collect()
 }
 
-/// Whether findings may be missing or wrong because the memory limit made the checker forget something.
+/// Whether findings may be missing or wrong because a limit made the checker forget or leave out something.
 fn has_evictions(totals: &Totals) -> bool {
-    totals.crowded() || totals.waiting_overflow > 0
+    totals.crowded() || totals.waiting_overflow > 0 || totals.not_unpacked > 0
 }
 
 /// Prints notes about limits that may make findings wrong, whatever the format of the result: data that was forgotten to save

@@ -190,6 +190,7 @@ pub const DUMP_FORMATS: Choices<Format> = Choices(&[
 /// `-T` of `hex`
 pub const HEX_FORMATS: Choices<Format> = Choices(&[
     ("text", Format::Text, "The line of `dump`, fields and findings of each datagram"),
+    ("tree", Format::Tree, "The tree of each datagram, as -V"),
     ("json", Format::Records(Form::Json), "One array of records, as `dump` has them"),
     NDJSON,
 ]);

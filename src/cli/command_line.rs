@@ -4,11 +4,13 @@ use super::args::{Cli, Reading};
 use super::help;
 use super::system::stdin_may_be_capture;
 use crate::filter::Filter;
+use crate::text::escape::{escaped, is_hostile};
 use crate::text::similar::similar;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory, Error, FromArgMatches};
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -52,6 +54,21 @@ pub fn parse(args: Vec<OsString>) -> Result<(Cli, ArgMatches), Error> {
     let matches = command().try_get_matches_from(args).map_err(|e| advise(e, &command()))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command()))?;
     Ok((cli, matches))
+}
+
+/// An error about arguments with hostile characters, which clap quotes as they are: the error about the same arguments, escaped.
+pub fn harmless(e: Error, args: &[OsString]) -> Error {
+    let texts = || args.iter().map(|arg| arg.to_string_lossy());
+    let is_harmless = |text: &str| !text.chars().any(is_hostile);
+    if !e.use_stderr() || texts().all(|text| is_harmless(&text)) {
+        return e;
+    }
+    let quote =
+        |text: Cow<'_, str>| if is_harmless(&text) { text.into_owned() } else { escaped(&text).into_owned() };
+    match parse(texts().map(|text| quote(text).into()).collect()) {
+        Err(e) if e.use_stderr() => e,
+        _ => command().error(e.kind(), escaped(&e.to_string())),
+    }
 }
 
 /// The arguments of `dump` or `check`, as if the user had given none.

@@ -3,17 +3,18 @@
 use super::choices::{Colour, Format};
 use super::common_args::Common;
 use super::output::Target;
-use super::terminal;
 use super::text::unknown_name;
+use super::{system, terminal};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::{
-    Detail, Details, Explain, Lister, Output, Records, Report, Shown, TIME_FORMATS, TimeFormat,
+    Detail, Details, Explain, Lister, Output, Records, Report, Shown, StandIns, TIME_FORMATS, TimeFormat,
 };
 use crate::text::escape::quoted;
 use clap::Args;
 use jiff::tz::TimeZone;
+use std::path::Path;
 
 /// What `dump` and `live` show of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -100,11 +101,13 @@ impl DetailArgs {
             tree: format == Format::Tree || self.tree || !self.only.is_empty(),
             only: self.only.clone(),
             hex: self.hex,
+            fields: false,
             explain: self.explain.then(|| Explain { choice: options.choice.clone(), windows }),
             colour: terminal::screen(self.color, common).colour,
             secrets: options.secrets,
             quiet: common.quiet,
             time_format: self.when.clone(),
+            stand_ins: StandIns::default(),
         }
     }
 }
@@ -118,7 +121,18 @@ fn when(text: &str) -> Result<TimeFormat, String> {
     {
         return Err(format!("-t {former} is not known any more; use -t {instead}."));
     }
-    TimeFormat::parse(text, TimeZone::system).ok_or_else(|| {
+    let mut unusable = None;
+    let zone = || {
+        local_zone().unwrap_or_else(|why| {
+            unusable = Some(why);
+            TimeZone::UTC
+        })
+    };
+    let format = TimeFormat::parse(text, zone);
+    if let Some(why) = unusable {
+        return Err(why);
+    }
+    format.ok_or_else(|| {
         let meanings: Vec<_> =
             TIME_FORMATS.iter().map(|(word, what, _)| format!("{word} ({what})")).collect();
         format!(
@@ -127,6 +141,28 @@ fn when(text: &str) -> Result<TimeFormat, String> {
             meanings.join(", ")
         )
     })
+}
+
+/// The most bytes of a file that `TZ` names; those of the system have 4 KiB at most.
+const MAX_ZONE_FILE: u64 = 1 << 20;
+
+/// The zone of local time. A file that `TZ` names is looked at first: a device has no end.
+///
+/// # Errors
+/// A sentence, if that is no file of a zone.
+fn local_zone() -> Result<TimeZone, String> {
+    let named = std::env::var_os("TZ").unwrap_or_default();
+    let text = named.to_string_lossy();
+    let path = Path::new(text.strip_prefix(':').unwrap_or(&text));
+    if let Ok(data) = std::fs::metadata(path)
+        && !(data.is_file() && data.len() <= MAX_ZONE_FILE && system::is_on_disk(path))
+    {
+        return Err(format!(
+            "TZ names {}, which is no file of a time zone: unset it, or name a zone, as in TZ=Europe/Berlin.",
+            quoted(&text)
+        ));
+    }
+    Ok(TimeZone::system())
 }
 
 fn layer(text: &str) -> Result<Shown, String> {

@@ -7,7 +7,7 @@ use super::detail::DetailArgs;
 use super::diagnostics::{Done, refuse};
 use super::inputs::Inputs;
 use super::output::Target;
-use super::save::read_to_end;
+use super::save::read_list;
 use super::terminal;
 use crate::filter::Columns;
 use crate::pipeline::Options;
@@ -45,12 +45,12 @@ pub fn dump(
     }
     let common = &args.common;
     if let Some(columns) = columns {
-        let read = |rows: &mut dyn Report| read_to_end(common, options, inputs, rows);
+        let read = |rows: &mut dyn Report| read_list(common, options, inputs, rows);
         return columns::write(to, columns, common, common.flushes(), read);
     }
     let many_files = inputs.list.len() > 1 || common.follow;
     let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many_files]);
-    read_to_end(common, options, inputs, &mut *report)
+    read_list(common, options, inputs, &mut *report)
 }
 
 /// `qdissect exchanges`
@@ -78,21 +78,16 @@ pub fn exchanges(
     match args.format {
         Format::Rows(style) => {
             let layout = Layout::of(style);
-            read_to_end(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
+            read_list(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
         }
         Format::Records(form) => {
             let mut records = Records::new(Output::new(to, form, flush), false, quiet);
-            read_to_end(common, options, inputs, &mut records)
+            read_list(common, options, inputs, &mut records)
         }
         Format::Text | Format::Tree => {
             let screen = terminal::fitted_screen(Colour::Never, common);
             let many_files = inputs.list.len() > 1 || common.follow;
-            read_to_end(
-                common,
-                options,
-                inputs,
-                &mut Exchanges::new(to, flush, quiet, many_files).fit(screen),
-            )
+            read_list(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many_files).fit(screen))
         }
     }
 }

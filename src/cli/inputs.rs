@@ -1,12 +1,11 @@
 //! The inputs: files and the contents of directories, each once, ordered by their first time stamps.
 
 use super::common_args::Common;
-use super::diagnostics::error;
-use super::interrupt;
+use super::diagnostics::{error, warning};
 use super::progress::{Meter, Metered};
 use super::system::{self, stdin_may_be_capture};
 use super::value_parsers::expression;
-use super::wildcards;
+use super::{interrupt, wildcards};
 use crate::capture::{Error, Source, Time};
 use crate::filter::Filter;
 use crate::report::{MAX_UNREAD, Unread};
@@ -95,8 +94,20 @@ impl Inputs {
         for entry in WalkDir::new(directory).follow_links(true).sort_by_file_name() {
             match entry {
                 Ok(entry) if entry.file_type().is_file() && is_capture(entry.file_name()) => {
-                    found_any = true;
-                    self.add(entry.into_path());
+                    if system::is_on_disk(entry.path()) {
+                        found_any = true;
+                        self.add(entry.into_path());
+                    } else if !expects_files {
+                        skip(entry.path(), "it is no regular file of a disk");
+                    }
+                }
+                Ok(entry)
+                    if !entry.file_type().is_dir() && is_capture(entry.file_name()) && !expects_files =>
+                {
+                    skip(
+                        entry.path(),
+                        "it is a device, a socket or a FIFO: only a FIFO that is named is read",
+                    );
                 }
                 Ok(_) => {}
                 // A link to a parent directory, whose files are read already.
@@ -237,6 +248,11 @@ fn take_trailing_filter(common: &mut Common) -> Result<(), String> {
     common.files.pop();
     common.display_filter = Some(filter);
     Ok(())
+}
+
+/// Says that an entry of a directory is not read. It is no failure: nobody named it.
+fn skip(path: &Path, why: &str) {
+    warning(&format_args!("{} is skipped, for {why}.", system::display_name(path)));
 }
 
 /// Whether a directory entry is a link to itself or to something that does not exist.

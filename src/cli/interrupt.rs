@@ -1,4 +1,4 @@
-//! Handles Ctrl-C and SIGTERM: the program stops reading and finishes with what it has read. A second signal ends the process.
+//! Handles Ctrl-C, SIGTERM and SIGHUP: the program stops reading and finishes with what it has read. A second signal ends the process.
 
 use super::system;
 use std::fs::File;
@@ -35,9 +35,10 @@ pub fn watch() -> io::Result<()> {
 
 #[cfg(unix)]
 fn install() -> io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
-    for signal in [SIGINT, SIGTERM] {
+    let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         let code = i32::from(SIGNALS) + signal;
         flag::register_conditional_shutdown(signal, code, AT_ONCE.clone())?;
         flag::register(signal, AT_ONCE.clone())?;
@@ -46,6 +47,16 @@ fn install() -> io::Result<()> {
     // With a handler, a file that exceeds the limit of `ulimit -f` causes a write error instead of a silent end.
     flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
+}
+
+/// Whether the process was started with a signal ignored, as `nohup` does: then it stays so. Where the system does not tell,
+/// it counts as ignored.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    mask.is_none_or(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ctrl-C and Ctrl-Break, with the exit code of the signal elsewhere.
@@ -76,11 +87,22 @@ pub fn caught() -> Option<u8> {
 /// Waits until `input` has data or ends. Returns `false` if `max_wait` passes or a signal arrives before that.
 #[cfg(unix)]
 pub fn wait(input: &impl std::os::fd::AsFd, max_wait: std::time::Duration) -> io::Result<bool> {
+    wait_for_one(&[input.as_fd()], max_wait).map(|ready| ready.contains(&true))
+}
+
+/// Waits until one of the inputs has data or ends, and returns which of them do. Returns early if `max_wait` passes or a signal
+/// arrives.
+#[cfg(unix)]
+pub fn wait_for_one(
+    inputs: &[std::os::fd::BorrowedFd<'_>],
+    max_wait: std::time::Duration,
+) -> io::Result<Vec<bool>> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let time = Timespec::try_from(max_wait).map_err(io::Error::other)?;
-    match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&time)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
+    let mut polled: Vec<_> = inputs.iter().map(|input| PollFd::new(input, PollFlags::IN)).collect();
+    match poll(&mut polled, Some(&time)) {
+        Ok(_) => Ok(polled.iter().map(|it| !it.revents().is_empty()).collect()),
+        Err(rustix::io::Errno::INTR) => Ok(vec![false; inputs.len()]),
         Err(e) => Err(e.into()),
     }
 }

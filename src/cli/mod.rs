@@ -67,6 +67,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
     let (cli, matches) = match parse(args.clone()) {
         Ok(parsed) => parsed,
         Err(e) => {
+            let e = command_line::harmless(e, &args);
             // Help and version go to standard output and are no errors; neither is a closed pipe.
             let print_result = e.print().and_then(|()| std::io::stdout().flush());
             return if e.use_stderr() { FAILED } else { stdout_exit_code(print_result) };

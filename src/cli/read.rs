@@ -1,7 +1,7 @@
 //! Reads the inputs into a report, and prints errors about them.
 
 use super::common_args::Common;
-use super::diagnostics::{FAILED, OK, error, warning};
+use super::diagnostics::{FAILED, OK, error, note, warning};
 use super::follow::Follow;
 use super::inputs::{Input, Inputs, Open};
 use super::interrupt;
@@ -100,7 +100,15 @@ fn read_into(
         }
     }
     pipeline.set_unread(unread, code == OK);
-    Ok((pipeline.finish(complete)?, code))
+    let totals = pipeline.finish(complete)?;
+    if totals.judged_later > 0 {
+        note(&format_args!(
+            "{} answered nothing, or nothing but challenges, or in one direction only: the summary and `check` judge that at \
+             the end, and count otherwise.",
+            count(totals.judged_later, "server")
+        ));
+    }
+    Ok((totals, code))
 }
 
 /// The exit code for an input that was not read to its end, and what is wrong, as a clause.

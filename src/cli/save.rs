@@ -8,7 +8,7 @@
 //! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
 use super::common_args::Common;
-use super::diagnostics::{Done, FAILED, error, error_text, warning};
+use super::diagnostics::{Done, FAILED, OK, error, error_text, note, warning};
 use super::inputs::{Inputs, open};
 use super::interrupt;
 use super::output::{FileVersion, Target, folder, is_stdout};
@@ -122,14 +122,23 @@ pub fn read_all(
     }
 }
 
-/// Reads every input into a report that needs no further processing.
-pub fn read_to_end(
+/// Reads every input into a list of packets or exchanges, which would be empty without a word if `-c` ends before the first of them.
+pub fn read_list(
     common: &Common,
     options: Options,
     inputs: Inputs,
     report: &mut dyn Report,
 ) -> io::Result<Done> {
-    read_all(common, options, inputs, report).map(|(totals, code)| (code, totals.files))
+    let (totals, code) = read_all(common, options, inputs, report)?;
+    if let Some(limit) = common.count
+        && (totals.recognised, code) == (0, OK)
+        && totals.packets > 0
+        && !common.quiet
+    {
+        let frames = count(limit.min(totals.packets), "frame");
+        note(&format_args!("The first {frames} hold no query traffic: -c counts all frames, as in tshark."));
+    }
+    Ok((code, totals.files))
 }
 
 /// Reads every input into one report, and writes the packets that reached the report to `path`.

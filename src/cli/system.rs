@@ -23,6 +23,22 @@ pub fn metadata(path: &Path) -> io::Result<Metadata> {
     if is_reserved(path) { Err(io::ErrorKind::Unsupported.into()) } else { fs::metadata(path) }
 }
 
+/// Whether a regular file is on a file system that keeps files: those of the kernel look regular, but may have no end.
+#[cfg(target_os = "linux")]
+pub fn is_on_disk(path: &Path) -> bool {
+    /// The numbers of `/proc`, `/sys`, `debugfs`, `tracefs`, `securityfs`, `bpf`, and of control groups (statfs(2)).
+    const OF_THE_KERNEL: [u64; 8] =
+        [0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x7363_6673, 0xcafe_4a11, 0x0027_e0eb, 0x6367_7270];
+    let kind = rustix::fs::statfs(path).map(|system| system.f_type as u64 & 0xffff_ffff);
+    kind.map_or(true, |kind| !OF_THE_KERNEL.contains(&kind))
+}
+
+/// Other systems have no such files, or do not show them as regular ones.
+#[cfg(not(target_os = "linux"))]
+pub fn is_on_disk(_: &Path) -> bool {
+    true
+}
+
 /// Whether the name is reserved on Windows for a device or a pipe: `NUL`, `\\.\pipe\capture`.
 pub fn is_reserved(path: &Path) -> bool {
     cfg!(windows) && is_reserved_name(&path.to_string_lossy())

@@ -4,9 +4,10 @@
 use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
-use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldSink, Span};
-use crate::net::Endpoint;
+use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
+use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
+use crate::text::escape::to_hex;
 use std::net::SocketAddrV4;
 
 /// One step of a protocol: a request and its answer.
@@ -14,6 +15,8 @@ use std::net::SocketAddrV4;
 pub struct StepInfo {
     /// Name in records: `challenge`, `query`, `status`, `request`.
     pub name: &'static str,
+    /// How the key is shown, where it is not that number.
+    pub shown_key: ShownKey,
     /// Number of hex digits of the key; 0 where requests and answers are paired by order.
     pub key_digits: usize,
     /// An answer without a key is paired by order, preferably with a request without a key; an answer with a key is
@@ -33,6 +36,8 @@ pub struct StepInfo {
     pub excludes: bool,
     /// Any second answer to a key counts as a copy, even a different one.
     pub once: bool,
+    /// A second, different answer of the same kind to a key counts as unsolicited.
+    pub single: bool,
     /// The answer comes in lines, each in a datagram of its own and some of them equal; the first one closes the
     /// exchange, and no line is known to be the last.
     pub lines: bool,
@@ -52,6 +57,43 @@ pub struct StepInfo {
     pub repeats: Option<&'static Field>,
     /// The rules that its datagrams break by their pairing.
     pub rules: StepRules,
+}
+
+/// How reports show the key of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub enum ShownKey {
+    /// The key, in [`StepInfo::key_digits`] hex digits.
+    Number,
+    /// All requests of the step have this byte in common, and nothing else.
+    Byte(u8),
+    /// So many bytes of the request, as hex.
+    Bytes(usize, fn(&[u8]) -> Option<&[u8]>),
+    /// A text in the request.
+    Text(fn(&[u8]) -> Option<&[u8]>),
+}
+
+impl ShownKey {
+    /// The bytes of a request that are its key, as long as they are needed.
+    pub fn bytes_of(self, request: &[u8]) -> Option<&[u8]> {
+        match self {
+            ShownKey::Number | ShownKey::Byte(_) => None,
+            ShownKey::Bytes(_, find) | ShownKey::Text(find) => find(request),
+        }
+    }
+
+    /// The key as it is shown, given those bytes.
+    pub fn show(self, bytes: Option<&[u8]>) -> Option<Box<str>> {
+        let hex = |bytes: &[u8]| format!("0x{}", to_hex(bytes)).into();
+        match self {
+            ShownKey::Number => None,
+            ShownKey::Byte(byte) => Some(hex(&[byte])),
+            ShownKey::Bytes(..) => bytes.map(hex),
+            ShownKey::Text(_) => bytes.map(|bytes| {
+                let text = Str(bytes).to_value(FieldKind::Text).text().unwrap_or_default();
+                text.into_owned().into_boxed_str()
+            }),
+        }
+    }
 }
 
 /// The rules of a step that depend on pairing alone, as far as its protocol has them: they are the same for all
@@ -144,6 +186,7 @@ impl StepInfo {
     pub const fn keyed(name: &'static str, key_digits: usize, rules: StepRules) -> StepInfo {
         StepInfo {
             name,
+            shown_key: ShownKey::Number,
             key_digits,
             keyless: false,
             reuses_keys: false,
@@ -152,6 +195,7 @@ impl StepInfo {
             retransmits: false,
             excludes: false,
             once: false,
+            single: false,
             lines: false,
             may_be_silent: false,
             open_ended: false,
@@ -242,6 +286,14 @@ pub struct Info {
     /// Which rules cause others to be broken, in addition to what holds for every protocol: a request with an error
     /// in it gets no answer.
     pub causes: &'static [Causation],
+    /// The message that issues a challenge, which later requests must carry: index into `messages`. It is no answer to a
+    /// request that carries one.
+    pub challenge: Option<u8>,
+    /// The rule about a challenge in answer to a request that carries one. It is not reported of a server that answers no
+    /// such request.
+    pub challenges_again: Option<&'static Rule>,
+    /// Its own rule about many answers to one address, which then stands instead of the shared one.
+    pub floods: Option<&'static Rule>,
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -271,6 +323,9 @@ impl Info {
             rules: &[],
             exchange_rules: &[],
             causes: &[],
+            challenge: None,
+            challenges_again: None,
+            floods: None,
             samples: &[],
         }
     }
@@ -308,9 +363,15 @@ impl Info {
     pub fn has_several_answers(&self, step: u8) -> bool {
         let answers = |message: &&Message| {
             let of_step = message.step == step || message.answers.also.contains(&step);
-            of_step && message.role == Role::Response && message.part.is_none()
+            of_step && message.role == Role::Response && message.part.is_none() && !message.answers.refuses
         };
         self.messages.iter().filter(answers).count() > 1
+    }
+
+    /// Whether a message refuses a request of that step, see [`Answers::refuses`](super::message::Answers::refuses).
+    pub fn refuses(&self, message: u8, step: u8) -> bool {
+        let message = self.messages.get(usize::from(message));
+        message.is_some_and(|message| message.answers.refuses && message.step != step)
     }
 
     /// Name of a message.
@@ -379,6 +440,11 @@ pub trait Protocol {
 
     /// Checks the rules that need more than one datagram. Runs in frame order.
     fn observe(_memory: &mut Self::Memory, _observation: &Observation<'_>, _raised: &mut Raised) {}
+
+    /// Reads a datagram between client and server again in view of what is remembered of them, where its bytes alone may
+    /// mean either of two messages.
+    #[inline(always)]
+    fn recall(_memory: &Self::Memory, _d: &Datagram<'_>, _ends: [Endpoint; 2], _probe: &mut Probe) {}
 
     /// Prefetches the part of the memory that [`observe`](Self::observe) will need for a datagram of that server. It is
     /// called some steps earlier, because the memory may be larger than the caches.

@@ -48,11 +48,14 @@ pub struct Answers {
     /// Messages that, as a first answer, it may follow as a further answer to the same request, where no request is
     /// open.
     pub follows: &'static [u8],
+    /// It may answer requests of the other steps only where it cannot be the answer to a command: see
+    /// [`Probe::COMMAND`].
+    pub refuses: bool,
 }
 
 impl Answers {
     /// Only the requests of its own step, once each.
-    pub const OWN_STEP: Answers = Answers { also: &[], equivalent: false, follows: &[] };
+    pub const OWN_STEP: Answers = Answers { also: &[], equivalent: false, follows: &[], refuses: false };
 }
 
 impl Message {
@@ -404,6 +407,16 @@ impl Info {
             Some(message) if message < self.messages.len() => Some(self.messages[message].forms),
             Some(_) => None,
         }
+    }
+
+    /// Whether a payload has the form of one of its messages, so that its bytes alone are some evidence.
+    pub fn resembles(&self, payload: &[u8]) -> bool {
+        let fits = |message: &Message| {
+            let mut forms = message.forms.iter();
+            let level = forms.find_map(|form| form.fits(payload, payload.len(), None, message));
+            level >= Some(Level::Medium)
+        };
+        self.messages.iter().any(fits)
     }
 
     /// The first bytes of payloads that a probe may recognise.

@@ -1,17 +1,19 @@
 //! The types that all stages share, as plain data: the results of recognising, pairing and decoding, and what a
 //! protocol declares.
 
+mod abuse;
 mod declared;
 mod message;
 mod split;
 
 pub use crate::bounded::Budget;
 use crate::capture::Time;
-use crate::decode::{Facts, Fault, Span};
+use crate::decode::{Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, dissect, wire};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
+pub use abuse::{Abuse, Flood, Mistake, Unused};
 use arrayvec::ArrayVec;
-pub use declared::{Ask, Causation, Info, Protocol, Relation, StepInfo, StepRules};
+pub use declared::{Ask, Causation, Info, Protocol, Relation, ShownKey, StepInfo, StepRules};
 pub(crate) use message::messages;
 pub use message::{
     Answers, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
@@ -97,6 +99,8 @@ pub enum Role {
     MaybeResponse,
     /// Neither a request nor an answer: it is too damaged, or travels the wrong way.
     Stray,
+    /// No message: bytes that no protocol claims, which came in the place of an answer.
+    Unreadable,
 }
 
 /// The result of probing a payload: what a few of its bytes show, without decoding it.
@@ -127,9 +131,16 @@ impl Probe {
     /// Flag in the request_state of a request: its answer comes in one datagram, although that has a part number.
     pub const WHOLE_ANSWER: u32 = 1 << 30;
 
+    /// Flag in the request_state of a stray datagram: it is claimed only because its conversation is known, whatever its
+    /// bytes are.
+    pub const ANYTHING: u32 = 1 << 29;
+    /// Flag in the request_state of a stray datagram of a client: the server may answer it by a message that could also
+    /// [refuse](super::contract::Answers::refuses) a request.
+    pub const COMMAND: u32 = 1 << 28;
+
     /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
     pub const fn of(message: u8, role: Role, level: Level) -> Probe {
-        let paired = if matches!(role, Role::Stray) { level } else { Level::High };
+        let paired = if matches!(role, Role::Stray | Role::Unreadable) { level } else { Level::High };
         Probe { message, role, step: 0, key: None, request_state: 0, level, paired, begins: true, part: None }
     }
 
@@ -161,6 +172,8 @@ pub struct Known<'k> {
     pub conversation: bool,
     /// A request of the conversation is open, or further parts of its answer may come.
     pub open: bool,
+    /// The client has lately sent what [`Probe::COMMAND`] marks.
+    pub commanded: bool,
     /// The receiver's datagram that waits for an answer may itself be an answer that issued this value to the sender.
     pub issued: Option<u32>,
     /// Steps with an open request, one bit each, for datagrams whose bytes do not identify them.
@@ -179,6 +192,7 @@ impl Known<'_> {
             level,
             conversation: true,
             open: false,
+            commanded: false,
             issued: None,
             awaited: 0,
             keys: &[],
@@ -232,6 +246,10 @@ pub enum Pairing {
         asked: u32,
         /// Its step: index into the protocol's steps.
         step: u8,
+        /// Number of further answers to the request and of copies so far, including this one; see [`Answer::further`].
+        further: u8,
+        /// It is the first copy of an answer to the request.
+        first: bool,
     },
     /// It is a copy that the capture holds of another datagram; it is not paired.
     DuplicateFrame {
@@ -274,6 +292,9 @@ pub struct Answer {
     pub request_bytes: u32,
     /// A further, different answer to the request.
     pub second: bool,
+    /// Number of further answers to the request and of copies so far, including this one, 15 at most; 0 for the first
+    /// answer, for parts, and where a request may have several answers.
+    pub further: u8,
     /// The answer before it was the same kind of message, and the request was not sent again.
     pub repeats_message: bool,
     /// It has no key, although the request has one.
@@ -367,6 +388,23 @@ pub struct Issued {
     pub used: bool,
 }
 
+/// What a datagram shows about the challenge that proves a client's address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    #[default]
+    None,
+    /// A server issues this challenge.
+    Issues(u32),
+    /// A request carries a challenge that the server has issued to the client.
+    Returns,
+    /// A request that could carry a challenge carries none.
+    Lacks,
+    /// A request carries a challenge that the server has not issued to the client, or an answer belongs to such a
+    /// request.
+    Wrong,
+}
+
 /// A datagram with all that cross-packet rules may examine.
 #[derive(Debug)]
 pub struct Observation<'a> {
@@ -400,9 +438,17 @@ impl Observation<'_> {
 /// Most rules that one datagram can break in view of earlier ones; no protocol raises more.
 const MAX_RAISED: usize = 8;
 
-/// Rules that a datagram breaks in view of earlier ones, each once, without the heap.
+/// Rules that a datagram breaks in view of earlier ones, each once, without the heap; and what it shows of challenges.
 #[derive(Clone, Debug, Default)]
-pub struct Raised(ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>);
+pub struct Raised {
+    rules: ArrayVec<(&'static Rule, Option<Span>), MAX_RAISED>,
+    /// What it shows about the challenge.
+    pub proof: Proof,
+    /// It makes an answer larger than its request, which proves nothing about the client's address.
+    pub unproven: bool,
+    /// The numbers of the finding about abuse, if it has one.
+    pub abuse: Option<Abuse>,
+}
 
 impl Raised {
     /// Adds a rule that the datagram as a whole breaks.
@@ -417,33 +463,38 @@ impl Raised {
     }
     #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {
-        if !self.0.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
-            let _ = self.0.try_push((rule, at)); // no protocol raises more than fit
+        if !self.rules.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.rules.try_push((rule, at)); // no protocol raises more than fit
         }
+    }
+    /// Removes a rule.
+    #[cold]
+    pub fn remove(&mut self, rule: &Rule) {
+        self.rules.retain(|(raised, _)| !std::ptr::eq(*raised, rule));
     }
     /// Removes the rules of the protocol, because the pairing of the datagram has changed. Rules about effects of the
     /// capture or the path stay.
     #[cold]
     pub fn retain_shared(&mut self) {
-        self.0.retain(|(rule, _)| rule.is_shared());
+        self.rules.retain(|(rule, _)| rule.is_shared());
     }
     /// Whether a rule is among them.
     #[inline]
     pub fn has(&self, rule: &Rule) -> bool {
-        self.0.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
+        self.rules.iter().any(|(raised, _)| std::ptr::eq(*raised, rule))
     }
     /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.rules.is_empty()
     }
     /// The rules.
     pub fn rules(&self) -> impl Iterator<Item = &'static Rule> {
-        self.0.iter().map(|(rule, _)| *rule)
+        self.rules.iter().map(|(rule, _)| *rule)
     }
     /// The rules, each with the bytes that break it; `None` for the datagram as a whole.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Rule, Option<Span>)> {
-        self.0.iter().copied()
+        self.rules.iter().copied()
     }
 }
 
@@ -497,6 +548,18 @@ pub struct Decoded<'a> {
 }
 
 impl<'a> Decoded<'a> {
+    /// Reports bytes that are no message to a listener, as one field.
+    #[cold]
+    pub(crate) fn read_nothing<S: FieldSink>(
+        &mut self,
+        bytes: &'a [u8],
+        cx: &Context,
+        ends: &'static Ends,
+        listener: &mut S,
+    ) {
+        let all = |c: &mut Cursor<'a, '_, S>| c.field(&UNPARSED, wire::bytes(bytes.len())).map(drop);
+        self.fault = dissect(bytes, cx.missing, ends, listener, &mut self.facts, all).err();
+    }
     /// Facts that the message states about its server; `None` where decoding stopped.
     #[inline]
     pub fn facts(&self) -> Option<&Facts<'a>> {

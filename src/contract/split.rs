@@ -61,9 +61,9 @@ pub struct Split {
 pub enum Layout {
     /// Nothing.
     Unknown,
-    /// The layout that the server used before.
+    /// The layout that the server used before, or that the first parts of the message seem to have.
     Used(u8),
-    /// The layout of the part of the message that arrived first.
+    /// The layout that another part of the message proves.
     Certain(u8),
 }
 
@@ -74,6 +74,8 @@ pub struct Joining {
     pub layouts: &'static [&'static str],
     /// Reads the header of a part from its captured bytes and its length on the wire; `None` where it has none.
     pub read: fn(&[u8], usize, Layout) -> Option<Split>,
+    /// Whether the bytes of a part prove the layout in which its header was read.
+    pub proves: fn(&[u8], &Split) -> bool,
     /// The messages that may be split: indices into [`Info::messages`](super::Info::messages).
     pub makes: &'static [u8],
     /// The rule that is broken if the joined bytes are none of these messages.
@@ -116,6 +118,11 @@ impl Whole {
 }
 
 impl Piece {
+    /// Number of bytes of the message that it completes, or 0.
+    pub fn joined_bytes(&self) -> usize {
+        self.whole.as_ref().map_or(0, |whole| whole.bytes.len())
+    }
+
     /// The bytes that fields and findings refer to: the payload of the datagram, or the message that it completes.
     pub fn bytes<'a>(&'a self, d: &Datagram<'a>) -> &'a [u8] {
         self.whole.as_ref().map_or(d.payload, |whole| &whole.bytes)

@@ -8,6 +8,7 @@ pub use table::Conversations;
 pub use table::MAX_CONVERSATIONS;
 
 use crate::bounded::packed::{Count, Flags};
+use crate::capture::Time;
 use crate::contract::{Issued, StepInfo};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id, Level};
@@ -22,7 +23,8 @@ pub struct Conversation {
     /// [`Endpoint`].
     ips: [[u64; 2]; 2],
     ends: [u32; 2],
-    /// See [`Conversation::issued`], where [`ISSUED`] is set.
+    /// See [`Conversation::issued`], where [`ISSUED`] is set; where [`COMMANDED`] is, the time of the latest command in
+    /// milliseconds.
     value: u32,
     /// Distinguishes this conversation from earlier ones in the same slot.
     generation: u32,
@@ -39,8 +41,8 @@ pub struct Conversation {
     marks: Flags,
     /// See [`Conversation::note_unrecognised`]; 255 at most.
     unrecognised: u8,
-    /// Only its server, or the order of its datagrams, suggests that it is of the protocol.
-    unproven: bool,
+    /// Further marks: [`UNPROVEN`] and those after it.
+    traits: Flags,
 }
 
 /// An unproven conversation with this many datagrams that no probe recognises is of another protocol.
@@ -63,6 +65,15 @@ const IDLE: u8 = 1 << 6;
 /// The client has sent a request.
 const ASKED: u8 = 1 << 7;
 
+/// In `traits`: only its server, or the order of its datagrams, suggests that it is of the protocol.
+const UNPROVEN: u8 = 1;
+/// A datagram of its ends was claimed by no protocol.
+const UNCLAIMED: u8 = 1 << 1;
+/// The client sent such a datagram: the ends exchange something else, too.
+const OTHER_TRAFFIC: u8 = 1 << 2;
+/// The client has sent a command; see [`Conversation::is_commanded`].
+const COMMANDED: u8 = 1 << 3;
+
 const _: () = assert!(size_of::<Conversation>() == 64);
 
 impl Conversation {
@@ -81,7 +92,7 @@ impl Conversation {
             unanswered: 0,
             marks: Flags::default(),
             unrecognised: 0,
-            unproven: false,
+            traits: Flags::default(),
         }
     }
     /// The client, certain or assumed.
@@ -115,6 +126,7 @@ impl Conversation {
             self.marks.set(REFUSED, false);
             self.marks.set(ISSUED, false);
             self.marks.set(ASKED, false);
+            self.traits.set(COMMANDED, false);
             self.unrecognised = 0;
         }
     }
@@ -156,7 +168,7 @@ impl Conversation {
     pub fn confirm(&mut self, paired: Level) {
         self.level = self.level.max(paired);
         self.marks.set(DECIDED, self.decided() || self.level >= Level::Medium);
-        self.unproven &= paired < Level::Medium;
+        self.traits.set(UNPROVEN, self.unproven() && paired < Level::Medium);
         self.unanswered = 0;
     }
     /// Notes a pair of that step and confidence; `by_bytes` is the confidence of the answer by its bytes alone. In game
@@ -166,31 +178,58 @@ impl Conversation {
     pub fn confirm_pair(&mut self, step: &StepInfo, paired: Level, by_bytes: Level) {
         let by_order = step.key_digits == 0;
         // The answer itself may be one of the unrecognised datagrams.
-        let tolerated = u8::from(!self.unproven && !self.doubtful());
+        let tolerated = u8::from(!self.unproven() && !self.doubtful());
         let is_disturbed = by_order && self.unrecognised > tolerated;
         self.unrecognised -= u8::from(is_disturbed);
-        let by_bytes = if self.unproven { Level::Low } else { by_bytes.max(Level::Low) };
+        let by_bytes = if self.unproven() { Level::Low } else { by_bytes.max(Level::Low) };
         self.confirm(if is_disturbed { paired.min(by_bytes) } else { paired });
-        self.unproven |= by_order && self.doubtful();
+        self.traits.set(UNPROVEN, self.unproven() || by_order && self.doubtful());
     }
     /// Notes a datagram from `src` that no probe recognised: it is a damaged message at best. A client may ask its
     /// server in other protocols, so only datagrams of the server count where it is certain which end is the server.
     pub fn note_unrecognised(&mut self, src: Endpoint) {
-        let counts = self.unproven || self.doubtful() || src == self.server();
+        let counts = self.unproven() || self.doubtful() || src == self.server();
         self.unrecognised = self.unrecognised.saturating_add(u8::from(counts));
     }
     /// Whether only its server, or the order of its datagrams, suggests that it is of the protocol.
+    #[inline(always)]
     pub fn unproven(&self) -> bool {
-        self.unproven
+        self.traits.has(UNPROVEN)
+    }
+    /// Notes a datagram from `src` that no protocol claims.
+    pub fn note_unclaimed(&mut self, src: Endpoint) {
+        self.traits.set(UNCLAIMED, true);
+        self.traits.set(OTHER_TRAFFIC, self.has_other_traffic() || src == self.client());
+    }
+    /// Notes that the client sent what [`Probe::COMMAND`](crate::protocols::Probe::COMMAND) marks. A protocol with commands
+    /// issues no values.
+    pub fn note_command(&mut self, now: Time) {
+        if self.issued().is_none() {
+            self.value = millis(now);
+            self.traits.set(COMMANDED, true);
+        }
+    }
+    /// Whether the client has sent a command within the answer window of the protocol.
+    pub fn is_commanded(&self, now: Time) -> bool {
+        let age = millis(now).wrapping_sub(self.value) as i32;
+        self.traits.has(COMMANDED) && age <= self.id.info().window_ms as i32
+    }
+    /// Whether no protocol claimed a datagram of its ends. One that came in the place of an answer does not count.
+    pub fn has_unclaimed(&self) -> bool {
+        self.traits.has(UNCLAIMED)
+    }
+    /// Whether the client sent a datagram that no protocol claims, such as a game's.
+    pub fn has_other_traffic(&self) -> bool {
+        self.traits.has(OTHER_TRAFFIC)
     }
     /// Notes that only its server suggests the protocol, unless there was more evidence before.
     pub fn trust_server(&mut self) {
-        self.unproven |= self.level <= Level::Low;
+        self.traits.set(UNPROVEN, self.unproven() || self.level <= Level::Low);
     }
     /// Whether it is most likely of another protocol, such as a game's with its player.
     #[inline(always)]
     pub fn is_foreign(&self) -> bool {
-        self.unproven && self.unrecognised >= MIN_FOREIGN
+        self.unproven() && self.unrecognised >= MIN_FOREIGN
     }
     /// Index of the server in the table of servers, or [`NONE`].
     #[inline(always)]
@@ -227,7 +266,14 @@ impl Conversation {
     pub fn note_carried(&mut self, value: u64) {
         if self.marks.has(ISSUED) && u64::from(self.value) == value {
             self.marks.set(USED, true);
+            // Nothing else in the traffic of a game carries that value.
+            self.traits.set(UNPROVEN, self.unproven() && value == 0);
         }
+    }
+    /// Notes that a request carries a value that the server has issued, which need not be the last one.
+    #[inline(always)]
+    pub fn note_returned(&mut self) {
+        self.marks.set(USED, true);
     }
     /// Sequence number of the latest request, plus one; 0 where there was none. If that request is forgotten, it is a
     /// number that no request has.
@@ -249,8 +295,13 @@ impl Conversation {
     }
 }
 
+/// A time in milliseconds, to compare it with near ones.
+fn millis(time: Time) -> u32 {
+    time.since(Time::from_nanos(0)).unwrap_or(0).div_euclid(1_000_000) as u32
+}
+
 /// A place in the table, valid as long as the conversation is in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Slot {
     at: u32,
     generation: u32,

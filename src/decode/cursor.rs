@@ -1,12 +1,12 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
 use super::wire::{Stop, Wire};
-use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields};
+use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields, work};
 use crate::rule::Rule;
 use crate::rule::general::GEN_001;
 
 fields! {
-    /// Bytes behind the place where decoding had to stop.
+    /// Bytes that are no part of a message: those behind the place where decoding had to stop, or a whole datagram.
     UNPARSED = "unparsed": Bytes;
 }
 
@@ -113,9 +113,23 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         address.wrapping_sub(self.whole.as_ptr() as usize) as u16
     }
 
+    /// Offset of bytes of the payload.
+    #[inline(always)]
+    pub fn offset_of(&self, bytes: &'a [u8]) -> u16 {
+        self.place(bytes.as_ptr() as usize)
+    }
+
     /// Captured bytes left in the current scope.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// As [`rest`](Self::rest), for a look at all of it. Once or twice for a message, not for each element of a list: that
+    /// would take the square of its length, and counts as such.
+    #[inline(always)]
+    pub fn ahead(&self) -> &'a [u8] {
+        work::add(self.rest.len());
         self.rest
     }
 
@@ -211,6 +225,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         self.field = Some(field);
         match parser(from) {
             Ok((rest, value)) => {
+                work::add(from.len().saturating_sub(rest.len()));
                 self.rest = rest;
                 self.last = (from.as_ptr() as usize, rest.as_ptr() as usize);
                 self.sink.field(field, self.last(), show(value));

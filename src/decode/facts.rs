@@ -121,6 +121,9 @@ impl<'a> Facts<'a> {
             {
                 *value = Value::Coloured(bytes, colours);
             }
+            if let Value::Escaped(.., marks) = value {
+                *marks = Some(colours);
+            }
         };
         let texts = [&mut self.server_name, &mut self.game, &mut self.map];
         texts.into_iter().flatten().for_each(plain);

@@ -2,7 +2,7 @@
 
 use super::key::{Key, key};
 use super::labels::Labels;
-use super::{Colours, Fact, Str, utf16};
+use super::{Colours, Escapes, Fact, Str, utf16};
 use std::borrow::Cow;
 use std::net::SocketAddrV4;
 
@@ -112,6 +112,8 @@ pub enum Value<'a> {
     Latin1(&'a [u8]),
     /// Text in UTF-8 or with one byte per character, without its colour marks.
     Coloured(&'a [u8], Colours),
+    /// Text in UTF-8 with escapes, and without its colour marks where it has such.
+    Escaped(&'a [u8], Escapes, Option<Colours>),
     /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
     /// Address and port, as text.
@@ -143,6 +145,14 @@ impl<'a> Value<'a> {
                 let latin1 = || colours.strip(bytes.iter().map(|&b| b as char)).collect();
                 std::str::from_utf8(bytes).map_or_else(|_| latin1(), |t| colours.strip(t.chars()).collect())
             }
+            Value::Escaped(bytes, escapes, colours) => {
+                let bytes = escapes.unescape(bytes);
+                let text = Str(&bytes).to_text();
+                match colours {
+                    Some(colours) => colours.strip(text.chars()).collect(),
+                    None => text.into_owned().into(),
+                }
+            }
             Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
             Value::Address(address) => address.to_string().into(),
             _ => return None,
@@ -158,7 +168,7 @@ impl<'a> Value<'a> {
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) => FieldKind::Text,
-            Value::Dotted(_) | Value::Address(_) => FieldKind::Text,
+            Value::Escaped(..) | Value::Dotted(_) | Value::Address(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,

@@ -4,7 +4,7 @@ use super::field::SECRET;
 use super::json_text::{push_chars, push_hex, push_text};
 use super::labels::names_of_bits;
 use super::text::utf16;
-use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation};
+use super::{Field, FieldSink, Kept, Listener, Notes, Shape, Span, Value, Violation};
 use crate::text::digits::{TEN_POW_8, decimal, push, push_u64};
 use crate::text::line::Line;
 
@@ -127,6 +127,7 @@ impl Json {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
             Value::Coloured(..) => push_chars(out, value.text().unwrap_or_default().chars()),
+            Value::Escaped(bytes, escapes, _) => return !push_text(out, &escapes.unescape(bytes)),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),
             Value::Utf16(bytes) => {
@@ -158,12 +159,11 @@ impl Json {
 
     #[cold]
     fn push_damaged(&mut self, field: &'static Field, value: Value<'_>) {
-        let (Value::Text(bytes) | Value::Utf16(bytes)) = value else { return };
         if self.in_list() {
             self.hex_has_damage = true;
         } else {
             self.push_hex_key(field);
-            push_hex(&mut self.out, bytes);
+            push_damaged_hex(&mut self.out, value);
         }
     }
 
@@ -177,9 +177,10 @@ impl Json {
         if !self.hex_list.ends_with(b"[") {
             self.hex_list.push(b',');
         }
-        match value {
-            Value::Text(bytes) | Value::Utf16(bytes) if damaged => push_hex(&mut self.hex_list, bytes),
-            _ => self.hex_list.add(b"null"),
+        if damaged {
+            push_damaged_hex(&mut self.hex_list, value);
+        } else {
+            self.hex_list.add(b"null");
         }
     }
 
@@ -199,7 +200,27 @@ impl Json {
     }
 }
 
+/// Writes the bytes of a damaged text.
+#[cold]
+fn push_damaged_hex(out: &mut Line, value: Value<'_>) {
+    match value {
+        Value::Text(bytes) | Value::Utf16(bytes) => push_hex(out, bytes),
+        Value::Escaped(bytes, escapes, _) => push_hex(out, &escapes.unescape(bytes)),
+        _ => out.add(b"null"),
+    }
+}
+
 impl FieldSink for Json {
+    const KEEPS_FIELDS: bool = true;
+    fn kept(&self) -> Kept {
+        Kept([self.out.len(), self.hex_list.len()], self.hex_has_damage)
+    }
+    #[cold]
+    fn withdraw(&mut self, Kept([out, hex_list], hex_has_damage): Kept) {
+        self.out.truncate(out);
+        self.hex_list.truncate(hex_list);
+        self.hex_has_damage = hex_has_damage;
+    }
     // Inlined, because the type is known at the place of the call.
     #[inline(always)]
     fn field(&mut self, field: &'static Field, _at: Span, value: Value<'_>) {

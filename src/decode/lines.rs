@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Fault};
 use super::wire::{Wire, byte, text};
-use super::{Fact, FieldSink, Str, Value};
+use super::{Fact, FieldSink, Str, Value, work};
 use crate::rule::Rule;
 
 /// Text up to one of these bytes, which is not consumed, or to the end.
@@ -13,6 +13,7 @@ pub fn until<'a>(ends: &'static [u8]) -> impl Fn(&'a [u8]) -> Wire<'a, Str<'a>> 
             [end] => i.iter().position(|byte| byte == end),
             _ => i.iter().position(|byte| ends.contains(byte)),
         };
+        work::add(end.unwrap_or(i.len()));
         text(end.unwrap_or(i.len()))(i)
     }
 }
@@ -42,6 +43,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     #[inline]
     pub fn skip(&mut self, separator: &[u8]) -> bool {
         let Some(rest) = self.rest.strip_prefix(separator) else { return false };
+        work::add(separator.len());
         self.rest = rest;
         self.sink.separator(separator.len() as u16);
         true
@@ -189,7 +191,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         text: &'a [u8],
         show: fn(Str<'a>) -> Value<'a>,
     ) -> super::Span {
-        let start = (text.as_ptr() as usize).wrapping_sub(self.whole.as_ptr() as usize) as u16;
+        let start = self.offset_of(text);
         let at = super::Span { start, end: start.wrapping_add(text.len() as u16) };
         let shown = show(Str(text));
         if let Some(fact) = field.fact {

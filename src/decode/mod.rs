@@ -15,6 +15,7 @@
 mod compact;
 mod coverage;
 mod cursor;
+mod escapes;
 mod facts;
 mod field;
 mod json;
@@ -29,12 +30,14 @@ mod sinks;
 mod text;
 mod tree;
 pub mod wire;
+pub mod work;
 
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
 pub use coverage::Coverage;
-pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, dissect};
+pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, UNPARSED, dissect};
+pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
@@ -48,10 +51,10 @@ pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;
 #[cfg(feature = "internals")]
 pub use sinks::MAX_VIOLATIONS;
-pub use sinks::{FieldSink, Fit, Notes, Shape, Skip, Violation};
+pub use sinks::{FieldSink, Fit, Kept, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
-#[cfg(feature = "page")]
-pub(crate) use tree::display;
 #[cfg(feature = "page")]
 pub use tree::Node;
 pub use tree::Tree;
+#[cfg(feature = "page")]
+pub(crate) use tree::display;

@@ -1,5 +1,6 @@
 //! Finds repeated texts in a list.
 
+use super::work;
 use arrayvec::ArrayVec;
 
 /// Texts remembered per list; later texts are only compared with these. This keeps the time linear for a hostile
@@ -25,13 +26,14 @@ impl Default for Repeats<'_> {
 impl<'a> Repeats<'a> {
     /// Whether `text` was seen before; remembers it.
     pub fn repeats(&mut self, text: &'a [u8]) -> bool {
+        work::add(text.len());
         let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ b as usize);
         for probe in 0..SLOTS {
             let Some(slot) = self.slots.get_mut(hash.wrapping_add(probe) % SLOTS) else { return false };
             let known = usize::from(*slot).checked_sub(1).and_then(|n| self.texts.get(n));
             match known {
                 Some(known) if *known == text => return true,
-                Some(_) => {}
+                Some(known) => work::add(if known.len() == text.len() { text.len() } else { 0 }),
                 None => {
                     if self.texts.try_push(text).is_ok() {
                         *slot = self.texts.len() as u8;

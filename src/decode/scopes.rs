@@ -48,7 +48,11 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             let mut count = 0u16;
             while more(c, count) {
                 c.index = c.index & other_bits | index(count) & !other_bits;
-                item(c)?;
+                if S::KEEPS_FIELDS {
+                    c.whole_element(&mut item)?;
+                } else {
+                    item(c)?;
+                }
                 count = count.saturating_add(1);
             }
             Ok(())
@@ -56,6 +60,19 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.depth = level;
         let read = from.len().saturating_sub(self.rest.len());
         out.map(|()| from.get(..read).unwrap_or_default())
+    }
+
+    /// Runs `item` for an element of a list. Where the bytes end inside an element, it is none: its fields are withdrawn,
+    /// and its bytes are left.
+    fn whole_element(&mut self, item: &mut impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        let (kept, from) = (self.sink.kept(), self.offset());
+        let out = item(self);
+        // Another fault is one of the field read last.
+        if out.is_err_and(|fault| fault.at.start >= self.offset()) {
+            self.sink.withdraw(kept);
+            self.rest = self.whole.get(usize::from(from)..).unwrap_or_default();
+        }
+        out
     }
 
     /// Runs `item` for `count` elements of a list of groups.

@@ -19,6 +19,16 @@ pub trait FieldSink {
     const RULES: bool = true;
     /// Whether it records which rules were checked, broken or not.
     const COVERAGE: bool = false;
+    /// Whether it keeps the fields, so that those of an element that is not whole have to be withdrawn.
+    const KEEPS_FIELDS: bool = false;
+    /// How much it has kept so far, for [`withdraw`](Self::withdraw).
+    #[inline(always)]
+    fn kept(&self) -> Kept {
+        Kept::default()
+    }
+    /// The fields reported since then are withdrawn, but not the broken rules. No group or list was left open since.
+    #[inline(always)]
+    fn withdraw(&mut self, _to: Kept) {}
     /// A rule is checked.
     #[inline(always)]
     fn checked(&mut self, _rule: &'static Rule) {}
@@ -44,6 +54,10 @@ pub trait FieldSink {
     #[inline(always)]
     fn violation(&mut self, _violation: Violation) {}
 }
+
+/// How much a listener had kept at some point: its own measures.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kept(pub(super) [usize; 2], pub(super) bool);
 
 /// A rule broken at a place. The check stage turns it into a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]

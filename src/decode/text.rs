@@ -1,6 +1,6 @@
 //! Text as it is sent, and checks of it on eight bytes at a time.
 
-use super::{FieldKind, Value};
+use super::{FieldKind, Value, work};
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -27,6 +27,7 @@ impl<'a> Str<'a> {
     /// Whether `sound` holds for all bytes; it checks eight at a time.
     #[inline(always)]
     fn all_words(self, sound: impl Fn(u64) -> bool) -> bool {
+        work::add(self.0.len());
         let (words, end) = self.words();
         words.iter().all(|word| sound(u64::from_ne_bytes(*word))) && sound(end)
     }
@@ -80,6 +81,7 @@ impl<'a> Str<'a> {
     }
     /// Whether it mentions a password, so that it may contain one.
     pub fn mentions_password(self) -> bool {
+        work::add(self.0.len());
         self.0.windows(8).any(|word| word.eq_ignore_ascii_case(b"password"))
     }
     /// The number in decimal digits, or the text where it is not a number or does not fit 32 bits.

@@ -2,7 +2,7 @@
 
 use super::field::SECRET;
 use super::labels::names_of_bits;
-use super::{Field, FieldSink, Listener, Notes, Shape, Span, Value, Violation, path};
+use super::{Escapes, Field, FieldSink, Kept, Listener, Notes, Shape, Span, Value, Violation, path};
 use crate::text::escape::{quoted, to_hex_head};
 use std::fmt::Write;
 
@@ -16,6 +16,7 @@ enum Content {
     Text(u16),
     Utf16(u16),
     Latin1(u16),
+    Escaped(u16, Escapes),
     Bytes(u16),
 }
 
@@ -68,6 +69,7 @@ impl Node {
             Content::Text(len) => Value::Text(tail(len)),
             Content::Utf16(len) => Value::Utf16(tail(len)),
             Content::Latin1(len) => Value::Latin1(tail(len)),
+            Content::Escaped(len, escapes) => Value::Escaped(tail(len), escapes, None),
             Content::Bytes(len) => Value::Bytes(tail(len)),
         })
     }
@@ -79,6 +81,8 @@ pub struct Tree {
     nodes: Vec<Node>,
     violations: Vec<Violation>,
     open: Vec<usize>,
+    /// The last node that is a value in the payload.
+    last_leaf: Option<usize>,
     /// The broken rules in the form that the check stage needs.
     notes: Notes,
 }
@@ -150,6 +154,7 @@ impl Tree {
             Value::Text(t) | Value::Coloured(t, _) => Content::Text(t.len() as u16),
             Value::Utf16(t) => Content::Utf16(t.len() as u16),
             Value::Latin1(t) => Content::Latin1(t.len() as u16),
+            Value::Escaped(t, escapes, _) => Content::Escaped(t.len() as u16, escapes),
             Value::Bytes(b) => Content::Bytes(b.len() as u16),
             Value::Uint(v) => Content::Scalar(Value::Uint(v)),
             Value::Uint64(v) => Content::Scalar(Value::Uint64(v)),
@@ -162,6 +167,9 @@ impl Tree {
             Value::Dotted(bytes) => Content::Scalar(Value::Dotted(bytes)),
             Value::Address(address) => Content::Scalar(Value::Address(address)),
         };
+        if !derived {
+            self.last_leaf = Some(self.nodes.len());
+        }
         self.nodes.push(Node { field, at, depth: self.open.len() as u8, derived, content, separator: 0 });
     }
 }
@@ -179,6 +187,7 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Utf16(_)
         | Value::Latin1(_)
         | Value::Coloured(..)
+        | Value::Escaped(..)
         | Value::Dotted(_)
         | Value::Address(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
@@ -189,6 +198,13 @@ pub fn display(value: Value<'_>) -> String {
 }
 
 impl FieldSink for Tree {
+    const KEEPS_FIELDS: bool = true;
+    fn kept(&self) -> Kept {
+        Kept([self.nodes.len(), 0], false)
+    }
+    fn withdraw(&mut self, Kept([nodes, _], _): Kept) {
+        self.nodes.truncate(nodes);
+    }
     fn field(&mut self, field: &'static Field, at: Span, value: Value<'_>) {
         self.add(field, at, value, false);
     }
@@ -196,7 +212,7 @@ impl FieldSink for Tree {
         self.add(field, at, value, true);
     }
     fn separator(&mut self, bytes: u16) {
-        if let Some(last) = self.nodes.iter_mut().rev().find(|n| n.is_value() && !n.derived) {
+        if let Some(last) = self.last_leaf.and_then(|at| self.nodes.get_mut(at)) {
             last.at.end = last.at.end.saturating_add(bytes);
             last.separator = last.separator.saturating_add(bytes);
         }
@@ -224,6 +240,7 @@ impl Listener for Tree {
         self.nodes.clear();
         self.violations.clear();
         self.open.clear();
+        self.last_leaf = None;
         self.notes.begin();
     }
     fn notes(&self) -> &Notes {

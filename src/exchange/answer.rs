@@ -1,15 +1,17 @@
 //! Handles answers: which request an answer belongs to, and the record of the exchange that it closes.
 
 use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
-use super::queue::{ALONE, GIVEN_UP, Request, State};
+use super::queue::{ALONE, GIVEN_UP, MISANSWERED, REPEATED, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
+use super::windows::GIVE_UP;
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
-use crate::conversation::{Conversation, Slot};
+use crate::contract::Part;
+use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Direction, Probe, Role, StepInfo};
+use crate::protocols::{Direction, Level, Probe, Role, StepInfo};
 
 impl Table {
     /// Pairs an answer: with an open request, as a copy or a further answer, or with none.
@@ -39,21 +41,22 @@ impl Table {
         if let Some((seq, foreign_key)) = found.request {
             return self.answer_found_request(slot, seq, reply, foreign_key);
         }
-        if let Some(copy) = found.copy.or_else(|| self.repeated_part(slot, reply)) {
-            return copy;
-        }
-        if let Some(answer) = found.second {
-            return if step.lines { Pairing::Answered(answer) } else { self.further_answer(answer, reply) };
+        let repeated = self.repeated_answer(slot, reply, step, &found);
+        if let Some(repeated) = repeated.filter(|repeated| !self.may_be_early(slot, reply, step, repeated)) {
+            return self.repeat_answer(slot, repeated, reply, step);
         }
         let reply_of_host = &self.reply_of_host(reply, step);
         if let Some(answer) = self.answer_to_group(slot, reply_of_host, step) {
-            return self.further_answer(answer, reply_of_host);
+            let pairing = self.further_answer(answer, reply_of_host);
+            return self.note_copy_of_host(pairing, v);
         }
         if !found.open
-            && let Some((seq, other_slot)) = self.request_to_another(d, v, step)
+            && repeated.is_none()
+            && let Some((seq, other_slot)) = self.request_to_another(slot, reply, step)
             && let Pairing::Answered(answer) = self.answer_found_request(other_slot, seq, reply, false)
         {
             self.conversations.confirm(slot, probe.paired);
+            self.share_server(slot, other_slot, step, probe.request_state);
             self.just_closed(answer.exchange).into_iter().for_each(|e| e.elsewhere = true);
             return Pairing::Answered(Answer { elsewhere: true, ..answer });
         }
@@ -67,8 +70,61 @@ impl Table {
         Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
     }
 
+    /// The pairing of an answer that belongs to no open request, if it is a copy of one, or a further one.
+    fn repeated_answer(
+        &self,
+        slot: Slot,
+        reply: &Reply<'_>,
+        step: &StepInfo,
+        found: &Found,
+    ) -> Option<Pairing> {
+        let single = |answer: &Answer| {
+            step.single && answer.repeats_message && reply.v.probe.part.is_none() && reply.d.cut == 0
+        };
+        let second = || found.second.filter(|answer| !single(answer)).map(Pairing::Answered);
+        found.copy.or_else(|| self.repeated_part(slot, reply)).or_else(second)
+    }
+
+    /// Whether such an answer may instead belong to a request that follows it in the file: no datagram is doubled so
+    /// long after the first one.
+    fn may_be_early(&self, slot: Slot, reply: &Reply<'_>, step: &StepInfo, repeated: &Pairing) -> bool {
+        let queue = &self.queues[reply.v.id as usize];
+        let first = self.chain(slot).find(|(_, r)| Some(r.id) == repeated.exchange());
+        let age = first.and_then(|(seq, r)| reply.now.since(queue.sent(seq, r).stamp));
+        !step.lines && age.is_some_and(|age| age >= GIVE_UP)
+    }
+
+    /// The pairing of such an answer after it has waited for its request.
+    #[cold]
+    pub fn pair_repeated(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
+        let step = &v.id.info().steps[v.probe.step as usize];
+        let reply = &self.reply(d, v);
+        let found = self.search_request(slot, reply, step);
+        let repeated = self.repeated_answer(slot, reply, step, &found).filter(|_| found.request.is_none())?;
+        Some(self.repeat_answer(slot, repeated, reply, step))
+    }
+
+    /// Notes a copy or a further answer, and counts it; of an answer in lines or parts, neither.
+    fn repeat_answer(
+        &mut self,
+        slot: Slot,
+        repeated: Pairing,
+        reply: &Reply<'_>,
+        step: &StepInfo,
+    ) -> Pairing {
+        match repeated {
+            Pairing::Answered(_) if step.lines => repeated,
+            Pairing::Answered(answer) if answer.part => self.further_answer(answer, reply),
+            Pairing::Answered(answer) => {
+                let pairing = self.further_answer(answer, reply);
+                self.count_further(slot, pairing, reply.v)
+            }
+            copy => self.count_further(slot, copy, reply.v),
+        }
+    }
+
     #[inline(always)]
-    fn reply<'a>(&self, d: &'a Datagram<'a>, v: &'a Verdict) -> Reply<'a> {
+    pub(super) fn reply<'a>(&self, d: &'a Datagram<'a>, v: &'a Verdict) -> Reply<'a> {
         Reply { d, v, now: self.now(d), hash: self.fingerprint(d) }
     }
 
@@ -114,7 +170,25 @@ impl Table {
         reply: &Reply<'_>,
         foreign_key: bool,
     ) -> Pairing {
-        self.answer_request(slot, seq, reply, foreign_key)
+        let request = self.queues[reply.v.id as usize].get(seq);
+        match request.filter(|r| r.state == State::Unreadable && r.is(MISANSWERED)).map(|r| r.id) {
+            Some(exchange) => self.take_over(slot, seq, exchange, reply),
+            None => self.answer_request(slot, seq, reply, foreign_key),
+        }
+    }
+
+    /// Pairs an answer with a request to which bytes came first that are no message. The record goes on waiting.
+    #[cold]
+    fn take_over(&mut self, slot: Slot, seq: u64, exchange: u64, reply: &Reply<'_>) -> Pairing {
+        self.partial_answers.by_exchange.remove(&exchange);
+        let pairing = self.answer_request(slot, seq, reply, false);
+        if let Pairing::Answered(answer) = &pairing
+            && let Some(at) = self.closed.iter().rposition(|e| e.id == exchange)
+        {
+            self.closed.remove(at);
+            self.keep_waiting((reply.v.id, seq), answer, reply);
+        }
+        pairing
     }
 
     /// Pairs an answer with a request: closes its exchange, or begins an answer in parts.
@@ -167,7 +241,7 @@ impl Table {
     /// Remembers an answer in parts. If there is no room, the one that began first ends; an open-ended one is not
     /// counted as evicted, because it is most likely complete.
     #[cold]
-    fn begin_answer(&mut self, exchange: u64, partial: PartialAnswer) {
+    pub(super) fn begin_answer(&mut self, exchange: u64, partial: PartialAnswer) {
         if let Some(&PartialAnswer { request: (id, seq), open_ended, .. }) =
             self.partial_answers.oldest_if_full()
         {
@@ -183,7 +257,8 @@ impl Table {
     fn further_answer(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
         if let Some(&of) = self.further_answers.get(&(answer.exchange, hash)) {
             let Answer { exchange, request_frame, asked, step, .. } = answer;
-            return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step };
+            let (further, first) = (0, false);
+            return Pairing::DuplicateResponse { exchange, request_frame, of, asked, step, further, first };
         }
         self.remember_further_answer(answer.exchange, hash, d.frame);
         let open_ended = self.partial_answers.by_exchange.get_mut(&answer.exchange).filter(|_| answer.part);
@@ -191,12 +266,83 @@ impl Table {
         Pairing::Answered(Answer { before, ..answer })
     }
 
-    /// Finds an open request of the client to another endpoint with the key of the answer. Without a key, the order of
-    /// requests to other endpoints proves nothing.
+    /// Counts a further answer to a request, or a copy of one. A part is no answer of its own.
     #[cold]
-    fn request_to_another(&self, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<(u64, Slot)> {
-        let key = v.probe.key.filter(|_| step.key_digits > 0)?;
-        self.latest_open(d, v, |_, r| r.key() == Some(key)).next().map(|(seq, slot, _)| (seq, slot))
+    pub(super) fn count_further(&mut self, slot: Slot, pairing: Pairing, v: &Verdict) -> Pairing {
+        let Some(exchange) = pairing.exchange() else { return pairing };
+        let found =
+            self.whole_chain(slot).take(self.far_back).find(|(_, r)| r.id == exchange).map(|(seq, _)| seq);
+        let Some(seq) = found else { return pairing };
+        let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return pairing };
+        let is_alone = |part: Part| (part.number, part.total) == (0, Some(1));
+        let is_part = !v.probe.part.is_none_or(is_alone) || !v.probe.begins;
+        let further = if is_part { 0 } else { request.add_further() };
+        match pairing {
+            Pairing::DuplicateResponse { exchange, request_frame, of, asked, step, .. } => {
+                let first = !request.is(REPEATED);
+                request.set_mark(REPEATED, true);
+                Pairing::DuplicateResponse { exchange, request_frame, of, asked, step, further, first }
+            }
+            Pairing::Answered(answer) => Pairing::Answered(Answer { further, ..answer }),
+            other => other,
+        }
+    }
+
+    /// Notes whether a copy of the answer of one host to a request that was sent to many is the first one.
+    #[cold]
+    fn note_copy_of_host(&mut self, mut pairing: Pairing, v: &Verdict) -> Pairing {
+        if let Pairing::DuplicateResponse { exchange, first, .. } = &mut pairing {
+            let queue = &mut self.queues[v.id as usize];
+            let found = queue.latest(MAX_ELSEWHERE).find(|(_, r)| r.id == *exchange).map(|(seq, _)| seq);
+            if let Some(request) = found.and_then(|seq| queue.get_mut(seq)) {
+                *first = !request.is(REPEATED);
+                request.set_mark(REPEATED, true);
+            }
+        }
+        pairing
+    }
+
+    /// Finds an open request of the client to another endpoint: one with the key of the answer, or by order the only one
+    /// that waits, if the client has not asked the sender and the answer comes from another port of the asked host, or
+    /// from the same port of another host.
+    #[cold]
+    fn request_to_another(
+        &self,
+        slot: Slot,
+        &Reply { d, v, now, .. }: &Reply<'_>,
+        step: &StepInfo,
+    ) -> Option<(u64, Slot)> {
+        if let Some(key) = v.probe.key.filter(|_| step.key_digits > 0) {
+            let matches = |_, r: &Request| r.step == v.probe.step && r.key() == Some(key);
+            return self.latest_open(d, v, matches).next().map(|(seq, slot, _)| (seq, slot));
+        }
+        if self.conversations.get(slot).is_none_or(Conversation::asked) {
+            return None;
+        }
+        let (window, queue) = (self.windows.answer(v.id), &self.queues[v.id as usize]);
+        let waits = |seq, r: &Request| {
+            let age = now.since(queue.sent(seq, r).stamp);
+            !r.is(GIVEN_UP) && age.is_some_and(|t| (0..=window).contains(&t))
+        };
+        let mut waiting = self.latest_open(d, v, waits);
+        let (seq, other_slot, c) = waiting.next().filter(|_| waiting.next().is_none())?;
+        let r = queue.get(seq)?;
+        let (asked, sender) = (c.server(), d.src);
+        let is_near = asked.host() == sender.host() || asked.port() == sender.port();
+        let is_of_kind = r.step == v.probe.step
+            || answers_of(v.id, Some(v.probe.message), v.probe.part).also.contains(&r.step);
+        let is_sure = c.level.max(v.probe.level) >= Level::Medium && !asked.is_group();
+        let is_excluded = step.excluded(v.probe.request_state, r.request_state);
+        (is_near && is_of_kind && is_sure && !is_excluded).then_some((seq, other_slot))
+    }
+
+    /// Notes that an endpoint answers in the place of the asked one: both count as one server, and a value that it issues
+    /// is one of the asked server.
+    #[cold]
+    fn share_server(&mut self, slot: Slot, asked: Slot, step: &StepInfo, value: u32) {
+        self.note_issued(asked, step, value);
+        let index = self.conversations.get(asked).map_or(NONE, Conversation::server_index);
+        self.conversations.get_mut(slot).into_iter().for_each(|c| c.set_server_index(index));
     }
 
     /// The same answer, with a hash that differs from those of equal answers of other hosts. Where a host answers only
@@ -211,7 +357,7 @@ impl Table {
     #[cold]
     fn answer_to_group(&mut self, slot: Slot, reply: &Reply<'_>, step: &StepInfo) -> Option<Answer> {
         let &Reply { d, v, now, .. } = reply;
-        let also = answers_of(v).also;
+        let also = answers_of(v.id, Some(v.probe.message), v.probe.part).also;
         // Hosts answer independently of each other, so no order can be wrong.
         let by_order = step.key_digits == 0 || step.keyless && v.probe.key.is_none();
         let is_candidate = |r: &Request| {
@@ -245,18 +391,16 @@ impl Table {
         Some(answer)
     }
 
-    /// The latest open requests of an answer's receiver, of the answer's step, for which `matches` holds, to any
-    /// endpoint.
+    /// The latest open requests of an answer's receiver for which `matches` holds, to any endpoint.
     fn latest_open(
         &self,
         d: &Datagram<'_>,
         v: &Verdict,
         matches: impl Fn(u64, &Request) -> bool,
     ) -> impl Iterator<Item = (u64, Slot, &Conversation)> {
-        let (client, step) = (d.dst, v.probe.step);
+        let client = d.dst;
         let latest = self.queues[v.id as usize].latest(MAX_ELSEWHERE);
-        let open =
-            latest.filter(move |(seq, r)| r.state == State::Open && r.step == step && matches(*seq, r));
+        let open = latest.filter(move |(seq, r)| r.state == State::Open && matches(*seq, r));
         open.filter_map(move |(seq, r)| {
             let (slot, c) = self.conversations.at(r.conversation)?;
             (c.client() == client).then_some((seq, slot, c))
@@ -271,14 +415,18 @@ impl Table {
         }
         let window = self.windows.answer(v.id);
         let queue = &self.queues[v.id as usize];
-        let in_window =
-            |seq, r: &Request| now.since(queue.sent(seq, r).stamp).is_some_and(|t| (0..=window).contains(&t));
+        let in_window = |seq, r: &Request| {
+            let age = now.since(queue.sent(seq, r).stamp);
+            r.step == v.probe.step && age.is_some_and(|t| (0..=window).contains(&t))
+        };
         self.latest_open(d, v, in_window).any(|(_, _, c)| c.server().host() == d.src.host())
     }
 
     /// Searches for the request that an answer may belong to.
     fn search_request(&self, slot: Slot, &Reply { v, now, hash, .. }: &Reply<'_>, step: &StepInfo) -> Found {
-        let mut search = Search::new(v, step, self.windows.answer(v.id), now, hash);
+        let commanded = self.conversations.get(slot).is_some_and(|c| c.is_commanded(now));
+        let windows = [self.windows.answer(v.id), self.windows.late(v.id)];
+        let mut search = Search::new(v, step, windows, (now, hash), commanded);
         let queue = &self.queues[v.id as usize];
         for (back, (seq, r)) in self.whole_chain(slot).enumerate() {
             if back >= MAX_STEPS_BACK && !search.continues(r, back < self.far_back) {
@@ -331,7 +479,7 @@ impl Table {
 
     /// Remembers an answer whose request may come after it.
     fn remember_orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
-        let Probe { step, message, key, paired, request_state, .. } = v.probe;
+        let Probe { step, message, key, paired, request_state, role, part, begins, .. } = v.probe;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         let message = Some(message);
@@ -340,6 +488,9 @@ impl Table {
             step,
             message,
             key,
+            role,
+            part,
+            begins,
             paired,
             request_state,
             frame,

@@ -3,8 +3,8 @@
 use super::incomplete::{Orphan, record};
 use super::queue::{GIVEN_UP, HIDDEN, PARTIAL, Request, Sent, State};
 use super::table::Table;
-use super::windows::{EARLY, EARLY_FRAMES, GIVE_UP};
-use super::{Exchange, MAX_PARTS, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
+use super::windows::{EARLY_FRAMES, GIVE_UP};
+use super::{Exchange, MAX_PARTS, MAX_SHOWN_KEY, MAX_STEPS_BACK, Outcome, PARTS_WINDOW, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::conversation::{Conversation, Slot};
@@ -55,12 +55,12 @@ impl Table {
                         return pairing;
                     }
                 }
-                Earlier::Same(seq) => return self.retransmit(id, seq, slot, now),
+                Earlier::Same(seq) => return self.retransmit(v, seq, slot, now),
                 Earlier::Others(earlier) => others = earlier,
             }
         }
         let issue_pending = probe.key.is_some_and(|key| self.unheard(slot, id, key, now));
-        let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v, step) };
+        let orphan = if self.orphans.is_empty() { None } else { self.take_orphan(slot, d, v) };
         let exchange = self.next_id;
         self.next_id += 1;
         let mut request = Request::new(exchange, slot.at(), d, probe, others.alone);
@@ -78,15 +78,29 @@ impl Table {
             if let Some(c) = self.conversations.get_mut(slot) {
                 c.confirm_pair(step, pair_level, Level::Low);
             }
-            request.mark_answered(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
-            request.state = State::Answered;
+            // An answer in parts is paired like any other, as soon as its request is there.
+            if orphan.is_whole(step, probe.request_state) {
+                request.mark_answered(orphan.hash, orphan.frame, orphan.message.unwrap_or(u8::MAX));
+                request.state = State::Answered;
+            }
         }
         self.push(id, slot, request, latest, now);
-        if let Some(orphan) = &orphan {
+        if super::SHOWN_KEYS >> id as u32 & 1 == 1 && probe.key.is_some() {
+            self.keep_shown_key(exchange, d, step);
+        }
+        if let Some(orphan) = orphan.as_ref().filter(|_| request.state == State::Answered) {
             self.close_answered_early(slot, d, orphan);
         }
         let (answered_by, Others { alone, repeated, reused }) = (orphan.map(|o| o.frame), others);
         Pairing::Asked { exchange, answered_by, alone, repeated, reused, issue_pending }
+    }
+
+    /// Keeps the key of a request as it is shown.
+    #[cold]
+    fn keep_shown_key(&mut self, exchange: u64, d: &Datagram<'_>, step: &StepInfo) {
+        if let Some(bytes) = step.shown_key.bytes_of(d.payload) {
+            self.shown_keys.insert(exchange, bytes.iter().copied().take(MAX_SHOWN_KEY).collect());
+        }
     }
 
     /// Closes the exchange of the latest request, whose answer came before it.
@@ -127,8 +141,13 @@ impl Table {
                     self.conversations.get_mut(slot).into_iter().for_each(Conversation::mark_asked);
                 }
                 // It counted as a request only because it was paired with an earlier frame.
-                State::Answered if r.answer_frame() < r.frame => {
+                State::Answered | State::Answering if r.answer_frame() < r.frame => {
                     queue.set_state(seq, State::Gone);
+                    self.remember_withdrawn(r.id);
+                }
+                State::Unreadable => {
+                    queue.set_state(seq, State::Gone);
+                    self.partial_answers.by_exchange.remove(&r.id);
                     self.remember_withdrawn(r.id);
                 }
                 _ => {}
@@ -136,6 +155,17 @@ impl Table {
         }
         if let Some((step, request_state)) = issued {
             self.note_issued(slot, &id.info().steps[usize::from(step)], request_state);
+        }
+    }
+
+    /// Withdraws the exchange of a request that turns out to belong to another protocol.
+    #[cold]
+    pub fn withdraw(&mut self, slot: Slot, pairing: &Pairing) {
+        let Pairing::Asked { exchange, .. } = *pairing else { return };
+        let open = self.chain(slot).find(|(_, r)| r.id == exchange && r.state == State::Open);
+        match (open.map(|(seq, _)| seq), self.conversations.get(slot)) {
+            (Some(seq), Some(c)) => self.queues[c.id as usize].set_state(seq, State::Gone),
+            _ => self.remember_withdrawn(exchange),
         }
     }
 
@@ -156,6 +186,19 @@ impl Table {
         if let (Some(seq), Some(c)) = (found, self.conversations.get(slot)) {
             self.queues[c.id as usize].get_mut(seq).into_iter().for_each(|r| r.set_mark(HIDDEN, true));
         }
+    }
+
+    /// Notes that a new request carries a challenge that the server has issued to the client.
+    #[inline]
+    pub fn mark_returns(&mut self, slot: Slot, pairing: &Pairing) {
+        let Pairing::Asked { exchange, answered_by, .. } = *pairing else { return };
+        if answered_by.is_some() {
+            return self.just_closed(exchange).into_iter().for_each(|e| e.returns = true);
+        }
+        let Some(c) = self.conversations.get(slot) else { return };
+        let latest = c.latest().checked_sub(1);
+        let request = latest.and_then(|seq| self.queues[c.id as usize].get_mut(seq));
+        request.filter(|r| r.id == exchange).into_iter().for_each(Request::note_returned);
     }
 
     /// Remembers an answer as long as its request may come after it.
@@ -214,10 +257,10 @@ impl Table {
         let queue = &mut self.queues[id as usize];
         let request = queue.get_mut(seq)?;
         let in_time = now.since(request.time).is_none_or(|t| t <= PARTS_WINDOW);
-        if request.parts >= MAX_PARTS || !in_time {
+        if request.parts() >= MAX_PARTS || !in_time {
             return None;
         }
-        request.parts += 1;
+        request.add_part();
         request.bytes = request.bytes.saturating_add(d.wire_len() as u32);
         request.set_mark(PARTIAL, role == Role::RequestPart);
         Some(Pairing::Retransmission { exchange: request.id, request_frame: request.frame, part: true })
@@ -225,13 +268,15 @@ impl Table {
 
     /// Handles a retransmission: the window starts anew, so the request moves to the end of the queue.
     #[cold]
-    fn retransmit(&mut self, id: Id, seq: u64, slot: Slot, now: Time) -> Pairing {
+    fn retransmit(&mut self, v: &Verdict, seq: u64, slot: Slot, now: Time) -> Pairing {
+        let id = v.id;
         let previous = self.conversations.latest(slot);
         let queue = &mut self.queues[id as usize];
         let Some(request) = queue.get_mut(seq) else { return Pairing::Nothing };
         let mut retransmitted = *request;
         request.state = State::Gone;
         retransmitted.retransmissions = retransmitted.retransmissions.saturating_add(1);
+        retransmitted.request_state = v.probe.request_state;
         retransmitted.set_mark(GIVEN_UP, false);
         self.push(id, slot, retransmitted, previous, now);
         let Request { id: exchange, frame: request_frame, .. } = retransmitted;
@@ -263,7 +308,9 @@ impl Table {
             // request.
             let waited = now.since(queue.sent(seq, r).stamp).unwrap_or(0);
             let is_new = || step.reuses_keys && waited > window;
-            if step.retransmits && same_key && r.request_state == v.probe.request_state && !is_new() {
+            // Where a key gets one answer only, it does not matter what else the request says.
+            let same = step.once || r.request_state == v.probe.request_state;
+            if step.retransmits && same_key && same && !is_new() {
                 return Earlier::Same(seq);
             }
             if (r.key().is_none() || step.reuses_keys) && waited >= GIVE_UP {
@@ -293,18 +340,27 @@ impl Table {
     }
 
     /// Removes and returns the answer that came before this request, if there is one.
-    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict, step: &StepInfo) -> Option<Orphan> {
-        let matches = |o: &Orphan| {
-            o.frame + EARLY_FRAMES >= d.frame
-                && self.clock.since(o.since).is_none_or(|t| t <= EARLY)
-                && d.time.since(o.time).is_none_or(|t| t.abs() <= EARLY)
-                && o.conversation == slot
-                && o.step == v.probe.step
-                && (step.key_digits == 0 || o.key == v.probe.key)
-                && !step.excluded(o.request_state, v.probe.request_state)
-        };
-        let at = self.orphans.iter().position(matches)?;
+    fn take_orphan(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Orphan> {
+        let at = self.orphans.iter().position(|o| o.precedes(slot, d, v, self.clock))?;
         self.orphans.remove(at)
+    }
+
+    /// Removes the next of the answers before a request that goes on with its answer in parts, and returns its frame.
+    #[cold]
+    pub fn take_early_part(
+        &mut self,
+        slot: Slot,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        exchange: u64,
+    ) -> Option<u64> {
+        let partial = self.partial_answers.by_exchange.get(&exchange)?;
+        let goes_on = |o: &Orphan| match &partial.numbered {
+            Some(numbered) => numbered.key == o.key && o.part.is_some_and(|part| !numbered.has(part)),
+            None => partial.open_ended || !o.begins && o.part.is_none(),
+        };
+        let at = self.orphans.iter().position(|o| o.precedes(slot, d, v, self.clock) && goes_on(o))?;
+        self.orphans.remove(at).map(|o| o.frame)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Incomplete exchanges: answers of which some parts have come, and answers that come before their request.
 
 use super::queue::{HIDDEN, Request};
+use super::search::answers_of;
+use super::windows::{EARLY, EARLY_FRAMES};
 use super::{Answer, Exchange, Lack, MAX_HOSTS, Outcome};
 use crate::bounded::packed::Numbers;
 use crate::capture::Time;
@@ -8,7 +10,7 @@ use crate::classify::Verdict;
 use crate::contract::{Budget, Part};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Id, Level};
+use crate::protocols::{Id, Level, Probe, Role, StepInfo};
 use hashbrown::HashMap;
 use std::collections::VecDeque;
 
@@ -135,6 +137,8 @@ pub(super) struct PartialAnswer {
     /// Otherwise the frames of its parts, at most [`MAX_HOSTS`].
     pub(super) frames: Vec<u64>,
     pub(super) bytes: u64,
+    /// Its last part has come, or it is not known whether it has: the capture has cut a part.
+    pub(super) may_be_ended: bool,
     /// Frame of the first part that contradicts others.
     pub(super) contradicted: Option<u64>,
     /// Which parts have come, where they are numbered.
@@ -154,9 +158,20 @@ impl PartialAnswer {
             frame: None,
             frames: vec![],
             bytes: 0,
+            may_be_ended: false,
             contradicted: None,
             numbered: None,
         }
+    }
+
+    /// What is missing and no longer expected after `window` nanoseconds.
+    pub fn missing(&self, now: Time, window: i64, step: &StepInfo) -> Option<Lack> {
+        let Some(numbered) = &self.numbered else {
+            let is_over = now.since(self.first).is_some_and(|age| age > window);
+            let is_unended = step.rules.unended.is_some() && !self.may_be_ended && is_over;
+            return is_unended.then_some(Lack::End);
+        };
+        numbered.missing(now, window)
     }
 
     /// Adds a part; returns the number of bytes before it.
@@ -169,6 +184,7 @@ impl PartialAnswer {
         }
         let before = u32::try_from(self.bytes).unwrap_or(u32::MAX);
         self.bytes += d.wire_len() as u64;
+        self.may_be_ended |= d.cut > 0;
         before
     }
 }
@@ -191,6 +207,10 @@ pub(super) struct Orphan {
     /// Index into the protocol's messages.
     pub message: Option<u8>,
     pub key: Option<u64>,
+    /// Its role, its part number, and whether it begins a message.
+    pub role: Role,
+    pub part: Option<Part>,
+    pub begins: bool,
     /// Confidence of the pair, if a request is found.
     pub paired: Level,
     /// See [`Probe::request_state`](crate::protocols::Probe::request_state).
@@ -204,14 +224,51 @@ pub(super) struct Orphan {
 }
 
 impl Orphan {
+    /// Whether it is all of the answer to a request with that state.
+    pub fn is_whole(&self, step: &StepInfo, request_state: u32) -> bool {
+        let part = self.part.filter(|_| request_state & Probe::WHOLE_ANSWER == 0);
+        let is_part = self.role == Role::ResponsePart && (part.is_some() || self.part.is_none());
+        !step.open_ended && !is_part
+    }
+
+    /// Whether it may answer a request of that step with that state and key.
+    fn answers(&self, id: Id, asked_step: u8, key: Option<u64>, request_state: u32) -> bool {
+        let Some(step) = id.info().steps.get(usize::from(self.step)) else { return false };
+        let answers = answers_of(id, self.message, self.part);
+        // A request that carries an issued value was sent because that value came.
+        let carries = answers.equivalent && request_state & step.carries != 0;
+        let of_step = self.step == asked_step || answers.also.contains(&asked_step);
+        let has_key = step.key_digits == 0 || self.key == key;
+        of_step && !carries && has_key && !step.excluded(self.request_state, request_state)
+    }
+
+    /// Whether it came so shortly before that datagram, at that capture time, that it may belong to a request in it.
+    pub fn is_just_before(&self, d: &Datagram<'_>, clock: Time) -> bool {
+        self.frame + EARLY_FRAMES >= d.frame
+            && clock.since(self.since).is_none_or(|t| t <= EARLY)
+            && d.time.since(self.time).is_none_or(|t| t.abs() <= EARLY)
+    }
+
+    /// Whether it may answer the request in that datagram, which comes after it.
+    pub fn precedes(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, clock: Time) -> bool {
+        let Probe { step, key, request_state, .. } = v.probe;
+        self.conversation == slot
+            && self.is_just_before(d, clock)
+            && self.answers(v.id, step, key, request_state)
+    }
+
     /// An open request that turned out to be an answer, and came at the capture time `since`.
     pub fn of(conversation: Slot, r: &Request, since: Time) -> Orphan {
-        let &Request { step, paired, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
+        let &Request { step, request_state, frame, time, answer_hash: hash, bytes, .. } = r;
+        let paired = r.paired();
         Orphan {
             conversation,
             step,
             message: None,
             key: None,
+            role: Role::Response,
+            part: None,
+            begins: true,
             paired,
             request_state,
             frame,
@@ -243,6 +300,7 @@ pub(super) fn record(
         server: c.server(),
         server_index: c.server_index(),
         key: r.key(),
+        shown_key: None,
         request_frame: r.frame,
         request_time: r.time,
         response_frame,
@@ -257,6 +315,8 @@ pub(super) fn record(
         incomplete: None,
         contradicted: None,
         elsewhere: false,
+        unreadable: false,
+        returns: r.returns(),
         hidden: r.is(HIDDEN),
         assumed: false,
     }

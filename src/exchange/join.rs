@@ -3,20 +3,20 @@
 //! The request that the parts answer is found as for any answer in parts. This module keeps their bytes until all parts
 //! have come, and recognises the joined bytes as a message of the protocol.
 
+use super::unpack::{Unpacked, Unpacking};
 use super::{Answer, MS};
 use crate::bounded::{Bounded, Budget, Forgets as _};
 use crate::capture::Time;
-use crate::contract::{Joining, Known, Layout, Role, Split, Whole};
+use crate::contract::{Joining, Known, Layout, Part, Role, Split, Whole};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Level};
 use std::collections::BTreeMap;
-use std::io::Read;
 
 /// Most incomplete messages, and most bytes of all together, with 64 MiB; the message of the oldest exchange is
 /// dropped.
 const MAX_JOINS: usize = 4_096;
 const MAX_JOINED_BYTES: usize = 4 << 20;
-/// Longest message that is joined or decompressed, in bytes.
+/// Longest message that is joined, in bytes as they are sent.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Longest message that is decoded as a whole, in bytes; of a longer one only the beginning is decoded.
 const MAX_DECODED: usize = u16::MAX as usize;
@@ -25,14 +25,31 @@ const MAX_LAYOUTS: usize = 4_096;
 /// A message is given up this long after its last part, in nanoseconds.
 const GIVEN_UP: i64 = 3_000 * MS;
 
+/// A part of a message.
+#[derive(Debug)]
+struct JoinedPart {
+    number: u8,
+    frame: u64,
+    /// Its datagram, and where its bytes of the message begin.
+    payload: Vec<u8>,
+    body: u16,
+}
+
+impl JoinedPart {
+    fn body(&self) -> &[u8] {
+        self.payload.get(usize::from(self.body)..).unwrap_or_default()
+    }
+}
+
 /// A message of which some parts have come.
 #[derive(Debug)]
 pub(super) struct Join {
     first: Split,
+    /// The layout is certain: a part has proven it.
+    proven: bool,
     /// Decompressed size and CRC-32, where the first part shows that the message is compressed.
     packed: Option<[u32; 2]>,
-    /// Number, frame and bytes of each part.
-    parts: Vec<(u8, u64, Vec<u8>)>,
+    parts: Vec<JoinedPart>,
     last: Time,
     /// Frame of the first part that contradicts the others.
     pub(super) contradicted: Option<u64>,
@@ -48,6 +65,7 @@ pub(super) struct Joins {
     most_bytes: usize,
     pub(super) layouts: Bounded<(Id, Endpoint), u8, MAX_LAYOUTS>,
     forgotten: u64,
+    pub(super) unpacking: Unpacking,
 }
 
 impl From<Budget> for Joins {
@@ -59,6 +77,7 @@ impl From<Budget> for Joins {
             most_bytes: budget.of(MAX_JOINED_BYTES),
             layouts: budget.into(),
             forgotten: 0,
+            unpacking: Unpacking::default(),
         }
     }
 }
@@ -69,16 +88,17 @@ impl Joins {
         self.forgotten + self.layouts.forgotten()
     }
 
-    /// The layout of a message of which parts have come.
-    pub fn layout_of(&self, exchange: u64, id: u32, now: Time) -> Option<u8> {
+    /// The layout of a message of which parts have come, and whether one of them proves it.
+    pub fn layout_of(&self, exchange: u64, id: u32, now: Time) -> Option<(u8, bool)> {
         let join = self.messages.get(&(exchange, id)).filter(|join| !join.is_over(now))?;
-        Some(join.first.layout)
+        Some((join.first.layout, join.proven))
     }
 
     /// The layout of a part, as far as it is known: that of its message, or else the one that its server used.
-    pub fn layout(&self, message_layout: Option<u8>, server: (Id, Endpoint)) -> Layout {
+    pub fn layout(&self, message_layout: Option<(u8, bool)>, server: (Id, Endpoint)) -> Layout {
         match (message_layout, self.layouts.get(&server)) {
-            (Some(layout), _) => Layout::Certain(layout),
+            (Some((layout, true)), _) => Layout::Certain(layout),
+            (Some((layout, false)), _) => Layout::Used(layout),
             (None, Some(&used)) => Layout::Used(used),
             (None, None) => Layout::Unknown,
         }
@@ -104,8 +124,34 @@ impl Joins {
         }
     }
 
-    /// Adds a part of an answer; returns the message if all parts have come.
-    pub fn add(&mut self, d: &Datagram<'_>, now: Time, split: &Split, answer: &Answer) -> Option<Join> {
+    /// Reads the parts of a message that have come in the layout that a further part proves. Returns them if that makes a
+    /// difference.
+    pub fn prove(&mut self, key: (u64, u32), proof: &Split, joining: &Joining) -> Option<Vec<Part>> {
+        let join = self.messages.get_mut(&key).filter(|join| !join.proven)?;
+        join.proven = true;
+        if join.first.layout == proof.layout {
+            return None;
+        }
+        (join.first, join.packed) = (*proof, None);
+        for part in &mut join.parts {
+            let layout = Layout::Certain(proof.layout);
+            let split = (joining.read)(&part.payload, part.payload.len(), layout)?;
+            (part.number, part.body) = (split.number, split.body);
+        }
+        let total = Some(proof.total);
+        Some(join.parts.iter().map(|part| Part { number: part.number, total, makes: None }).collect())
+    }
+
+    /// Adds a part of an answer; returns the message if all parts have come. `proves` says whether the part proves the
+    /// layout.
+    pub fn add(
+        &mut self,
+        d: &Datagram<'_>,
+        now: Time,
+        split: &Split,
+        proves: bool,
+        answer: &Answer,
+    ) -> Option<Join> {
         let key = (answer.exchange, split.id);
         if let Some(join) = self.messages.get_mut(&key)
             && answer.contradicts
@@ -113,17 +159,22 @@ impl Joins {
             join.contradicted.get_or_insert(d.frame);
             return None;
         }
-        let body = d.payload.get(usize::from(split.body)..).filter(|_| d.cut == 0)?;
-        self.make_room(key, body.len(), now);
-        let new = Join { first: *split, packed: None, parts: vec![], last: now, contradicted: None };
+        let payload = d.payload;
+        if d.cut > 0 || payload.len() < usize::from(split.body) {
+            return None;
+        }
+        self.make_room(key, payload.len(), now);
+        let (first, packed, parts, contradicted) = (*split, None, vec![], None);
+        let new = Join { first, proven: proves, packed, parts, last: now, contradicted };
         let join = self.messages.entry(key).or_insert(new);
         join.last = join.last.max(now);
         join.packed = join.packed.or(split.packed);
-        if join.bytes() + body.len() > MAX_MESSAGE {
+        if join.bytes() + payload.len() > MAX_MESSAGE {
             return None;
         }
-        join.parts.push((split.number, d.frame, body.to_vec()));
-        self.bytes += body.len();
+        let (number, frame, body) = (split.number, d.frame, split.body);
+        join.parts.push(JoinedPart { number, frame, payload: payload.to_vec(), body });
+        self.bytes += payload.len();
         let is_complete = join.parts.len() == usize::from(join.first.total);
         if is_complete { self.remove(key) } else { None }
     }
@@ -131,40 +182,39 @@ impl Joins {
 
 impl Join {
     fn bytes(&self) -> usize {
-        self.parts.iter().map(|(_, _, body)| body.len()).sum()
+        self.parts.iter().map(|part| part.payload.len()).sum()
     }
 
     fn is_over(&self, now: Time) -> bool {
         now.since(self.last).is_some_and(|age| age > GIVEN_UP)
     }
 
-    /// The bytes of the message; `None` where they cannot be decompressed to the announced size and checksum.
-    fn decompressed(&self) -> Option<Vec<u8>> {
-        let joined: Vec<u8> = self.parts.iter().flat_map(|(_, _, body)| body).copied().collect();
-        let Some([size, crc]) = self.packed else { return Some(joined) };
-        if size as usize > MAX_MESSAGE {
-            return None;
+    /// The message that the parts make up, or the rule that they break; `None` where it is not unpacked.
+    pub fn whole(
+        &mut self,
+        id: Id,
+        joining: &Joining,
+        unpacking: &mut Unpacking,
+    ) -> Result<Option<(Split, Whole)>, &'static crate::rule::Rule> {
+        self.parts.sort_by_key(|part| part.number);
+        let mut bytes: Vec<u8> = self.parts.iter().flat_map(JoinedPart::body).copied().collect();
+        let mut length = bytes.len() as u32;
+        if let Some(claims) = self.packed {
+            match unpacking.unpack(&bytes, claims) {
+                Unpacked::Bytes(unpacked) => bytes = unpacked,
+                Unpacked::Damaged => return Err(joining.damaged),
+                Unpacked::Refused => return Ok(None),
+            }
+            length = claims[0];
         }
-        let (mut bytes, mut actual_crc) = (Vec::new(), flate2::Crc::new());
-        let most = u64::from(size) + 1;
-        bzip2::read::BzDecoder::new(&joined[..]).take(most).read_to_end(&mut bytes).ok()?;
-        actual_crc.update(&bytes);
-        (bytes.len() == size as usize && actual_crc.sum() == crc).then_some(bytes)
-    }
-
-    /// The message that the parts make up, or the rule that they break.
-    pub fn whole(&mut self, id: Id, joining: &Joining) -> Result<(Split, Whole), &'static crate::rule::Rule> {
-        self.parts.sort_by_key(|(number, ..)| *number);
-        let mut bytes = self.decompressed().ok_or(joining.damaged)?;
         let known = Known { open: true, ..Known::of(Direction::S2c, Level::High) };
-        let probe = id.probe_known(&bytes, bytes.len(), known).filter(|probe| probe.role != Role::Stray);
+        let probe = id.probe_known(&bytes, length as usize, known).filter(|probe| probe.role != Role::Stray);
         let message = probe.map(|probe| probe.message).filter(|message| joining.makes.contains(message));
         let message = message.ok_or(joining.foreign)?;
-        let length = bytes.len() as u32;
         bytes.truncate(MAX_DECODED);
-        let parts = self.parts.iter().map(|(_, frame, _)| *frame).collect();
+        let parts = self.parts.iter().map(|part| part.frame).collect();
         let split = Split { packed: self.packed, ..self.first };
-        Ok((split, Whole { message, bytes, length, parts }))
+        Ok(Some((split, Whole { message, bytes, length, parts })))
     }
 }
 
@@ -188,7 +238,7 @@ mod tests {
         let d = Datagram { frame: exchange, ..Datagram::between(end, end, body) };
         let split =
             Split { id: exchange as u32, layout: 0, total, number, size: None, packed: None, body: 0 };
-        joins.add(&d, Time::from_nanos(now), &split, &Answer { exchange, ..Answer::default() })
+        joins.add(&d, Time::from_nanos(now), &split, true, &Answer { exchange, ..Answer::default() })
     }
 
     #[test]
@@ -225,26 +275,13 @@ mod tests {
     }
 
     #[test]
-    fn does_not_decompress_beyond_the_limit() {
-        let mut joins = Joins::from(Budget::default());
-        let mut packed = vec![];
-        let zeros = std::io::repeat(0).take(MAX_MESSAGE as u64 + 1);
-        bzip2::read::BzEncoder::new(zeros, bzip2::Compression::best())
-            .read_to_end(&mut packed)
-            .expect("it is memory");
-        let mut join = add(&mut joins, 1, [0, 1], &packed).expect("it is whole");
-        for (size, right) in [(MAX_MESSAGE as u32 + 1, false), (MAX_MESSAGE as u32, false)] {
-            join.packed = Some([size, 0]);
-            assert_eq!(join.decompressed().is_some(), right, "{size}");
-        }
-    }
-
-    #[test]
     fn decodes_the_beginning_of_a_long_message() {
         let mut joins = Joins::from(Budget::default());
         let body = [&b"\xff\xff\xff\xff\x45\x01\0k\0"[..], &vec![b'v'; MAX_DECODED]].concat();
         let mut join = add(&mut joins, 1, [0, 1], &body).expect("it is whole");
-        let (_, whole) = join.whole(Id::A2s, Id::A2s.info().joining.expect("it has one")).expect("a message");
+        let joining = Id::A2s.info().joining.expect("it has one");
+        let whole = join.whole(Id::A2s, joining, &mut joins.unpacking).expect("a message");
+        let (_, whole) = whole.expect("it is not compressed");
         assert_eq!((whole.bytes.len(), whole.length as usize), (MAX_DECODED, body.len()));
         assert_eq!(whole.missing(), 9);
     }

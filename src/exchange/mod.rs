@@ -21,6 +21,8 @@ mod queue;
 mod rules;
 mod search;
 mod table;
+mod unpack;
+mod unreadable;
 mod windows;
 
 #[cfg(feature = "internals")]
@@ -30,6 +32,7 @@ pub use table::Table;
 pub use windows::{EARLY, EARLY_FRAMES, Windows};
 
 use crate::capture::Time;
+use crate::contract::ShownKey;
 pub use crate::contract::{Answer, Observation, Pairing};
 use crate::conversation::{Conversations, Slot};
 use crate::net::Endpoint;
@@ -43,6 +46,9 @@ pub const MAX_PARTS: u8 = 16;
 pub const MAX_HOSTS: usize = 256;
 /// The parts of a message come within this time after its first one, in nanoseconds.
 pub const PARTS_WINDOW: i64 = 2_000 * MS;
+/// Most requests whose key is kept as it is shown, and most bytes of it, with 64 MiB; the oldest is dropped first.
+const MAX_SHOWN_KEYS: usize = 16_384;
+const MAX_SHOWN_KEY: usize = 128;
 /// How many of the latest requests of all clients are searched for one that was sent to another endpoint.
 const MAX_ELSEWHERE: u64 = 256;
 /// How many of the latest requests of one conversation are searched.
@@ -50,6 +56,22 @@ const MAX_STEPS_BACK: usize = 64;
 /// How many are searched with 64 MiB for the request of an answer, where so many are open that it is not among the
 /// latest.
 const MAX_FAR_BACK: usize = 1_024;
+
+/// The protocols that have steps whose keys are not shown as numbers, one bit each.
+const SHOWN_KEYS: u32 = {
+    let (mut bits, mut at) = (0, 0);
+    while at < Id::ALL.len() {
+        let (steps, mut step) = (Id::ALL[at].info().steps, 0);
+        while step < steps.len() {
+            if !matches!(steps[step].shown_key, ShownKey::Number) {
+                bits |= 1 << at;
+            }
+            step += 1;
+        }
+        at += 1;
+    }
+    bits
+};
 
 /// How an exchange ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,6 +136,8 @@ pub struct Exchange {
     pub server_index: u32,
     /// The key that answer and request share; `None` where they are paired by order.
     pub key: Option<u64>,
+    /// The key as it is shown, where it is not shown as a number: see [`crate::contract::ShownKey`].
+    pub shown_key: Option<Box<str>>,
     /// Frame of the (first) request.
     pub request_frame: u64,
     /// Time stamp of that frame.
@@ -143,6 +167,10 @@ pub struct Exchange {
     pub contradicted: Option<u64>,
     /// Another endpoint than the server has answered.
     pub elsewhere: bool,
+    /// Bytes that are no message came in the place of its answer.
+    pub unreadable: bool,
+    /// Its request carries a challenge that the server has issued to the client.
+    pub(crate) returns: bool,
     /// It is not reported, because its request is not reported.
     pub(crate) hidden: bool,
     /// Its request may have been an answer instead: it is reported only if its conversation turns out to have that

@@ -21,6 +21,13 @@ impl Table {
         self.chain(slot).find(|(_, r)| is_opened(r)).map(|(_, r)| r.id)
     }
 
+    /// Whether an exchange among the latest of the conversation waits for its answer, or for further parts of it.
+    #[cold]
+    pub fn waits(&self, slot: Slot, exchange: u64) -> bool {
+        let waits = |r: &Request| matches!(r.state, State::Open | State::Answering);
+        self.chain(slot).any(|(_, r)| r.id == exchange && waits(r))
+    }
+
     /// The longest time that an answer may take, in nanoseconds.
     pub fn late_window(&self, id: Id) -> i64 {
         self.windows.late(id)
@@ -30,6 +37,12 @@ impl Table {
     #[inline]
     pub fn has_open(&self, slot: Slot, step: Option<u8>) -> bool {
         self.chain(slot).any(|(_, r)| r.state == State::Open && step.is_none_or(|step| step == r.step))
+    }
+
+    /// Whether a request of the conversation may still be answered.
+    #[cold]
+    pub fn awaits_answer(&self, slot: Slot) -> bool {
+        self.chain(slot).any(|(_, r)| matches!(r.state, State::Open | State::Unreadable))
     }
 
     /// Whether a request from before a frame is open.
@@ -47,7 +60,7 @@ impl Table {
             if let Some(key) = requests.keys.get_mut(index) {
                 *key = r.key();
             }
-            let is_open = r.state == State::Open
+            let is_open = matches!(r.state, State::Open | State::Unreadable)
                 || r.state == State::Answered
                     && r.answer_hash == *hash.get_or_insert_with(|| self.fingerprint(d));
             requests.open |= is_open || r.state == State::Answering;

@@ -2,14 +2,15 @@
 //! message that is joined.
 
 use super::incomplete::{NumberedParts, Reply, record};
-use super::queue::{Request, State};
+use super::queue::{MISANSWERED, Request, State};
 use super::table::Table;
 use super::{Answer, Exchange, MAX_PARTS, PARTS_WINDOW, Pairing};
+use crate::capture::Time;
 use crate::classify::Verdict;
 use crate::contract::{Joining, Part, Piece, Split};
 use crate::conversation::{Conversation, Slot};
 use crate::net::Datagram;
-use crate::protocols::{Probe, Role};
+use crate::protocols::{Level, Probe, Role};
 
 impl Table {
     /// Adds a further part to an answer with numbered parts; `None` where no such answer with its key is under way.
@@ -42,7 +43,7 @@ impl Table {
             return None;
         }
         if let Some(&of) = self.further_answers.get(&(request.id, hash)) {
-            return Some(request.duplicate_response(of));
+            return Some(self.count_further(slot, request.duplicate_response(of), v));
         }
         let out_of_order = part.number < numbered.highest;
         let contradicts = !numbered.add(part, now);
@@ -103,6 +104,7 @@ impl Table {
         partial.numbered = None;
         let before = partial.add(d);
         let is_last = probe.role == Role::Response || partial.frames.len() >= MAX_PARTS as usize;
+        partial.may_be_ended |= is_last;
         if is_last {
             self.finish_parts(slot, seq, &request);
         }
@@ -123,8 +125,12 @@ impl Table {
         let first = parts.frames.first().copied().or(parts.frame);
         let exchange = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);
-        let incomplete = parts.numbered.and_then(|numbered| numbered.missing(self.clock, window));
+        let step = &c.id.info().steps[usize::from(request.step)];
+        let incomplete = parts.missing(self.clock, window, step);
+        // Where the client sends unknown datagrams, too, what came first may be one of a game.
+        let unreadable = request.is(MISANSWERED) && c.level >= Level::Medium && !c.has_other_traffic();
         Some(Exchange {
+            unreadable,
             answer: parts.message,
             response_parts: parts.frames,
             incomplete,
@@ -145,6 +151,7 @@ impl Table {
         joining: &'static Joining,
     ) -> Pairing {
         let now = self.now(d);
+        self.joins.unpacking.note(d);
         let server = (v.id, v.server(d));
         let id = v.probe.key.map_or(0, |key| key as u32);
         let message_layout = self.chain(slot).find_map(|(_, r)| self.joins.layout_of(r.id, id, now));
@@ -152,6 +159,11 @@ impl Table {
         let Some(split) = (joining.read)(d.payload, d.wire_len(), layout) else {
             return self.answer(slot, d, v);
         };
+        if let Some((_, false)) = message_layout
+            && (joining.proves)(d.payload, &split)
+        {
+            self.prove_layout(slot, id, &split, joining, now);
+        }
         let makes = v.probe.part.and_then(|part| part.makes);
         let part = Part { number: split.number, total: Some(split.total), makes };
         let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
@@ -159,22 +171,45 @@ impl Table {
             self.answer(slot, d, &Verdict { probe: Probe { part: Some(part), role, ..v.probe }, ..*v });
         let mut piece = Piece { split, whole: None, broken: None, contradicted: None };
         if let Pairing::Answered(answer) = &pairing {
-            self.joins.layouts.insert(server, split.layout);
-            if let Some(mut join) = self.joins.add(d, now, &split, answer) {
+            let proves = (joining.proves)(d.payload, &split);
+            if proves || message_layout.is_none() {
+                self.joins.layouts.insert(server, split.layout);
+            }
+            if let Some(mut join) = self.joins.add(d, now, &split, proves, answer) {
                 piece.contradicted = join.contradicted;
-                match join.whole(v.id, joining) {
-                    Ok((first, whole)) => {
+                match join.whole(v.id, joining, &mut self.joins.unpacking) {
+                    Ok(Some((first, whole))) => {
                         let closed = self.just_closed(answer.exchange);
                         closed.into_iter().for_each(|e| e.answer = Some(whole.message));
                         piece.split = Split { number: split.number, ..first };
                         piece.whole = Some(whole);
                     }
+                    Ok(None) => {}
                     Err(rule) => piece.broken = Some(rule),
                 }
             }
         }
         self.piece = Some(Box::new(piece));
         pairing
+    }
+
+    /// Reads the parts of a message again, in the layout that a further part proves.
+    #[cold]
+    fn prove_layout(&mut self, slot: Slot, id: u32, proof: &Split, joining: &Joining, now: Time) {
+        let has_message = |r: &Request| self.joins.layout_of(r.id, id, now).is_some();
+        let Some(exchange) = self.chain(slot).find(|(_, r)| has_message(r)).map(|(_, r)| r.id) else {
+            return;
+        };
+        let Some(parts) = self.joins.prove((exchange, id), proof, joining) else { return };
+        let partial = self.partial_answers.by_exchange.get_mut(&exchange);
+        if let Some(numbered) = partial.and_then(|partial| partial.numbered.as_mut()) {
+            let key = numbered.key;
+            let mut parts = parts.into_iter();
+            if let Some(first) = parts.next() {
+                *numbered = NumberedParts::new(first, key, now);
+                parts.for_each(|part| _ = numbered.add(part, now));
+            }
+        }
     }
 
     /// Takes the part of a message that the datagram paired last contained, if any.

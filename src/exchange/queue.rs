@@ -19,6 +19,8 @@ pub(super) enum State {
     /// Some parts of the answer have come.
     Answering,
     Answered,
+    /// Bytes that are no message came in the place of its answer, which may still come inside the window.
+    Unreadable,
     /// Closed without an answer, or moved to the end of the queue.
     Gone,
     /// Withdrawn: it was an answer instead, as far as is known.
@@ -43,10 +45,11 @@ pub(super) struct Request {
     /// The lower half of the frame's number: an answer comes less than 2^31 frames after its request, or before it.
     answer_frame: u32,
     pub retransmissions: u16,
-    pub parts: u8,
+    /// See [`Request::parts`] and [`Request::add_further`].
+    counts: u8,
     pub step: u8,
-    /// Confidence of the pair if the request turns out to be an answer.
-    pub paired: Level,
+    /// See [`Request::paired`] and [`Request::returns`].
+    level: u8,
     /// The message that answered it: index into the protocol's messages.
     pub answer_message: u8,
     pub state: State,
@@ -68,6 +71,13 @@ const TIMELY: u8 = 1 << 3;
 const KEYED: u8 = 1 << 4;
 /// Its datagram is not reported, so that a missing answer is not reported either.
 pub(super) const HIDDEN: u8 = 1 << 5;
+/// Bytes that are no message came in the place of its answer. Its record waits until its late window ends.
+pub(super) const MISANSWERED: u8 = 1 << 6;
+/// The server has repeated an answer to it.
+pub(super) const REPEATED: u8 = 1 << 7;
+
+/// In [`Request::level`]: it carries a challenge that the server has issued to the client.
+const RETURNS: u8 = 1 << 7;
 
 /// When a request was last sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,13 +105,45 @@ impl Request {
             answer_hash: 0,
             answer_frame: 0,
             retransmissions: 0,
-            parts: 1,
+            counts: 0,
             step: g.step,
-            paired: g.paired,
+            level: g.paired as u8,
             answer_message: u8::MAX,
             state: State::Open,
             marks: Flags::of([(ALONE, alone), (PARTIAL, partial), (KEYED, g.key.is_some())]),
         }
+    }
+    /// Confidence of the pair if the request turns out to be an answer.
+    pub fn paired(&self) -> Level {
+        match self.level & !RETURNS {
+            level if level == Level::Hint as u8 => Level::Hint,
+            level if level == Level::Low as u8 => Level::Low,
+            level if level == Level::Medium as u8 => Level::Medium,
+            _ => Level::High,
+        }
+    }
+    /// Whether it carries a challenge that the server has issued to the client.
+    #[inline(always)]
+    pub fn returns(&self) -> bool {
+        self.level & RETURNS != 0
+    }
+    /// Notes that it carries such a challenge.
+    #[inline(always)]
+    pub fn note_returned(&mut self) {
+        self.level |= RETURNS;
+    }
+    /// Number of its datagrams, up to [`MAX_PARTS`](super::MAX_PARTS).
+    pub fn parts(&self) -> u8 {
+        (self.counts & 0xf) + 1
+    }
+    /// Adds a datagram, if there are fewer than [`MAX_PARTS`](super::MAX_PARTS).
+    pub fn add_part(&mut self) {
+        self.counts += u8::from(self.counts & 0xf < 0xf);
+    }
+    /// Counts a further answer, or a copy of one; returns their number, 15 at most.
+    pub fn add_further(&mut self) -> u8 {
+        self.counts += if self.counts < 0xf0 { 0x10 } else { 0 };
+        self.counts >> 4
     }
     /// Whether a mark is set, one of the constants above.
     #[inline(always)]
@@ -141,6 +183,8 @@ impl Request {
             of,
             asked: self.request_state,
             step: self.step,
+            further: 0,
+            first: false,
         }
     }
 

@@ -1,9 +1,12 @@
 //! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
 
 use super::{Observation, Pairing};
-use crate::contract::{Raised, StepInfo};
+use crate::contract::{Proof, Raised, StepInfo};
 use crate::rule::Rule;
-use crate::rule::general::{GEN_006, GEN_007};
+use crate::rule::general::{GEN_006, GEN_007, GEN_013};
+
+/// The further answer to a request that makes them too many: its tenth answer.
+const MOST_FURTHER: u8 = 9;
 
 /// Raises the rules of the step that a datagram breaks.
 #[inline(always)]
@@ -19,7 +22,8 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             }
         }
         Pairing::Retransmission { part: false, .. } => add(raised, rules.repeated),
-        Pairing::DuplicateResponse { .. } => {
+        // One report of a copy is enough.
+        Pairing::DuplicateResponse { first: true, .. } => {
             let part = rules.out_of_order.filter(|_| observation.probe.part.is_some());
             add(raised, part.or(rules.copy));
         }
@@ -77,14 +81,22 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
 pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &mut Raised) {
     match *observation.pairing {
         Pairing::Unsolicited { elsewhere: true, .. } => raised.add(&GEN_006),
+        Pairing::DuplicateResponse { further: MOST_FURTHER, .. } => raised.add(&GEN_013),
         Pairing::Answered(ref answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
-            if !step.proves(answer.asked)
+            if answer.further == MOST_FURTHER {
+                raised.add(&GEN_013);
+            }
+            let proves = step.proves(answer.asked);
+            if (!proves || raised.proof == Proof::Wrong)
                 && answer.exceeds(answer.request_bytes as usize, observation.datagram)
             {
-                raised.add(&GEN_007);
+                raised.unproven = !answer.second;
+                if !proves {
+                    raised.add(&GEN_007);
+                }
             }
         }
         _ => {}

@@ -5,8 +5,8 @@ use super::windows::GIVE_UP;
 use super::{Answer, Pairing};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Answers;
-use crate::protocols::{Context, StepInfo};
+use crate::contract::{Answers, Part};
+use crate::protocols::{Context, Id, StepInfo};
 
 /// An order-paired answer may carry a time stamp this much before its request, in nanoseconds.
 const SKEW: i64 = 10_000_000;
@@ -36,11 +36,11 @@ pub(super) struct Found {
 type Rank = (u8, [bool; 3]);
 
 /// The requests that an answer may belong to.
-pub(super) fn answers_of(v: &Verdict) -> Answers {
-    let message = v.id.info().messages.get(usize::from(v.probe.message));
+pub(super) fn answers_of(id: Id, message: Option<u8>, part: Option<Part>) -> Answers {
+    let message = message.and_then(|message| id.info().messages.get(usize::from(message)));
     let answers = message.map_or(Answers::OWN_STEP, |message| message.answers);
     // A part that shows which message it belongs to answers requests of its own step only.
-    let shows_message = v.probe.part.is_some_and(|part| part.makes.is_some());
+    let shows_message = part.is_some_and(|part| part.makes.is_some());
     if shows_message { Answers { also: &[], ..answers } } else { answers }
 }
 
@@ -55,6 +55,7 @@ pub(super) struct Search<'v> {
     answers: Answers,
     key: Option<u64>,
     window: i64,
+    late_window: i64,
     now: Time,
     hash: u32,
     /// Oldest open request with the key of the answer; see [`Rank`].
@@ -65,6 +66,8 @@ pub(super) struct Search<'v> {
     waiting: Option<(Rank, u64)>,
     /// Oldest open request of all that are paired by order.
     any: Option<(Rank, u64)>,
+    /// Oldest request that bytes which are no message came in the place of an answer to, inside its window.
+    misanswered: Option<(u8, u64)>,
     /// Number of open requests.
     open: u32,
     /// Sequence number and `request_state` of the open request examined last.
@@ -87,21 +90,33 @@ pub(super) struct Search<'v> {
 }
 
 impl<'v> Search<'v> {
-    pub fn new(v: &'v Verdict, step: &'v StepInfo, window: i64, now: Time, hash: u32) -> Self {
+    /// A search for the request of an answer that came at `now`, given the answer window and the late window. `commanded`
+    /// says whether the client has lately sent a command.
+    pub fn new(
+        v: &'v Verdict,
+        step: &'v StepInfo,
+        [window, late_window]: [i64; 2],
+        (now, hash): (Time, u32),
+        commanded: bool,
+    ) -> Self {
+        let answers = answers_of(v.id, Some(v.probe.message), v.probe.part);
+        let also = if answers.refuses && commanded { &[] } else { answers.also };
         Search {
             step,
             step_index: v.probe.step,
             message: v.probe.message,
             request_state: v.probe.request_state,
-            answers: answers_of(v),
+            answers: Answers { also, ..answers },
             key: v.probe.key,
             window,
+            late_window,
             now,
             hash,
             by_key: None,
             by_other_key: None,
             waiting: None,
             any: None,
+            misanswered: None,
             open: 0,
             last_open: (0, 0),
             copy: None,
@@ -151,6 +166,7 @@ impl<'v> Search<'v> {
         };
         match r.state {
             State::Open => self.examine_open(seq, r, sent, (step_rank, given_up)),
+            State::Unreadable => self.examine_misanswered(seq, r, sent, step_rank),
             State::Answering if self.step.open_ended => self.examine_answered(r),
             // A server may answer with another key than that of the request: copies of such an answer are recognised by
             // their bytes.
@@ -204,11 +220,23 @@ impl<'v> Search<'v> {
         if !may_continue && is_better(self.any, rank) {
             self.any = Some((rank, seq));
         }
-        if (awaits_value || !given_up)
-            && age.is_none_or(|t| t <= self.window)
-            && is_better(self.waiting, rank)
-        {
+        // A client that has asked again for a value uses the one that comes next for its latest request.
+        let is_better_waiting = match awaits_value {
+            true => self.waiting.is_none_or(|(best, _)| rank < best),
+            false => is_better(self.waiting, rank),
+        };
+        if (awaits_value || !given_up) && age.is_none_or(|t| t <= self.window) && is_better_waiting {
             self.waiting = Some((rank, seq));
+        }
+    }
+
+    #[cold]
+    fn examine_misanswered(&mut self, seq: u64, r: &Request, sent: Time, step_rank: u8) {
+        let in_window = self.now.since(sent).is_none_or(|t| (-SKEW..=self.window).contains(&t));
+        let by_order = r.key().is_none() || self.is_keyless();
+        let is_better = self.misanswered.is_none_or(|(best, _)| step_rank <= best);
+        if in_window && (by_order || self.has_key_of(r)) && is_better {
+            self.misanswered = Some((step_rank, seq));
         }
     }
 
@@ -234,10 +262,10 @@ impl<'v> Search<'v> {
         }
     }
 
-    /// Examines a request whose answer may be followed by this message, if its window is not over.
+    /// Examines a request whose answer may be followed by this message, if its late window is not over.
     fn examine_followed(&mut self, r: &Request, sent: Time) {
         let follows = self.answers.follows.contains(&r.answer_message) && r.state == State::Answered;
-        let in_time = self.now.since(sent).is_none_or(|t| t <= self.window);
+        let in_time = self.now.since(sent).is_none_or(|t| t <= self.late_window);
         if follows && in_time && self.answered.is_none() {
             let repeats_message = r.answer_message == self.message;
             self.accompanies = !repeats_message && self.copy.is_none();
@@ -254,18 +282,25 @@ impl<'v> Search<'v> {
         // Where an answer to a request of another step breaks a rule, requests of its own step are preferred even after
         // their window, and a repeated answer is a copy.
         let breaks_rule = |candidate: &(Rank, u64)| self.step.rules.other_step.is_some() && candidate.0.0 > 0;
+        // A line of the console answers no other request.
+        let is_line = self.step.lines && self.answered.is_some();
+        let breaks_rule = |candidate: &(Rank, u64)| breaks_rule(candidate) || is_line && candidate.0.0 > 0;
         let waiting = self
             .waiting
             .filter(|candidate| !breaks_rule(candidate) || self.any.as_ref().is_some_and(breaks_rule));
         let by_order =
             waiting.filter(|candidate| !is_partial(candidate)).or(complete).or(waiting).or(self.any);
         let may_answer = |candidate: &(Rank, u64)| !(self.repeats_own_step && breaks_rule(candidate));
-        let by_order = by_order.filter(may_answer).map(|(_, seq)| seq);
+        let by_order =
+            by_order.filter(may_answer).filter(|(rank, _)| !is_line || rank.0 == 0).map(|(_, seq)| seq);
         let by_key = self.by_key.filter(may_answer).map(|(_, seq)| seq);
         // An answer without its key is paired by order, if at all; so it may look like a copy of another answer.
         let is_ordered = !self.is_keyed() || self.key.is_none();
         let request = if is_ordered { by_order } else { by_key };
         if let Some(seq) = request {
+            return Found { request: Some((seq, false)), ..found };
+        }
+        if let Some((_, seq)) = self.misanswered {
             return Found { request: Some((seq, false)), ..found };
         }
         if self.copy.is_some() && !self.accompanies {

@@ -2,17 +2,20 @@
 
 use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
-use super::queue::{GIVEN_UP, MAX_REQUESTS, NEVER, Queue, Request, State};
-use super::{Exchange, MAX_FAR_BACK, MAX_STEPS_BACK, Outcome, Pairing, Windows};
+use super::queue::{GIVEN_UP, MAX_REQUESTS, MISANSWERED, NEVER, Queue, Request, State};
+use super::{
+    Exchange, MAX_FAR_BACK, MAX_SHOWN_KEY, MAX_SHOWN_KEYS, MAX_STEPS_BACK, Outcome, Pairing, Windows,
+};
 use crate::bounded::hashing::hash_one;
 use crate::bounded::packed::ones;
-use crate::bounded::{Bounded, Budget, Forgets as _};
+use crate::bounded::{Bounded, Budget, Forgets as _, Numbered};
 use crate::capture::Time;
 use crate::classify::Verdict;
-use crate::contract::Piece;
+use crate::contract::{Piece, ShownKey};
 use crate::conversation::{Conversation, Conversations, Slot};
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Probe, Role};
+use arrayvec::ArrayVec;
 use hashbrown::DefaultHashBuilder;
 use std::collections::VecDeque;
 
@@ -47,6 +50,8 @@ pub struct Table {
     pub(super) closed: VecDeque<Exchange>,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
     pub(super) further_answers: Bounded<(u64, u32), u64, MAX_FURTHER_ANSWERS>,
+    /// Keys of requests as they are shown, by exchange.
+    pub(super) shown_keys: Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>,
     /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
@@ -77,6 +82,7 @@ impl Table {
             evicted: 0,
             closed: VecDeque::new(),
             further_answers: budget.into(),
+            shown_keys: budget.into(),
             withdrawn: VecDeque::new(),
             joins: budget.into(),
             piece: None,
@@ -110,7 +116,16 @@ impl Table {
     /// Number of entries forgotten for lack of room: further answers, whose copies then count as different answers;
     /// issued values that were not used; and messages in parts and their layouts.
     pub fn forgotten(&self) -> u64 {
-        self.further_answers.forgotten() + self.conversations.forgotten() + self.joins.forgotten()
+        let shown_keys = self.shown_keys.forgotten();
+        self.further_answers.forgotten()
+            + self.conversations.forgotten()
+            + self.joins.forgotten()
+            + shown_keys
+    }
+
+    /// Number of compressed messages that were not unpacked, because too much had been.
+    pub fn not_unpacked(&self) -> u64 {
+        self.joins.unpacking.refused
     }
 
     /// Remembers the frame of a further answer or of a part. An entry that is dropped for it counts as forgotten if its
@@ -128,6 +143,7 @@ impl Table {
 
     /// The next exchange that has closed.
     pub fn next_closed(&mut self) -> Option<Exchange> {
+        self.front_closed()?;
         self.closed.pop_front()
     }
 
@@ -142,6 +158,9 @@ impl Table {
     pub fn front_closed(&mut self) -> Option<&Exchange> {
         let e = self.closed.front_mut()?;
         e.refresh(&self.conversations);
+        if super::SHOWN_KEYS >> e.protocol as u32 & 1 == 1 && e.shown_key.is_none() {
+            show_key(e, &mut self.shown_keys);
+        }
         Some(e)
     }
 
@@ -253,7 +272,7 @@ impl Table {
         let next = queue.get(seq + PREFETCH_DISTANCE as u64);
         next.into_iter().for_each(|r| self.conversations.prefetch(r.conversation));
         let (conversation, last) = (oldest.conversation, self.queues[at].sent(seq, oldest).clock);
-        if matches!(oldest.state, State::Open | State::Answering) {
+        if matches!(oldest.state, State::Open | State::Answering) || oldest.is(MISANSWERED) {
             self.close_waiting(at, seq);
         }
         self.queues[at].drop_oldest();
@@ -274,7 +293,12 @@ impl Table {
     pub(super) fn close_waiting(&mut self, at: usize, seq: u64) {
         let Some(&request) = self.queues[at].get(seq) else { return };
         let Some((slot, c)) = self.conversations.at(request.conversation) else { return };
-        if request.state == State::Answering {
+        if request.is(MISANSWERED) {
+            let c = *c;
+            let exchange = self.take_misanswered(&c, seq, &request);
+            self.queues[at].set_state(seq, State::Answered);
+            self.closed.extend(exchange);
+        } else if request.state == State::Answering {
             self.finish_parts(slot, seq, &request);
         } else {
             self.closed.push_back(self.record_unanswered(c, seq, &request));
@@ -282,7 +306,7 @@ impl Table {
     }
 
     /// The record of an open request that gets no answer any more.
-    fn record_unanswered(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
+    pub(super) fn record_unanswered(&self, c: &Conversation, seq: u64, request: &Request) -> Exchange {
         let last = self.queues[c.id as usize].sent(seq, request).clock;
         let is_over = self.clock.since(last).is_some_and(|t| t > self.windows.answer(c.id));
         let outcome = if is_over { Outcome::Unanswered } else { Outcome::Undecided };
@@ -341,7 +365,13 @@ impl Table {
                 Some(joining) => self.answer_part(slot, d, v, joining),
                 None => self.answer(slot, d, v),
             },
-            Role::Stray => Pairing::Nothing,
+            Role::Stray => {
+                if v.probe.request_state & Probe::COMMAND != 0 {
+                    self.conversations.get_mut(slot).into_iter().for_each(|c| c.note_command(d.time));
+                }
+                Pairing::Nothing
+            }
+            Role::Unreadable => self.answer_unreadable(slot, d, v),
         }
     }
 
@@ -379,9 +409,10 @@ impl Table {
             next = request.previous(seq);
             self.queues[at].set_state(seq, State::Gone);
             let exchange = match request.state {
+                _ if request.is(MISANSWERED) => self.take_misanswered(ended, seq, &request),
                 State::Open => Some(self.record_unanswered(ended, seq, &request)),
                 State::Answering => self.take_parts(ended, &request),
-                State::Answered | State::Gone | State::Withdrawn => None,
+                State::Answered | State::Unreadable | State::Gone | State::Withdrawn => None,
             };
             self.closed.extend(exchange);
         }
@@ -406,6 +437,16 @@ impl Table {
             Some((seq, request))
         };
         std::iter::from_fn(step)
+    }
+}
+
+/// Sets the key of an exchange as it is shown.
+#[cold]
+fn show_key(e: &mut Exchange, keys: &mut Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>) {
+    let shown = e.protocol.info().steps[usize::from(e.step)].shown_key;
+    if !matches!(shown, ShownKey::Number) {
+        let bytes = if e.key.take().is_some() { keys.find(e.id) } else { None };
+        e.shown_key = shown.show(bytes.map(|bytes| bytes.as_slice()));
     }
 }
 

@@ -151,6 +151,7 @@ mod tests {
             partial: false,
             checksum: 0x1a,
             ip_id: 0,
+            ttl: 64,
             tunnel: 0,
             payload: &[0, 0xd5, 0xf6],
         };

@@ -193,6 +193,7 @@ impl FrameFacts {
             ip: net::ip_packet(frame).and_then(ip),
             ..FrameFacts::default()
         };
+        let Some(frame) = net::innermost_frame(frame) else { return facts };
         let header = Ethernet2HeaderSlice::from_slice(frame.bytes);
         facts.ethernet = header.ok().filter(|_| frame.link == link::ETHERNET).map(|header| {
             let kind = Some(header.ether_type().0).filter(|kind| *kind >= MIN_TYPE);

@@ -14,8 +14,8 @@ pub const PORTS: (u16, u16) = (40_000, 7777);
 /// A payload.
 pub const QUERY: &[u8] = b"\x01\x00\x00\x00\x00\x00\x01\x01";
 
-/// Every link type that is read.
-pub const LINKS: [u16; 13] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 228, 229, 276];
+/// Every link type that is read, but for those that hold whole frames.
+pub const LINKS: [u16; 14] = [0, 1, 9, 12, 14, 50, 51, 101, 108, 113, 219, 228, 229, 276];
 
 /// A frame that the snap length did not cut.
 pub fn frame(link: u16, bytes: &[u8]) -> Frame<'_> {
@@ -155,11 +155,27 @@ pub fn linked(link: u16, packet: &[u8]) -> Option<Vec<u8>> {
         51 => join(&[&[0x11, 0, 0, 7], &(packet.len() as u16 + 2).to_be_bytes(), &ppp, packet]),
         108 => join(&[&[0, 0, 0, family(2, 24)], packet]),
         113 => join(&[&[0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0], &kind, packet]),
+        219 => join(&[&[0, 1, 0x10, 64], &[0, 1, 0x21, 64], packet]),
         276 => join(&[&kind, &[0, 0, 0, 0, 0, 3, 0, 1, 4, 6, 2, 0, 0, 0, 0, 1, 0, 0], packet]),
         228 if is_v6 => return None,
         229 if !is_v6 => return None,
         _ => packet.to_vec(),
     })
+}
+
+/// PPP's protocol number of an IP packet.
+pub fn ppp(packet: &[u8]) -> [u8; 2] {
+    if packet[0] >> 4 == 6 { [0, 0x57] } else { [0, 0x21] }
+}
+
+fn length(bytes: usize) -> [u8; 2] {
+    (bytes as u16).to_be_bytes()
+}
+
+/// GRE as PPTP has it, for the call 9; `numbers` are those of sequence and acknowledgement.
+pub fn pptp(flags: u8, version: u8, numbers: &[u8], ppp: &[&[u8]]) -> Vec<u8> {
+    let ppp = join(ppp);
+    join(&[&[flags, version, 0x88, 0x0b], &length(ppp.len()), &[0, 9], numbers, &ppp])
 }
 
 /// A tunnel's name, and a function that puts a packet into it; it returns an IP protocol number and the IP payload.
@@ -176,6 +192,18 @@ pub const CRAFTS: &[Craft] = &[
     ("gre:7", |p| (47, join(&[&[0x20, 0], &kind(p), &[0, 0, 0, 7], p]))),
     ("gre:7", |p| (47, join(&[&[0xb0, 0], &kind(p), &[0; 4], &[0, 0, 0, 7], &[0; 4], p]))),
     ("gre", |p| (47, join(&[&[0x10, 0, 0x65, 0x58], &[0; 4], &wired(p)]))),
+    ("gre", |p| (47, join(&[&[0, 0, 0x88, 0x47], &[0, 1, 0x10, 64], &[0, 1, 0x21, 64], p]))),
+    ("gre", |p| (47, join(&[&[0, 0, 0x88, 0x0b], &[0xff, 3], &ppp(p), p]))),
+    ("gre:7", |p| (47, join(&[&[0x20, 0, 0x88, 0x0b], &[0, 0, 0, 7], &ppp(p)[1..], p]))),
+    ("pptp:9", |p| (47, pptp(0x30, 1, &[0; 4], &[&[0xff, 3], &ppp(p), p]))),
+    ("pptp:9", |p| (47, pptp(0x30, 0x81, &[0; 8], &[&ppp(p)[1..], p]))),
+    ("pptp:9", |p| (47, pptp(0x20, 1, &[], &[&[0xff, 3, 0x02, 0x81, 0, 1, 0x21, 64], p]))),
+    ("gtp:66051", |p| over(2152, &[&[0x30, 0xff], &length(p.len()), &[0, 1, 2, 3], p])),
+    ("gtp:1", |p| over(2152, &[&[0x32, 0xff], &length(p.len() + 4), &[0, 0, 0, 1, 0, 1, 0, 0x85], p])),
+    ("gtp:1", |p| {
+        let head = [0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0x10, 9, 0x40, 2, 1, 1, 1, 1, 1, 1, 0];
+        over(2152, &[&[0x34, 0xff], &length(p.len() + 16), &head, p])
+    }),
     ("erspan", |p| (47, join(&[&[0, 0, 0x88, 0xbe], &wired(p)]))),
     ("erspan:517", |p| {
         (47, join(&[&[0x10, 0, 0x88, 0xbe], &[0; 4], &[0x10, 1, 0xfa, 5], &[0; 4], &wired(p)]))

@@ -226,6 +226,8 @@ pub struct Datagram<'a> {
     pub checksum: u16,
     /// Identification of its IPv4 packet; 0 in IPv6.
     pub ip_id: u16,
+    /// Time to live, or hop limit, of its IP packet; 0 where it was reassembled.
+    pub ttl: u8,
     /// The tunnels it came through, by their number in [`Tunnels`](super::Tunnels); 0 for no tunnel.
     pub tunnel: u16,
     /// The UDP payload as captured, at most 65,535 bytes.
@@ -273,13 +275,26 @@ impl Datagram<'_> {
     // Inlined because the caller has these fields at hand.
     #[inline(always)]
     pub fn checksum_holds(&self) -> Option<bool> {
+        self.checksum_holds_with(self.payload_sum())
+    }
+
+    /// The sum of the payload's words, as checksums add them, in 64 bits: payloads of one length that differ have different
+    /// sums but for rare coincidences.
+    #[inline(always)]
+    pub(crate) fn payload_sum(&self) -> u64 {
+        sum_of(self.payload)
+    }
+
+    /// The same as [`checksum_holds`](Self::checksum_holds), with the [sum of the payload](Self::payload_sum) at hand.
+    #[inline(always)]
+    pub(crate) fn checksum_holds_with(&self, payload_sum: u64) -> Option<bool> {
         if self.checksum == 0 || self.cut > 0 {
             return None;
         }
         // Each operand has 17 bits at most.
         let ports = (self.src.port_and_family >> 1).wrapping_add(self.dst.port_and_family >> 1);
         let header = ports.wrapping_add(self.length()).wrapping_add(self.checksum.into());
-        if is_valid_sum(add_words(add_words(self.pseudo_header_sum(), header), sum_of(self.payload))) {
+        if is_valid_sum(add_words(add_words(self.pseudo_header_sum(), header), payload_sum)) {
             return Some(true);
         }
         self.covers_payload().then_some(false)

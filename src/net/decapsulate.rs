@@ -16,7 +16,7 @@ use super::fragment_set::Packet;
 use super::fragments::{FragmentCounts, Fragments};
 use super::ip_payload::IpPayload;
 use super::tunnels::{MAX_DEPTH, Path, Tunnels};
-use super::{Datagram, DropReason, Endpoint, Quote, ethertype, gre, header, link, overlay, quote};
+use super::{Datagram, DropReason, Endpoint, Quote, ethertype, gre, header, link, metadata, overlay, quote};
 use crate::capture::{Frame, Time};
 use arrayvec::ArrayVec;
 
@@ -85,15 +85,16 @@ impl Decapsulator {
     #[inline(never)]
     pub fn decapsulate<'a>(&'a mut self, frame: &Frame<'a>) -> Result<Decapsulated<'a>, DropReason> {
         let mut path = Path::new();
+        let (frame, origin) = &metadata::unwrapped(frame)?;
         match follow(IpPayload::of(frame, link::packet(frame)?)?, &mut path, &mut |_| ())? {
             End::Content(content) => {
-                let content = with_origin(&mut self.tunnels, content, frame, &path);
+                let content = with_origin(&mut self.tunnels, content, *origin, &path);
                 Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &[] })
             }
             End::Fragment(fragment) => {
                 let packet = add(&mut self.fragments, &mut self.tunnels, fragment, &path, &[])?;
                 self.packet = Some(packet);
-                self.reassembled(frame, path)
+                self.reassembled(frame, *origin, path)
             }
         }
     }
@@ -102,13 +103,14 @@ impl Decapsulator {
     fn reassembled<'a>(
         &'a mut self,
         frame: &Frame<'_>,
+        origin: u32,
         mut path: Path,
     ) -> Result<Decapsulated<'a>, DropReason> {
         for _ in 0..MAX_DEPTH {
             let before = path.clone();
             let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
             let packet = match follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())? {
-                End::Content(_) => return self.content(frame, before),
+                End::Content(_) => return self.content(frame, origin, before),
                 End::Fragment(fragment) => {
                     let others = packet.frames.split_last().map_or(&[][..], |(_, others)| others);
                     add(&mut self.fragments, &mut self.tunnels, fragment, &path, others)?
@@ -137,8 +139,9 @@ impl Decapsulator {
             let path: Path = self.tunnels.path(packet.key.tunnel).iter().copied().collect();
             self.packet = Some(packet);
             // In a tunnel the packet may itself be a fragment; an incomplete fragment is useless.
-            if self.content(&frame, path.clone()).is_ok() {
-                let mut found = self.content(&frame, path).ok()?;
+            let origin = link::origin(&frame);
+            if self.content(&frame, origin, path.clone()).is_ok() {
+                let mut found = self.content(&frame, origin, path).ok()?;
                 if let Content::Datagram(d) = &mut found.content {
                     d.partial = !whole;
                 }
@@ -148,13 +151,18 @@ impl Decapsulator {
     }
 
     /// The content of the last reassembled packet, if that is not a fragment.
-    fn content<'a>(&'a mut self, frame: &Frame<'_>, mut path: Path) -> Result<Decapsulated<'a>, DropReason> {
+    fn content<'a>(
+        &'a mut self,
+        frame: &Frame<'_>,
+        origin: u32,
+        mut path: Path,
+    ) -> Result<Decapsulated<'a>, DropReason> {
         let packet = self.packet.as_ref().ok_or(DropReason::Fragment)?;
         let End::Content(content) = follow(IpPayload::of_packet(frame, packet)?, &mut path, &mut |_| ())?
         else {
             return Err(DropReason::TooDeep);
         };
-        let content = with_origin(&mut self.tunnels, content, frame, &path);
+        let content = with_origin(&mut self.tunnels, content, origin, &path);
         Ok(Decapsulated { content, tunnels: &self.tunnels, fragments: &packet.frames })
     }
 }
@@ -171,8 +179,10 @@ pub fn packet_hosts(frame: &Frame<'_>) -> PacketHosts {
     let mut on_packet = |pair| {
         let _ = hosts.try_push(pair); // the capacity suffices for all rounds
     };
-    let packet = link::packet(frame).and_then(|packet| IpPayload::of(frame, packet));
-    let end = packet.and_then(|payload| follow(payload, &mut Path::new(), &mut on_packet));
+    let end = metadata::unwrapped(frame).and_then(|(frame, _)| {
+        let payload = IpPayload::of(&frame, link::packet(&frame)?)?;
+        follow(payload, &mut Path::new(), &mut on_packet)
+    });
     if let Ok(End::Content(Content::Icmp(Some(quote)))) = end {
         let _ = hosts.try_push([quote.datagram.src, quote.datagram.dst]);
     }
@@ -225,15 +235,10 @@ fn add<'a>(
 }
 
 /// Sets the fields of a datagram that are known only once its path has been followed: origin and tunnel.
-fn with_origin<'a>(
-    tunnels: &mut Tunnels,
-    mut content: Content<'a>,
-    frame: &Frame<'_>,
-    path: &Path,
-) -> Content<'a> {
+fn with_origin<'a>(tunnels: &mut Tunnels, mut content: Content<'a>, origin: u32, path: &Path) -> Content<'a> {
     match &mut content {
-        Content::Datagram(d) => (d.origin, d.tunnel) = (link::origin(frame), tunnels.number(path)),
-        Content::Icmp(Some(quote)) => quote.datagram.origin = link::origin(frame),
+        Content::Datagram(d) => (d.origin, d.tunnel) = (origin, tunnels.number(path)),
+        Content::Icmp(Some(quote)) => quote.datagram.origin = origin,
         Content::Icmp(None) => {}
     }
     content

@@ -13,14 +13,14 @@ pub enum DropReason {
     BadLink,
     /// Not IP: ARP, LLDP, spanning tree, another ethertype or address family.
     NotIp,
-    /// MPLS labels, which are not followed.
+    /// MPLS labels with something else behind them than IP or Ethernet.
     Mpls,
     /// A fragment of a UDP datagram or of a tunnel's packet, the first one or a later one.
     Fragment,
     /// A GRE packet of another version, or with contents other than IP or Ethernet. Where [`parse`](super::parse)
-    /// gives this reason: any packet that may hold another packet.
+    /// gives this reason: any packet that may hold another packet, and any frame of a link type that holds whole frames.
     Tunnel,
-    /// A user's packet in GTP-U version 1 (3GPP TS 29.281), a tunnel that is not followed.
+    /// GTP-U version 1 (3GPP TS 29.281) with something else inside than IP, or with damaged extension headers.
     GtpU,
     /// IPv6 in Teredo (RFC 4380), a tunnel that is not followed.
     Teredo,
@@ -79,10 +79,10 @@ const REASONS: [(DropReason, &str, &str); 15] = [
     (DropReason::UnknownLink, "unknown_link_type", "frames of link types that are not read"),
     (DropReason::BadLink, "bad_link_header", "frames with damaged link headers"),
     (DropReason::NotIp, "not_ip", "frames without IP"),
-    (DropReason::Mpls, "mpls", "MPLS frames"),
+    (DropReason::Mpls, "mpls", "MPLS frames without IP"),
     (DropReason::Fragment, "ip_fragment", "IP fragments"),
     (DropReason::Tunnel, "tunnel", "tunnelled packets of unknown kinds"),
-    (DropReason::GtpU, "gtp_u", "packets in GTP-U"),
+    (DropReason::GtpU, "gtp_u", "packets in GTP-U other than IP"),
     (DropReason::Teredo, "teredo", "packets in Teredo"),
     (DropReason::TooDeep, "tunnels_too_deep", "packets in too many tunnels"),
     (DropReason::Tcp, "tcp", "TCP segments"),

@@ -1,13 +1,16 @@
-//! Tunnels that are IP protocols: IP in IP, GRE, and ERSPAN in GRE.
+//! Tunnels that are IP protocols: IP in IP, GRE, and ERSPAN and PPP in GRE.
 //!
 //! ```text
-//! GRE version 0 (RFC 2784, RFC 2890)
+//! GRE version 0 (RFC 2784, RFC 2890), and version 1 below
 //! ┌─┬─┬─┬─┬───────────────┬─────┐
 //! │C│R│K│S│       0       │  0  │  0   checksum, routing (RFC 1701, given up), key, sequence
 //! ├─┴─┴─┴─┴───────────────┴─────┤
 //! │ ethertype                   │  2
 //! ├─────────────────────────────┤
 //! │ [checksum 2, 0 2] [key 4] [sequence 4] ...
+//!
+//! GRE version 1, of PPTP (RFC 2637)
+//!             0 0 1 S 0000 │ A 0000 001 │ 88 0b │ length 2 │ call 2 │ [sequence 4 if S] [acknowledgement 4 if A] PPP if S
 //!
 //! ERSPAN II   version 4 bits (1) │ VLAN 12 │ class 3, kind 2, cut 1 │ session 10 │ 0 12 │ port 20
 //!       III   version 4 bits (2) │ VLAN 12 │ class 3, kind 2, cut 1 │ session 10 │ time 32 │ tag 16
@@ -18,7 +21,7 @@
 //! ERSPAN after draft-foschiano-erspan-03.
 
 use super::header::split;
-use super::ip_payload::{IpPayload, rest_of};
+use super::ip_payload::{IpPayload, narrow, rest_of};
 use super::tunnels::Tunnel;
 use super::{DropReason, ethertype, header};
 use crate::capture::Frame;
@@ -38,6 +41,7 @@ const ROUTING: u8 = 0x40;
 const KEY: u8 = 0x20;
 const SEQUENCE: u8 = 0x10;
 const VERSION: u8 = 0x07;
+const ACKNOWLEDGEMENT: u8 = 0x80;
 
 const ERSPAN: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
@@ -58,6 +62,9 @@ pub(super) fn inner<'a>(outer: &IpPayload<'a>) -> Result<Inner<'a>, DropReason> 
 
 fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
     let (&[flags, low, high, kind], mut rest) = split::<4>(frame, frame.bytes, DropReason::Tunnel)?;
+    if low & VERSION == 1 {
+        return pptp(frame);
+    }
     if flags & ROUTING != 0 || low & VERSION != 0 {
         return Err(DropReason::Tunnel);
     }
@@ -78,6 +85,26 @@ fn gre<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
         kind if ethertype::is_known(kind) => Ok(inside(frame, rest, Tunnel::Gre(key), kind)),
         _ => Err(DropReason::Tunnel),
     }
+}
+
+/// The packet in PPTP's GRE. A packet without one only acknowledges others.
+fn pptp<'a>(frame: &Frame<'a>) -> Result<Inner<'a>, DropReason> {
+    let (&[flags, low, k0, k1, l0, l1, c0, c1], mut rest) =
+        split::<8>(frame, frame.bytes, DropReason::Tunnel)?;
+    if flags & !SEQUENCE != KEY || low & !ACKNOWLEDGEMENT != 1 || [k0, k1] != ethertype::PPP.to_be_bytes() {
+        return Err(DropReason::Tunnel);
+    }
+    for present in [flags & SEQUENCE != 0, low & ACKNOWLEDGEMENT != 0] {
+        if present {
+            rest = split::<4>(frame, rest, DropReason::Tunnel)?.1;
+        }
+    }
+    let length = usize::from(u16::from_be_bytes([l0, l1]));
+    if length == 0 {
+        return Err(DropReason::NotIp);
+    }
+    let tunnel = Tunnel::Pptp(u16::from_be_bytes([c0, c1]));
+    Ok(Inner { tunnel, kind: ethertype::PPP, frame: narrow(frame, rest, length) })
 }
 
 fn erspan<'a>(frame: &Frame<'a>, rest: &'a [u8], kind: u16) -> Result<Inner<'a>, DropReason> {

@@ -50,7 +50,7 @@ pub(super) fn v4<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
     match total.checked_sub(V4_HEADER) {
         Some(room) if unfragmented && total <= packet.len() => {
             let ip_id = u16::from_be_bytes([head[4], head[5]]);
-            udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, ip_id, false)
+            udp::datagram(frame, segment, room, v4_addresses(head), Endpoint::v4, (ip_id, head[8]), false)
         }
         _ => slow_path(*frame, Packet::V4(packet)),
     }
@@ -74,7 +74,7 @@ pub(super) fn v6<'a>(frame: &Frame<'a>, packet: &'a [u8]) -> Result<Datagram<'a>
     if room == 0 || room > segment.len() {
         return slow_path(*frame, Packet::V6(packet));
     }
-    udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, 0, false)
+    udp::datagram(frame, segment, room, v6_addresses(head), Endpoint::v6, (0, head[7]), false)
 }
 
 /// The datagram of any IP packet, also one with options or extension headers, cut, damaged, or of another protocol.

@@ -39,6 +39,8 @@ pub(super) struct IpPayload<'a> {
     pub hosts: [Endpoint; 2],
     /// Identification in IPv4, else 0.
     pub ip_id: u16,
+    /// Time to live or hop limit; 0 in a reassembled packet.
+    pub ttl: u8,
     /// Set in a fragment of a packet that could hold a datagram.
     pub fragment: Option<Header>,
 }
@@ -75,6 +77,7 @@ impl<'a> IpPayload<'a> {
             protocol,
             hosts: header::v4_hosts(head),
             ip_id: u16::from_be_bytes([head[4], head[5]]),
+            ttl: head[8],
             fragment,
         })
     }
@@ -97,7 +100,14 @@ impl<'a> IpPayload<'a> {
         };
         let (src, dst) = header::v6_addresses(head);
         let hosts = [src, dst].map(|ip| Endpoint::v6(ip, 0));
-        Ok(IpPayload { frame: narrow(frame, rest, length), protocol, hosts, ip_id: 0, fragment: None })
+        Ok(IpPayload {
+            frame: narrow(frame, rest, length),
+            protocol,
+            hosts,
+            ip_id: 0,
+            ttl: head[7],
+            fragment: None,
+        })
     }
 
     /// Skips extension headers, up to a fragment header; IPv4 has one at most, for authentication.
@@ -166,7 +176,8 @@ impl<'a> IpPayload<'a> {
         let frame = Frame { at: Datagram::NOT_IN_FILE, wire_len, bytes: &packet.payload, ..*frame };
         let Key { hosts, id, .. } = packet.key;
         let ip_id = if hosts[0].is_v4() { id as u16 } else { 0 };
-        IpPayload { frame, protocol: packet.protocol, hosts, ip_id, fragment: None }.after_extensions()
+        IpPayload { frame, protocol: packet.protocol, hosts, ip_id, ttl: 0, fragment: None }
+            .after_extensions()
     }
 
     /// Whether it is the payload of an IPv4 packet.
@@ -185,12 +196,12 @@ impl<'a> IpPayload<'a> {
     pub fn datagram(&self, all: bool) -> Result<Datagram<'a>, DropReason> {
         let (frame, bytes) = (&self.frame, self.frame.bytes);
         let (length, hosts) = (on_wire(frame, bytes), self.hosts.into());
-        udp::datagram(frame, bytes, length, hosts, Endpoint::with_port, self.ip_id, all)
+        udp::datagram(frame, bytes, length, hosts, Endpoint::with_port, (self.ip_id, self.ttl), all)
     }
 }
 
 /// The frame, narrowed to `length` bytes on the wire from the start of `rest`, its captured end.
-fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
+pub(super) fn narrow<'a>(frame: &Frame<'a>, rest: &'a [u8], length: usize) -> Frame<'a> {
     let offset = frame.bytes.len().saturating_sub(rest.len()) as u64;
     Frame {
         at: frame.at.saturating_add(offset),

@@ -9,6 +9,8 @@
 //! SLL        kind 2 │ ARPHRD 2 │ length 2 │ address 8 │ type 2 │ ...
 //! SLL2       type 2 │ 0 2 │ interface 4 │ ARPHRD 2 │ kind 1 │ length 1 │ address 8 │ ...
 //! NULL, LOOP address family 4 (either byte order) │ ...
+//! MPLS       see `ethertype.rs`
+//! NFLOG, PKTAP, PPI  see `metadata.rs`
 //! PPP, PPPoE see `ethertype.rs`
 //! raw IP     ...
 //! ```
@@ -27,8 +29,13 @@ const PPP_ETHER: u16 = 51;
 pub(crate) const RAW: u16 = 101;
 const LOOP: u16 = 108;
 pub(crate) const SLL: u16 = 113;
-const IPV4: u16 = 228;
-const IPV6: u16 = 229;
+pub(super) const PKTAP_USER2: u16 = 149;
+pub(super) const PPI: u16 = 192;
+pub(super) const NFLOG: u16 = 239;
+pub(super) const PKTAP: u16 = 258;
+const MPLS: u16 = 219;
+pub(super) const IPV4: u16 = 228;
+pub(super) const IPV6: u16 = 229;
 pub(crate) const SLL2: u16 = 276;
 
 /// The IP packet of a frame.
@@ -59,8 +66,8 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
             let (family, rest) = header::<4>(&frame, frame.bytes)?;
             by_family(*family, rest)
         }
-        PPP | PPP_HDLC => ethertype::ppp(&frame, frame.bytes),
-        PPP_ETHER => ethertype::pppoe(&frame, frame.bytes),
+        PPP | PPP_HDLC => ethertype::packet_after(frame, ethertype::PPP, frame.bytes),
+        PPP_ETHER => ethertype::packet_after(frame, ethertype::PPPOE_SESSION, frame.bytes),
         RAW | RAW_BSD | RAW_OPENBSD => match frame.bytes.first() {
             Some(0x40..=0x4f) => Ok(Packet::V4(frame.bytes)),
             Some(0x60..=0x6f) => Ok(Packet::V6(frame.bytes)),
@@ -69,8 +76,16 @@ fn other<'a>(frame: Frame<'a>) -> Result<Packet<'a>, DropReason> {
         },
         IPV4 => Ok(Packet::V4(frame.bytes)),
         IPV6 => Ok(Packet::V6(frame.bytes)),
+        MPLS => ethertype::packet_after(frame, ethertype::MPLS, frame.bytes),
+        // A frame within the frame: the decapsulator goes on.
+        link if holds_frames(link) => Err(DropReason::Tunnel),
         _ => Err(DropReason::UnknownLink),
     }
+}
+
+/// Whether frames of a link type hold whole frames, behind headers that `metadata.rs` reads.
+pub(super) fn holds_frames(link: u16) -> bool {
+    matches!(link, PKTAP_USER2 | PPI | NFLOG | PKTAP)
 }
 
 /// Whether frames of a link type can be read.
@@ -116,12 +131,12 @@ pub(super) fn by_family(family: [u8; 4], packet: &[u8]) -> Result<Packet<'_>, Dr
 
 /// Whether frames of a link type contain their direction, which differs between the copies of a datagram.
 pub fn has_direction(link: u16) -> bool {
-    matches!(link, SLL | SLL2)
+    matches!(link, SLL | SLL2 | NFLOG | PKTAP | PKTAP_USER2)
 }
 
 /// Where a frame was captured: the number of its interface in the upper 24 bits; below it, in Linux cooked captures,
 /// the packet type (0 received by this host, 4 sent by it) and, in their second version, the lowest bits of the number
-/// that the kernel gave the interface; 0 for other link types.
+/// that the kernel gave the interface; 0 for other link types, but for those of `metadata.rs`.
 #[inline(always)]
 pub(super) fn origin(frame: &Frame<'_>) -> u32 {
     let below = match (frame.link, frame.bytes) {

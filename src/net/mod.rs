@@ -3,7 +3,8 @@
 //! ```text
 //!  Frame
 //!    │  link.rs  link header ─────────────────────────────> UnknownLink, BadLink
-//!    │  ethertype.rs  tags, LLC/SNAP, PPP(oE) ────────────> NotIp, Mpls
+//!    │           ─ NFLOG, PKTAP, PPI: metadata.rs, a frame again
+//!    │  ethertype.rs  tags, LLC/SNAP, PPP(oE), MPLS ──────> NotIp, Mpls
 //!    ▼
 //!  IP packet <────────────────────────────────────────────┐
 //!    │  ip.rs, ip_payload.rs  version, protocol, lengths ─│─> BadIp, OtherProtocol, Tcp
@@ -43,6 +44,7 @@ mod header;
 mod ip;
 mod ip_payload;
 pub(crate) mod link;
+mod metadata;
 mod overlay;
 mod owned_frame;
 mod quote;
@@ -59,6 +61,8 @@ mod fragments_oracle;
 mod fragments_tests;
 #[cfg(test)]
 mod ip_tests;
+#[cfg(test)]
+mod metadata_tests;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
@@ -98,12 +102,19 @@ pub fn parse<'a>(frame: &Frame<'a>) -> Result<Datagram<'a>, DropReason> {
     }
 }
 
+/// The frame that holds the link header of a packet: the one inside where the link type describes whole frames (NFLOG,
+/// PKTAP, PPI), else the same. `None` where there is none.
+pub fn innermost_frame<'a>(frame: &Frame<'a>) -> Option<Frame<'a>> {
+    Some(metadata::unwrapped(frame).ok()?.0)
+}
+
 /// The IP packet of a frame and all bytes after it, from its header on; `None` where the link layer holds no IP
 /// packet, or where its headers were cut. For callers that need headers that [`parse`] does not keep.
 #[cold]
 #[inline(never)]
 pub fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
-    match link::packet(frame).ok()? {
+    let (frame, _) = metadata::unwrapped(frame).ok()?;
+    match link::packet(&frame).ok()? {
         header::Packet::V4(packet) | header::Packet::V6(packet) => Some(packet),
     }
 }

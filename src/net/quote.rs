@@ -48,6 +48,7 @@ fn v4(frame: Frame<'_>) -> Option<IpPayload<'_>> {
         protocol: head[9],
         hosts: header::v4_hosts(head),
         ip_id: u16::from_be_bytes([head[4], head[5]]),
+        ttl: head[8],
         fragment: fragment_header::v4(head),
     })
 }

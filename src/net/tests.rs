@@ -3,7 +3,7 @@
 
 use super::craft::*;
 use super::header::Packet;
-use super::{DropReason, ethertype, ip, is_supported_link, parse};
+use super::{DropReason, ethertype, ip, is_supported_link, link, parse};
 use proptest::prelude::*;
 
 #[test]
@@ -22,7 +22,7 @@ fn every_link_type_leads_to_the_datagram() {
 
 #[test]
 fn unknown_link_types_are_dropped() {
-    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link)) {
+    for link in (0..=u16::MAX).filter(|link| !LINKS.contains(link) && !link::holds_frames(*link)) {
         assert_eq!(reason(link, &query4()), DropReason::UnknownLink);
     }
 }
@@ -171,11 +171,50 @@ fn only_ipv4_has_an_identification() {
 }
 
 #[test]
-fn mpls_is_counted_by_its_name() {
+fn labels_of_mpls_are_skipped_to_the_limit() {
     for kind in [0x8847, 0x8848] {
-        let labelled = join(&[&[0, 1, 0x01, 64], &query4()]);
-        assert_eq!(reason(1, &ethernet(kind, &labelled)), DropReason::Mpls);
-        assert_eq!(reason(1, &ethernet(0x8100, &tags(&[kind], &labelled))), DropReason::Mpls);
+        for count in 1..40 {
+            let mut labels = [0, 1, 0x10, 64].repeat(count);
+            labels[count * 4 - 2] |= 1;
+            for packet in [query4(), query6()] {
+                let bytes = ethernet(kind, &join(&[&labels, &packet]));
+                let tagged = ethernet(0x8100, &tags(&[kind], &join(&[&labels, &packet])));
+                let read = [&bytes, &tagged].map(|bytes| parse(&frame(1, bytes)).map(|d| d.payload));
+                let expected =
+                    if count <= ethertype::MAX_LABELS { Ok(QUERY) } else { Err(DropReason::BadLink) };
+                assert_eq!(read, [expected; 2], "{count}");
+            }
+        }
+    }
+    let labelled = |head: &[u8], rest: &[u8]| ethernet(0x8847, &join(&[&[0, 1, 1, 64], head, rest]));
+    // Ethernet in a pseudo wire, with and without a control word.
+    is_ours_v4(&datagram(1, &labelled(&[0, 0, 0, 9], &wired(&query4()))), QUERY);
+    is_ours_v4(&datagram(1, &labelled(&[], &wired(&query4()))), QUERY);
+    // A control channel, nothing known.
+    assert_eq!(reason(1, &labelled(&[0x10, 0, 0, 7], &[0; 40])), DropReason::Mpls);
+    assert_eq!(reason(1, &labelled(&[], &[0x35; 40])), DropReason::Mpls);
+    for (bytes, cut) in [(&[0, 1, 1, 64][..], 8), (&[0, 1, 1], 8), (&[], 8)] {
+        assert_eq!(reason(1, &ethernet(0x8847, bytes)), DropReason::BadLink);
+        let bytes = ethernet(0x8847, bytes);
+        assert_eq!(parse(&cut_frame(1, &bytes, bytes.len() + cut)).unwrap_err(), DropReason::HeadersCut);
+    }
+    let ppp = join(&[&[0xff, 3, 0x02, 0x81, 0, 1, 0, 64, 0, 2, 1, 64], &query4()]);
+    is_ours_v4(&datagram(9, &ppp), QUERY);
+}
+
+#[test]
+fn labels_sessions_and_frames_within_each_other_end() {
+    let mut bytes = wired(&query4());
+    for depth in 1..60 {
+        bytes = match depth % 3 {
+            0 => ethernet(0x8864, &join(&[&[0x11, 0, 0, 7, 0, 0, 0x02, 0x81, 0, 0, 1, 64], &bytes])),
+            _ => ethernet(0x8847, &join(&[&[0, 1, 1, 64], &bytes])),
+        };
+        let read = parse(&frame(1, &bytes)).map(|d| d.payload);
+        assert!(
+            if depth < 3 { read == Ok(QUERY) } else { depth < 9 || read == Err(DropReason::BadLink) },
+            "{depth}"
+        );
     }
 }
 

@@ -27,12 +27,16 @@ pub enum Tunnel {
     SixInSix,
     /// GRE (RFC 2784), with its key if it has one (RFC 2890).
     Gre(Option<u32>),
+    /// PPP in GRE of version 1, of PPTP (RFC 2637), with the call of its receiver.
+    Pptp(u16),
     /// ERSPAN of a mirror port, with its session; type I has none.
     Erspan(Option<u16>),
     /// VXLAN (RFC 7348) or VXLAN-GPE, with its network identifier of 24 bits.
     Vxlan(u32),
     /// Geneve (RFC 8926), with its network identifier of 24 bits.
     Geneve(u32),
+    /// A user's packet in GTP-U version 1 (3GPP TS 29.281), with its tunnel endpoint identifier.
+    Gtp(u32),
     /// A path beyond [`MAX_PATHS`], which has no number of its own.
     Other,
 }
@@ -47,10 +51,12 @@ impl fmt::Display for Tunnel {
             Tunnel::SixInSix => f.write_str("ip6ip6"),
             Tunnel::Gre(None) => f.write_str("gre"),
             Tunnel::Gre(Some(key)) => write!(f, "gre:{key}"),
+            Tunnel::Pptp(call) => write!(f, "pptp:{call}"),
             Tunnel::Erspan(None) => f.write_str("erspan"),
             Tunnel::Erspan(Some(session)) => write!(f, "erspan:{session}"),
             Tunnel::Vxlan(network) => write!(f, "vxlan:{network}"),
             Tunnel::Geneve(network) => write!(f, "geneve:{network}"),
+            Tunnel::Gtp(endpoint) => write!(f, "gtp:{endpoint}"),
             Tunnel::Other => f.write_str("other"),
         }
     }
@@ -149,10 +155,12 @@ mod tests {
             (Tunnel::SixInSix, "ip6ip6"),
             (Tunnel::Gre(None), "gre"),
             (Tunnel::Gre(Some(7)), "gre:7"),
+            (Tunnel::Pptp(65_535), "pptp:65535"),
             (Tunnel::Erspan(None), "erspan"),
             (Tunnel::Erspan(Some(1023)), "erspan:1023"),
             (Tunnel::Vxlan(42), "vxlan:42"),
             (Tunnel::Geneve(0xff_ffff), "geneve:16777215"),
+            (Tunnel::Gtp(u32::MAX), "gtp:4294967295"),
             (Tunnel::Other, "other"),
         ];
         for (tunnel, name) in all {

@@ -43,7 +43,7 @@ pub(super) fn is_tunnel(src: u16, dst: u16) -> bool {
 ///
 /// `segment` is the captured rest of the frame, padding included; `room` is the length of the IP payload on the wire
 /// in bytes, which the caller has checked to lie within the frame. `endpoint` joins an address, `src` or `dst`, and
-/// a port; `ip_id` is IPv4's identification.
+/// a port; `ip_id` is IPv4's identification, `ttl` the time to live.
 ///
 /// A datagram that may hold another packet is dropped as `Tunnel`, unless `all` is set. The origin is read as from a
 /// complete frame: a caller that has narrowed the frame must set it.
@@ -54,7 +54,7 @@ pub(super) fn datagram<'a, A>(
     room: usize,
     (src, dst): (A, A),
     endpoint: impl Fn(A, u16) -> Endpoint,
-    ip_id: u16,
+    (ip_id, ttl): (u16, u8),
     all: bool,
 ) -> Result<Datagram<'a>, DropReason> {
     let Some((head, rest)) = segment.split_first_chunk::<UDP_HEADER>() else {
@@ -84,6 +84,7 @@ pub(super) fn datagram<'a, A>(
         partial: false,
         checksum: u16::from_be_bytes([head[6], head[7]]),
         ip_id,
+        ttl,
         tunnel: 0,
         payload,
     })

@@ -2,33 +2,39 @@
 
 use super::Gathered;
 use super::retained::Trace;
+use super::table::{MAX_ROWS, columns};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::Counts;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
-use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, count, records_of, remarks};
+use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, count, lines_of, remarks};
 use crate::stats::{self, Section};
 use crate::text::escape::to_hex;
-use crate::text::markdown::{page_of, paragraph};
+use crate::text::markdown::paragraph;
 use crate::text::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
 use hashbrown::HashMap;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
 /// Most servers on the page: servers with the worst findings come first, then the servers asked most.
-pub const MAX_SERVERS: usize = 16_384;
+pub const MAX_SERVERS: usize = 2_000;
 /// Most findings on the page, the worst first.
 pub const MAX_FINDINGS: usize = 2_000;
 /// Most captures on the page.
 pub const MAX_CAPTURES: usize = 200;
 
+/// The record of a row.
+type Row = Box<RawValue>;
+
 /// What the page shows.
 #[derive(Debug, Default)]
 pub struct Data {
-    /// The rows of every table, by its name.
-    tables: Vec<(&'static str, Vec<Value>)>,
+    /// The rows of every table, by its name, as text: as values they take several times as much.
+    tables: Vec<(&'static str, Vec<Row>)>,
     /// The totals.
     pub summary: Value,
     /// Rows that were left out, by the name of the table.
@@ -45,85 +51,105 @@ impl Data {
         let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
         notes.extend(add_findings(&mut intervals, verdict, g));
         notes.extend(remarks(&g.summary, &verdict.totals));
-        let mut captures: Vec<_> = g
-            .summary
-            .captures
-            .list
-            .iter()
-            .map(|(name, facts)| json!(CaptureRecord::new(name, facts)))
-            .collect();
-        let mut servers = servers(g, verdict);
-        let mut findings: Vec<_> = verdict.worst_first().iter().map(|e| finding(e, g, verdict)).collect();
-        let mut unclaimed: Vec<_> =
-            g.summary.unclaimed.busiest().iter().map(|busy| json!(busy.record())).collect();
-        let more_captures = verdict.totals.files.saturating_sub(captures.len() as u64);
-        let more_findings = (verdict.findings.len() - findings.len()) as u64 + verdict.more_findings;
+        let files = g.summary.captures.list.iter();
+        let (captures, _) = rows(files, MAX_CAPTURES, |(name, facts)| json!(CaptureRecord::new(name, facts)));
+        let (servers, more_servers) = servers(g, verdict);
+        let listed = verdict.worst_first();
+        let (findings, more_findings) = rows(listed.iter(), MAX_FINDINGS, |e| finding(e, g, verdict));
+        let unlisted = (verdict.findings.len() - listed.len()) as u64 + verdict.more_findings;
+        let busiest = g.summary.unclaimed.busiest();
+        let (unclaimed, more_unclaimed) = rows(busiest.iter(), MAX_UNCLAIMED, |busy| json!(busy.record()));
         let left_out = json!({
-            "server": truncate(&mut servers, MAX_SERVERS),
-            "finding": truncate(&mut findings, MAX_FINDINGS) + more_findings,
+            "server": more_servers,
+            "finding": more_findings + unlisted,
             "exchange": g.exchanges.left_out,
-            "unclaimed": truncate(&mut unclaimed, MAX_UNCLAIMED),
-            "capture": truncate(&mut captures, MAX_CAPTURES) + more_captures,
+            "unclaimed": more_unclaimed,
+            "capture": verdict.totals.files.saturating_sub(captures.len() as u64),
         });
         let tables = vec![
             ("capture", captures),
             ("server", servers),
             ("finding", findings),
-            ("rule", rules(verdict)),
+            ("rule", raw(rules(verdict))),
             ("exchange", exchanges(g)),
             ("unclaimed", unclaimed),
-            ("response_times", times),
-            ("interval", intervals),
+            ("response_times", raw(times)),
+            ("interval", raw(intervals)),
         ];
         Data { tables, summary: json!(verdict.summary_record()), left_out, notes }
     }
 
-    /// The rows of a table.
-    pub fn rows(&self, table: &str) -> &[Value] {
+    /// Number of rows of a table.
+    pub fn number(&self, table: &str) -> usize {
+        self.rows(table).len()
+    }
+
+    /// The first rows of a table, those in the HTML.
+    pub fn first_rows(&self, table: &str) -> Vec<Value> {
+        let first = self.rows(table).iter().take(MAX_ROWS);
+        first.filter_map(|row| serde_json::from_str(row.get()).ok()).collect()
+    }
+
+    fn rows(&self, table: &str) -> &[Row] {
         self.tables.iter().find(|(name, _)| *name == table).map_or(&[], |(_, rows)| rows)
     }
 
     /// Whether the page is about several captures.
     pub fn several(&self) -> bool {
-        self.rows("capture").len() > 1
-    }
-
-    /// Everything as one object.
-    pub fn json(&self) -> Value {
-        let mut all = json!({ "summary": self.summary });
-        self.tables.iter().for_each(|(name, rows)| all[name] = json!(rows));
-        all["left_out"] = self.left_out.clone();
-        all["notes"] = json!(self.notes);
-        all
+        self.number("capture") > 1
     }
 }
 
-/// Keeps the first `most` rows, and returns the number of rows removed.
-fn truncate(rows: &mut Vec<Value>, most: usize) -> u64 {
-    let more = rows.len().saturating_sub(most);
-    rows.truncate(most);
-    more as u64
+/// Everything as one object, in which no row is copied.
+impl Serialize for Data {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_map(None)?;
+        all.serialize_entry("summary", &self.summary)?;
+        self.tables.iter().try_for_each(|(name, rows)| all.serialize_entry(name, rows))?;
+        all.serialize_entry("left_out", &self.left_out)?;
+        all.serialize_entry("notes", &self.notes)?;
+        all.serialize_entry("columns", &columns(self.several()))?;
+        all.end()
+    }
+}
+
+/// Makes the first `most` rows, and returns the number of those that are not made.
+fn rows<T>(
+    of: impl ExactSizeIterator<Item = T>,
+    most: usize,
+    make: impl FnMut(T) -> Value,
+) -> (Vec<Row>, u64) {
+    let more = of.len().saturating_sub(most) as u64;
+    (raw(of.take(most).map(make)), more)
+}
+
+fn raw(rows: impl IntoIterator<Item = Value>) -> Vec<Row> {
+    // It fails only for keys that are not strings, and no record has such keys.
+    rows.into_iter().filter_map(|row| to_raw_value(&row).ok()).collect()
 }
 
 /// The `server` records with the counts of findings from the verdict, the percentage of requests that were answered, and
 /// the trace. The slots of all traces have the same length.
-fn servers(g: &Gathered, verdict: &Verdict) -> Vec<Value> {
+fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Row>, u64) {
     let counts = verdict.servers.iter().map(|s| ((s.server, s.protocol), s.counts));
     let counts: HashMap<(Endpoint, Id), Counts> = counts.collect();
     let length = g.traces.values().map(Trace::length).max().unwrap_or(0);
-    let mut rows = vec![];
+    let mut order = vec![];
     for (index, server) in (0..).zip(&g.summary.servers) {
         let Some(s) = server else { continue };
         let findings = counts.get(&(s.endpoint, s.id)).copied().unwrap_or_default();
+        let key = Reverse((findings.error, findings.warning, s.unanswered, s.requests));
+        order.push((key, index, s, findings));
+    }
+    order.sort_by_key(|(key, ..)| *key);
+    rows(order.into_iter(), MAX_SERVERS, |(_, index, s, findings)| {
         let mut record = json!(ServerRecord::new(s));
         record["finding_counts"] = json!(findings);
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
         record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
-        rows.push((Reverse((findings.error, findings.warning, s.unanswered, s.requests)), record));
-    }
-    rows.sort_by_key(|(order, _)| *order);
-    rows.into_iter().map(|(_, record)| record).collect()
+        record
+    })
 }
 
 /// The `finding` record with the time of its frame and the bytes that are kept of it.
@@ -171,7 +197,7 @@ fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Opt
     (untimed > 0).then(|| format!("{findings} in no interval: before the first query, or at an unknown time"))
 }
 
-/// The `rule` records of broken rules, with severity, title, reason, source and page of each.
+/// The `rule` records of broken rules, with severity, title, reason and source of each.
 fn rules(verdict: &Verdict) -> Vec<Value> {
     let broken = |outcome| matches!(outcome, Outcome::Fail | Outcome::Known);
     let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
@@ -183,16 +209,15 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
         record["why"] = paragraph(r.rule.why).into();
         record["source"] =
             json!({ "document": r.rule.cite.doc, "section": r.rule.cite.section, "url": r.rule.cite.url });
-        record["page"] = page_of(r.rule).into();
         record
     };
     rows.iter().map(row).collect()
 }
 
 /// The `exchange` records, as `exchanges` writes them.
-fn exchanges(g: &Gathered) -> Vec<Value> {
+fn exchanges(g: &Gathered) -> Vec<Row> {
     let captures = &g.summary.captures;
-    records_of(false, |records| {
+    lines_of(false, |records| {
         for (at, before) in captures.files.before().enumerate() {
             match captures.list.get(at) {
                 Some((name, facts)) => records.file(name, facts, before)?,
@@ -211,9 +236,13 @@ mod tests {
     #[test]
     fn rows_beyond_the_limit_are_left_out_and_counted() {
         for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CAPTURES] {
-            for (rows, more) in [(most, 0), (most + 3, 3)] {
-                let mut all = vec![Value::Null; rows];
-                assert_eq!((truncate(&mut all, most), all.len()), (more, most));
+            for (number, more) in [(most, 0), (most + 3, 3)] {
+                let (mut made, all) = (0, 0..number);
+                let (made_rows, left_out) = rows(all, most, |_| {
+                    made += 1;
+                    Value::Null
+                });
+                assert_eq!((made_rows.len(), made, left_out), (most, most, more));
             }
         }
     }

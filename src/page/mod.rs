@@ -15,17 +15,17 @@ mod retained;
 mod table;
 
 use crate::capture::{CaptureInfo, Time};
-use crate::check::Finding;
-use crate::check::Packet;
+use crate::check::{Finding, Packet};
 use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::exchange::Exchange;
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::pipeline::Options;
+use crate::protocols::Id;
 use crate::report::summary::Summary;
 use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
 use crate::stats::Stats;
-use crate::text::escape::terminal_safe_json;
+use crate::text::escape::is_hostile;
 use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -125,6 +125,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         self.check.silent_servers(servers)
     }
 
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.gathered.summary.one_sided(servers)?;
+        self.check.one_sided(servers)
+    }
+
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
         self.gathered.summary.file(name, facts, before)?;
         self.check.file(name, facts, before)
@@ -164,7 +169,10 @@ pub fn write(out: &mut dyn Write, gathered: &Gathered, verdict: &Verdict) -> io:
     while let Some((before, after)) = rest.split_once("{{") {
         let Some((name, behind)) = after.split_once("}}") else { break };
         out.write_all(before.as_bytes())?;
-        out.write_all(content_of(name, &data, verdict).as_bytes())?;
+        match name {
+            "data" => embed(out, &data)?,
+            _ => out.write_all(content_of(name, &data, verdict).as_bytes())?,
+        }
         rest = behind;
     }
     out.write_all(rest.as_bytes())
@@ -177,7 +185,6 @@ fn content_of(name: &str, data: &Data, verdict: &Verdict) -> String {
         "policy" => policy(),
         "style" => STYLE.to_owned(),
         "script" => SCRIPT.to_owned(),
-        "data" => embedded(data),
         "lead" => lead(data, verdict),
         "tiles" => tiles(data),
         "notes" => notes(data, verdict),
@@ -190,7 +197,7 @@ fn content_of(name: &str, data: &Data, verdict: &Verdict) -> String {
 
 /// The name of the only capture, or the number of captures.
 fn title(data: &Data) -> String {
-    match data.rows("capture") {
+    match data.first_rows("capture").as_slice() {
         [only] => escaped(only["file"].as_str().unwrap_or_default()),
         _ => count(data.summary["files"].as_u64().unwrap_or(0), "capture"),
     }
@@ -207,12 +214,35 @@ fn policy() -> String {
     )
 }
 
-/// The data as JSON, escaped so that nothing in it ends the element or begins another.
-fn embedded(data: &Data) -> String {
-    let mut all = data.json();
-    all["columns"] = table::columns(data.several());
-    let json = terminal_safe_json(&all);
-    json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+/// Writes the data as JSON, escaped so that nothing in it ends the element or begins another.
+fn embed(out: &mut dyn Write, data: &Data) -> io::Result<()> {
+    // Writing fails only for keys that are not strings, and no record has such keys.
+    serde_json::to_writer(Embedded(out), data).map_err(io::Error::from)
+}
+
+/// Escapes JSON for an element of a page on its way out, piece by piece: no copy of it is made.
+struct Embedded<'a>(&'a mut dyn Write);
+
+impl Write for Embedded<'_> {
+    /// The pieces of serde_json end between characters.
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let mut plain = 0;
+        let text = String::from_utf8_lossy(piece);
+        for (at, c) in text.char_indices() {
+            if !matches!(c, '&' | '<' | '>') && !is_hostile(c) {
+                continue;
+            }
+            self.0.write_all(text.get(plain..at).unwrap_or_default().as_bytes())?;
+            c.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(self.0, "\\u{unit:04x}"))?;
+            plain = at + c.len_utf8();
+        }
+        self.0.write_all(text.get(plain..).unwrap_or_default().as_bytes())?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// The first sentences: the amount of traffic, its time, other traffic, and whether anything could not be read.
@@ -237,7 +267,7 @@ fn lead(data: &Data, verdict: &Verdict) -> String {
 fn tiles(data: &Data) -> String {
     let summary = &data.summary;
     let counts = &summary["finding_counts"];
-    let servers = data.rows("server").len() as u64 + data.left_out["server"].as_u64().unwrap_or(0);
+    let servers = data.number("server") as u64 + data.left_out["server"].as_u64().unwrap_or(0);
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let outcome = |key: &str| number(&summary[key]);
     // With a filter, the number without it.
@@ -268,27 +298,33 @@ fn tiles(data: &Data) -> String {
 
 /// A table, with the number of rows shown and the number of rows left out.
 fn section(table: &Table, data: &Data) -> String {
-    let rows = data.rows(table.name);
+    let rows = data.number(table.name);
     let more = data.left_out[table.name].as_u64().unwrap_or(0);
     let left_out = match more {
         0 => String::new(),
         _ => {
             let more = count(more, &format!("further {}", table.noun));
-            format!("<p class=\"more\">Not on this page: {more}.</p>")
+            format!(
+                "<p class=\"more\">Not on this page: {more}. <code>{}</code> lists them all.</p>",
+                table.command
+            )
         }
     };
-    match (rows.is_empty(), more) {
+    match (rows == 0, more) {
         (true, 0) => return format!("<p class=\"none\">There are no {}s.</p>", table.noun),
         (true, _) => return left_out,
         (false, _) => {}
     }
-    let mut caption = count(rows.len() as u64, table.noun);
-    if rows.len() > MAX_ROWS {
+    let mut caption = count(rows as u64, table.noun);
+    if rows > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }
     // The element scrolls, so the keyboard must reach it.
     let label = format!("tabindex=\"0\" role=\"region\" aria-label=\"Table of {}s\"", table.noun);
-    format!("<div class=\"scroll\" {label}>{}</div>{left_out}", table.html(&caption, rows, data.several()))
+    format!(
+        "<div class=\"scroll\" {label}>{}</div>{left_out}",
+        table.html(&caption, &data.first_rows(table.name), data.several())
+    )
 }
 
 /// Remarks that belong to no table.
@@ -309,7 +345,7 @@ mod tests {
         let verdict = crate::verdict::Check::new(Default::default(), |_, _| Ok(()));
         let verdict = verdict.verdict(Default::default()).expect("nothing is written");
         let placeholders = TEMPLATE.split("{{").skip(1).map(|rest| rest.split_once("}}").expect("it ends").0);
-        for placeholder in placeholders.filter(|placeholder| *placeholder != "notes") {
+        for placeholder in placeholders.filter(|placeholder| !["notes", "data"].contains(placeholder)) {
             assert!(!content_of(placeholder, &data, &verdict).is_empty(), "{placeholder}");
         }
     }

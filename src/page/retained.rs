@@ -124,7 +124,8 @@ const SHORTEST: i64 = 1_000_000;
 pub struct Trace {
     /// Length of a slot in nanoseconds.
     length: i64,
-    slots: [Slot; MAX_SLOTS],
+    /// Those up to the last one with a request: most servers of a long list were asked but once.
+    slots: Vec<Slot>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -148,7 +149,7 @@ impl Slot {
 
 impl Default for Trace {
     fn default() -> Trace {
-        Trace { length: SHORTEST, slots: [Slot::default(); MAX_SLOTS] }
+        Trace { length: SHORTEST, slots: vec![] }
     }
 }
 
@@ -159,7 +160,12 @@ impl Trace {
         while after / self.length >= MAX_SLOTS as i64 {
             self.fold();
         }
-        let Some(slot) = self.slots.get_mut((after / self.length) as usize) else { return };
+        let at = (after / self.length) as usize;
+        if at >= self.slots.len() {
+            self.slots.reserve_exact(at + 1 - self.slots.len());
+            self.slots.resize(at + 1, Slot::default());
+        }
+        let Some(slot) = self.slots.get_mut(at) else { return };
         let lost = matches!(e.outcome, Outcome::Unanswered | Outcome::Refused);
         let (timed, response_time_sum) = e.response_time.map_or((0, 0), |time| (1, time));
         slot.add(Slot { requests: 1, lost: lost.into(), timed, response_time_sum });
@@ -169,9 +175,13 @@ impl Trace {
     fn fold(&mut self) {
         let old = std::mem::take(self);
         self.length = old.length.saturating_mul(2);
-        for (slot, pair) in self.slots.iter_mut().zip(old.slots.chunks(2)) {
-            pair.iter().for_each(|half| slot.add(*half));
-        }
+        let joined = old.slots.chunks(2).map(|pair| {
+            pair.iter().fold(Slot::default(), |mut slot, half| {
+                slot.add(*half);
+                slot
+            })
+        });
+        self.slots = joined.collect();
     }
 
     /// Length of a slot in nanoseconds.

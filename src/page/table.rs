@@ -3,7 +3,6 @@
 
 use crate::report::duration;
 use crate::text::escape;
-use crate::text::markdown::page_of;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -33,8 +32,10 @@ pub enum Kind {
     List,
     /// A severity.
     Severity,
-    /// The identifier of a rule, with a link to its page.
+    /// The identifier of a rule, with a link to what the page says of it.
     Rule,
+    /// The identifier of the rule that the row is about, to which such links lead.
+    Target,
     /// Findings by severity.
     Findings,
     /// Number of players; the maximum is in another key.
@@ -55,6 +56,8 @@ pub struct Table {
     pub name: &'static str,
     /// The noun for a row; an s after it makes it plural.
     pub noun: &'static str,
+    /// The command that lists the rows for which the page has no room.
+    pub command: &'static str,
     /// The columns.
     pub columns: &'static [Column],
 }
@@ -63,6 +66,7 @@ pub struct Table {
 pub const SERVERS: Table = Table {
     name: "server",
     noun: "server",
+    command: "qdissect summary -T csv",
     columns: &[
         ("server", "Server", Kind::Text),
         ("protocol", "Protocol", Kind::Text),
@@ -83,6 +87,7 @@ pub const SERVERS: Table = Table {
 pub const FINDINGS: Table = Table {
     name: "finding",
     noun: "finding",
+    command: "qdissect check -T csv",
     columns: &[
         ("severity", "Severity", Kind::Severity),
         ("rule", "Rule", Kind::Rule),
@@ -100,6 +105,7 @@ pub const FINDINGS: Table = Table {
 pub const EXCHANGES: Table = Table {
     name: "exchange",
     noun: "exchange",
+    command: "qdissect exchanges",
     columns: &[
         ("id", "No.", Kind::Count),
         ("request_time", "Asked (UTC)", Kind::Time),
@@ -121,6 +127,7 @@ pub const EXCHANGES: Table = Table {
 pub const UNCLAIMED: Table = Table {
     name: "unclaimed",
     noun: "unclaimed endpoint",
+    command: "qdissect dump --all",
     columns: &[
         ("endpoint", "Endpoint", Kind::Text),
         ("looks_like", "Looks like", Kind::Text),
@@ -134,6 +141,7 @@ pub const UNCLAIMED: Table = Table {
 pub const STEPS: Table = Table {
     name: "response_times",
     noun: "step",
+    command: "qdissect stats",
     columns: &[
         ("protocol", "Protocol", Kind::Text),
         ("step", "Step", Kind::Text),
@@ -151,6 +159,7 @@ pub const STEPS: Table = Table {
 pub const INTERVALS: Table = Table {
     name: "interval",
     noun: "interval",
+    command: "qdissect stats",
     columns: &[
         ("start", "From (UTC)", Kind::Time),
         ("queries", "Queries", Kind::Count),
@@ -168,9 +177,10 @@ pub const INTERVALS: Table = Table {
 pub const RULES: Table = Table {
     name: "rule",
     noun: "broken rule",
+    command: "qdissect check -T csv",
     columns: &[
         ("severity", "Severity", Kind::Severity),
-        ("id", "Rule", Kind::Rule),
+        ("id", "Rule", Kind::Target),
         ("title", "What", Kind::Words),
         ("why", "Why it matters", Kind::Words),
         ("count", "Times", Kind::Count),
@@ -181,6 +191,7 @@ pub const RULES: Table = Table {
 pub const CAPTURES: Table = Table {
     name: "capture",
     noun: "capture",
+    command: "qdissect summary -T ndjson",
     columns: &[
         ("file", "Capture", Kind::Name),
         ("format", "Format", Kind::Text),
@@ -276,6 +287,7 @@ fn cell(row: &Value, key: &str, kind: Kind) -> String {
         (Kind::List, value) => escaped(&list(value)),
         (Kind::Severity, value) => severity(value.as_str().unwrap_or_default(), None),
         (Kind::Rule, value) => rule(value.as_str().unwrap_or_default()),
+        (Kind::Target, value) => rule_target(value.as_str().unwrap_or_default()),
         (Kind::Players, value) => format!("{}/{}", value, row["max_players"]),
         (Kind::Bytes, bytes) => marked(row, bytes),
         (_, value) => escaped(&plain(value)),
@@ -323,9 +335,11 @@ pub fn findings(counts: &Value) -> String {
 }
 
 fn rule(id: &str) -> String {
-    let declared = crate::protocols::rules().find(|rule| rule.id == id);
-    let page = declared.map(page_of).unwrap_or_default();
-    format!("<a href=\"{}\" rel=\"noreferrer noopener\">{}</a>", escaped(&page), escaped(id))
+    format!("<a href=\"#rule-{0}\">{0}</a>", escaped(id))
+}
+
+fn rule_target(id: &str) -> String {
+    format!("<span id=\"rule-{0}\">{0}</span>", escaped(id))
 }
 
 /// The first bytes of those that a finding marks, as far as they are kept.

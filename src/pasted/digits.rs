@@ -1,6 +1,6 @@
 //! Lines of hex digits: with or without blanks, `0x`, `\x`, colons, commas, dashes.
 
-use super::{Form, MAX_PIECE, Parsed, is_hex, shown};
+use super::{Complaints, Form, MAX_PIECE, Parsed, is_hex, shown};
 use crate::text::escape::from_hex;
 use nom::Offset;
 
@@ -28,8 +28,20 @@ fn digits(word: &str) -> Option<(&str, bool)> {
     Some((marked.unwrap_or(word), marked.is_some())).filter(|(digits, _)| is_hex(digits))
 }
 
+/// Adds a complaint about the last of an odd number of digits.
+pub fn odd<'a>(complaints: &mut Complaints<'a>, last_digit: &'a str, count: usize) {
+    let message = "stands here; every byte needs two. The last one is left out.";
+    complaints.add(last_digit, format!("An odd number of hex digits, {count}, {message}"));
+}
+
 /// Parses a line of digits; `None` if the line contains anything else.
 pub fn read(line: &str) -> Option<Parsed<'_>> {
+    // An escape without digits is damage.
+    if line.contains("\\x")
+        && line.split("\\x").skip(1).any(|escape| !escape.starts_with(|c: char| c.is_ascii_hexdigit()))
+    {
+        return None;
+    }
     let mut parsed = Parsed::default();
     let mut has_digits = false;
     for word in words(line) {
@@ -43,12 +55,7 @@ pub fn read(line: &str) -> Option<Parsed<'_>> {
                 if let (false, Some((last_at, _))) =
                     (all_digits.len().is_multiple_of(2), digits.char_indices().next_back())
                 {
-                    let message = "stands here; every byte needs two. The last one is left out.";
-                    let last_digit = digits.get(last_at..).unwrap_or_default();
-                    parsed.complaints.add(
-                        last_digit,
-                        format!("An odd number of hex digits, {}, {message}", all_digits.len()),
-                    );
+                    odd(&mut parsed.complaints, digits.get(last_at..).unwrap_or_default(), all_digits.len());
                 }
             }
         }
@@ -94,7 +101,11 @@ pub fn is_continued(line: &str) -> bool {
 
 /// Whether a text is a comment.
 pub fn is_comment(text: &str) -> bool {
-    COMMENTS.iter().any(|mark| text.trim_start().starts_with(mark))
+    let text = text.trim_start();
+    // `--data` is an option of a program, and `#define` a line of C.
+    let is_other = text.starts_with("#define ")
+        || text.strip_prefix("--").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    !is_other && COMMENTS.iter().any(|mark| text.starts_with(mark))
 }
 
 /// The text before a comment that follows a blank; `None` if there is none.

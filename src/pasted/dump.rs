@@ -33,6 +33,9 @@ static OFFSET: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:[\]|│]|h?(?: <[^<>]{1,80}>)?(?<colon>:?))(?<rest>\s.*)?$",
     ))
 });
+/// An offset of few digits.
+static SHORT_OFFSET: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s*(?:0x|\+)?(?<offset>[0-9a-fA-F]{1,5}):(?<rest>\s.*)$"));
 /// A word and the gap before it.
 static WORD: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\s+)(\S+)"));
 
@@ -49,12 +52,48 @@ pub struct Row<'a> {
     is_tcpdump: bool,
     /// The row is indented.
     pub is_indented: bool,
+    /// The offset has fewer than four digits, or is followed by words of four bytes as `qstat -d` prints them. Its base
+    /// is not known.
+    pub is_short: bool,
     /// The words are octal, decimal or binary, as in the output of plain `od`, `hexdump -d` and `xxd -b`.
     pub is_other_base: bool,
     /// Number of bytes in the first word.
     word_size: u64,
     /// The bytes of the row.
     pub parsed: Parsed<'a>,
+}
+
+/// Parses a row with a short offset and a colon, as in `16: ffffffff 49115175  ....I.Qu`. Only the rows around it tell
+/// whether it is one, see [`begins_short`].
+pub fn short_row(line: &str) -> Option<Row<'_>> {
+    let captures = SHORT_OFFSET.captures(line)?;
+    let (offset, rest) = (captures.name("offset")?.as_str(), captures.name("rest")?.as_str());
+    let first_word = rest.split_whitespace().next()?;
+    if !(is_hex(first_word) && first_word.len().is_multiple_of(2)) {
+        return None;
+    }
+    Some(Row {
+        offset,
+        is_certain: true,
+        has_typical_offset: false,
+        is_tcpdump: false,
+        is_indented: line.starts_with(char::is_whitespace),
+        is_short: true,
+        is_other_base: false,
+        word_size: first_word.len() as u64 / 2,
+        parsed: read_bytes(rest, true, false),
+    })
+}
+
+/// Whether a row with a short offset begins a dump: it has offset 0, and the row below it continues it, or it is the
+/// only one and has words of four bytes.
+pub fn begins_short(row: &Row<'_>, below: &str) -> bool {
+    let is_zero = row.offset.bytes().all(|b| b == b'0');
+    let length = row.parsed.bytes.len() as u64;
+    let next = below.lines().next().and_then(short_row).map(|row| row.offset);
+    let continues =
+        |offset: &str| [10, 16].iter().any(|radix| u64::from_str_radix(offset, *radix) == Ok(length));
+    is_zero && (next.is_some_and(continues) || row.is_indented && row.word_size == 4 && row.offset.len() == 1)
 }
 
 /// Parses a row with an offset, if the line looks like one.
@@ -89,10 +128,28 @@ pub fn row(line: &str) -> Option<Row<'_>> {
         has_typical_offset,
         is_tcpdump: is_prefixed && colon,
         is_indented,
+        is_short: false,
         is_other_base,
         word_size,
         parsed,
     })
+}
+
+impl<'a> Row<'a> {
+    /// A row of a table, with these digits of its offset.
+    pub fn of_table(offset: &'a str, parsed: Parsed<'a>) -> Row<'a> {
+        Row {
+            offset,
+            is_certain: true,
+            has_typical_offset: false,
+            is_tcpdump: false,
+            is_indented: false,
+            is_short: true,
+            is_other_base: false,
+            word_size: 1,
+            parsed,
+        }
+    }
 }
 
 /// Whether a line is the column header of a dump, as printed by HxD and PowerShell: `Offset 00 01 02 …`.
@@ -158,7 +215,8 @@ fn read_bytes(rest: &str, is_certain: bool, has_border: bool) -> Parsed<'_> {
             break;
         }
         if !(is_hex(word) && word.len().is_multiple_of(2) && (word.len() <= 16 || is_certain)) {
-            complain_about_word(&mut parsed, word, chars_left());
+            let row_rest = rest.get(rest.offset(word)..).unwrap_or_default().trim_end();
+            complain_about_word(&mut parsed, word, row_rest);
             break;
         }
         parsed.bytes.extend(from_hex(word));
@@ -196,13 +254,18 @@ fn check_characters<'a>(parsed: &mut Parsed<'a>, text: &'a str, word_size: usize
     }
 }
 
-/// Adds a complaint about a word, unless it begins the character column. `chars_left` is the number of characters from
-/// the word to the end of the row.
-fn complain_about_word<'a>(parsed: &mut Parsed<'a>, word: &'a str, chars_left: usize) {
+/// Adds a complaint about a word, unless it begins the character column. `rest` is the text from the word to the end
+/// of the row.
+fn complain_about_word<'a>(parsed: &mut Parsed<'a>, word: &'a str, rest: &'a str) {
+    let chars_left = rest.chars().count();
     let read_len = parsed.bytes.len();
     let has_mark = word.starts_with(['|', '│', '>', '<', '[', '#']);
-    let begins_characters =
-        has_mark || read_len > 0 && (chars_left <= read_len && chars_left > 2 || read_len >= 16);
+    let are_characters = read_len > 0
+        && chars_left == read_len
+        && rest.bytes().zip(&parsed.bytes).all(|(c, b)| c == *b || c == b'.');
+    let begins_characters = are_characters
+        || has_mark
+        || read_len > 0 && (chars_left <= read_len && chars_left > 2 || read_len >= 16);
     if begins_characters && !(is_hex(word) && word.len() < 4 && read_len < 16) {
         return;
     }
@@ -230,6 +293,8 @@ struct OffsetRow<'a> {
 pub struct Dump<'a> {
     rows: Vec<OffsetRow<'a>>,
     is_certain: bool,
+    /// The base of the offsets is not known.
+    pub is_short: bool,
     /// Number of bytes in a word.
     word_size: u64,
     /// The dump is from tcpdump, which prints packets with their headers.
@@ -249,6 +314,7 @@ impl<'a> Dump<'a> {
         is_dump.then_some(Dump {
             rows: vec![],
             is_certain,
+            is_short: row.is_short,
             word_size: row.word_size,
             shows_packets,
             is_indented,
@@ -300,7 +366,11 @@ impl<'a> Dump<'a> {
         };
         // Only `od` uses other bases, always with seven digits.
         let is_od = self.rows.iter().all(|row| row.offset.len() == 7);
-        let bases: &[u32] = if self.is_certain || !is_od { &[16] } else { &[16, 8, 10] };
+        let bases: &[u32] = match (self.is_short, self.is_certain || !is_od) {
+            (true, _) => &[16, 10],
+            (false, true) => &[16],
+            (false, false) => &[16, 8, 10],
+        };
         bases.iter().filter_map(values).min_by_key(mismatch).unwrap_or_default()
     }
 

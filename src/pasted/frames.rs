@@ -1,12 +1,13 @@
 //! Makes frames from pasted pieces: recognises whole packets, with headers before the datagram, and gives addresses,
 //! directions and times to all other pieces.
 
-use super::{Mark, Piece};
+use super::{Mark, Metadata, Piece};
 use crate::capture::{CaptureInfo, Time};
 use crate::classify;
 use crate::net::link::{ETHERNET, NULL, RAW, SLL, SLL2};
 use crate::net::{Endpoint, OwnedFrame, ethertype, parse};
 use crate::protocols::Role;
+use crate::report::{StandIn, StandIns};
 use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice};
 
 /// Ethertypes of IPv4 and IPv6 and of VLAN tags; and of ARP, followed by its fixed fields for Ethernet and IPv4.
@@ -91,19 +92,10 @@ impl Default for AssumedEndpoints {
 /// counts as the answer to a preceding request, or else as a request. Without a time stamp, time advances by a
 /// millisecond.
 pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
-    let author_is_server = author_is_server(pieces, ends);
     let mut time = start_time(pieces);
-    let mut previous_is_request = None;
     let mut frames = vec![];
-    for piece in pieces {
+    for (piece, is_request) in pieces.iter().zip(directions(pieces, ends)) {
         time = piece.metadata.time.unwrap_or(time.plus(STEP));
-        let is_request = match piece.metadata.mark {
-            Some(Mark::ToServer) => true,
-            Some(Mark::FromServer) => false,
-            Some(Mark::Sent) => !author_is_server,
-            Some(Mark::Received) => author_is_server,
-            None => is_request(piece, ends).unwrap_or(!previous_is_request.unwrap_or(false)),
-        };
         frames.push(match piece.packet {
             Some((link, wire_len)) => OwnedFrame {
                 time,
@@ -112,13 +104,47 @@ pub fn frames(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<OwnedFrame> {
                 bytes: piece.bytes.clone(),
             },
             None => {
-                previous_is_request = Some(is_request);
                 let [from, to] = endpoints(piece, is_request, ends.port);
                 OwnedFrame::udp(time, from, to, &piece.bytes, piece.missing)
             }
         });
     }
     frames
+}
+
+/// What [`frames`] makes up of each frame.
+pub fn stand_ins(pieces: &[Piece], ends: AssumedEndpoints) -> StandIns {
+    let made_up = pieces.iter().zip(directions(pieces, ends)).map(|(piece, is_request)| {
+        let Metadata { src, dst, peer, time, .. } = piece.metadata;
+        if piece.packet.is_some() {
+            return StandIn { time: time.is_none(), ..StandIn::default() };
+        }
+        let [from, to] = if is_request { ["client", "server"] } else { ["server", "client"] };
+        let is_peer = |word| word == "server" && peer.is_some() && src.is_none() && dst.is_none();
+        let word = |word, end: Option<Endpoint>| Some(word).filter(|word| end.is_none() && !is_peer(*word));
+        StandIn { ends: [word(from, src), word(to, dst)], time: time.is_none() }
+    });
+    StandIns(made_up.collect())
+}
+
+/// Whether each piece counts as a request.
+fn directions(pieces: &[Piece], ends: AssumedEndpoints) -> Vec<bool> {
+    let author_is_server = author_is_server(pieces, ends);
+    let mut previous_is_request = None;
+    let direction = |piece: &Piece| {
+        let is_request = match piece.metadata.mark {
+            Some(Mark::ToServer) => true,
+            Some(Mark::FromServer) => false,
+            Some(Mark::Sent) => !author_is_server,
+            Some(Mark::Received) => author_is_server,
+            None => is_request(piece, ends).unwrap_or(!previous_is_request.unwrap_or(false)),
+        };
+        if piece.packet.is_none() {
+            previous_is_request = Some(is_request);
+        }
+        is_request
+    };
+    pieces.iter().map(direction).collect()
 }
 
 /// Capture metadata of pasted frames.
@@ -142,15 +168,18 @@ fn start_time(pieces: &[Piece]) -> Time {
 
 /// The two endpoints of a piece without headers, sender first.
 fn endpoints(piece: &Piece, is_request: bool, port: u16) -> [Endpoint; 2] {
-    let is_v6 =
-        [piece.metadata.src, piece.metadata.dst].into_iter().flatten().any(|end| end.octets().is_none());
+    let Metadata { src, dst, peer, local_port, .. } = piece.metadata;
+    let is_v6 = [src, dst, peer].into_iter().flatten().any(|end| end.octets().is_none());
+    let client_port = local_port.unwrap_or(CLIENT_PORT);
     let (client, server) = if is_v6 {
-        (Endpoint::v6(CLIENT_V6, CLIENT_PORT), Endpoint::v6(SERVER_V6, port))
+        (Endpoint::v6(CLIENT_V6, client_port), Endpoint::v6(SERVER_V6, port))
     } else {
-        (Endpoint::v4(CLIENT, CLIENT_PORT), Endpoint::v4(SERVER, port))
+        (Endpoint::v4(CLIENT, client_port), Endpoint::v4(SERVER, port))
     };
+    let is_named = src.is_some() || dst.is_some();
+    let server = peer.filter(|_| !is_named).unwrap_or(server);
     let [from, to] = if is_request { [client, server] } else { [server, client] };
-    [piece.metadata.src.unwrap_or(from), piece.metadata.dst.unwrap_or(to)]
+    [src.unwrap_or(from), dst.unwrap_or(to)]
 }
 
 /// Whether a piece looks like a request; `None` if its bytes do not show that.
@@ -163,7 +192,7 @@ fn is_request(piece: &Piece, ends: AssumedEndpoints) -> Option<bool> {
     match classify::probe(&parse(&frame).ok()?, ends.protocols)?.1.role {
         Role::Request | Role::RequestPart | Role::MaybeRequest => Some(true),
         Role::Response | Role::ResponsePart | Role::MaybeResponse => Some(false),
-        Role::Stray => None,
+        Role::Stray | Role::Unreadable => None,
     }
 }
 

@@ -8,7 +8,7 @@
 //!  d5f60101a59c4384f146df0802ffe00500…                 lines of any length
 //! ```
 
-use super::digits;
+use super::{decimal, digits};
 use nom::Offset;
 
 /// Maximum number of bytes in a wrapped line, that of `xxd -p -c 256`.
@@ -21,9 +21,11 @@ const WIDEST: usize = 256;
 /// tools wrap at their length or two of them are consecutive, because consecutive datagrams rarely have the same
 /// length.
 pub fn block(text: &str) -> (usize, Option<usize>) {
-    let (mut lengths, mut text_len, mut is_stream) = (vec![], 0, true);
+    let (mut lengths, mut text_len, mut is_stream, mut is_decimal) = (vec![], 0, true, false);
     for line in text.lines() {
-        let Some(parsed) = digits::read_commented(line) else { break };
+        let decimal = decimal::read(line, is_decimal);
+        is_decimal = decimal.is_some();
+        let Some(parsed) = decimal.or_else(|| digits::read_commented(line)) else { break };
         lengths.push(parsed.bytes.len());
         text_len = text.offset(line).saturating_add(line.len());
         is_stream &= digits::is_stream(line);

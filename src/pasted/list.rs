@@ -1,7 +1,8 @@
 //! Parses lists of numbers, as in source code and program output, and finds the first literal of a line. A literal may
 //! span several lines.
 
-use super::{Form, MAX_PIECE, Parsed, digits, pattern, shown, string};
+use super::expression::{self, Above};
+use super::{Form, MAX_PIECE, Parsed, decimal, digits, pattern, string};
 use crate::report::count;
 use digits::ReadResult;
 use regex::Regex;
@@ -32,6 +33,11 @@ static LEFT_OUT: LazyLock<Regex> =
 /// A character in quotes: `'T'`, `b'\n'`, `'\xff'`.
 static CHARACTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^b?'(?:[^\\'\n]|\\[^\n][0-9a-fA-F]{0,4})'"));
 
+/// A number in quotes, as Python prints a list of results of `hex`, and a text among the bytes of Erlang.
+static NUMBER_IN_QUOTES: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r#"^(?:'0x[0-9a-fA-F]{1,2}'|"0x[0-9a-fA-F]{1,2}")"#));
+static TEXT: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^"(?:[^"\\\n]|\\[^\n])*""#));
+
 /// A literal in the text.
 #[derive(Debug)]
 pub struct Literal<'a> {
@@ -44,14 +50,14 @@ pub struct Literal<'a> {
 }
 
 /// The first literal that begins in `line`, the first line of `text`; it may end on a later line.
-pub fn find<'a>(line: &'a str, text: &'a str) -> Option<Literal<'a>> {
+pub fn find<'a>(line: &'a str, text: &'a str, above: Above) -> Option<Literal<'a>> {
     line.char_indices().find_map(|(at, c)| {
         let (before, input) = text.split_at_checked(at)?;
         let (parsed, form, rest) = match c {
             '<' => buffer(input).or_else(|| list(before, input, "<<", &[">>"]))?,
             '(' if is_array(before) => list(before, input, "(", &[")"])?,
             '[' | '{' => list(before, input, input.get(..1)?, &["]", "}"])?,
-            '"' | '\'' | '`' => quoted(before, input)?,
+            '"' | '\'' | '`' => quoted(before, input, above)?,
             _ => return None,
         };
         Some(Literal { parsed, form, before, after: rest })
@@ -88,8 +94,8 @@ fn leave_out<'a>(parsed: &mut Parsed<'a>, at: &'a str, missing: u32, [program, a
 }
 
 /// Parses a text in quotes, and the number of bytes that strace omitted after it, at least one if strace does not tell.
-fn quoted<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
-    let (mut parsed, form, after) = string::read(before, input)?;
+fn quoted<'a>(before: &'a str, input: &'a str, above: Above) -> Option<ReadResult<'a>> {
+    let (mut parsed, form, after) = expression::read(before, input, above)?;
     if let Some(rest) = LEFT_OUT.captures(after).filter(|_| form == Form::String) {
         let length = rest.name("length").and_then(|length| length.as_str().parse().ok()).unwrap_or(0);
         let missing = usize::saturating_sub(length, parsed.bytes.len()).max(1);
@@ -135,6 +141,8 @@ fn list<'a>(before: &str, input: &'a str, open: &str, close: &[&str]) -> Option<
             let is_end = |c: char| c.is_whitespace() || ",;]}([{)>".contains(c);
             let word = CHARACTER
                 .find(rest)
+                .or_else(|| NUMBER_IN_QUOTES.find(rest))
+                .or_else(|| TEXT.find(rest).filter(|_| open == "<<"))
                 .map(|character| character.as_str())
                 .or_else(|| rest.split(is_end).next())?;
             // A nested list, or a first word that is not a number, shows that this is not a list.
@@ -148,13 +156,15 @@ fn list<'a>(before: &str, input: &'a str, open: &str, close: &[&str]) -> Option<
             rest = rest.get(word.len()..)?;
         }
     };
-    let has_hex_prefix = words.iter().any(|word| word.starts_with("0x") || word.starts_with("0X"));
+    let has_hex_prefix =
+        words.iter().any(|word| word.trim_matches(['"', '\'']).starts_with("0x") || word.starts_with("0X"));
     let subscript = before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ']');
     // `pkt1[60]`, `[5]byte{…}` and `[13]` are not data. Up to three words of letters only are names.
     let are_names =
         words.len() < 4 && !words.iter().any(|word| word.contains(|c: char| c.is_ascii_digit() || c == '\''));
     let radix = radix(&words);
-    let number_count = words.iter().filter(|word| value(word, radix).is_some()).count();
+    let number_count =
+        words.iter().filter(|word| word.starts_with('"') || value(word, radix).is_some()).count();
     // Go prints bytes without commas.
     let is_not_bytes =
         words.len() < 4 || words.iter().any(|word| !matches!(value(word, radix), Some(0..=255)));
@@ -166,10 +176,12 @@ fn list<'a>(before: &str, input: &'a str, open: &str, close: &[&str]) -> Option<
     for word in words {
         match value(word, radix) {
             Some(byte @ -128..=255) => parsed.bytes.extend(byte.to_le_bytes().first()),
-            _ => {
-                let message = "A byte was expected here, a number from 0 to 255, not";
-                parsed.complaints.add(word, format!("{message} {}. It is left out.", shown(word)));
+            _ if word.starts_with('"') => {
+                let text = string::unescape(word.trim_matches('"'));
+                parsed.bytes.extend(text.bytes);
+                parsed.complaints.append(text.complaints);
             }
+            _ => decimal::not_a_byte(&mut parsed.complaints, word),
         }
     }
     if let Some((at, omitted)) = omission {
@@ -186,6 +198,7 @@ fn list<'a>(before: &str, input: &'a str, open: &str, close: &[&str]) -> Option<
 fn value(word: &str, radix: u32) -> Option<i64> {
     let suffixes = ["u8", "U8", "u", "U", "i8", "L", ".toByte"];
     let word = suffixes.iter().find_map(|s| word.strip_suffix(s)).unwrap_or(word);
+    let word = if NUMBER_IN_QUOTES.is_match(word) { word.trim_matches(['"', '\'']) } else { word };
     if let Some((_, body)) = word.strip_suffix('\'').and_then(|word| word.split_once('\'')) {
         return string::character(body).map(i64::from);
     }

@@ -17,16 +17,24 @@
 //! reading continues.
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod clean;
+mod decimal;
 mod digits;
 mod dump;
+mod escaped;
+mod expression;
 mod frames;
 mod lines;
 mod list;
 mod metadata;
+mod pdml;
+mod prose;
 mod reader;
+mod rows;
 mod string;
+mod table;
 
-pub use frames::{AssumedEndpoints, facts, frames};
+pub use frames::{AssumedEndpoints, facts, frames, stand_ins};
 pub use reader::read;
 
 use crate::capture::Time;
@@ -87,6 +95,11 @@ pub struct Metadata {
     pub src: Option<Endpoint>,
     /// Destination.
     pub dst: Option<Endpoint>,
+    /// The only endpoint that is named, the other side of whoever made the text: the destination of a request, the
+    /// source of an answer.
+    pub peer: Option<Endpoint>,
+    /// The port of whoever made the text.
+    pub local_port: Option<u16>,
 }
 
 /// A datagram, or a packet with headers, from the text.

@@ -1,27 +1,25 @@
 //! Joins lines into datagrams.
 
-use super::dump::{self, Dump, Row};
-use super::list::{self, Literal};
+mod debug_output;
+mod literals;
+mod other_forms;
+mod rows;
+
+use super::clean::clean;
+use super::dump::{self, Dump};
+use super::expression::Above;
 use super::{
     Complaint, Complaints, Form, MAX_PAYLOAD, MAX_PIECE, MAX_PIECES, MAX_TEXT, Mark, Metadata, Parsed,
-    Pasted, Piece, digits, frames, is_hex, lines, metadata, string,
+    Pasted, Piece, decimal, digits, frames, lines, metadata, pdml, prose, string,
 };
 use crate::net::link;
 use nom::Offset;
-use std::borrow::Cow;
-
-/// Minimum number of characters in a base64 line that the next line may continue.
-const BASE64_LINE: usize = 60;
-/// Minimum number of bytes that, before other bytes of the same line, are more likely a datagram than a number.
-const MIN_DATAGRAM: usize = 12;
-/// Minimum number of bytes after words that count as a datagram.
-const MIN_AFTER_WORDS: usize = 4;
 
 /// Reads a text. With a `form`, the whole text is read in that form; otherwise every form is tried on each line.
 ///
 /// Only the first [`MAX_TEXT`] bytes are read.
 pub fn read(text: &str, form: Option<Form>) -> Pasted {
-    let text = &*unquoted(text);
+    let text = &*clean(text);
     let cut = |back| text.get(..text.len().min(MAX_TEXT).saturating_sub(back));
     let whole = (0..4).find_map(cut).unwrap_or_default(); // a character has at most four bytes
     let mut reader = Reader { form, whole, ..Reader::default() };
@@ -35,19 +33,6 @@ pub fn read(text: &str, form: Option<Form>) -> Pasted {
         reader.complaints.add(whole.get(whole.len()..).unwrap_or_default(), message);
     }
     reader.finish()
-}
-
-/// Removes the quotation marker `>` before every line, including blank lines. A blank replaces each marker, so that
-/// positions do not change.
-fn unquoted(text: &str) -> Cow<'_, str> {
-    let is_quoted = |line: &str| line.trim_end() == ">" || line.starts_with("> ");
-    let has_blank = text.lines().any(|line| line.trim_end() == ">");
-    if !has_blank || !text.lines().all(|line| is_quoted(line) || line.trim().is_empty()) {
-        return Cow::Borrowed(text);
-    }
-    let lines =
-        text.split_inclusive('\n').map(|line| line.strip_prefix('>').map_or(["", line], |rest| [" ", rest]));
-    Cow::Owned(lines.flatten().collect())
 }
 
 /// The form of the current datagram, which decides how the next lines may continue it.
@@ -81,6 +66,16 @@ struct Reader<'a> {
     /// Facts about the next datagram from the lines above it.
     metadata: Metadata,
     open: Option<Open<'a>>,
+    /// How the lines above continue in the strings of this line.
+    above: Above,
+    /// The current lines of bytes are decimal.
+    is_decimal: bool,
+    /// The head of the current table names a column of offsets.
+    has_offsets: bool,
+    /// The line above describes a packet, as tcpdump does.
+    is_below_header: bool,
+    /// The current packet of PDML.
+    pdml: pdml::Packet,
     /// The text is from Wireshark's "Follow UDP stream", where the offsets of a side continue across datagrams.
     is_stream: bool,
     /// Lines are skipped up to the next blank line because their form is not supported.
@@ -100,14 +95,18 @@ impl<'a> Reader<'a> {
     fn read_line(&mut self, text: &'a str) -> &'a str {
         let (line, below) = text.split_once('\n').unwrap_or((text, ""));
         let line = line.trim_end_matches('\r');
+        let above = std::mem::take(&mut self.above);
         if line.trim().is_empty() {
             self.flush();
             self.is_skipping = false;
         }
         if line.trim().is_empty()
             || self.is_skipping
+            || self.read_ascii_dump(line)
+            || self.read_pdml(line)
             || dump::is_column_header(line, below)
-            || self.read_row(line, Metadata::default())
+            || self.read_table(line)
+            || self.read_rows(line, below, Metadata::default())
             || self.read_continuation(line)
         {
             return below;
@@ -116,20 +115,26 @@ impl<'a> Reader<'a> {
         if self.form == Some(Form::Base64) || rest.len() < line.len() && self.is_bytes_not_time(line) {
             rest = line; // a label could be a word of base64
         }
-        let line_metadata = metadata::before_bytes(line.get(..line.offset(rest)).unwrap_or_default());
+        let prefix = line.get(..line.offset(rest)).unwrap_or_default();
+        let mut line_metadata = metadata::before_bytes(prefix);
+        if prefix.trim_start().starts_with(">>>") {
+            line_metadata.mark = Some(Mark::ToServer);
+        }
         if rest.trim().is_empty() || digits::is_comment(rest) && !self.is_base64(rest.trim()) {
             self.read_words(line);
         } else if rest.len() < line.len()
-            && (self.read_row(rest, line_metadata) || self.read_continuation(rest))
+            && (self.read_rows(rest, below, line_metadata) || self.read_continuation(rest))
         {
             // a row of a dump that is quoted or has a mark in every line
         } else if !self.read_digits(rest, line_metadata) {
-            if let Some(literal) = self.find_literal(rest, text.get(text.offset(rest)..).unwrap_or_default())
-            {
-                return self.read_literals(literal, line_metadata, rest);
+            let text = text.get(text.offset(rest)..).unwrap_or_default();
+            if let Some(literal) = self.find_literal(rest, text, above) {
+                return self.read_literals(literal, line_metadata, rest, above);
             }
             if !self.read_other_forms(rest, line_metadata) {
                 self.read_words(line);
+                self.open_expression(line);
+                return self.read_buffer(line, below);
             }
         }
         below
@@ -151,7 +156,9 @@ impl<'a> Reader<'a> {
         match self.form {
             Some(Form::Base64) => string::base64(word).is_some(),
             Some(_) => false,
-            None => string::is_prefixed(word) && string::is_base64(word),
+            None => {
+                string::is_prefixed(word) && (string::is_base64(word) || string::cut_base64(word).is_some())
+            }
         }
     }
 
@@ -180,79 +187,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a row of a dump. Returns `false` if the line is not one.
-    fn read_row(&mut self, line: &'a str, line_metadata: Metadata) -> bool {
-        let Some(row) = dump::row(line).filter(|_| self.accepts(Form::Dump)) else { return false };
-        if row.is_other_base {
-            let message = "Words in octal, decimal or binary are not read: print the bytes with `xxd`, `hexdump -C` or `od -t x1`.";
-            self.skip(row.offset, message);
-            return true;
-        }
-        let continues = self.continues_dump(&row, line_metadata);
-        if continues != Some(true) {
-            let is_forced = self.form.is_some() || self.is_stream || continues.is_some();
-            let Some(dump) = Dump::begin(&row, is_forced) else { return false };
-            self.begin(Continuation::Dump(dump), line_metadata, line);
-        }
-        if let Some(Open { piece, continuation: Continuation::Dump(dump), is_full: false, .. }) =
-            &mut self.open
-        {
-            dump.add(row.offset, piece.bytes.len());
-        }
-        self.add(row.parsed, line);
-        true
-    }
-
-    /// Whether a row continues the current dump or begins another one; `None` if there is no current dump.
-    fn continues_dump(&mut self, row: &Row<'_>, line_metadata: Metadata) -> Option<bool> {
-        let Open { piece, continuation: Continuation::Dump(dump), .. } = self.open.as_ref()? else {
-            return None;
-        };
-        let is_other_side = row.is_indented != dump.is_indented && row.offset.len() == 8 && !row.is_certain;
-        self.is_stream |= is_other_side;
-        let has_other_mark = line_metadata.mark.is_some() && line_metadata.mark != piece.metadata.mark;
-        let is_ended = self.is_stream && (is_other_side || dump.is_short(piece.bytes.len()));
-        Some(dump.is_behind(row.offset) && !has_other_mark && !is_ended)
-    }
-
-    /// Reads a line that can only continue the current datagram: a `*`, which repeats the last row, the offset after
-    /// the last row, or a further line of base64.
-    fn read_continuation(&mut self, line: &'a str) -> bool {
-        let Some(Open { piece, continuation, .. }) = &mut self.open else { return false };
-        let word = line.trim();
-        match continuation {
-            Continuation::Dump(dump) if word == "*" => dump.repeat(),
-            // The markers of `qdissect dump -x` below a row.
-            Continuation::Dump(_) if word.starts_with("^^") => {}
-            Continuation::Lines { .. } if word == "*" => {
-                let message = "A `*` stands for lines like the one above, and without offsets it is unknown how many: \
-                            print all with `-v`.";
-                self.complaints.add(line, message);
-            }
-            Continuation::Dump(dump) => {
-                let Some(offset) = dump::end_offset(line).filter(|offset| dump.is_behind(offset)) else {
-                    return false;
-                };
-                dump.add(offset, piece.bytes.len());
-                self.flush();
-            }
-            Continuation::Base64(last)
-                if *last >= BASE64_LINE && last.is_multiple_of(4) && word.len() <= *last =>
-            {
-                let Some(parsed) = string::base64(word) else { return false };
-                *last = if word.ends_with('=') { 0 } else { word.len() };
-                self.add(parsed, line);
-            }
-            _ => return false,
-        }
-        true
-    }
-
     /// Reads a line of digits. Returns `false` if the line is not one.
     fn read_digits(&mut self, line: &'a str, line_metadata: Metadata) -> bool {
-        let Some(parsed) = digits::read_commented(line).filter(|_| self.accepts(Form::Hex)) else {
-            return false;
-        };
+        let is_decimal = self.is_decimal
+            && matches!(&self.open, Some(Open { continuation: Continuation::Lines { .. }, .. }));
+        let decimal = decimal::read(line, is_decimal).filter(|_| self.accepts(Form::Array));
+        self.is_decimal = decimal.is_some();
+        let digits = || digits::read_commented(line).filter(|_| self.accepts(Form::Hex));
+        let Some(parsed) = decimal.or_else(digits) else { return false };
         self.add_line(Form::Hex, parsed, line_metadata, line);
         true
     }
@@ -286,74 +228,17 @@ impl<'a> Reader<'a> {
         self.add(parsed, line);
     }
 
-    /// Finds the first literal of a line, if it has an accepted form.
-    fn find_literal(&self, line: &'a str, text: &'a str) -> Option<Literal<'a>> {
-        list::find(line, text).filter(|literal| self.accepts(literal.form) || self.form == Some(Form::String))
-    }
-
-    /// Reads literals, each as a datagram, up to the end of the line on which the last one ends. Returns the text after
-    /// that line. `line` is the line on which the first literal begins, or a part of it that contains the literal.
-    fn read_literals(&mut self, first: Literal<'a>, line_metadata: Metadata, mut line: &'a str) -> &'a str {
-        let (mut next, mut line_metadata) = (Some(first), line_metadata);
-        let mut after = "";
-        while let Some(Literal { parsed, before, after: rest, .. }) = next {
-            let mut line_metadata = std::mem::take(&mut line_metadata);
-            line_metadata.mark = line_metadata.mark.or_else(|| metadata::before_bytes(before).mark);
-            self.begin(Continuation::Complete, line_metadata, before);
-            self.add(parsed, before);
-            after = rest;
-            // Search for the end of the line again only if the literal ended on a later line.
-            let same = line.get(line.offset(after)..);
-            line = same.unwrap_or_else(|| after.split('\n').next().unwrap_or_default());
-            next = self.find_literal(line, after);
-        }
-        self.flush();
-        after.split_once('\n').map_or("", |(_, below)| below)
-    }
-
-    /// Tries the remaining forms: log lines that end in digits, escapes without quotes, base64, and damaged lines of
-    /// digits.
-    fn read_other_forms(&mut self, line: &'a str, mut line_metadata: Metadata) -> bool {
-        let word = line.trim();
-        if let Some((rest, parsed)) = labelled_digits(line).filter(|_| self.accepts(Form::Hex)) {
-            let before = line.get(..line.offset(rest)).unwrap_or_default();
-            line_metadata.merge(metadata::before_bytes(before));
-            self.flush();
-            // Most likely another datagram, because no number in a log is that long.
-            let other_digits = |word: &&str| word.len() >= 2 * MIN_DATAGRAM && is_hex(word);
-            if let Some(other_digits) = before.split(|c: char| !c.is_alphanumeric()).find(other_digits) {
-                let message =
-                    "These digits are not read, for others follow them: write each datagram in a line.";
-                self.complaints.add(other_digits, message);
-            }
-            self.add_line(Form::Hex, parsed, line_metadata, line);
-            return true;
-        }
-        let is_base64 = self.form == Some(Form::Base64) || self.form.is_none() && string::is_base64(word);
-        let escapes = string::read_unquoted(line)
-            .filter(|_| self.accepts(Form::String))
-            .map(|parsed| (Form::String, parsed));
-        let base64 = || Some((Form::Base64, string::base64(word).filter(|_| is_base64)?));
-        let damaged = || Some((Form::Hex, digits::read_damaged(line).filter(|_| self.accepts(Form::Hex))?));
-        let parsed = escapes.or_else(base64).or_else(damaged);
-        if let (None, Some(form)) = (&parsed, self.form) {
-            self.complaints.add(line, format!("This line is not {}.", expected_form(form)));
-        }
-        parsed.map(|(form, parsed)| self.add_line(form, parsed, line_metadata, line)).is_some()
-    }
-
     /// Reads a line without bytes. It ends the current datagram and may contain facts about the next one.
     fn read_words(&mut self, line: &'a str) {
         self.flush();
-        self.metadata.merge(metadata::above_bytes(line));
-        self.is_stream |= line.trim_start().starts_with("Follow: udp");
-        let length = line.trim().strip_prefix("Buffer length: ").and_then(|rest| rest.strip_suffix(" bytes"));
-        if length.is_some_and(|length| length.parse::<u32>().is_ok()) {
-            self.skip(
-                line,
-                "What gamedig's `debug` option prints is not read: paste the bytes alone, a datagram a line.",
-            );
+        if let Some(damaged) = prose::damaged_byte(line).filter(|_| self.form.is_none()) {
+            let message = "Two hex digits were expected after \"0x\". The line is left out.";
+            self.complaints.add(damaged, message);
         }
+        let header = metadata::above_bytes(line);
+        self.metadata.merge(header);
+        self.is_stream |= line.trim_start().starts_with("Follow: udp");
+        self.is_below_header = header.src.is_some() && header.dst.is_some() && line.contains("length ");
     }
 
     /// Skips the text up to the next blank line.
@@ -420,26 +305,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The digits at the end of a log line, and the text that begins with them.
-fn labelled_digits(line: &str) -> Option<(&str, Parsed<'_>)> {
-    metadata::after_labels(line).find_map(|rest| {
-        let parsed = digits::read(rest.trim_end().trim_end_matches([' ', ']', '}', ')']))?;
-        (parsed.complaints.list.is_empty() && parsed.bytes.len() >= MIN_AFTER_WORDS).then_some((rest, parsed))
-    })
-}
-
 fn too_long<'a>(complaints: &mut Complaints<'a>, text: &'a str) {
     let message = "A UDP datagram over IPv4 holds at most";
     complaints.add(text, format!("{message} {MAX_PAYLOAD} bytes; what is more is left out."));
-}
-
-/// A description of the form, for complaints about other lines.
-fn expected_form(form: Form) -> &'static str {
-    match form {
-        Form::Hex => "a line of hex digits",
-        Form::Dump => "a row of a dump, such as \"00000000: d5f6 0001\"",
-        Form::Array => "a list of numbers, such as {0xd5, 0xf6}",
-        Form::String => "a text with escapes, such as \"\\xd5\\xf6\"",
-        Form::Base64 => "base64",
-    }
 }

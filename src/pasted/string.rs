@@ -7,7 +7,7 @@
 //! ```
 
 use super::digits::ReadResult;
-use super::{Form, MAX_PIECE, Parsed, digits, pattern, shown};
+use super::{Form, Parsed, digits, pattern, shown};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use regex::{Captures, Regex};
@@ -18,10 +18,10 @@ const MIN_BASE64: usize = 8;
 
 /// A text in quotes on one line.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r#"^(?:"((?:[^"\\\n]|\\[^\n])*)"|'((?:[^'\\\n]|\\[^\n])*)'|`((?:[^`\\\n]|\\[^\n])*)`)"#)
+    pattern(
+        r#"^(?:"((?:[^"\\\n]|\\(?:\r?\n|[^\n]))*)"|'((?:[^'\\\n]|\\(?:\r?\n|[^\n]))*)'|`((?:[^`\\\n]|\\(?:\r?\n|[^\n]))*)`)"#,
+    )
 });
-/// The text between two strings of an expression, and the prefix letters of the second one.
-static BETWEEN: LazyLock<Regex> = LazyLock::new(|| pattern(r#"^([ \t\r\n\\+]*)([bBrR]{0,2})["']"#));
 /// Evidence of decimal escapes, as in Lua: values that are invalid or unusual in octal, also if all escapes have three
 /// digits, and the first bytes of the messages of many protocols.
 static IN_DECIMAL: LazyLock<Regex> = LazyLock::new(|| {
@@ -30,91 +30,53 @@ static IN_DECIMAL: LazyLock<Regex> = LazyLock::new(|| {
         r"|^(?:[^\\]|\\[0-2][0-9]{2})*\\0(?:[0-9][89]|[89][0-9])(?:[^\\]|\\[0-2][0-9]{2})*$",
     ))
 });
+static BARE_HEX: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\\(?<hex>[0-9a-fA-F]{2})"));
 static DECIMAL: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\\(?<decimal>[0-9]{1,3})"));
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|x\{(?<braced>[0-9a-fA-F]{2})\}|u(?<unicode>[0-9a-fA-F]{4})|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
+        r#"^\\(?:[xX](?<hex>[0-9a-fA-F]{2})|x\{(?<braced>[0-9a-fA-F]{2})\}|u(?<unicode>[0-9a-fA-F]{4})|u\{(?<point>[0-9a-fA-F]{1,4})\}|(?<octal>[0-7]{1,3})|(?<one>[nrtabfve\\'"`?/]))"#,
     )
 });
 
-/// Parses the string at the beginning of `input` and the strings that continue it; `None` if it is ordinary text.
-pub fn read<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
-    let (mut parsed, form, mut after) = read_one(before, input).or_else(|| before_escapes(before, input))?;
-    let is_in_code = !is_bytes(before) || before.contains(['(', '=']);
-    while parsed.bytes.len() <= MAX_PIECE
-        && let Some((gap, next_string)) = next_string(after)
-        && let lines = gap.matches('\n').count()
-        && (lines == 0 || lines == 1 && (is_in_code || gap.contains(['\\', '+'])))
-        && let Some((next_part, _, rest)) = read_one(gap, next_string)
-            .filter(|(_, other, _)| *other == form)
-            .or_else(|| read_plain(next_string, form))
-    {
-        parsed.bytes.extend(next_part.bytes);
-        parsed.complaints.append(next_part.complaints);
-        after = rest;
-    }
-    Some((parsed, form, after))
-}
-
-/// Parses the quoted text at the beginning of `input` as part of a string with escapes.
-fn read_plain(input: &str, form: Form) -> Option<ReadResult<'_>> {
-    let (body, after) = quoted(input).filter(|_| form == Form::String)?;
-    Some((unescape(body), form, after))
-}
-
-/// Parses a quoted text without escapes if a string with escapes continues it: `"SAMP" "\x7f\0"`.
-fn before_escapes<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
-    prefix(before)?;
-    let parsed = read_plain(input, Form::String)?;
-    let (gap, next_string) = next_string(parsed.2)?;
-    let is_near = gap.matches('\n').count() <= 1;
-    (is_near && quoted(next_string)?.0.contains('\\')).then_some(parsed)
-}
-
 /// The text between the quotes at the beginning of `input`, and the text after them.
-fn quoted(input: &str) -> Option<(&str, &str)> {
+pub fn quoted(input: &str) -> Option<(&str, &str)> {
     let parts = QUOTED.captures(input)?;
     Some((parts.iter().skip(1).flatten().next()?.as_str(), input.get(parts.get(0)?.end()..)?))
 }
 
-/// The text between a string and the next string of the same expression, and the text from that string on.
-fn next_string(rest: &str) -> Option<(&str, &str)> {
-    let parts = BETWEEN.captures(rest)?;
-    rest.split_at_checked(parts.get(2)?.end())
-}
-
 /// The letters directly before a quote, if the quote can open a string; an apostrophe within a word cannot.
-fn prefix(before: &str) -> Option<String> {
+pub fn prefix(before: &str) -> Option<String> {
     let letters = before.chars().rev().take_while(|c| c.is_alphanumeric() || *c == '_').take(3);
     let letters = letters.collect::<String>().to_ascii_lowercase();
-    (matches!(letters.as_str(), "" | "b" | "br" | "rb" | "u" | "c" | "x") && !before.ends_with('\\'))
-        .then_some(letters)
+    (matches!(letters.as_str(), "" | "b" | "br" | "rb" | "u" | "c" | "x" | "e" | "l")
+        && !before.ends_with('\\'))
+    .then_some(letters)
 }
 
 /// Whether the prefix `b` marks bytes, as in Python and Rust.
-fn is_bytes(before: &str) -> bool {
+pub fn is_bytes(before: &str) -> bool {
     prefix(before).is_some_and(|letters| letters.contains('b'))
 }
 
 /// Parses a single text in quotes.
-fn read_one<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
+pub fn read_one<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
     prefix(before)?;
     let is_bytes = is_bytes(before);
     let (body, after) = quoted(input)?;
-    let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
-    let suffix: String = after.chars().take(12).collect();
-    let has_hint =
-        |names: &[&str], word: &str| names.iter().any(|name| call.ends_with(name)) || suffix.contains(word);
     let hex_bytes = |min| digits::read(body).filter(|f| f.complaints.list.is_empty() && f.bytes.len() >= min);
-    if has_hint(&["hex", "HexString", "unhexlify"], "hex") {
-        return Some((digits::read(body)?, Form::Hex, after));
-    }
-    if has_hint(&["b64decode", "atob", "Base64String"], "base64") {
-        return Some((base64(body)?, Form::Base64, after));
+    match hint(before, after) {
+        Some(Form::Hex) => return Some((digits::read(body)?, Form::Hex, after)),
+        Some(_) => return Some((base64(body)?, Form::Base64, after)),
+        None => {}
     }
     // PostgreSQL prints `\xd5f60001`.
     let has_one_escape = !is_bytes && body.len() > 8 && body.rfind('\\') == Some(0);
-    if body.contains('\\') && !(has_one_escape && hex_bytes(4).is_some()) {
+    if let Some(digits) =
+        body.strip_prefix(r"\\x").filter(|digits| digits.len() >= 8 && super::is_hex(digits))
+    {
+        return Some((digits::read(digits)?, Form::Hex, after));
+    }
+    if has_escape(body) && !(has_one_escape && hex_bytes(4).is_some()) {
         return Some((unescape(body), Form::String, after));
     }
     if let Some(parsed) = between_pipes(body) {
@@ -127,6 +89,23 @@ fn read_one<'a>(before: &str, input: &'a str) -> Option<ReadResult<'a>> {
         return Some((unescape(body), Form::String, after));
     }
     is_base64(body).then(|| Some((base64(body)?, Form::Base64, after))).flatten()
+}
+
+/// Whether a text has an escape; a backslash at the end of a line only continues it.
+pub fn has_escape(body: &str) -> bool {
+    body.split('\\').skip(1).any(|rest| !rest.starts_with(['\n', '\r']))
+}
+
+/// The form of a string according to the call around it: `bytes.fromhex("…")`, `Buffer.from("…", "base64")`.
+pub fn hint(before: &str, after: &str) -> Option<Form> {
+    let call = before.trim_end_matches(['b', 'B']).trim_end_matches(['(', ' ']);
+    let suffix: String = after.chars().take(12).collect();
+    let has_hint =
+        |names: &[&str], word: &str| names.iter().any(|name| call.ends_with(name)) || suffix.contains(word);
+    if has_hint(&["hex", "HexString", "unhexlify", "hex2bin"], "hex") {
+        return Some(Form::Hex);
+    }
+    has_hint(&["b64decode", "atob", "Base64String"], "base64").then_some(Form::Base64)
 }
 
 /// Parses text with hex between pipes, as in rules of Snort and Suricata: `|ff ff ff ff|getinfo|0a|`.
@@ -168,13 +147,23 @@ pub fn character(body: &str) -> Option<u8> {
 }
 
 /// The bytes of a text with escapes.
-fn unescape(body: &str) -> Parsed<'_> {
+pub fn unescape(body: &str) -> Parsed<'_> {
     let mut parsed = Parsed::default();
     let mut rest = body;
-    let (has_hex_escapes, escapes) =
-        (body.contains("\\x"), if is_decimal(body) { &*DECIMAL } else { &*ESCAPE });
+    let is_bare_hex = is_bare_hex(body);
+    let escapes = match is_decimal(body) {
+        _ if is_bare_hex => &*BARE_HEX,
+        true => &*DECIMAL,
+        false => &*ESCAPE,
+    };
+    let has_hex_escapes = body.contains("\\x");
     while let Some((text, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
         parsed.bytes.extend(text.bytes());
+        // A backslash at the end of a line continues the string on the next one.
+        if let Some(below) = escape.strip_prefix("\\\r\n").or_else(|| escape.strip_prefix("\\\n")) {
+            rest = below.trim_start_matches([' ', '\t']);
+            continue;
+        }
         let parts = escapes.captures(escape).or_else(|| ESCAPE.captures(escape));
         let octal = parts.as_ref().and_then(|parts| parts.name("octal")).map_or("", |octal| octal.as_str());
         if has_hex_escapes && octal.len() > 1 && octal.starts_with('0') && octal != "000" {
@@ -203,6 +192,17 @@ fn unescape(body: &str) -> Parsed<'_> {
     parsed
 }
 
+/// Whether the escapes of a text are two hex digits each, without `x`, as in LDAP and LLVM.
+fn is_bare_hex(body: &str) -> bool {
+    let escapes = || body.split('\\').skip(1);
+    let digits = |escape: &str| escape.get(..2).filter(|digits| super::is_hex(digits)).map(str::to_owned);
+    let has_letter = || {
+        let letter = |escape: &str| escape.bytes().take(2).any(|b| matches!(b, b'c'..=b'f' | b'C'..=b'F'));
+        escapes().filter(|escape| letter(escape)).take(2).count() == 2
+    };
+    has_letter() && escapes().all(|escape| digits(escape).is_some())
+}
+
 /// Whether the escapes of a text are in decimal, as in Lua.
 fn is_decimal(body: &str) -> bool {
     IN_DECIMAL.is_match(body) && !body.contains("\\x")
@@ -210,7 +210,9 @@ fn is_decimal(body: &str) -> bool {
 
 /// The byte that an escape stands for.
 fn byte(parts: &Captures<'_>) -> Option<u8> {
-    for (name, radix) in [("hex", 16), ("braced", 16), ("unicode", 16), ("octal", 8), ("decimal", 10)] {
+    for (name, radix) in
+        [("hex", 16), ("braced", 16), ("unicode", 16), ("point", 16), ("octal", 8), ("decimal", 10)]
+    {
         if let Some(digits) = parts.name(name) {
             return u32::from_str_radix(digits.as_str(), radix).ok()?.try_into().ok();
         }
@@ -238,6 +240,18 @@ pub fn base64(text: &str) -> Option<Parsed<'_>> {
     let body =
         Some(body).filter(|body| fits_padding && !body.is_empty())?.replace('-', "+").replace('_', "/");
     Some(Parsed { bytes: BASE64_STANDARD_NO_PAD.decode(body).ok()?, ..Parsed::default() })
+}
+
+/// Decodes base64 of which the end is missing; `None` if the text is more likely a word.
+pub fn cut_base64(text: &str) -> Option<Parsed<'_>> {
+    let is_alphabet = |b: u8| b.is_ascii_alphanumeric() || b"+/-_".contains(&b);
+    let is_cut = text.len() % 4 == 1 && text.len() > MIN_BASE64 && text.bytes().all(is_alphabet);
+    let whole = text.get(..text.len().saturating_sub(1)).filter(|whole| is_cut && is_base64(whole))?;
+    let mut parsed = base64(whole)?;
+    let message =
+        "Base64 ends here within a group of four characters, so it is cut. The last character is left out.";
+    parsed.complaints.add(text.get(whole.len()..).unwrap_or_default(), message);
+    Some(parsed)
 }
 
 /// Whether a text looks like base64 of a message that begins with `ff ff ff ff`, as in many protocols: `/////1RT`.

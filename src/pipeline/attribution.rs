@@ -13,7 +13,7 @@ use crate::exchange::{Exchange, Lack, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id, Relation};
 use crate::report::Totals;
-use crate::rule::general::{GEN_001, GEN_004, GEN_005};
+use crate::rule::general::{GEN_001, GEN_004, GEN_005, GEN_010};
 use crate::rule::{Rule, Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::HashSet;
@@ -248,15 +248,32 @@ impl Attribution {
         }
     }
 
+    /// Whether a fault of the request, or of a datagram that came instead of its answer, explains why an exchange has no
+    /// answer.
+    pub fn explains(&self, exchange: u64) -> bool {
+        let noted = self.exchanges.get(exchange).into_iter().flatten();
+        noted.into_iter().any(|noted| noted.relation != Relation::Asked)
+    }
+
     /// Number of broken answers forgotten for lack of room, which may have had symptoms.
     pub fn forgotten(&self) -> u64 {
         self.broken_answers.forgotten()
     }
 
+    /// The findings about an exchange as a whole.
+    #[inline(never)]
+    pub fn findings(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> ArrayVec<Finding, 2> {
+        let unreadable = policy.severity(&GEN_010).filter(|_| e.unreadable).map(|severity| {
+            let mut finding = Finding { severity, ..Finding::of_exchange(&GEN_010) };
+            finding.resolve_sender(Direction::S2c);
+            finding
+        });
+        unreadable.into_iter().chain(self.finding(e, policy, totals)).collect()
+    }
+
     /// The finding about an exchange whose answer is missing or incomplete; `None` where that breaks no rule, or the
     /// rule is switched off.
-    #[inline(never)]
-    pub fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
+    fn finding(&self, e: &Exchange, policy: &Policy, totals: &mut Totals) -> Option<Finding> {
         let step = &e.protocol.info().steps[usize::from(e.step)];
         let (rule, caused_by) = match e.outcome {
             Outcome::Answered | Outcome::Late => {

@@ -17,11 +17,11 @@ impl Default for Checksums {
 }
 
 impl Checksums {
-    /// Counts the checksum of a datagram. Returns whether it is wrong although most checksums of its interface are
+    /// Counts the checksum of a datagram with that [sum](Datagram::payload_sum). Returns whether it is wrong although most checksums of its interface are
     /// right.
     #[inline(always)]
-    pub fn is_wrong(&mut self, d: &Datagram<'_>) -> bool {
-        let Some(is_right) = d.checksum_holds() else { return false };
+    pub fn is_wrong(&mut self, d: &Datagram<'_>, payload_sum: u64) -> bool {
+        let Some(is_right) = d.checksum_holds_with(payload_sum) else { return false };
         let lead = &mut self.0[(d.interface() as usize).min(INTERFACES - 1)];
         *lead += if is_right { 1 } else { -1 };
         !is_right && *lead >= 0
@@ -47,9 +47,11 @@ mod tests {
         let is_wrong = |earlier: &[(u32, bool)], last: u32| {
             let mut checksums = Checksums::default();
             for &(interface, right) in earlier {
-                checksums.is_wrong(&datagram(interface, right));
+                let d = datagram(interface, right);
+                checksums.is_wrong(&d, d.payload_sum());
             }
-            checksums.is_wrong(&datagram(last, false))
+            let d = datagram(last, false);
+            checksums.is_wrong(&d, d.payload_sum())
         };
         // A wrong checksum is reported where as many are right.
         for interface in [0, 1, 62, 63, 64, 70_000] {

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
-use crate::protocols::{Id, Level};
+use crate::protocols::{Level, Probe, Role};
 
 impl Pipeline<'_> {
     /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
@@ -18,44 +18,53 @@ impl Pipeline<'_> {
         if !self.classifier.classify(d, v, known, open) {
             return false;
         }
-        if weak
-            && slot.is_none()
-            && v.server_index == NONE
-            && let Some(other) = self.classify_in_other(d, v.id)
-        {
-            *v = other;
+        if weak && slot.is_none() && v.server_index == NONE && self.classifier.may_know(d) {
+            self.classify_in_other(d, v);
         }
         true
     }
 
-    /// Classifies a datagram with weak evidence for one protocol in a conversation of another protocol, if there is
-    /// one.
+    /// Classifies a datagram with weak evidence for one protocol whose ends have a conversation in another protocol. As a
+    /// message of that protocol, it is one. If that protocol can only say that it is `unknown`, the conversation in the new
+    /// protocol decides, which may begin here; until then, this is the other reading of the claim.
     #[cold]
     #[inline(never)]
-    fn classify_in_other(&mut self, d: &Datagram<'_>, id: Id) -> Option<Verdict> {
-        if !self.classifier.may_know(d) {
-            return None;
-        }
+    fn classify_in_other(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
         let table = &self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
-        let owner = protocols_of(shared).find(|other| *other != id)?;
-        match owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
-            Some(probe) => {
-                let slot = table.conversations.find(d.src, d.dst, owner)?;
-                let known = table.conversations.get(slot).map(|c| (slot, c));
-                let mut v = Verdict::by_bytes(owner, probe);
-                let open = |step| table.has_open(slot, step);
-                self.classifier.classify(d, &mut v, known, open).then_some(v)
+        let Some(owner) = protocols_of(shared).find(|other| *other != v.id) else { return };
+        if let Some(probe) = owner.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]) {
+            let slot = table.conversations.find(d.src, d.dst, owner);
+            let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
+            let mut other = Verdict::by_bytes(owner, probe);
+            let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
+            if self.classifier.classify(d, &mut other, known, open) {
+                *v = other;
             }
-            None => self.classify_unrecognised(d),
+            return;
+        }
+        match self.classify_unclaimed(d, Some(v.probe.level)) {
+            Some(other) if other.probe.role == Role::Stray => {
+                self.other_reading = Some((d.frame, other));
+            }
+            Some(other) => *v = other,
+            None => {}
         }
     }
 
-    /// Classifies a datagram that no probe recognised, by what is known of its endpoints, and notes it in their
-    /// conversations.
+    /// Classifies a datagram that no probe of their conversations recognised, by what is known of its endpoints, and notes
+    /// it in these conversations.
     #[cold]
     #[inline(never)]
     pub(super) fn classify_unrecognised(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        self.classify_unclaimed(d, None)
+    }
+
+    /// The same for a datagram for which there is evidence of another protocol, of this level. If that is more than a hint,
+    /// the datagram is not in the place of an answer.
+    #[cold]
+    #[inline(never)]
+    fn classify_unclaimed(&mut self, d: &Datagram<'_>, evidence: Option<Level>) -> Option<Verdict> {
         let table = &mut self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
         let conversation = |id| {
@@ -68,10 +77,28 @@ impl Pipeline<'_> {
         if shared == 0 {
             return verdict;
         }
+        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+        let original = self.dedup.original_of(d, slots);
+        // Where a protocol claims whatever its ports exchange, that is no evidence of a message.
+        let is_anything =
+            |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
+        let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
+        let unreadable = if is_unclaimed && evidence != Some(Level::Low) {
+            table.unreadable(d, shared, original)
+        } else {
+            None
+        };
+        let is_other_traffic = is_unclaimed && unreadable.is_none();
+        let verdict = match (unreadable, verdict) {
+            (Some(unreadable), Some(v)) if v.id == unreadable.id => {
+                Some(Verdict { probe: Probe { role: Role::Unreadable, ..v.probe }, ..unreadable })
+            }
+            (unreadable, verdict) => unreadable.or(verdict),
+        };
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
-            Some(_) => self.dedup.is_copy(d),
-            None => self.dedup.copy_of(d).is_some(),
+            None if evidence.is_none() => self.dedup.copy_of(d, None).is_some(),
+            _ => original.is_some(),
         };
         if is_copy {
             return verdict;
@@ -80,6 +107,30 @@ impl Pipeline<'_> {
             let slot = table.conversations.find(d.src, d.dst, id);
             if let Some(c) = slot.and_then(|slot| table.conversations.get_mut(slot)) {
                 c.note_unrecognised(d.src);
+                if is_other_traffic {
+                    c.note_unclaimed(d.src);
+                }
+            }
+        }
+        verdict
+    }
+
+    /// Classifies a datagram that a probe recognised, but which does not fit its conversation. Like one that none
+    /// recognised, it may come in the place of an answer.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn classify_unfitting(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
+        let table = &mut self.table;
+        let shared = table.conversations.protocols_between(d.src, d.dst);
+        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+        let original = self.dedup.original_of(d, slots);
+        let verdict = table.unreadable(d, shared, original);
+        if verdict.is_none() && self.dedup.copy_of(d, None).is_none() {
+            for id in protocols_of(shared) {
+                let slot = table.conversations.find(d.src, d.dst, id);
+                slot.and_then(|slot| table.conversations.get_mut(slot))
+                    .into_iter()
+                    .for_each(|c| c.note_unclaimed(d.src));
             }
         }
         verdict

@@ -18,6 +18,11 @@
 //! * it has another origin (interface, or packet type of Linux's "any"), at which the original was not captured:
 //!   a retransmission is captured again at the same origins.
 //!
+//! A copy is as well what directly follows its original within [`REPEAT_WINDOW`], with nothing but its copies between, and
+//! agrees in its IP packet: no client asks again as fast. That finds the copies of a bridge and its ports on one
+//! interface, where there is no identification. A packet is captured [`MOST_TIMES`] times at most, so that a flood of equal
+//! datagrams still shows.
+//!
 //! On a host that translates addresses, the capture may show an answer with a receiver that sent no request: a bridge
 //! translates one of the addresses before the datagram is captured, and the other one later. So where there are several
 //! origins, an unsolicited answer is a copy, too, if its sender sent the same bytes to another receiver within
@@ -36,11 +41,17 @@
 use crate::bounded::hashing::folded_product;
 use crate::capture::Time;
 use crate::contract::at_translation;
+use crate::conversation::Slot;
 use crate::net::{Datagram, Endpoint};
 
 /// The largest distance of copies in capture time, in nanoseconds. A datagram passes through a host in
 /// microseconds, whereas a client that asks again waits at least as long as an answer takes.
 const WINDOW: u64 = 1_000_000;
+
+/// The largest distance in nanoseconds of copies that follow each other directly, without identification or origin.
+const REPEAT_WINDOW: u64 = 50_000;
+/// The most times that such a datagram is captured, the original included.
+const MOST_TIMES: u8 = 4;
 
 /// Rows of originals, and places in each. With 25 datagrams between an original and its copy (100,000 a second, and a
 /// quarter of a millisecond between the two), two of them fall into the row of the original once in 3,500 cases.
@@ -82,6 +93,46 @@ impl Original {
     }
 }
 
+/// The latest datagram that is no copy, in as few words as tell it from others of its conversation: it is noted for every
+/// datagram.
+#[derive(Clone, Copy, Debug, Default)]
+struct Latest {
+    frame: u64,
+    time: Time,
+    slot: Slot,
+    /// See [`sender`].
+    sender: u64,
+    ip_id: u16,
+    ttl: u8,
+    /// Number of copies that have followed it.
+    copies: u8,
+    /// Captured bytes of its payload, and their [sum](Datagram::payload_sum).
+    length: usize,
+    sum: u64,
+}
+
+impl Latest {
+    /// Whether a datagram of the same conversation is its next copy.
+    #[cold]
+    #[inline(never)]
+    fn is_repeated_by(&self, d: &Datagram<'_>, slot: Option<Slot>) -> bool {
+        self.copies.checked_add(1).is_some_and(|times| {
+            times < MOST_TIMES
+                && d.frame == self.frame.wrapping_add(u64::from(times))
+                && slot == Some(self.slot)
+        }) && d.time != Time::UNKNOWN
+            && (self.sender, self.ip_id, self.ttl) == (sender(d), d.ip_id, d.ttl)
+            && (self.length, self.sum) == (d.payload.len(), d.payload_sum())
+    }
+}
+
+/// Tells the two ends of a conversation apart.
+#[inline(always)]
+fn sender(d: &Datagram<'_>) -> u64 {
+    let (low, port, _) = d.src.order();
+    low.wrapping_add(port)
+}
+
 /// An answer, without its receiver.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
@@ -113,6 +164,7 @@ impl Sent {
 #[derive(Debug)]
 pub struct Dedup {
     rows: Box<[[Original; PLACES]; ROWS]>,
+    latest: Latest,
     answers: [Option<Sent>; LATEST],
     /// Index of the oldest answer, which the next one replaces.
     oldest: usize,
@@ -128,6 +180,7 @@ impl Default for Dedup {
     fn default() -> Self {
         Dedup {
             rows: Box::new([[Original::NONE; PLACES]; ROWS]),
+            latest: Latest::default(),
             answers: [None; LATEST],
             oldest: 0,
             last_origin: u32::MAX,
@@ -138,16 +191,21 @@ impl Default for Dedup {
 }
 
 impl Dedup {
-    /// The frame of the original if a datagram is a copy; otherwise the datagram is remembered as an original.
+    /// The frame of the original if a datagram is a copy; otherwise the datagram is remembered as an original. `slot` is its
+    /// conversation, if that is known.
     ///
     /// A datagram without a time stamp is never taken for a copy.
     #[inline(always)]
-    pub fn copy_of(&mut self, d: &Datagram<'_>) -> Option<u64> {
-        if d.time == Time::UNKNOWN || d.ip_id == 0 && self.one_origin {
+    pub fn copy_of(&mut self, d: &Datagram<'_>, slot: Option<Slot>) -> Option<u64> {
+        if d.time.is_within(self.latest.time, REPEAT_WINDOW) && self.latest.is_repeated_by(d, slot) {
+            return Some(self.repeated(d));
+        }
+        if d.ip_id == 0 && self.one_origin || d.time == Time::UNKNOWN {
             return None;
         }
         if self.last_origin != d.origin {
-            self.several_origins |= self.last_origin != u32::MAX;
+            // A direction has a counterpart.
+            self.several_origins |= self.last_origin != u32::MAX || d.origin & 0xff != 0;
             self.last_origin = d.origin;
         }
         let signature = signature(d);
@@ -161,11 +219,49 @@ impl Dedup {
         None
     }
 
-    /// Whether a datagram is a copy of one that is remembered; it is not remembered itself.
+    /// Notes a datagram that is no copy, in its conversation and with the [sum](Datagram::payload_sum) of its payload, for
+    /// copies that follow it directly.
+    #[inline(always)]
+    pub fn note_latest(&mut self, d: &Datagram<'_>, slot: Slot, sum: u64) {
+        let latest = &mut self.latest;
+        latest.frame = d.frame;
+        latest.time = d.time;
+        latest.slot = slot;
+        latest.sender = sender(d);
+        latest.ip_id = d.ip_id;
+        latest.ttl = d.ttl;
+        latest.copies = 0;
+        latest.length = d.payload.len();
+        latest.sum = sum;
+    }
+
+    /// Counts a copy of the latest datagram, and returns the frame of that.
     #[cold]
-    pub fn is_copy(&self, d: &Datagram<'_>) -> bool {
+    #[inline(never)]
+    fn repeated(&mut self, d: &Datagram<'_>) -> u64 {
+        self.latest.copies += 1;
+        let frame = self.latest.frame;
+        // It has been captured at this origin, too.
         let signature = signature(d);
-        self.rows[signature as usize % ROWS].iter().any(|original| original.has_copy(d, signature))
+        let row = &mut self.rows[signature as usize % ROWS];
+        let original = row.iter_mut().find(|original| original.frame == frame);
+        original.into_iter().for_each(|original| original.origins |= origin(d));
+        frame
+    }
+
+    /// The frame of the original if a datagram is a copy of one that is remembered; it is not remembered itself. `slots` are
+    /// the conversations of its two ends.
+    #[cold]
+    pub fn original_of(&self, d: &Datagram<'_>, mut slots: impl Iterator<Item = Slot>) -> Option<u64> {
+        let latest = &self.latest;
+        if d.time.is_within(latest.time, REPEAT_WINDOW)
+            && slots.any(|slot| latest.is_repeated_by(d, Some(slot)))
+        {
+            return Some(latest.frame);
+        }
+        let signature = signature(d);
+        let row = &self.rows[signature as usize % ROWS];
+        row.iter().find(|original| original.has_copy(d, signature)).map(|original| original.frame)
     }
 
     /// Whether the datagrams of the file so far had several origins, so that an answer may be one to
@@ -189,15 +285,17 @@ impl Dedup {
         None
     }
 
-    /// Begins a file; `one_origin` says whether all its frames have the same origin.
-    pub fn begin(&mut self, one_origin: bool) {
-        (self.one_origin, self.last_origin, self.several_origins) = (one_origin, u32::MAX, false);
+    /// Begins a file; `one_origin` says whether all its frames have the same origin, and `several_origins`, whether they have
+    /// different ones in all likelihood.
+    pub fn begin(&mut self, one_origin: bool, several_origins: bool) {
+        (self.one_origin, self.last_origin, self.several_origins) = (one_origin, u32::MAX, several_origins);
     }
 
     /// Forgets everything, because another capture with its own time begins.
     pub fn clear(&mut self) {
         self.rows.fill([Original::NONE; PLACES]);
         self.answers = [None; LATEST];
+        self.latest = Latest::default();
     }
 }
 
@@ -251,7 +349,7 @@ mod tests {
     }
 
     fn copy_of(dedup: &mut Dedup, d: &Datagram<'_>, ip_id: u16, origin: u32) -> Option<u64> {
-        dedup.copy_of(&Datagram { ip_id, origin, ..*d })
+        dedup.copy_of(&Datagram { ip_id, origin, ..*d }, None)
     }
 
     /// The originals of datagrams of equal bytes, given as microseconds, IP identification and origin.
@@ -409,7 +507,7 @@ mod tests {
     #[test]
     fn notices_several_origins() {
         let mut dedup = Dedup::default();
-        for (origin, several) in [(5, false), (5, false), (7, true), (7, true)] {
+        for (origin, several) in [(0x500, false), (0x500, false), (0x700, true), (0x700, true)] {
             copy_of(&mut dedup, &datagram(1, 0, b"request"), 7, origin);
             assert_eq!(dedup.has_several_origins(), several, "{origin}");
         }
@@ -439,8 +537,8 @@ mod tests {
         dedup.clear();
         assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0), None);
         dedup.clear();
-        dedup.begin(false);
-        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 1), None);
+        dedup.begin(false, false);
+        assert_eq!(copy_of(&mut dedup, &datagram(1, 0, b"question"), 7, 0x100), None);
         assert!(!dedup.has_several_origins(), "each has one");
     }
 

@@ -8,11 +8,11 @@ use super::silence::Silences;
 use crate::check::Packet;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
-use crate::rule::general::GEN_003;
+use crate::rule::general::{GEN_003, GEN_011};
 use std::io;
 
 impl Pipeline<'_> {
@@ -50,6 +50,10 @@ impl Pipeline<'_> {
         let v = claim.verdict;
         let level = match v.probe.role {
             Role::Stray => v.probe.level.max(conversation_level.min(Level::Medium)),
+            // It belongs to nobody where its conversation is not certain, or its request was an answer instead.
+            Role::Unreadable if conversation_level < Level::Medium || *claim.pairing == Pairing::Nothing => {
+                Level::Hint
+            }
             _ => v.probe.level.max(conversation_level),
         };
         let is_damaged = !claim.raised.is_empty() && claim.raised.has(&GEN_003);
@@ -87,7 +91,7 @@ impl Pipeline<'_> {
                 let awaited = awaited.or_else(|| self.table.awaited(claim.slot, d, v, claim.pairing));
                 let rules = (&self.options.policy, &mut self.classifier.servers, self.wants.repeat_remarks);
                 self.attribution.judge(&mut self.findings, d, &claim, notes.violations(), rules, awaited);
-                self.count_findings(&claim);
+                self.count_findings(d, &claim);
             } else if direction == Direction::C2s {
                 self.attribution.note_request_causes(d, &claim, notes.violations());
             }
@@ -112,20 +116,25 @@ impl Pipeline<'_> {
             listener: &self.listener,
             findings,
             more_findings,
+            unreadable: v.is_unreadable(),
         })
     }
 
     /// Counts the findings of a datagram in the totals. A once-per-server finding counts once for each server, even if
     /// the report wants every finding.
     #[cold]
-    fn count_findings(&mut self, claim: &ClaimRef<'_>) {
+    fn count_findings(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
         let (servers, id, every) =
             (&mut self.classifier.servers, claim.verdict.id, self.wants.repeat_remarks);
         for f in &mut self.findings {
             let once_per_server = every && f.rule.per_server && f.counts();
             f.repeated = once_per_server && !servers.mark_reported(claim.verdict.server_index, id, f.rule);
+            let server = claim.verdict.server_index;
+            if self.wants.silent_servers && id.info().challenges_again == Some(f.rule) {
+                f.provisional = self.silences.may_answer_only_challenges(server).then_some(&GEN_011);
+            }
             if !f.repeated {
-                self.totals.findings.add_finding(f);
+                self.totals.add_finding((server, claim.verdict.server(d), id), f);
             }
         }
     }
@@ -172,7 +181,11 @@ fn decode<'a>(
     if let Some(piece) = claim.piece {
         piece.report_joining(id.info(), listener);
     }
-    id.dissect_to(bytes, cx, listener, decoded);
+    if claim.verdict.is_unreadable() {
+        decoded.read_nothing(bytes, cx, id.info().ends, listener);
+    } else {
+        id.dissect_to(bytes, cx, listener, decoded);
+    }
     listener.end();
     !listener.notes().violations().is_empty()
 }
@@ -201,17 +214,18 @@ pub(super) fn deliver_exchange(
         return Ok(());
     }
     totals.add_exchange(e);
-    if answered && wants_silence {
-        silences.note_answered(e);
+    if answered {
+        silences.note_answered(e, attribution);
     }
-    if answered && e.incomplete.is_none() {
+    if answered && e.incomplete.is_none() && !e.unreadable {
         return report.exchange(e, &[]);
     }
-    let mut finding = attribution.finding(e, &options.policy, totals);
-    if !answered && wants_silence && !e.server.is_group() {
-        let silent = silences.count_unanswered(e);
-        finding.iter_mut().for_each(|finding| finding.provisional = silent);
+    let mut findings = attribution.findings(e, &options.policy, totals);
+    if !answered && !e.server.is_group() {
+        let explained = || findings.iter().any(|finding| finding.caused_by.is_some());
+        let silent = silences.count_unanswered(e, explained).filter(|_| wants_silence);
+        findings.iter_mut().for_each(|finding| finding.provisional = silent);
     }
-    totals.add_findings(e, finding.as_slice());
-    report.exchange(e, finding.as_slice())
+    totals.add_findings(e, &findings);
+    report.exchange(e, &findings)
 }

@@ -29,10 +29,12 @@ impl Pipeline<'_> {
         self.totals.waiting_overflow = self.pending.early();
         self.totals.servers_refused = self.classifier.servers.refused();
         self.totals.tunnels_unnamed = self.decapsulator.tunnels().unnamed();
+        self.totals.not_unpacked = self.table.not_unpacked();
         self.totals.fragments = *self.decapsulator.fragments();
         self.totals.memory_forgotten +=
             self.protocol_memories.forgotten() + self.attribution.forgotten() + self.table.forgotten();
-        self.totals.memory_forgotten += self.silences.forgotten();
+        self.totals.memory_forgotten +=
+            self.silences.forgotten() + self.unused.forgotten() + self.floods.forgotten();
         let servers = &self.classifier.servers;
         self.totals.candidates = self.silences.candidates(|server, id| servers.find(server, id).is_some());
         self.report_one_sided()?;
@@ -45,17 +47,23 @@ impl Pipeline<'_> {
     pub(super) fn report_one_sided(&mut self) -> io::Result<()> {
         let earlier = self.totals.one_sided.len();
         self.totals.one_sided.extend(self.classifier.servers.one_sided());
-        self.report.one_sided(self.totals.one_sided.get(earlier..).unwrap_or_default())
+        let one_sided = self.totals.one_sided.split_off(earlier);
+        self.totals.add_one_sided(&one_sided, self.wants.silent_servers);
+        let result = self.report.one_sided(&one_sided);
+        self.totals.one_sided.extend(one_sided);
+        result
     }
 
     /// Reports the servers that answered nothing, because no further file continues what has been read so far.
     fn report_silent(&mut self) -> io::Result<()> {
-        if !self.wants.silent_servers {
-            return Ok(());
-        }
         let by_servers = self.totals.by_servers;
         let earlier = std::mem::replace(&mut self.earlier_by_servers, by_servers);
         let silent = self.silences.take_silent(&self.options, &self.classifier.servers, by_servers > earlier);
+        if !self.wants.silent_servers {
+            // What `ask` asks is judged with --check, or not at all.
+            self.totals.judged_later += if self.options.watched.is_some() { 0 } else { silent.len() as u64 };
+            return Ok(());
+        }
         self.totals.add_silent_servers(&silent);
         self.report.silent_servers(&silent)
     }
@@ -70,6 +78,8 @@ impl Pipeline<'_> {
             self.deliver_closed()?;
         }
         self.table.finish();
+        let floods = self.floods.take(self.options.budget);
+        self.report.floods(&floods)?;
         self.report_silent()
     }
 }

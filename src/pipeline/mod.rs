@@ -9,6 +9,7 @@ mod classification;
 mod dedup;
 mod deliver;
 mod end;
+mod floods;
 mod follow;
 mod options;
 mod pending;
@@ -18,28 +19,33 @@ mod reorder;
 mod silence;
 mod slow_path;
 mod stopped;
+mod translation;
+mod unused;
 
 use crate::capture::{Comments, Frame, Time};
 use crate::check::Finding;
+pub use crate::check::{Policy, Profile};
 use crate::classify::servers::Servers;
 use crate::classify::{self, Classifier, Verdict};
-use crate::contract::{Issued, Piece, Raised};
+use crate::contract::{Abuse, Issued, Piece, Proof, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::decode::{AnyListener, Span};
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
-use crate::protocols::{Direction, Id, Level, Memories, Probe};
+use crate::protocols::{Direction, Id, Level, Memories, Probe, Role};
 use crate::report::{Report, Totals, Wants};
-use crate::rule::general::{GEN_001, GEN_002, GEN_003};
+use crate::rule::general::{GEN_001, GEN_002, GEN_003, GEN_012, GEN_014};
 use attribution::Attribution;
 use checksums::Checksums;
 use dedup::Dedup;
-pub use crate::check::{Policy, Profile};
+use floods::Floods;
 pub use options::Options;
 use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
+use translation::Translations;
+use unused::UnusedChallenges;
 
 /// For this long after the first frame of the capture, in nanoseconds, a conversation may be older than the capture.
 const EDGE: i64 = 5_000_000_000;
@@ -52,11 +58,14 @@ pub struct Pipeline<'r> {
     protocol_memories: Memories,
     attribution: Attribution,
     silences: Silences,
+    unused: UnusedChallenges,
+    floods: Floods,
     /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
     earlier_by_servers: u64,
     checksums: Checksums,
     pending: Pending,
     dedup: Dedup,
+    translations: Translations,
     decapsulator: Decapsulator,
     /// Number of tunnel paths that have been reported: those up to this number.
     reported_tunnels: u16,
@@ -65,6 +74,8 @@ pub struct Pipeline<'r> {
     wants: Wants,
     comments: Comments,
     listener: AnyListener,
+    /// The frame of the last datagram that two protocols may claim, and how the second one reads it.
+    other_reading: Option<(u64, Verdict)>,
     /// The findings of the current datagram; kept to reuse its memory.
     findings: Vec<Finding>,
     /// The payload of the item released last; kept to reuse its memory.
@@ -92,6 +103,8 @@ impl<'r> Pipeline<'r> {
         Pipeline {
             classifier: Classifier::new(options.choice.clone(), options.budget),
             silences: Silences::new(windows.clone(), options.budget),
+            unused: UnusedChallenges::from(options.budget),
+            floods: Floods::from(options.budget),
             earlier_by_servers: 0,
             table: Table::new(windows, options.budget),
             protocol_memories: Memories::from(options.budget),
@@ -99,6 +112,7 @@ impl<'r> Pipeline<'r> {
             checksums: Checksums::default(),
             pending: Pending::from(options.budget),
             dedup: Dedup::default(),
+            translations: Translations::from(options.budget),
             decapsulator: Decapsulator::default(),
             reported_tunnels: 0,
             totals: Totals::default(),
@@ -106,6 +120,7 @@ impl<'r> Pipeline<'r> {
             listener: report.listener(),
             report,
             comments,
+            other_reading: None,
             findings: Vec::with_capacity(64),
             payload: vec![],
             frame: 0,
@@ -230,7 +245,7 @@ impl<'r> Pipeline<'r> {
             Some(v) => {
                 let ours = self.classify(d, v);
                 if !ours {
-                    verdict = None;
+                    verdict = self.classify_unfitting(d);
                 }
             }
             None if self.classifier.may_know(d) => verdict = self.classify_unrecognised(d),
@@ -242,23 +257,16 @@ impl<'r> Pipeline<'r> {
         }
     }
 
-    /// Applies the header of a part of a message. A part that completes the message is reported as that message.
-    #[cold]
-    #[inline(never)]
-    fn apply_piece(&self, piece: &mut Piece, v: &mut Verdict, raised: &mut Raised) {
-        piece.broken.into_iter().for_each(|rule| raised.add(rule));
-        let Some(whole) = &mut piece.whole else { return };
-        let earlier = self.frames_before_file;
-        whole.parts.retain(|frame| *frame > earlier);
-        whole.parts.iter_mut().for_each(|frame| *frame -= earlier);
-        v.probe.message = whole.message;
-    }
-
     fn process_claimed(&mut self, d: &Datagram<'_>, v: &mut Verdict) -> io::Result<()> {
-        if let Some(of) = self.dedup.copy_of(d).or_else(|| self.translated(d, v)) {
+        if let Some(of) = self.dedup.copy_of(d, v.slot).or_else(|| self.translated(d, v)) {
             return self.process_copy(d, v, of);
         }
+        let several_origins = self.dedup.has_several_origins();
+        if several_origins && v.direction == Direction::S2c && self.hold_inner_answer(d, v)? {
+            return Ok(());
+        }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
+        v.id.recall(&self.protocol_memories, d, [v.client(d), v.server(d)], &mut v.probe);
         let slot = self.table.enter(d, v);
         if !self.pending.is_empty() {
             self.pending.note_arrival(slot);
@@ -270,14 +278,19 @@ impl<'r> Pipeline<'r> {
         let state_of = |c: &Conversation| (c.asked(), c.issued(), c.level);
         let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
+        if several_origins && v.direction == Direction::S2c {
+            self.note_outer_answer(d, pairing);
+        }
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
         if let Some(piece) = &mut piece {
-            self.apply_piece(piece, v, &mut raised);
+            apply_piece(piece, v, self.frames_before_file, &mut raised);
         }
-        if d.checksum != 0 && self.checksums.is_wrong(d) {
+        let sum = d.payload_sum();
+        if d.checksum != 0 && self.checksums.is_wrong(d, sum) {
             raised.add(&GEN_003);
         }
+        self.dedup.note_latest(d, slot, sum);
         if d.cut > 0 {
             raise_cut(d, &mut raised);
         }
@@ -289,38 +302,93 @@ impl<'r> Pipeline<'r> {
                 register_server(c, servers, pairing);
             }
             (v.server_index, level) = (c.server_index(), c.level);
-            // A report that wants every finding decides at the end, when it knows better to which servers no request
+            // A report that receives silent servers decides at the end, when it knows better to which servers no request
             // was captured.
             edge = !asked_before
-                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.repeat_remarks
+                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.silent_servers
                     || near_start());
-            let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
-            observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
+            if v.probe.role != Role::Unreadable {
+                let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
+                observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
+            }
+        }
+        if raised.proof != Proof::None || raised.unproven {
+            self.note_proof(d, v, slot, pairing, (issued, level), &mut raised);
         }
         self.note_pairing(d, v, slot, pairing, asked_before.then_some(level_before));
         // Nearly always the datagram can be reported at once.
         let unsolicited = matches!(pairing, Pairing::Unsolicited { .. });
         let unfinished = is_part(v.probe.role) && v.probe.part.is_none();
-        let is_final = level >= Level::Medium && v.decided && !unsolicited && !unfinished;
+        let doubtful = unsolicited || unfinished || !raised.is_empty() && raised.has(&GEN_012);
+        let is_final = level >= Level::Medium && v.decided && !doubtful;
         if is_final && !self.waits_its_turn(v, &raised) {
+            if !self.pending.is_empty() {
+                let joined = piece.as_deref().and_then(|piece| piece.whole.as_ref());
+                self.pass_pending(d.payload.len(), joined.map_or(0, |whole| whole.bytes.len()))?;
+            }
             let (verdict, raised, piece, awaited) = (&*v, &raised, piece.as_deref(), None);
             return self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece });
         }
         // What it waits for may take longer than the exchange whose answer it came instead of stays open.
         let awaited = self.table.awaited(slot, d, v, pairing);
-        let claim = self.new_claim(*v, (slot, level), *pairing, raised);
+        let other = self.other_reading(d);
+        let claim = Claim { other, ..self.new_claim(*v, (slot, level), *pairing, raised) };
         self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
     }
 
-    /// The frame that shows the same answer with the address of another receiver, if the receiver of this one has sent
-    /// no request.
-    #[inline(always)]
-    fn translated(&mut self, d: &Datagram<'_>, v: &Verdict) -> Option<u64> {
-        if !self.dedup.has_several_origins() || v.direction == Direction::C2s {
-            return None;
+    /// Notes what a datagram shows about challenges: who issues them, returns them or never uses them, and who gets
+    /// answers without one. `issued` is what the server had issued before it.
+    #[inline(never)]
+    fn note_proof(
+        &mut self,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        slot: Slot,
+        pairing: &Pairing,
+        (issued, level): (Option<Issued>, Level),
+        raised: &mut Raised,
+    ) {
+        let now = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
+        let Some(c) = self.table.conversations.get_mut(slot) else { return };
+        let ends @ (client, server) = (c.client(), c.server());
+        let unused = issued.filter(|issued| !issued.used);
+        let noted_by_pairing = v.id.info().steps.iter().any(|step| step.issues);
+        match raised.proof {
+            Proof::Issues(challenge) => {
+                if !noted_by_pairing {
+                    c.note_issued(challenge);
+                }
+                if unused.is_some() {
+                    self.unused.note_issued(ends, now);
+                }
+            }
+            Proof::Returns => {
+                if !noted_by_pairing {
+                    c.note_returned();
+                }
+                self.table.mark_returns(slot, pairing);
+                self.unused.note_used(ends);
+                self.floods.note_proven(server, client);
+            }
+            Proof::Lacks | Proof::Wrong if v.direction == Direction::C2s => {
+                if let Some(Issued { value, .. }) = unused
+                    && let Some(abuse) = self.unused.note_ignored(ends, now, value, d.payload)
+                {
+                    raised.add(&GEN_012);
+                    raised.abuse = Some(abuse);
+                }
+            }
+            Proof::None | Proof::Lacks | Proof::Wrong => {}
         }
-        let asked = v.slot.and_then(|slot| self.table.conversations.get(slot)).is_some_and(|c| c.asked());
-        self.dedup.translation_of(d, asked)
+        if let Pairing::Answered(answer) = pairing
+            && raised.unproven
+            && v.id.info().floods.is_none()
+            && level >= self.options.min_confidence
+            && let Some(flood) = self.floods.note_answer((server, client), d, answer, now)
+        {
+            raised.add(&GEN_014);
+            raised.abuse = Some(Abuse::Flood(flood));
+        }
     }
 
     /// Updates the pending items and retransmissions that a pairing affects. `level_before` is the confidence that the
@@ -336,7 +404,7 @@ impl<'r> Pipeline<'r> {
     ) {
         match *pairing {
             Pairing::Asked { exchange, answered_by: Some(frame), .. } => {
-                self.pair_early_answer(slot, frame, exchange, d, v);
+                self.pair_early_answers(slot, frame, exchange, d, v);
             }
             // An answer from another endpoint confirms another conversation than that of its request.
             Pairing::Answered(a)
@@ -346,14 +414,26 @@ impl<'r> Pipeline<'r> {
             {
                 self.pending.count_missed(a.request_frame);
             }
-            Pairing::Retransmission { exchange, part: false, .. } if self.wants.silent_servers => {
+            Pairing::Retransmission { exchange, part: false, .. } => {
                 let time = if d.time == Time::UNKNOWN { self.table.clock() } else { d.time };
                 self.silences.note_retransmission(v.id, exchange, time, d.frame);
             }
-            _ if pairing.continues() => self.pending.continue_message(slot, v.direction),
+            _ if pairing.continues() => self.pending.continue_message(slot, v.direction, d.frame),
             _ => {}
         }
     }
+}
+
+/// Applies the header of a part of a message. A part that completes the message is reported as that message. `earlier`
+/// is the number of frames in earlier files.
+#[cold]
+#[inline(never)]
+fn apply_piece(piece: &mut Piece, v: &mut Verdict, earlier: u64, raised: &mut Raised) {
+    piece.broken.into_iter().for_each(|rule| raised.add(rule));
+    let Some(whole) = &mut piece.whole else { return };
+    whole.parts.retain(|frame| *frame > earlier);
+    whole.parts.iter_mut().for_each(|frame| *frame -= earlier);
+    v.probe.message = whole.message;
 }
 
 /// Raises the rule for an incomplete datagram: either fragments are missing, or the snap length has cut it.

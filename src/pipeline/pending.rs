@@ -18,7 +18,7 @@ use crate::conversation::Slot;
 use crate::exchange::{EARLY, EARLY_FRAMES, Exchange, PARTS_WINDOW, Pairing, Table};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role};
-use crate::rule::general::GEN_008;
+use crate::rule::general::{GEN_008, GEN_012};
 use std::collections::{BTreeMap, VecDeque};
 use std::iter;
 
@@ -57,12 +57,27 @@ pub struct Claim {
     pub arrival: Time,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<Box<Piece>>,
+    /// What it is if its conversation is never confirmed: something unknown in a conversation of another protocol.
+    pub other: Option<Box<Reading>>,
+}
+
+/// How another protocol reads a datagram.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Its classification in that protocol.
+    pub verdict: Verdict,
+    /// The conversation in that protocol.
+    pub slot: Slot,
+    /// Confidence of that conversation when it came.
+    pub level: Level,
+    /// See [`Claim::awaited`].
+    pub awaited: Option<u64>,
 }
 
 impl Claim {
     /// Number of bytes of the message that it completes, or 0.
     pub fn joined_bytes(&self) -> usize {
-        self.piece.as_ref().and_then(|piece| piece.whole.as_ref()).map_or(0, |whole| whole.bytes.len())
+        self.piece.as_deref().map_or(0, Piece::joined_bytes)
     }
 }
 
@@ -127,6 +142,10 @@ pub enum Item {
 pub struct Pending {
     items: VecDeque<Item>,
     bytes: VecDeque<u8>,
+    /// The items and bytes before each item, of all that has come; see [`Pending::note_passing`].
+    places: VecDeque<Place>,
+    /// All that has come while something was pending.
+    seen: Place,
     /// Number of items that are no longer pending.
     released: u64,
     /// The unfinished parts among the items, and all copies: by conversation, and by the number of items before them,
@@ -134,13 +153,18 @@ pub struct Pending {
     parts: BTreeMap<(Slot, u64), Part>,
     most: usize,
     most_bytes: usize,
-    /// Number of bytes of joined messages.
-    joined_bytes: usize,
     /// Number of datagrams whose classification is final.
     final_datagrams: usize,
     /// Number of items released early.
     early: u64,
     first_deadline: Deadline,
+}
+
+/// A number of items and of their bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    items: u64,
+    bytes: u64,
 }
 
 /// A pending datagram that [`Pending::continue_message`] may change.
@@ -171,11 +195,12 @@ impl From<Budget> for Pending {
         Pending {
             items: VecDeque::new(),
             bytes: VecDeque::new(),
+            places: VecDeque::new(),
+            seen: Place::default(),
             released: 0,
             parts: BTreeMap::new(),
             most: budget.of(MAX_WAITING),
             most_bytes: budget.of(MAX_WAITING_BYTES).max(MIN_WAITING_BYTES),
-            joined_bytes: 0,
             final_datagrams: 0,
             early: 0,
             first_deadline: Deadline::PASSED,
@@ -220,16 +245,29 @@ impl Pending {
 
     /// Whether an item must be released before the next one is added, which completes a joined message of that many
     /// bytes, or of none.
+    #[inline(always)]
     pub fn is_full(&self, joined_bytes: usize) -> bool {
-        let bytes = self.bytes.len() + self.joined_bytes + joined_bytes + usize::from(u16::MAX);
-        self.items.len() >= self.most || bytes > self.most_bytes
+        let Some(first) = self.places.front() else { return false };
+        let bytes = (self.seen.bytes - first.bytes) as usize + joined_bytes + usize::from(u16::MAX);
+        (self.seen.items - first.items) as usize >= self.most || bytes > self.most_bytes
+    }
+
+    /// Counts an item of that many bytes that passes the pending ones, as if it were pending, too. Where order is kept, it
+    /// is; and for want of room the same items must be released early everywhere.
+    #[inline(always)]
+    pub fn note_passing(&mut self, bytes: usize) {
+        self.seen.items += 1;
+        self.seen.bytes += bytes as u64;
     }
 
     /// Counts the first item as released early, for lack of room, unless it has waited longer than [`MAX_WAIT`].
     pub fn count_early(&mut self, clock: Time) {
-        let has_waited =
-            matches!(self.front(), Some(Item::Datagram(_, _, Some(c))) if c.age(clock) > MAX_WAIT);
-        self.early += u64::from(!has_waited);
+        let is_early = match self.front() {
+            Some(Item::Datagram(_, _, Some(claim))) => !claim.is_final && claim.age(clock) <= MAX_WAIT,
+            Some(Item::Exchange(_, uncertain)) => *uncertain,
+            Some(Item::Datagram(_, _, None)) | None => false,
+        };
+        self.early += u64::from(is_early);
     }
 
     /// Counts the request in a frame, which its answer has just confirmed, as released early if it is no longer
@@ -243,6 +281,12 @@ impl Pending {
         let is_pending =
             datagrams.take_while(|&(number, _)| number <= frame).any(|found| found == (frame, true));
         self.early += u64::from(!is_pending);
+    }
+
+    /// Notes that an item has another joined message than before, given the bytes of both. More bytes count until all items
+    /// are gone that were there by now, fewer change nothing.
+    pub fn resize_joined(&mut self, [before, now]: [usize; 2]) {
+        self.seen.bytes += now.saturating_sub(before) as u64;
     }
 
     /// Number of items released early.
@@ -264,7 +308,8 @@ impl Pending {
             }
         }
         self.final_datagrams += usize::from(claim.as_ref().is_some_and(|claim| claim.is_final));
-        self.joined_bytes += claim.as_ref().map_or(0, Claim::joined_bytes);
+        self.places.push_back(self.seen);
+        self.note_passing(d.payload.len() + claim.as_ref().map_or(0, Claim::joined_bytes));
         self.bytes.extend(d.payload);
         self.items.push_back(Item::Datagram(Datagram { payload: &[], ..*d }, d.payload.len(), claim));
     }
@@ -272,6 +317,8 @@ impl Pending {
     /// Adds an exchange. If it is `uncertain`, it waits for its conversation to be confirmed, otherwise only for its
     /// turn.
     pub fn push_exchange(&mut self, e: Exchange, uncertain: bool) {
+        self.places.push_back(self.seen);
+        self.note_passing(0);
         self.items.push_back(Item::Exchange(e, uncertain));
     }
 
@@ -283,6 +330,7 @@ impl Pending {
     /// Removes the next item; its payload is copied to `payload`.
     pub fn pop(&mut self, payload: &mut Vec<u8>) -> Option<Item> {
         let item = self.items.pop_front()?;
+        self.places.pop_front();
         let at = self.released;
         self.released += 1;
         self.first_deadline = Deadline::PASSED;
@@ -291,15 +339,15 @@ impl Pending {
             claim.iter().for_each(|claim| _ = self.parts.remove(&(claim.slot, at)));
             payload.extend(self.bytes.drain(..*len));
             self.final_datagrams -= usize::from(claim.as_ref().is_some_and(|claim| claim.is_final));
-            self.joined_bytes -= claim.as_ref().map_or(0, Claim::joined_bytes);
         }
         Some(item)
     }
 
-    /// Notes a further part of a message: the last pending part before it is then reported as a part.
-    pub fn continue_message(&mut self, slot: Slot, direction: Direction) {
+    /// Notes a further part of a message in a frame: the last pending part before it is then reported as a part.
+    pub fn continue_message(&mut self, slot: Slot, direction: Direction, frame: u64) {
         let mut parts = self.parts.range((slot, 0)..=(slot, u64::MAX));
-        let last = parts.rfind(|(_, part)| part.copy_of.is_none() && part.direction == direction);
+        let last = parts
+            .rfind(|(_, part)| part.copy_of.is_none() && part.direction == direction && part.frame < frame);
         let Some((&(_, at), &Part { frame, .. })) = last else { return };
         self.parts.remove(&(slot, at));
         // Its copies come after it.
@@ -349,7 +397,11 @@ impl Claim {
     /// Whether its answer may still come.
     fn may_be_answered(&self, table: &Table, age: i64) -> bool {
         let is_request = matches!(self.pairing, Pairing::Asked { .. } | Pairing::Retransmission { .. });
-        is_request && age <= table.late_window(self.verdict.id) && table.has_open(self.slot, None)
+        // Bytes in the place of an answer belong to the protocol only if their request does.
+        let is_unreadable = self.verdict.probe.role == Role::Unreadable;
+        (is_request || is_unreadable)
+            && age <= table.late_window(self.verdict.id)
+            && table.awaits_answer(self.slot)
     }
 
     /// The deadline until which it must wait; `None` if it need not wait at that frame and capture time. `confirmed`
@@ -374,6 +426,10 @@ impl Claim {
             if self.may_be_answered(table, age) {
                 return deadline(table.late_window(self.verdict.id), u64::MAX);
             }
+        }
+        // Whether it is one of too many is known a second later.
+        if age <= MAX_WAIT && self.raised.has(&GEN_012) {
+            return deadline(MAX_WAIT, u64::MAX);
         }
         let last_frame = d.frame.saturating_add(EARLY_FRAMES);
         if matches!(self.pairing, Pairing::Unsolicited { .. }) && age <= EARLY && frame <= last_frame {

@@ -75,7 +75,9 @@ impl Pipeline<'_> {
         self.at_file_start = true;
         self.frames_before_file = self.frame;
         self.counts_before_file = self.counts();
-        self.dedup.begin(facts.format == "pcap" && !facts.links.iter().any(|&link| net::has_direction(link)));
+        let has_direction = facts.links.iter().any(|&link| net::has_direction(link));
+        self.dedup
+            .begin(facts.format == "pcap" && !has_direction, has_direction || facts.interfaces.len() > 1);
         self.report.file(name, facts, self.frame)
     }
 
@@ -124,6 +126,7 @@ impl Pipeline<'_> {
             self.report.file_decoded(&mut self.listener);
             self.checksums = Checksums::default();
             self.dedup.clear();
+            self.translations.clear(self.options.budget);
             // Captures of the same time are of different places, or the same capture again: facts learnt from one do
             // not hold for another.
             self.report_one_sided()?;
@@ -138,7 +141,8 @@ impl Pipeline<'_> {
     /// Forgets everything learnt from the files so far.
     fn forget(&mut self) {
         self.totals.memory_forgotten += self.protocol_memories.forgotten() + self.attribution.forgotten();
-        self.totals.memory_forgotten += self.table.conversations.forgotten();
+        self.totals.memory_forgotten += self.table.conversations.forgotten() + self.unused.forgotten();
+        self.unused = self.options.budget.into();
         (self.protocol_memories, self.attribution) = (self.options.budget.into(), self.options.budget.into());
         self.table.conversations.forget_unused(self.options.budget);
         self.classifier.servers.reset();

@@ -1,23 +1,40 @@
 //! Releases pending datagrams, in frame order where records are printed in that order.
 
 use super::deliver::deliver_exchange;
-use super::pending::{Claim, ClaimRef, Item};
-use super::{Pipeline, observation, observe, register_server};
+use super::pending::{Claim, ClaimRef, Item, Reading, is_part};
+use super::{Pipeline, apply_piece, observation, observe, register_server};
 use crate::capture::Time;
 use crate::classify::{Classifier, Verdict};
-use crate::contract::Raised;
+use crate::contract::{Piece, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::exchange::{Answer, Exchange, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Memories, Role};
-use crate::rule::general::GEN_008;
+use crate::rule::general::{GEN_008, GEN_012};
 use std::io;
 
 impl Pipeline<'_> {
-    /// Pairs a pending answer with a request that comes after it in the file, and checks the rules of the answer again.
+    /// Pairs pending answers with a request that comes after them in the file, which is the answer in `frame` and the
+    /// further parts of it, and checks the rules of these answers again.
     #[cold]
     #[inline(never)]
-    pub(super) fn pair_early_answer(
+    pub(super) fn pair_early_answers(
+        &mut self,
+        slot: Slot,
+        frame: u64,
+        exchange: u64,
+        request: &Datagram<'_>,
+        v: &Verdict,
+    ) {
+        let mut next = Some(frame);
+        while let Some(frame) = next {
+            self.pair_early_answer(slot, frame, exchange, request, v);
+            next = self.table.take_early_part(slot, request, v, exchange);
+        }
+    }
+
+    /// Pairs the pending answer in a frame with a request that comes after it in the file.
+    fn pair_early_answer(
         &mut self,
         slot: Slot,
         frame: u64,
@@ -26,26 +43,59 @@ impl Pipeline<'_> {
         v: &Verdict,
     ) {
         let mut payload = std::mem::take(&mut self.payload);
-        let conversation = self.table.conversations.get(slot);
+        let conversation = self.table.conversations.get(slot).copied();
+        let mut joined_bytes = [0; 2];
         if let Some((claim, d)) = self.pending.find_answer(slot, frame, &mut payload)
-            && conversation.is_some()
+            && let Some(conversation) = &conversation
         {
-            claim.pairing = Pairing::Answered(Answer {
-                exchange,
-                request_frame: request.frame,
-                asked: v.probe.request_state,
-                step: v.probe.step,
-                response_time: d.time.since(request.time),
-                request_bytes: request.wire_len() as u32,
-                ..Answer::default()
-            });
-            claim.verdict.probe.role = Role::Response;
-            claim.verdict.direction = Direction::S2c;
+            let d = Datagram { payload: &payload, ..d };
+            let v_answer = &mut claim.verdict;
+            v_answer.direction = Direction::S2c;
             // The server of its conversation may have become known only now.
-            claim.verdict.server_index = conversation.map_or(NONE, Conversation::server_index);
-            recheck(&mut self.protocol_memories, conversation, &Datagram { payload: &payload, ..d }, claim);
+            v_answer.server_index = conversation.server_index();
+            joined_bytes[0] = claim.piece.as_deref().map_or(0, Piece::joined_bytes);
+            claim.raised.retain_shared();
+            if self.table.waits(slot, exchange) {
+                claim.pairing = self.table.pair(slot, &d, v_answer);
+                claim.piece = self.table.take_piece();
+                if let Some(piece) = &mut claim.piece {
+                    apply_piece(piece, v_answer, self.frames_before_file, &mut claim.raised);
+                }
+                claim.unfinished = is_part(v_answer.probe.role) && v_answer.probe.part.is_none();
+            } else {
+                v_answer.probe.role = Role::Response;
+                claim.pairing = Pairing::Answered(Answer {
+                    exchange,
+                    request_frame: request.frame,
+                    asked: v.probe.request_state,
+                    step: v.probe.step,
+                    response_time: d.time.since(request.time),
+                    request_bytes: request.wire_len() as u32,
+                    ..Answer::default()
+                });
+            }
+            joined_bytes[1] = claim.piece.as_deref().map_or(0, Piece::joined_bytes);
+            let continues = claim.pairing.continues();
+            recheck(&mut self.protocol_memories, Some(conversation), &d, claim);
+            if continues {
+                self.pending.continue_message(slot, Direction::S2c, frame);
+            }
         }
+        self.pending.resize_joined(joined_bytes);
         self.payload = payload;
+    }
+
+    /// Pairs an answer that belongs to no request that came after it: it may be a copy of another one, or a further one.
+    fn pair_repeated_answer(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
+        self.table.drop_orphan(claim.slot, d.frame);
+        if !matches!(claim.verdict.probe.role, Role::Response | Role::ResponsePart) {
+            return;
+        }
+        if let Some(pairing) = self.table.pair_repeated(claim.slot, d, &claim.verdict) {
+            claim.pairing = pairing;
+            let conversation = self.table.conversations.get(claim.slot).copied();
+            recheck(&mut self.protocol_memories, conversation.as_ref(), d, claim);
+        }
     }
 
     /// Processes a second copy of a datagram in the capture: it is reported as a copy, and otherwise ignored.
@@ -93,8 +143,41 @@ impl Pipeline<'_> {
         raised: Raised,
     ) -> Claim {
         let (arrival, piece, awaited) = (self.table.clock(), None, None);
-        let (unfinished, edge, is_final) = (false, false, false);
-        Claim { verdict, slot, pairing, awaited, raised, unfinished, edge, level, is_final, arrival, piece }
+        let (unfinished, edge, is_final, other) = (false, false, false, None);
+        Claim {
+            verdict,
+            slot,
+            pairing,
+            awaited,
+            raised,
+            unfinished,
+            edge,
+            level,
+            is_final,
+            arrival,
+            piece,
+            other,
+        }
+    }
+
+    /// The reading of a datagram that is right if its new conversation does not prove its own protocol.
+    #[inline]
+    pub(super) fn other_reading(&mut self, d: &Datagram<'_>) -> Option<Box<Reading>> {
+        let (_, verdict) = self.other_reading.take().filter(|(frame, _)| *frame == d.frame)?;
+        let slot = verdict.slot?;
+        let awaited = self.table.awaited(slot, d, &verdict, &Pairing::Nothing);
+        let level = self.table.conversations.get(slot).map_or(Level::Hint, |c| c.level);
+        Some(Box::new(Reading { verdict, slot, level, awaited }))
+    }
+
+    /// Reads a datagram in the protocol of an older conversation, because its own one has proven nothing.
+    #[cold]
+    fn read_otherwise(&mut self, claim: &mut Claim, other: Reading) {
+        self.table.withdraw(claim.slot, &claim.pairing);
+        let Reading { verdict, slot, level, awaited } = other;
+        (claim.verdict, claim.slot, claim.level, claim.awaited) = (verdict, slot, level, awaited);
+        (claim.pairing, claim.piece, claim.is_final) = (Pairing::Nothing, None, true);
+        claim.raised.retain_shared();
     }
 
     /// Holds back a datagram whose classification is not final yet, or that must not overtake others; delivers any
@@ -109,6 +192,9 @@ impl Pipeline<'_> {
         claim.is_final = true;
         if self.waits_its_turn(&claim.verdict, &claim.raised) {
             return self.push_pending(d, Some(claim));
+        }
+        if !self.pending.is_empty() {
+            self.pass_pending(d.payload.len(), claim.joined_bytes())?;
         }
         self.deliver_claim(d, &claim)
     }
@@ -130,12 +216,28 @@ impl Pipeline<'_> {
 
     /// Adds a datagram to the pending ones.
     pub(super) fn push_pending(&mut self, d: &Datagram<'_>, claim: Option<Claim>) -> io::Result<()> {
-        self.make_room(claim.as_ref().map_or(0, Claim::joined_bytes))?;
+        let joined_bytes = claim.as_ref().map_or(0, Claim::joined_bytes);
+        if self.pending.is_full(joined_bytes) {
+            self.make_room(joined_bytes)?;
+        }
         self.pending.push_datagram(d, claim);
         Ok(())
     }
 
+    /// Counts an item that passes the pending ones, of that many bytes and bytes of a joined message, as if it were
+    /// pending.
+    #[inline(always)]
+    pub(super) fn pass_pending(&mut self, bytes: usize, joined: usize) -> io::Result<()> {
+        if self.pending.is_full(joined) {
+            self.make_room(joined)?;
+        }
+        self.pending.note_passing(bytes + joined);
+        Ok(())
+    }
+
     /// Releases the first items until there is room for another, which completes a joined message of that many bytes.
+    #[cold]
+    #[inline(never)]
     fn make_room(&mut self, joined_bytes: usize) -> io::Result<()> {
         while self.pending.is_full(joined_bytes) {
             self.pending.count_early(self.table.clock());
@@ -163,9 +265,12 @@ impl Pipeline<'_> {
             if self.wants.ordered || self.wants.packets_first || uncertain {
                 let Some(mut e) = self.table.next_closed() else { break };
                 e.refresh(&self.table.conversations);
-                self.make_room(0)?;
+                if self.pending.is_full(0) {
+                    self.make_room(0)?;
+                }
                 self.pending.push_exchange(e, uncertain);
             } else {
+                self.pass_pending(0, 0)?;
                 self.deliver_front()?;
             }
         }
@@ -208,10 +313,17 @@ impl Pipeline<'_> {
                 if !claim.is_final {
                     self.confirm_early_answer(&d, &claim);
                     self.reclassify(&d, &mut claim);
+                    let proven = claim.level >= Level::Medium || self.is_confirmed(claim.slot);
+                    if let Some(other) = claim.other.take().filter(|_| !proven) {
+                        self.read_otherwise(&mut claim, *other);
+                    }
+                    if claim.raised.has(&GEN_012) && self.unused.is_flooded((d.src, d.dst), claim.arrival) {
+                        claim.raised.remove(&GEN_012);
+                    }
                 }
                 if matches!(claim.pairing, Pairing::Unsolicited { .. }) {
-                    // It is reported as unsolicited now, so no later request may claim it.
-                    self.table.drop_orphan(claim.slot, d.frame);
+                    // It is reported now, so no later request may claim it.
+                    self.pair_repeated_answer(&d, &mut claim);
                 }
                 self.deliver_claim(&d, &claim)
             }
@@ -240,6 +352,9 @@ impl Pipeline<'_> {
     fn reclassify(&mut self, d: &Datagram<'_>, claim: &mut Claim) {
         if claim.pairing.exchange().is_some_and(|exchange| self.table.is_withdrawn(exchange)) {
             claim.pairing = Pairing::Nothing;
+        }
+        if claim.verdict.probe.role == Role::Unreadable {
+            return;
         }
         let conversation = self.table.conversations.get(claim.slot).copied();
         let v = &mut claim.verdict;
@@ -282,7 +397,7 @@ impl Pipeline<'_> {
             issue_pending: false,
         };
         claim.pairing = match v.probe.role {
-            Role::Stray => Pairing::Nothing,
+            Role::Stray | Role::Unreadable => Pairing::Nothing,
             _ if !is_answer => {
                 self.table.exchange_opened_in(claim.slot, d.frame).map_or(Pairing::Nothing, asked)
             }

@@ -1,8 +1,9 @@
-//! Servers that answer nothing, and endpoints that could be such servers.
+//! Servers that answer nothing, or nothing but challenges, and endpoints that could be such servers.
 //!
 //! Only the end of the input shows whether a server answered nothing. The counts come from exchanges that close without
 //! an answer; of an answered exchange, only the fact that its server answers is remembered.
 
+use super::attribution::Attribution;
 use super::options::Options;
 use crate::bounded::packed::Bits;
 use crate::bounded::{Budget, Forgets as _, Numbered};
@@ -15,7 +16,8 @@ use crate::exchange::{Exchange, Outcome, Windows};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::report::{Candidate, SilentServer};
-use crate::rule::general::GEN_009;
+use crate::rule::Rule;
+use crate::rule::general::{GEN_009, GEN_011};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 
@@ -64,6 +66,46 @@ struct UnansweredRequests {
     exchange: Exchange,
 }
 
+impl UnansweredRequests {
+    /// The requests to the server of an exchange, among those of all servers.
+    fn of<'a>(all: &'a mut HashMap<u32, UnansweredRequests>, e: &Exchange) -> &'a mut UnansweredRequests {
+        all.entry(e.server_index).or_insert_with(|| UnansweredRequests {
+            requests: 0,
+            refused: 0,
+            answered_elsewhere: 0,
+            first: e.request_time,
+            last: e.request_time,
+            frame: 0,
+            exchange: e.clone(),
+        })
+    }
+
+    /// Counts an exchange whose request was sent last at that time, as far as that is decided.
+    fn count(&mut self, e: &Exchange, last: &Transmission) {
+        if self.requests == 0 {
+            (self.first, self.last) = (e.request_time, last.time);
+        }
+        self.requests += last.datagrams;
+        self.refused += if e.outcome == Outcome::Refused { last.datagrams } else { 0 };
+        self.first = self.first.min(e.request_time);
+        self.last = self.last.max(last.time);
+        if last.frame > self.frame {
+            (self.frame, self.exchange) = (last.frame, e.clone());
+        }
+    }
+
+    /// The details of the finding about a server that answers nothing but challenges.
+    fn with_challenge(&self) -> Silence {
+        let requests = [self.requests, self.refused, 0];
+        Silence { challenged: true, ..Silence::new(requests, (self.first, self.last), false, None) }
+    }
+
+    /// Whether there are enough over enough time.
+    fn suffice(&self, min_duration: i64) -> bool {
+        self.requests >= MIN_REQUESTS && self.last.since(self.first).is_some_and(|t| t >= min_duration)
+    }
+}
+
 /// See the module documentation. Servers are identified by their index, so that the server table bounds this state too.
 #[derive(Debug)]
 pub(super) struct Silences {
@@ -72,6 +114,10 @@ pub(super) struct Silences {
     answered: Bits,
     /// By index of the server.
     unanswered: HashMap<u32, UnansweredRequests>,
+    /// Servers that have answered a request with their challenge.
+    answered_challenged: Bits,
+    /// The requests with their challenge, by index of the server.
+    challenged: HashMap<u32, UnansweredRequests>,
     /// By exchange.
     retransmitted: Numbered<Retransmitted, MAX_RETRANSMITTED>,
     /// Possible requests, by the endpoint and the protocol of their server.
@@ -91,12 +137,17 @@ struct CandidateCounts {
 
 impl Silences {
     pub fn new(windows: Windows, budget: Budget) -> Self {
-        let mut answered = Bits::default();
-        answered.grow(budget.of(MAX_SERVERS));
+        let [answered, answered_challenged] = std::array::from_fn(|_| {
+            let mut servers = Bits::default();
+            servers.grow(budget.of(MAX_SERVERS));
+            servers
+        });
         Silences {
             windows,
             answered,
             unanswered: HashMap::new(),
+            answered_challenged,
+            challenged: HashMap::new(),
             retransmitted: budget.into(),
             candidates: HashMap::new(),
             end: Time::UNKNOWN,
@@ -105,26 +156,46 @@ impl Silences {
 
     /// Notes that a server answers, or that another endpoint answers in its place.
     #[inline(always)]
-    pub fn note_answered(&mut self, e: &Exchange) {
+    pub fn note_answered(&mut self, e: &Exchange, attribution: &Attribution) {
         match e.elsewhere {
             false => self.answered.set(e.server_index as usize),
             true => self.unanswered_requests(e).answered_elsewhere += 1,
         }
+        if e.returns {
+            match e.answer {
+                Some(answer) if e.protocol.info().challenge == Some(answer) => {
+                    self.count_challenged_again(e, attribution);
+                }
+                Some(answer) if answer == e.protocol.info().unknown() => {}
+                _ => self.answered_challenged.set(e.server_index as usize),
+            }
+        }
+    }
+
+    /// Counts a request whose challenge the server has answered by another one.
+    #[cold]
+    #[inline(never)]
+    fn count_challenged_again(&mut self, e: &Exchange, attribution: &Attribution) {
+        if e.server_index != NONE
+            && !self.answered_challenged.has(e.server_index as usize)
+            && !attribution.explains(e.id)
+        {
+            let datagrams = 1 + u64::from(e.retransmissions);
+            let sent = Transmission { datagrams, time: e.request_time, frame: e.request_frame };
+            UnansweredRequests::of(&mut self.challenged, e).count(e, &sent);
+        }
+    }
+
+    /// Whether a server has answered no request with its challenge so far.
+    pub fn may_answer_only_challenges(&self, server: u32) -> bool {
+        server != NONE && !self.answered_challenged.has(server as usize)
     }
 
     /// The unanswered requests to the server of an exchange.
     #[cold]
     #[inline(never)]
     fn unanswered_requests(&mut self, e: &Exchange) -> &mut UnansweredRequests {
-        self.unanswered.entry(e.server_index).or_insert_with(|| UnansweredRequests {
-            requests: 0,
-            refused: 0,
-            answered_elsewhere: 0,
-            first: e.request_time,
-            last: e.request_time,
-            frame: 0,
-            exchange: e.clone(),
-        })
+        UnansweredRequests::of(&mut self.unanswered, e)
     }
 
     /// Notes the retransmission of a request.
@@ -169,26 +240,30 @@ impl Silences {
         counts.datagrams += if e.response_time.is_none() { datagrams } else { 0 };
     }
 
-    /// Counts an exchange that closed without an answer. Returns whether its server has answered nothing so far.
+    /// Counts an exchange that closed without an answer. Returns the rule about its server of which the missing answer may
+    /// turn out to be a symptom. `explained` says whether a fault of the request or of another answer explains it.
     #[cold]
     #[inline(never)]
-    pub fn count_unanswered(&mut self, e: &Exchange) -> bool {
-        if e.server_index == NONE || self.has_answered(e.server_index) {
-            return false;
+    pub fn count_unanswered(
+        &mut self,
+        e: &Exchange,
+        explained: impl FnOnce() -> bool,
+    ) -> Option<&'static Rule> {
+        if e.server_index == NONE {
+            return None;
         }
-        let Some(last) = self.last_decided(e) else { return true };
-        let unanswered = self.unanswered_requests(e);
-        if unanswered.requests == 0 {
-            (unanswered.first, unanswered.last) = (e.request_time, last.time);
+        let last = self.last_decided(e);
+        let (requests, rule) = match self.has_answered(e.server_index) {
+            false => (&mut self.unanswered, &GEN_009),
+            true if !e.returns || self.answered_challenged.has(e.server_index as usize) || explained() => {
+                return None;
+            }
+            true => (&mut self.challenged, &GEN_011),
+        };
+        if let Some(last) = last {
+            UnansweredRequests::of(requests, e).count(e, &last);
         }
-        unanswered.requests += last.datagrams;
-        unanswered.refused += if e.outcome == Outcome::Refused { last.datagrams } else { 0 };
-        unanswered.first = unanswered.first.min(e.request_time);
-        unanswered.last = unanswered.last.max(last.time);
-        if last.frame > unanswered.frame {
-            (unanswered.frame, unanswered.exchange) = (last.frame, e.clone());
-        }
-        true
+        Some(rule)
     }
 
     fn has_answered(&self, server: u32) -> bool {
@@ -213,8 +288,8 @@ impl Silences {
         [Some(recent), earlier, Some(first)].into_iter().flatten().find(is_decided)
     }
 
-    /// Ends a series of files: removes and returns the servers that answered nothing. `from_servers` says whether the
-    /// capture holds any datagram from one of the `servers`.
+    /// Ends a series of files: removes and returns the servers that answered nothing, or nothing but challenges.
+    /// `from_servers` says whether the capture holds any datagram from one of the `servers`.
     pub fn take_silent(
         &mut self,
         options: &Options,
@@ -222,30 +297,32 @@ impl Silences {
         from_servers: bool,
     ) -> Vec<SilentServer> {
         let unanswered = std::mem::take(&mut self.unanswered);
+        let challenged = std::mem::take(&mut self.challenged);
         let no_answers = !from_servers && options.watched.is_none();
         let min_duration = if options.watched.is_some() { 0 } else { MIN_DURATION };
-        let mut silent: Vec<UnansweredRequests> = unanswered
-            .into_iter()
-            .filter(|&(server, _)| !self.has_answered(server))
-            .map(|(_, unanswered)| unanswered)
-            // A server with several addresses may answer from another one, but a few answers of another endpoint prove
-            // nothing.
-            .filter(|u| {
-                u.requests >= MIN_REQUESTS
-                    && u.requests > u.answered_elsewhere
-                    && u.last.since(u.first).is_some_and(|t| t >= min_duration)
-            })
-            .collect();
-        silent.sort_by_key(|unanswered| unanswered.frame);
-        let severity = options.policy.severity(&GEN_009);
-        let records = silent.into_iter().filter_map(|unanswered| {
-            let (severity, silence) = (severity?, Some(self.silence_of(&unanswered, servers, no_answers)));
-            let mut finding = Finding { severity, silence, ..Finding::of_exchange(&GEN_009) };
+        let silent = unanswered.into_iter().filter(|&(server, _)| !self.has_answered(server));
+        // A server with several addresses may answer from another one, but a few answers of another endpoint prove
+        // nothing.
+        let silent = silent.filter(|(_, u)| u.requests > u.answered_elsewhere).map(|(_, u)| (&GEN_009, u));
+        let challenged = challenged.into_iter();
+        let challenged = challenged.filter(|&(server, _)| self.may_answer_only_challenges(server));
+        let challenged = challenged.map(|(_, u)| (&GEN_011, u));
+        let mut all: Vec<(&'static Rule, UnansweredRequests)> =
+            silent.chain(challenged).filter(|(_, u)| u.suffice(min_duration)).collect();
+        all.sort_by_key(|(_, unanswered)| unanswered.frame);
+        let records = all.into_iter().filter_map(|(rule, unanswered)| {
+            let severity = options.policy.severity(rule)?;
+            let silence = match rule == &GEN_011 {
+                true => unanswered.with_challenge(),
+                false => self.silence_of(&unanswered, servers, no_answers),
+            };
+            let mut finding = Finding { severity, silence: Some(silence), ..Finding::of_exchange(rule) };
             finding.resolve_sender(Direction::S2c);
             Some(SilentServer { frame: unanswered.frame, exchange: unanswered.exchange, finding })
         });
         let records = records.collect();
         self.answered.clear();
+        self.answered_challenged.clear();
         self.end = Time::UNKNOWN;
         records
     }

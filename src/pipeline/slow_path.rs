@@ -2,6 +2,7 @@
 
 use super::Pipeline;
 use crate::capture::{Frame, Time};
+use crate::conversation::Slot;
 use crate::net::{Content, Datagram, Decapsulated, DropReason, Quote};
 use crate::protocols::Id;
 use std::io;
@@ -73,9 +74,10 @@ impl Pipeline<'_> {
         // A copy of the error would refuse another request, so copies are ignored. To tell errors from datagrams, the
         // ends are exchanged and `cut` has a value that no datagram has.
         let error = Datagram { src: dst, dst: src, cut: u16::MAX.into(), ..*request };
-        if self.dedup.copy_of(&error).is_some() {
+        if self.dedup.copy_of(&error, Some(Slot::default())).is_some() {
             return;
         }
+        self.dedup.note_latest(&error, Slot::default(), error.payload_sum());
         let ports = [src.port(), dst.port()];
         let probe = |id: Id| id.probe(request.payload, request.wire_len(), ports);
         // The quoted bytes may be too few for any probe.

@@ -22,6 +22,10 @@ pub(super) struct Keys {
     pub unterminated: &'static Rule,
     /// Name, players or maximum are missing; `None` if another part of the answer may contain them.
     pub incomplete: Option<&'static Rule>,
+    /// The key that the end of a part cut, and that the next part repeats; `None` where there are no parts.
+    pub cut_key: Option<(&'static Field, &'static Rule)>,
+    /// A value contains a zero; `None` where no server sends such.
+    pub zero: Option<&'static Rule>,
 }
 
 /// Reads keys and values up to an empty key, and returns whether that was found. If `strict`, it must be there unless the
@@ -32,26 +36,97 @@ pub(super) fn keys<S: FieldSink>(
     strict: bool,
 ) -> Result<bool, Fault> {
     let strict = strict && !c.is_cut();
+    let mut is_minecraft = list.zero.is_some() && minecraft::is_list(c.rest());
+    let cut_key = list.cut_key.filter(|_| !strict && !c.is_cut());
+    let is_more = |rest: &[u8]| !rest.is_empty() && (cut_key.is_none() || !is_cut_key(rest));
     let (mut keys_read, mut ended) = (KeysRead::default(), c.skip(b"\0"));
-    let has_pairs = !ended && !c.rest().is_empty();
+    let has_pairs = !ended && is_more(c.rest());
     c.groups([list.list, list.pair], has_pairs, |c| {
         let key = c.text(list.key, until(b"\0"))?;
         keys_read.add_key(c, key, list.duplicate);
         if !c.skip(b"\0") {
             return Ok(false);
         }
-        let value = c.text(list.value, until(b"\0"))?;
+        let length = if is_minecraft { minecraft::value_len(c.rest()) } else { None };
+        is_minecraft = length.is_some();
+        let value = match length {
+            Some(length) => c.text(list.value, text(length))?,
+            None => c.text(list.value, until(b"\0"))?,
+        };
+        if let Some(rule) = list.zero {
+            c.check(rule, || length.is_none() || !value.0.contains(&0));
+        }
         let terminated = c.skip(b"\0");
-        keys_read.add_value(c, key, value, list.not_a_number.filter(|_| terminated));
+        // What ends a part may be the first half of a value.
+        let whole = terminated && (strict || !c.rest().is_empty());
+        keys_read.add_value(c, key, value, list.not_a_number.filter(|_| whole));
         ended = terminated && c.skip(b"\0");
-        Ok(terminated && !ended && !c.rest().is_empty())
+        Ok(terminated && !ended && is_more(c.rest()))
     })?;
+    if let Some((field, rule)) = list.cut_key {
+        let is_cut = cut_key.is_some() && !ended && !c.rest().is_empty();
+        if is_cut {
+            c.text(field, until(b"\0"))?;
+        }
+        c.check(rule, || !is_cut);
+        if is_cut {
+            c.skip(b"\0");
+        }
+    }
     c.check(list.unterminated, || ended || !strict);
     if let Some(incomplete) = list.incomplete {
         c.about(None);
         c.check_whole(incomplete, || !ended || !strict || keys_read.is_complete());
     }
     Ok(ended)
+}
+
+/// Whether nothing but a key is left, with or without the zero that ends it.
+fn is_cut_key(rest: &[u8]) -> bool {
+    rest.iter().position(|b| *b == 0).is_none_or(|end| end.saturating_add(1) == rest.len())
+}
+
+/// Minecraft's list, whose values may contain zeros: it sends the lowest byte of each character.
+mod minecraft {
+    /// The keys of Minecraft's servers.
+    const KEYS: [&[u8]; 12] = [
+        b"hostname",
+        b"gametype",
+        b"game_id",
+        b"version",
+        b"server_engine",
+        b"plugins",
+        b"map",
+        b"numplayers",
+        b"maxplayers",
+        b"whitelist",
+        b"hostip",
+        b"hostport",
+    ];
+
+    /// Whether the list is one of a Minecraft server.
+    pub fn is_list(list: &[u8]) -> bool {
+        memchr::memmem::find(list, b"game_id\0MINECRAFT").is_some()
+    }
+
+    /// The length of a value: up to the first zero behind which a key or the end of the list stands. `None` if there is no
+    /// such zero.
+    pub fn value_len(rest: &[u8]) -> Option<usize> {
+        memchr::memchr_iter(0, rest).find(|at| rest.get(at.saturating_add(1)..).is_some_and(ends_value))
+    }
+
+    fn ends_value(behind: &[u8]) -> bool {
+        if let [] | [0] | [0, 0] | [0, 1 | 2, b'a'..=b'z', ..] = behind {
+            return true;
+        }
+        let mut texts = behind.splitn(3, |b| *b == 0);
+        let (Some(key), Some(value), Some(_)) = (texts.next(), texts.next(), texts.next()) else {
+            return false;
+        };
+        let is_word =
+            key.len() > 1 && key.iter().all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(b));
+        KEYS.contains(&key) || is_word && !KEYS.contains(&value)
+    }
 }
 
 /// The keys of a server that have been read so far.

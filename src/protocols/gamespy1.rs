@@ -322,8 +322,9 @@ fn query<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (mut keys_read, mut marks, cut) = (KeysRead::default(), Marks::default(), c.is_cut());
+    let padding = c.ahead().iter().rev().take_while(|b| **b == b'\\').count();
     marks.read(c, true)?;
-    let has_pairs = is_more(c);
+    let has_pairs = is_more(c, padding) || c.offset() == 0 && !c.rest().is_empty();
     c.groups([&KEYS, &PAIR], has_pairs, |c| {
         let key = c.text(&KEY, after_mark(BACKSLASH, BACKSLASH))?;
         keys_read.add_key(c, key, &RSP_003);
@@ -333,7 +334,7 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
             keys_read.add_value(c, key, value, Some(&RSP_004));
         }
         c.check(&RSP_001, || paired || cut);
-        let more = is_more(c);
+        let more = is_more(c, padding);
         if more {
             marks.read(c, false)?;
         }
@@ -346,13 +347,14 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether another pair follows, and not just marks, or an empty pair at the end.
-fn is_more<S: FieldSink>(c: &Cursor<'_, '_, S>) -> bool {
+/// Whether another pair follows, and not just marks, or an empty pair at the end: the `padding` backslashes that end the
+/// message are counted once, because looking for anything else before each pair would take the square of its length.
+fn is_more<S: FieldSink>(c: &Cursor<'_, '_, S>, padding: usize) -> bool {
     let mut rest = c.rest();
     while let Some((mark, value)) = mark(rest) {
         rest = rest.get(mark.len().saturating_add(value.len())..).unwrap_or_default();
     }
-    rest.iter().any(|b| *b != b'\\') || c.offset() == 0 && !rest.is_empty()
+    rest.len() > padding
 }
 
 /// The mark at this position, and its value.

@@ -219,7 +219,6 @@ const ANSWERED: StepRules = StepRules {
     other_key: Some(&TXN_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
-    second: Some(&TXN_001),
     larger: Some((10, &SEC_001)),
     key_at: Some(Span { start: 1, end: 5 }),
     ..StepRules::new(&TXN_002)
@@ -239,6 +238,7 @@ impl Protocol for Gamespy2 {
             reuses_keys: true,
             retransmits: true,
             excludes: true,
+            single: true,
             ..StepInfo::keyed("query", 8, ANSWERED)
         }],
         fields: &[FIELDS],
@@ -369,6 +369,8 @@ const KEYS_AND_VALUES: Keys = Keys {
     not_a_number: None,
     unterminated: &KEY_001,
     incomplete: Some(&KEY_003),
+    cut_key: None,
+    zero: None,
 };
 
 /// The fields of a table.

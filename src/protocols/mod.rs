@@ -5,10 +5,10 @@
 use crate::bounded::Forgets;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
-    Relation, Role, StepInfo, StepRules,
+    Relation, Role, ShownKey, StepInfo, StepRules,
 };
 use crate::decode::{FieldSink, dissect};
-use crate::net::Endpoint;
+use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 
 mod gamespy;
@@ -73,6 +73,11 @@ macro_rules! registry {
             #[inline(always)]
             pub(crate) fn prefetch(self, memories: &Memories, server: Endpoint, probe: &Probe) {
                 match self { $(Id::$Proto => $file::$Proto::prefetch(&memories.$file, server, probe)),* }
+            }
+            /// See [`Protocol::recall`].
+            #[inline(always)]
+            pub(crate) fn recall(self, memories: &Memories, d: &Datagram<'_>, ends: [Endpoint; 2], probe: &mut Probe) {
+                match self { $(Id::$Proto => $file::$Proto::recall(&memories.$file, d, ends, probe)),* }
             }
             /// See [`Protocol::observe`].
             #[inline]

@@ -14,6 +14,10 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
         [b'E', b'Y', b'E', b'1'..=b'3', _, _, ..] | [0x78 | 0x79, 0, 0, 0, 0..=3] => true,
         // GameSpy 1: `\key\`, and messages like it.
         [b'\\', key @ ..] => key.iter().find(|b| !b.is_ascii_alphanumeric() && **b != b'_') == Some(&b'\\'),
+        // Mumble's ping, and its answer, which repeats what follows the zeros.
+        [0, 0, 0, 0, ident @ ..] if ident.len() == 8 => ident.iter().any(|b| *b != 0),
+        // A letter of All-Seeing Eye.
+        [b's' | b'b' | b'x' | b'v'] => true,
         _ => is_ping_or_pong(payload),
     }
 }
@@ -21,5 +25,6 @@ pub(super) fn is_other_query(payload: &[u8]) -> bool {
 /// Claims a datagram as `unknown` if its conversation is known or the user names its server, unless it is another query.
 pub(super) fn unknown(info: &Info, payload: &[u8], known: Known<'_>) -> Option<Probe> {
     let ours = (known.conversation || known.pinned) && !is_other_query(payload);
-    if ours { info.stray(info.unknown(), payload, known) } else { None }
+    let probe = if ours { info.stray(info.unknown(), payload, known) } else { None };
+    probe.map(|probe| Probe { request_state: Probe::ANYTHING, ..probe })
 }

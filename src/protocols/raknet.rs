@@ -5,15 +5,18 @@
 //! pong    1c │ time u64 │ server_guid u64 │ magic 16 │ offline data
 //! Bedrock                                              status_length u16 │ status
 //! status  edition;name;protocol;version;players;max_players;server_uid;level;mode;mode id;port;port;…
+//!         MCCPP;variant;name                                                                              2013
 //! magic   00ffff00 fefefefe fdfdfdfd 12345678
 //! ```
 //!
-//! Oddities: `time` is opaque, and some clients never change it. 02 is answered only while the server accepts connections. Any
+//! Oddities: `time` is opaque, and some clients never change it. A backslash makes the semicolon behind it a part of the text,
+//! but some servers send backslashes as they are. 02 is answered only while the server accepts connections. Any
 //! number of servers answer a ping to a broadcast address, each from its own address. The port is shared with the game, whose
 //! other packets are not handled here.
 
 use super::prelude::*;
 use super::sources::gamedig;
+use crate::decode::Escapes;
 
 pub(crate) const MAGIC: &[u8] = b"\x00\xff\xff\x00\xfe\xfe\xfe\xfe\xfd\xfd\xfd\xfd\x12\x34\x56\x78";
 /// Offsets of the magic, which follows id and times.
@@ -24,8 +27,13 @@ const AGREEING: usize = 12;
 const LEAST_MAGIC: usize = 8;
 /// RakNet does not send offline data of this length in bytes, or longer.
 const TOO_LONG: usize = 400;
+/// Length in bytes of a status that consists of its first part.
+const LEAST_STATUS: usize = 4;
 /// Minimum number of parts in a status.
 const LEAST_PARTS: usize = 6;
+/// How a status begins, unless its length and its parts show that it is one. The last one has a form of its own.
+const EDITIONS: [&[u8]; 3] = [b"MCPE;", b"MCEE;", ALPHA];
+const ALPHA: &[u8] = b"MCCPP;";
 
 const SPEC: &str = "https://github.com/facebookarchive/RakNet";
 const fn raknet(section: &'static str) -> Cite {
@@ -35,6 +43,16 @@ const fn wiki(section: &'static str) -> Cite {
     Cite { doc: "wiki.vg, Raknet Protocol", section, url: "https://wiki.vg/Raknet_Protocol" }
 }
 const GAMEDIG: Cite = gamedig("protocols/minecraftbedrock.js");
+const POCKETMINE: Cite = Cite {
+    doc: "PocketMine-MP",
+    section: "issue 153, a backslash at the end of the name",
+    url: "https://github.com/pmmp/PocketMine-MP/issues/153",
+};
+const POCKET_EDITION: Cite = Cite {
+    doc: "wiki.vg, Pocket Edition Protocol",
+    section: "Unconnected Pong",
+    url: "https://wiki.vg/Pocket_Edition_Protocol_Documentation",
+};
 
 const ASK: rule::Step = C("01 0000000000000001 00ffff00fefefefefdfdfdfd12345678 0000000000000002");
 const OK: rule::Step = S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 \
@@ -55,8 +73,10 @@ fields! {
     STATUS_LENGTH = "status_length": Uint;
     /// Bedrock: what the server says about itself, in parts between semicolons; `§` and a character change the colour.
     STATUS = "status": Text;
-    /// MCPE, or MCEE for the Education Edition.
+    /// MCPE, MCEE for the Education Edition, or MCCPP for the first Pocket Editions.
     EDITION = "edition": Text => Game;
+    /// MCCPP: `Demo`, or another word of the server's choice.
+    VARIANT = "variant": Text;
     /// Name of the server, its first line.
     SERVER_NAME = "server_name": Text => ServerName;
     /// Version of the game's protocol.
@@ -153,6 +173,23 @@ rules! {
         cite: wiki("Unconnected Pong"),
         per_server: true,
         examples: [Example::of(&[ASK, S("1c 0000000000000001 0000000000000005 00ffff00fefefefefdfdfdfd12345678 0016 'MCPE;A;649;1.20;1;8;7;'")])],
+    }
+    /// The game takes a semicolon behind a backslash for text. A name that ends with a backslash so swallows the separator behind
+    /// it: here such a status is read by its other parts, the game shows them shifted. Clients that split at every semicolon
+    /// misread the former.
+    MOT_006 = "RAK-MOT-006" Note "backslash stands in front of a semicolon" {
+        cite: POCKETMINE,
+        per_server: true,
+        examples: [
+            Example::of(&[ASK, S(r"1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0017 'MCPE;A\;B;649;1.20;1;8;'")]),
+            Example::of(&[ASK, S(r"1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0015 'MCPE;A\;649;1.20;1;8;'")]),
+        ],
+    }
+    /// It says edition, a word and the name, and nothing of versions and players. Servers for the Pocket Edition of 2013 answer so.
+    MOT_007 = "RAK-MOT-007" Note "status is in the form of the first Pocket Editions" {
+        cite: POCKET_EDITION,
+        per_server: true,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 000e 'MCCPP;Demo;Lab'")])],
     }
 }
 
@@ -361,14 +398,17 @@ fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 /// Reads the server's description of itself.
 fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<(), Fault> {
-    let data = c.rest();
+    let data = c.ahead();
     let (at, len, cut) = (c.to_end(), c.wire_len().saturating_sub(usize::from(c.offset())), c.is_cut());
     let bedrock =
-        |text: Option<&[u8]>| text.is_some_and(|t| t.starts_with(b"MCPE;") || t.starts_with(b"MCEE;"));
+        |text: Option<&[u8]>| text.is_some_and(|t| EDITIONS.iter().any(|edition| t.starts_with(edition)));
     let announced = data.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length)));
-    // A status that is cut inside its first part counts as well.
-    let is_cut_bedrock =
-        data.get(2..).is_some_and(|t| !t.is_empty() && (b"MCPE;".starts_with(t) || b"MCEE;".starts_with(t)));
+    // A status that is cut inside its first part counts as well, if its length is that of one.
+    let may_be_cut = announced.is_some_and(|announced| (LEAST_STATUS..TOO_LONG).contains(&announced));
+    let is_cut_bedrock = may_be_cut
+        && data
+            .get(2..)
+            .is_some_and(|t| !t.is_empty() && EDITIONS.iter().any(|edition| edition.starts_with(t)));
     let exact = announced.and_then(|n| n.checked_add(2)) == Some(len);
     let parts = data.iter().filter(|b| **b == b';').count();
     let behind_length =
@@ -385,10 +425,53 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     let text = c.field(&STATUS, remaining)?;
     c.check(&PON_002, || behind_length);
     c.check(&MOT_003, || cut || text.is_utf8());
-    if !cut {
-        status(c, text.0, guid);
+    match text.0 {
+        _ if cut => {}
+        text if text.starts_with(ALPHA) => alpha_status(c, text),
+        text => status(c, text, guid),
     }
     Ok(())
+}
+
+/// The parts of a status. If `escapes`, a semicolon behind a backslash belongs to a part.
+fn parts_of(text: &[u8], escapes: bool) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr::memchr_iter(b';', text).find(|at| !escapes || !is_escaped(text, *at));
+        let (part, behind) = end.map_or((text, None), |end| {
+            let (part, behind) = text.split_at_checked(end).unwrap_or((text, b""));
+            (part, behind.get(1..))
+        });
+        rest = behind;
+        Some(part)
+    })
+}
+fn is_escaped(text: &[u8], at: usize) -> bool {
+    at.checked_sub(1).and_then(|before| text.get(before)) == Some(&b'\\')
+}
+
+/// Whether the parts that every client takes for numbers are some.
+fn has_numbers(text: &[u8], escapes: bool) -> bool {
+    let parts = parts_of(text, escapes).take(LEAST_PARTS).enumerate();
+    parts.filter(|(at, part)| [2, 4, 5].contains(at) && Str(part).is_integer()).count() == 3
+}
+
+/// A text without the backslashes in front of its semicolons.
+fn unescaped(text: Str<'_>) -> Value<'_> {
+    if text.0.contains(&b';') { Value::Escaped(text.0, Escapes::Semicolons, None) } else { text.into() }
+}
+
+/// Reports the parts of a status of the first Pocket Editions.
+fn alpha_status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]) {
+    let mut parts = text.splitn(3, |b| *b == b';');
+    for field in [&EDITION, &VARIANT, &SERVER_NAME] {
+        if let Some(part) = parts.next() {
+            c.part(field, part, Str::into);
+        }
+    }
+    c.about(Some(&STATUS));
+    c.check(&MOT_007, || false);
 }
 
 /// Reports the parts of the status.
@@ -407,12 +490,15 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
         &PORT_IPV4,
         &PORT_IPV6,
     ];
+    let has_escapes = memchr::memmem::find(text, b"\\;").is_some();
+    let escapes = has_escapes && (has_numbers(text, true) || !has_numbers(text, false));
     // An empty part at the end does not count.
-    let text = text.strip_suffix(b";").unwrap_or(text);
-    let parts = || text.split(|b| *b == b';');
+    let ending = if escapes && text.ends_with(b"\\;") { None } else { text.strip_suffix(b";") };
+    let text = ending.unwrap_or(text);
+    let parts = || parts_of(text, escapes);
     let number = |n: usize| parts().nth(n).map(Str).and_then(Str::decimal);
     for (field, part) in PARTS.into_iter().zip(parts()) {
-        let shown = if field.kind == FieldKind::Dynamic { Str::decimal_or_text } else { Str::into };
+        let shown = if field.kind == FieldKind::Dynamic { Str::decimal_or_text } else { unescaped };
         let at = c.part(field, part, shown);
         let must_be_number = [&PROTOCOL_VERSION, &PLAYERS, &MOST_PLAYERS].contains(&field);
         let players_fit = || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most);
@@ -426,11 +512,13 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
         let at = c.last();
         c.derived_in(&EXTRA, Shape::List, at, |c| {
             parts().skip(PARTS.len()).for_each(|part| {
-                c.part(&EXTRA_PART, part, Str::into);
+                c.part(&EXTRA_PART, part, unescaped);
             });
         });
     }
     c.check(&MOT_001, || parts().count() >= LEAST_PARTS);
+    c.check(&MOT_006, || !has_escapes);
+    c.check(&MOT_007, || true);
 }
 
 /// Whether a text is the GUID of the server, signed or unsigned. Empty and invalid texts do not contradict it.

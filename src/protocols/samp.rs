@@ -31,6 +31,8 @@ const HEADER_LEN: usize = 11;
 const ADDRESS_AT: Span = Span { start: 4, end: 10 };
 /// The number of a ping.
 const NONCE_AT: Span = Span { start: 11, end: 15 };
+/// The header after the letters, and the number of a ping.
+const NUMBERED_HEADER: std::ops::Range<usize> = 4..15;
 /// Length of Vice City's version in bytes.
 const VERSION_LEN: usize = 12;
 /// The answer of a server to a wrong password, and the number of such answers that count as guessing.
@@ -305,6 +307,7 @@ impl Protocol for Samp {
             QUERIED,
             StepInfo { may_be_silent: true, ..QUERIED },
             StepInfo {
+                shown_key: ShownKey::Bytes(11, |p| p.get(NUMBERED_HEADER)),
                 reuses_keys: true,
                 keyless: true,
                 ..StepInfo::keyed(
@@ -393,7 +396,7 @@ impl Protocol for Samp {
         let kind = OPCODES.get(usize::from(cx.message / 2)).copied().unwrap_or_default();
         let asks = cx.message.is_multiple_of(2);
         // A console message that is not a line of output may be a request with a password.
-        c.mask_unless(cx.secrets || kind != b'x' || !asks && is_line(c.rest()));
+        c.mask_unless(cx.secrets || kind != b'x' || !asks && is_line(c.ahead()));
         if asks { request(c, kind) } else { answer(c, kind, magic) }
     }
 
@@ -425,7 +428,7 @@ fn header(p: &[u8]) -> Option<u64> {
 
 /// The same key, together with the number after the header.
 fn header_and_nonce(p: &[u8]) -> Option<u64> {
-    p.get(4..HEADER_LEN.saturating_add(4)).map(hashed)
+    p.get(NUMBERED_HEADER).map(hashed)
 }
 
 /// The address in a header.
@@ -484,7 +487,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, kind: u8, magic: &[u8]) -> Re
     match kind {
         b'i' => info(c, magic),
         b'r' => c.counted(&RULE_COUNT, le_u16, [&RULE_LIST, &RULE], rule_of_server),
-        b'c' if magic == MP04 && are_names(c.rest()) => {
+        b'c' if magic == MP04 && are_names(c.ahead()) => {
             c.counted(&PLAYER_COUNT, le_u16, [&PLAYER_LIST, &PLAYER], |c| {
                 c.text(&PLAYER_NAME, string8).map(drop)
             })

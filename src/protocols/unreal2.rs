@@ -235,10 +235,10 @@ impl Protocol for Unreal2 {
         ports: &[7778, 7708, 7758],
         messages: MESSAGES,
         steps: &[
-            StepInfo::ordered("details", ANSWERED),
-            LISTED,
-            StepInfo { name: "players", ..LISTED },
-            StepInfo { name: "rules_and_players", ..LISTED },
+            StepInfo { shown_key: ShownKey::Byte(0), ..StepInfo::ordered("details", ANSWERED) },
+            StepInfo { shown_key: ShownKey::Byte(1), ..LISTED },
+            StepInfo { name: "players", shown_key: ShownKey::Byte(2), ..LISTED },
+            StepInfo { name: "rules_and_players", shown_key: ShownKey::Byte(BOTH), ..LISTED },
         ],
         fields: &[FIELDS],
         rules: &[RULES],
@@ -349,7 +349,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     if numbers.len() > 1 {
         terminated_text(c, &SKILL)?;
     }
-    let (at, zeros) = (c.to_end(), c.rest().iter().all(|b| *b == 0));
+    let (at, zeros) = (c.to_end(), c.ahead().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
     let cut = c.is_cut();
     c.check_at(&DET_001, at, || zeros || cut);

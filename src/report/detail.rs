@@ -4,7 +4,8 @@ use super::explain::{Explain, Explainer};
 use super::layers::{self, FrameHeaders, INDENT, Layer};
 use super::payload::{self, Bytes, FieldStyle};
 use super::recent_frames::FragmentFrames;
-use super::{Lister, Place, Report, TimeFormat, Wants, duration, secrets};
+use super::stand_ins::StandIns;
+use super::{Lister, Place, Report, TimeFormat, Wants, count, duration, secrets};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::check::{Finding, Packet};
 use crate::decode::{AnyListener, Tree};
@@ -49,6 +50,8 @@ pub struct Detail {
     pub tree: bool,
     /// Layers whose details are shown in the tree; all layers if empty.
     pub only: Vec<Shown>,
+    /// Fields and findings below the line, where there is no tree.
+    pub fields: bool,
     /// The bytes of the payload.
     pub hex: bool,
     /// Settings for explaining the recognition of each packet and the course of each exchange; `None` for no
@@ -62,6 +65,8 @@ pub struct Detail {
     pub quiet: bool,
     /// The format of times in lines.
     pub time_format: TimeFormat,
+    /// What is made up of the frames.
+    pub stand_ins: StandIns,
 }
 
 impl Detail {
@@ -90,8 +95,9 @@ impl<W: Write> Details<W> {
     /// Writes details to `out`, with `flush` each packet at once, otherwise in large pieces. `file_names` writes a line
     /// with the name of each file before its packets.
     pub fn new(out: W, flush: bool, file_names: bool, detail: Detail) -> Self {
-        let lister =
-            Lister::new(out, flush, detail.quiet, file_names).with_time_format(detail.time_format.clone());
+        let lister = Lister::new(out, flush, detail.quiet, file_names)
+            .with_time_format(detail.time_format.clone())
+            .with_stand_ins(detail.stand_ins.clone());
         let explainer = detail.explain.clone().map(Explainer::new);
         Details {
             lister,
@@ -111,6 +117,10 @@ impl<W: Write> Details<W> {
 
     /// Appends the layers from the frame to UDP.
     fn layers(&self, out: &mut String, d: &Datagram<'_>, place: Place) {
+        if let Some(ends) = self.detail.stand_ins.ends(d) {
+            let (bytes, number) = (count(d.wire_len() as u64, "byte"), place.frame);
+            return push(out, 0, &format!("Datagram {number}: {bytes}, {ends}"));
+        }
         let header = self.frame_headers.find(d.frame);
         let first = self.lister.lines.file_infos.get(place.file).map_or(Time::UNKNOWN, |file| file.first);
         let mut frame = layers::frame(header, d, place, first);
@@ -164,7 +174,17 @@ impl<W: Write> Details<W> {
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
         }
-        pairing(p.pairing, &name).iter().for_each(|line| push(out, 1, line));
+        let is_timed = !self.detail.stand_ins.of(p.datagram.frame).time;
+        pairing(p.pairing, is_timed, &name).iter().for_each(|line| push(out, 1, line));
+    }
+
+    /// Appends the fields of a packet below its line, if they are requested.
+    fn fields(&self, out: &mut String, p: &Packet<'_>, place: Place) {
+        let name = |frame| self.lister.lines.frame_name(frame, place.file);
+        let style = FieldStyle { bytes: true, colour: self.detail.colour };
+        let tree = p.tree().filter(|_| self.detail.fields);
+        let lines = tree.map(|tree| payload::fields(tree, p.bytes, p.findings, style, &name));
+        lines.iter().flatten().for_each(|line| push(out, 1, line));
     }
 
     /// Appends the bytes of a payload with passwords masked.
@@ -200,7 +220,7 @@ impl<W: Write> Details<W> {
 
     /// Writes the text of a packet; an empty line separates it from the next.
     fn write(&mut self, mut text: String) -> io::Result<()> {
-        if self.detail.tree || self.detail.hex {
+        if self.detail.tree || self.detail.hex || self.detail.fields {
             text.push('\n');
         }
         match text.strip_suffix('\n') {
@@ -259,6 +279,7 @@ impl<W: Write> Report for Details<W> {
             self.message(&mut out, p, place);
         } else {
             self.lister.show(p)?;
+            self.fields(&mut out, p, place);
         }
         if let Some(explainer) = &mut self.explainer {
             explainer.remember(p);
@@ -290,13 +311,19 @@ impl<W: Write> Report for Details<W> {
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
-        if self.detail.quiet || self.explainer.is_none() && (findings.is_empty() || !self.detail.tree) {
+        if self.detail.quiet
+            || self.explainer.is_none() && (findings.is_empty() || !(self.detail.tree || self.detail.fields))
+        {
             return Ok(());
         }
         let place = self.lister.lines.place(e.response_frame.unwrap_or(e.request_frame))?;
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let mut out = String::new();
         match &self.explainer {
+            Some(explainer) if self.detail.stand_ins.of(e.request_frame).time => {
+                let timeless = Exchange { response_time: None, ..e.clone() };
+                push(&mut out, 0, &explainer.exchange(&timeless, &name));
+            }
             Some(explainer) => push(&mut out, 0, &explainer.exchange(e, &name)),
             None => {
                 let (id, frame, outcome) = (e.id, name(e.request_frame), e.outcome.name());
@@ -326,15 +353,19 @@ fn push(out: &mut String, level: usize, line: &str) {
     out.push('\n');
 }
 
-/// Lines with facts derived from other packets, in square brackets, like the generated fields of tshark.
-fn pairing(pairing: &Pairing, name: &dyn Fn(u64) -> String) -> Vec<String> {
+/// Lines with facts derived from other packets, with response times if these are not made up, in square brackets, like the generated fields of tshark.
+fn pairing(pairing: &Pairing, is_timed: bool, name: &dyn Fn(u64) -> String) -> Vec<String> {
     let mut out: Vec<String> = vec![];
     out.extend(pairing.exchange().map(|id| format!("[Exchange: {id}]")));
     match pairing {
         Pairing::Answered(a) => {
             out.push(format!("[Response to: {}]", name(a.request_frame)));
             let late = if a.late { ", late" } else { "" };
-            out.extend(a.response_time.map(|t| format!("[Response time: {}{late}]", duration(t))));
+            out.extend(
+                a.response_time
+                    .filter(|_| is_timed)
+                    .map(|t| format!("[Response time: {}{late}]", duration(t))),
+            );
             if a.second {
                 out.push("[A second, different answer]".into());
             }

@@ -9,6 +9,7 @@ use crate::capture;
 use crate::check::Finding;
 use crate::exchange::Exchange;
 use crate::text::digits::{push, push_u64};
+use crate::text::escape::escaped;
 use crate::text::line::Line;
 use std::io::{self, Write};
 
@@ -103,9 +104,10 @@ impl<W: Write> Exchanges<W> {
         self.lines.text.push(b' ');
         self.cell(3, |text| text.extend_from_slice(info.name.as_bytes()));
         self.cell(4, |text| text.extend_from_slice(step.name.as_bytes()));
-        self.cell(5, |text| match e.key {
-            Some(key) => push_key(text, key, step.key_digits),
-            None => text.push(b'-'),
+        self.cell(5, |text| match (&e.shown_key, e.key) {
+            (Some(key), _) => text.extend_from_slice(escaped(key).as_bytes()),
+            (None, Some(key)) => push_key(text, key, step.key_digits),
+            (None, None) => text.push(b'-'),
         });
         self.cell(6, |text| text.extend_from_slice(e.outcome.name().as_bytes()));
         self.cell(7, |text| match e.response_time {

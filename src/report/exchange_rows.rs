@@ -64,7 +64,11 @@ impl<W: Write> Report for ExchangeRows<W> {
             server_port,
             info.name.to_owned(),
             step.to_owned(),
-            e.key.map_or(String::new(), |key| format!("0x{key:0digits$x}")),
+            match (&e.shown_key, e.key) {
+                (Some(key), _) => self.rows.layout.text(key),
+                (None, Some(key)) => format!("0x{key:0digits$x}"),
+                (None, None) => String::new(),
+            },
             request_file,
             request_frame,
             stamp(e.request_time),

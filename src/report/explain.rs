@@ -72,6 +72,10 @@ impl Explainer {
                 out.push("Requests are open, but none that it answers.".into());
             }
             Pairing::Unsolicited { .. } => out.push("No request is open that it could answer.".into()),
+            Pairing::Answered(answer) if p.message == info.unknown() => out.push(format!(
+                "It is no message, but came while only the request in frame {} waited for an answer.",
+                name(answer.request_frame)
+            )),
             _ => {}
         }
         out

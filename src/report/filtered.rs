@@ -10,6 +10,7 @@ use crate::decode::AnyListener;
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::{Filter, Needs, Pick, View};
 use crate::net::{Datagram, DropReason, Endpoint};
+use crate::protocols::Id;
 use hashbrown::HashMap;
 use std::io;
 
@@ -178,8 +179,9 @@ impl Report for Filtered<'_> {
         if self.passes_packet(p) {
             self.count(p.datagram);
             self.totals.recognised += 1;
+            let server = (p.server_index, p.ends()[1], p.id);
             let reported = p.findings.iter().filter(|finding| !finding.repeated);
-            reported.for_each(|finding| self.totals.findings.add_finding(finding));
+            reported.for_each(|finding| self.totals.add_finding(server, finding));
             return self.report.packet(p);
         }
         self.report.packet_left_out(p);
@@ -219,6 +221,11 @@ impl Report for Filtered<'_> {
         let passed: Vec<_> = servers.iter().filter(passes).cloned().collect();
         self.totals.add_silent_servers(&passed);
         self.report.silent_servers(&passed)
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.totals.add_one_sided(servers, self.wants.silent_servers);
+        self.report.one_sided(servers)
     }
 
     fn finish(&mut self, totals: &Totals) -> io::Result<()> {

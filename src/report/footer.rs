@@ -103,6 +103,10 @@ pub fn limits(t: &Totals) -> Vec<String> {
             "IP fragments contradicted others of their datagram; of each byte the first counts",
         ),
         (t.memory_forgotten, "entries of cross-packet rules were forgotten for want of room"),
+        (
+            t.not_unpacked,
+            "compressed answers were not unpacked, for those before had unpacked to 16 times what was read",
+        ),
         (t.servers_refused, "conversations have servers that found no place in their table"),
     ];
     let mut remarks: Vec<_> =

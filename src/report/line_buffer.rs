@@ -33,7 +33,7 @@ pub(super) struct Lines<W: Write> {
     pub(super) files: Files,
     pub(super) file_infos: Vec<FileInfo>,
     /// Columns for an endpoint: at least enough for IPv4, and enough for the longest endpoint so far.
-    width: usize,
+    pub(super) width: usize,
     /// Lines for a terminal, pending until the widths of their columns are known.
     #[cfg(feature = "page")]
     fitted: Option<Box<Fitted>>,
@@ -96,13 +96,27 @@ impl<W: Write> Lines<W> {
 
     /// Appends two endpoints with an arrow between them.
     pub(super) fn push_endpoints(&mut self, endpoints: [Endpoint; 2]) {
+        let push = |end: Endpoint| {
+            move |text: &mut Line| {
+                push_endpoint(text, end);
+            }
+        };
+        self.push_ends(push(endpoints[0]), push(endpoints[1]));
+    }
+
+    /// Appends two ends with an arrow between them.
+    pub(super) fn push_ends(
+        &mut self,
+        push_first: impl FnOnce(&mut Line),
+        push_second: impl FnOnce(&mut Line),
+    ) {
         const ARROW: &str = " → ";
         let text = &mut self.text;
         let from = text.len();
-        push_endpoint(text, endpoints[0]);
+        push_first(text);
         let first = text.len() - from;
         text.extend_from_slice(ARROW.as_bytes());
-        push_endpoint(text, endpoints[1]);
+        push_second(text);
         let second = text.len() - from - first - ARROW.len();
         #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {

@@ -33,6 +33,7 @@ mod server_counters;
 mod server_record;
 #[cfg(feature = "page")]
 pub(crate) mod server_text;
+mod stand_ins;
 #[cfg(feature = "page")]
 pub mod summary;
 #[cfg(feature = "page")]
@@ -64,8 +65,9 @@ pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Recorder, Recording};
 pub use records::Records;
 #[cfg(feature = "page")]
-pub(crate) use records::records_of;
+pub(crate) use records::{lines_of, records_of};
 pub use rows::{Fields, Layout, Occurrence, Style};
+pub use stand_ins::{StandIn, StandIns};
 pub use text::Lister;
 pub use time_column::{TIME_FORMATS, TimeFormat};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
@@ -84,6 +86,7 @@ pub use {
 pub(crate) use {footer::remarks, screen::other_traffic};
 
 use crate::capture::{self, Comments, Frame, Time};
+use crate::contract::Flood;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use std::io;
@@ -95,10 +98,10 @@ pub struct Wants {
     pub ordered: bool,
     /// Each exchange after all its datagrams, which `ordered` implies.
     pub packets_first: bool,
-    /// Every remark, even those otherwise made once per server, for a report that judges at the end. Then the servers
-    /// captured in one direction only are determined at the end, too.
+    /// Every remark, even those otherwise made once per server.
     pub repeat_remarks: bool,
-    /// At the end, the servers that answered nothing.
+    /// At the end, the servers that answered nothing, or nothing but challenges. Then the servers captured in one
+    /// direction only are determined at the end, too.
     pub silent_servers: bool,
     /// Possibly every frame.
     pub frames: bool,
@@ -106,7 +109,7 @@ pub struct Wants {
     pub count_unclaimed: bool,
 }
 
-/// A server that answered nothing.
+/// A server that answered nothing, or nothing but challenges.
 #[derive(Clone, Debug)]
 pub struct SilentServer {
     /// Frame of the last request to the server.
@@ -186,6 +189,11 @@ pub trait Report {
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
         self.inner().into_iter().for_each(|inner| inner.tunnels(number, path));
     }
+    /// The capture shows that `outer` is the address of a server whose host translates it to `inner`. Called once for each
+    /// client and pair, before the datagrams that show it.
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.inner().into_iter().for_each(|report| report.translated(outer, inner));
+    }
     /// The datagram that will be reported with this frame was reassembled from fragments in the frames `pieces`, as far
     /// as these are remembered.
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
@@ -210,7 +218,12 @@ pub trait Report {
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
         self.inner().map_or(Ok(()), |inner| inner.one_sided(servers))
     }
-    /// Servers that answered nothing in the files read so far, which no further file continues, in the order of the
+    /// The final numbers of the floods in the files read so far, by the frame of the finding about each. No further file
+    /// continues these files.
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.inner().map_or(Ok(()), |inner| inner.floods(floods))
+    }
+    /// Servers that answered nothing, or nothing but challenges, in the files read so far, which no further file continues, in the order of the
     /// last requests to them. Called if the report [wants](Wants::silent_servers) that, even if there are no such
     /// servers.
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {

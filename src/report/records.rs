@@ -313,13 +313,14 @@ impl<W: Write> Report for Records<W> {
         line.add(b"\",\"server\":\"");
         let server = push_endpoint(line, e.server);
         line.add(b"\",\"key\":");
-        match e.key {
-            Some(key) => {
+        match (&e.shown_key, e.key) {
+            (Some(key), _) => _ = push_text(line, key.as_bytes()),
+            (None, Some(key)) => {
                 line.push(b'"');
                 push_key(line, key, e.protocol.info().steps[usize::from(e.step)].key_digits);
                 line.push(b'"');
             }
-            None => line.add(b"null"),
+            (None, None) => line.add(b"null"),
         }
         for (ip, address, port, end) in [
             (b",\"client_ip\":\"", client, b"\",\"client_port\":", e.client),
@@ -341,7 +342,9 @@ impl<W: Write> Report for Records<W> {
         line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
         if let Some(message) = e.answer
-            && self.prebuilt.has_several_answers(e)
+            && (e.unreadable
+                || self.prebuilt.has_several_answers(e)
+                || e.protocol.info().refuses(message, e.step))
         {
             push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
         }
@@ -476,13 +479,24 @@ pub(crate) fn records_of(
     packets: bool,
     feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
 ) -> Vec<serde_json::Value> {
+    lines_of(packets, feed).iter().filter_map(|line| serde_json::from_str(line.get()).ok()).collect()
+}
+
+/// The same as JSON text.
+#[cfg(feature = "page")]
+pub(crate) fn lines_of(
+    packets: bool,
+    feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,
+) -> Vec<Box<serde_json::value::RawValue>> {
     let mut text = vec![];
     let mut records = Records::new(Output::new(&mut text, super::Form::Ndjson, false), packets, false);
     if feed(&mut records).is_err() {
         return vec![]; // writing to memory cannot fail
     }
     drop(records);
-    let lines = text.split(|byte| *byte == b'\n');
-    let records = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
-    records.filter(|record| matches!(record["type"].as_str(), Some("packet" | "exchange"))).collect()
+    let is_wanted = |line: &&[u8]| {
+        [br#"{"type":"packet""#.as_slice(), br#"{"type":"exchange""#].iter().any(|it| line.starts_with(it))
+    };
+    let lines = text.split(|byte| *byte == b'\n').filter(is_wanted);
+    lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }

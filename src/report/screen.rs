@@ -135,8 +135,7 @@ fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::
     for s in rows.iter().take(screen.rows()) {
         table.add_row(if wide { wide_row(screen, s) } else { narrow_row(screen, s) });
     }
-    let longest =
-        rows.iter().take(screen.rows()).map(|s| s.endpoint.to_string().len()).max().unwrap_or_default();
+    let longest = rows.iter().take(screen.rows()).map(|s| address(s).len()).max().unwrap_or_default();
     align_columns(screen, &mut table, if wide { 4 } else { 2 }, longest);
     screen.print(out, &table)?;
     write_rest(out, screen, rows.len(), "server")
@@ -187,6 +186,9 @@ fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> i
     }
 }
 
+/// The number of senders of an unclaimed endpoint from which on the table shows senders and rates.
+const MIN_SENDERS: u64 = 10;
+
 /// Writes the busiest endpoints of unclaimed traffic.
 fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
     let rows = summary.unclaimed.busiest();
@@ -194,11 +196,18 @@ fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Resu
         return Ok(());
     }
     let mut table = screen.table(false);
-    table.set_header(["unclaimed", "looks like", "first bytes", "datagrams", "bytes"]);
+    let shows_floods = rows.iter().any(|busy| busy.senders().0 >= MIN_SENDERS);
+    let columns = ["unclaimed", "looks like", "first bytes", "datagrams", "bytes", "senders", "peak/s"];
+    let shown = if shows_floods { columns.len() } else { columns.len() - 2 };
+    table.set_header(columns.into_iter().take(shown));
     for busy in rows.iter().take(screen.rows()) {
         let looks = busy.looks_like.unwrap_or("-").to_owned();
-        let counts = [busy.datagrams, busy.bytes].map(|n| n.to_string());
-        table.add_row([busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts));
+        let (senders, more) = busy.senders();
+        let senders = format!("{senders}{}", if more { "+" } else { "" });
+        let [datagrams, bytes, peak] = [busy.datagrams, busy.bytes, busy.peak_rate].map(|n| n.to_string());
+        let counts = [datagrams, bytes, senders, peak];
+        let cells = [busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts);
+        table.add_row(cells.take(shown));
     }
     for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -209,7 +218,7 @@ fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Resu
 
 fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
-    let row = [s.endpoint.to_string(), s.id.info().name.to_owned(), name(s), game(s), players(s)];
+    let row = [address(s), s.id.info().name.to_owned(), name(s), game(s), players(s)];
     let counts = [s.requests.to_string(), answered(s), median, p99, findings(screen, s.findings)];
     row.into_iter().chain(counts).collect()
 }
@@ -217,13 +226,18 @@ fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
 fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
     let [median, p99] = times(s);
     vec![
-        format!("{}\n  {}", s.endpoint, name(s)),
+        format!("{}\n  {}", address(s), name(s)),
         format!("{}\n{}", s.id.info().name, game(s)),
         players(s),
         format!("{}\n{}", s.requests, answered(s)),
         format!("{median}\n{p99}"),
         findings(screen, s.findings),
     ]
+}
+
+/// The address of a server, and the one behind it where its host translates addresses.
+fn address(s: &Server) -> String {
+    s.inner.map_or_else(|| s.endpoint.to_string(), |inner| format!("{} ({inner})", s.endpoint))
 }
 
 fn text(server_text: Option<&ServerText>) -> Option<String> {

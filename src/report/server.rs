@@ -19,6 +19,8 @@ pub struct Server {
     pub endpoint: Endpoint,
     /// Its protocol.
     pub id: Id,
+    /// The address behind it, where its host translates addresses.
+    pub inner: Option<Endpoint>,
     /// Requests to the server.
     pub requests: u64,
     /// Requests answered in time.
@@ -35,8 +37,12 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
-    /// Rules broken by its [provisional](crate::check::Finding::provisional) findings.
-    pub(super) provisional: Vec<Broken>,
+    /// Rules broken by its [provisional](crate::check::Finding::provisional) findings: those that are symptoms if it
+    /// answers nothing, and those that are if it answers nothing but challenges.
+    pub(super) silent: Vec<Broken>,
+    pub(super) challenging: Vec<Broken>,
+    /// Rules that need the past, broken above note: notes if it is captured in one direction only.
+    pub(super) past_dependent: Vec<Broken>,
     /// The latest facts that it states about itself.
     pub facts: ServerFacts,
 }
@@ -47,6 +53,7 @@ impl Server {
         Server {
             endpoint,
             id,
+            inner: None,
             requests: 0,
             answered: 0,
             late: 0,
@@ -55,7 +62,9 @@ impl Server {
             refused: 0,
             times: Times::default(),
             findings: Counts::default(),
-            provisional: vec![],
+            silent: vec![],
+            challenging: vec![],
+            past_dependent: vec![],
             facts: ServerFacts::default(),
         }
     }

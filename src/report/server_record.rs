@@ -65,6 +65,8 @@ pub struct ServerRecord {
     response_time: Option<ResponseTimes>,
     finding_counts: Counts,
     #[serde(skip_serializing_if = "Option::is_none")]
+    translated_to: Option<terms::Endpoint<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "terms::Hex<()>")]
     server_name_hex: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,6 +128,7 @@ impl ServerRecord {
             refused: s.refused,
             response_time: s.times.extremes().map(times),
             finding_counts: s.findings,
+            translated_to: s.inner.map(|inner| terms::Endpoint(inner.to_string())),
             server_name_hex: damaged(&facts.server_name),
             game_hex: damaged(&facts.game),
             map_hex: damaged(&facts.map),

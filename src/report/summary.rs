@@ -10,8 +10,11 @@ use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Direction, Id};
+use crate::rule::general::{GEN_009, GEN_011};
 use std::io::{self, Write};
 
+/// Most translated addresses whose inner ones are shown.
+pub const MAX_TRANSLATIONS: usize = 256;
 /// Maximum number of records of endpoints with unclaimed datagrams; the busiest come first.
 pub(crate) const MAX_UNCLAIMED: usize = 200;
 
@@ -31,6 +34,8 @@ pub struct Summary {
     /// Traffic that no protocol claims, by endpoint.
     pub unclaimed: UnclaimedTraffic,
     hot_counters: HotCounters,
+    /// Addresses that hosts translate, and those behind them.
+    translations: Vec<(Endpoint, Endpoint)>,
 }
 
 impl Summary {
@@ -57,7 +62,10 @@ impl Summary {
         if at >= self.servers.len() {
             self.servers.resize_with(at + 1, || None);
         }
-        self.servers[at] = Some(Server::new(endpoint, id));
+        let mut server = Server::new(endpoint, id);
+        server.inner =
+            self.translations.iter().find(|(outer, _)| *outer == endpoint).map(|(_, inner)| *inner);
+        self.servers[at] = Some(server);
         self.hot_counters.begin(at);
     }
 
@@ -107,10 +115,14 @@ impl Summary {
         let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
             let list = match &mut server {
-                Some(server) if f.provisional => &mut server.provisional,
+                Some(server) if f.provisional == Some(&GEN_009) => &mut server.silent,
+                Some(server) if f.provisional.is_some() => &mut server.challenging,
                 _ => &mut self.broken,
             };
             Broken::of(list, f.rule, first).counts.add_finding(f);
+            if let (Some(server), true) = (&mut server, f.depends_on_past()) {
+                Broken::of(&mut server.past_dependent, f.rule, first).counts.add_finding(f);
+            }
             server.iter_mut().for_each(|server| server.findings.add_finding(f));
         }
     }
@@ -135,6 +147,17 @@ impl Report for Summary {
         Ok(())
     }
 
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        let room = self.translations.len() < MAX_TRANSLATIONS;
+        match self.translations.iter_mut().find(|(known, _)| *known == outer) {
+            Some((_, latest)) => *latest = inner,
+            None if room => self.translations.push((outer, inner)),
+            None => return,
+        }
+        let servers = self.servers.iter_mut().flatten();
+        servers.filter(|server| server.endpoint == outer).for_each(|server| server.inner = Some(inner));
+    }
+
     fn count_unclaimed(&mut self, d: &Datagram<'_>) {
         self.unclaimed.add(d);
     }
@@ -152,15 +175,32 @@ impl Report for Summary {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin_server(e.server_index, || (e.server, e.protocol));
             self.count_findings(e.server_index, &[*finding], *frame);
+            let only_challenges = finding.rule == &GEN_011;
             if let Some(server) = self.server(e.server_index) {
-                server.provisional.drain(..).for_each(|symptoms| server.findings.take_back(&symptoms.counts));
+                let symptoms = if only_challenges { &mut server.challenging } else { &mut server.silent };
+                let counts: Vec<_> = symptoms.drain(..).map(|symptoms| symptoms.counts).collect();
+                counts.iter().for_each(|counts| server.findings.take_back(counts));
             }
         }
         // No silent server is the cause of the remaining ones.
-        for symptoms in self.servers.iter_mut().flatten().flat_map(|server| server.provisional.drain(..)) {
+        let symptoms_of =
+            |server: &mut Server| [&mut server.silent, &mut server.challenging].map(std::mem::take);
+        for symptoms in self.servers.iter_mut().flatten().flat_map(symptoms_of).flatten() {
             let broken = Broken::of(&mut self.broken, symptoms.rule, symptoms.first);
             broken.counts.merge(&symptoms.counts);
             broken.first = broken.first.min(symptoms.first);
+        }
+        Ok(())
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        let broken = &mut self.broken;
+        for server in self.servers.iter_mut().flatten().filter(|server| !server.past_dependent.is_empty()) {
+            let is_one_sided = servers.contains(&(server.endpoint, server.id));
+            for Broken { rule, counts, first } in server.past_dependent.drain(..).filter(|_| is_one_sided) {
+                server.findings.demote(&counts);
+                Broken::of(broken, rule, first).counts.demote(&counts);
+            }
         }
         Ok(())
     }
@@ -188,4 +228,21 @@ pub fn records<W: Write>(out: &mut Output<W>, summary: &Summary, totals: &Totals
     summary.broken.iter().try_for_each(|broken| out.value(&broken.record(&summary.captures)))?;
     out.value(&totals.record())?;
     out.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_addresses_are_shown_within_limits() {
+        let mut summary = Summary::default();
+        let end = |n: usize| Endpoint::v4([10, 0, (n >> 8) as u8, n as u8], 7777);
+        for n in 0..MAX_TRANSLATIONS + 3 {
+            summary.translated(end(n), end(0));
+        }
+        assert_eq!(summary.translations.len(), MAX_TRANSLATIONS);
+        summary.translated(end(1), end(2));
+        assert_eq!(summary.translations[1], (end(1), end(2)), "the latest");
+    }
 }

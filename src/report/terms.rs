@@ -111,7 +111,8 @@ const V4: &str = "[0-9]{1,3}([.][0-9]{1,3}){3}";
 /// The last 32 bits may be written as IPv4.
 const V6: &str = "[0-9a-f:.]*:[0-9a-f:.]*";
 /// See [`crate::net::Tunnel`].
-const TUNNEL: &str = "ipip|6in4|4in6|ip6ip6|other|gre|erspan|(gre|erspan|vxlan|geneve):(0|[1-9][0-9]{0,9})";
+const TUNNEL: &str =
+    "ipip|6in4|4in6|ip6ip6|other|gre|erspan|(gre|pptp|erspan|vxlan|geneve|gtp):(0|[1-9][0-9]{0,9})";
 const PATH: &str = r"[a-z0-9_]+(\[[0-9]+\])*([.][a-z0-9_]+(\[[0-9]+\])*)*";
 
 /// A schema with the text of a doc comment as its description.

@@ -2,6 +2,7 @@
 
 use super::format::{align_right, pad_right, push_duration, push_number};
 use super::line_buffer::Lines;
+use super::stand_ins::{StandIn, StandIns};
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
 use super::time_column::{Origin, TimeColumn, TimeFormat};
@@ -11,7 +12,7 @@ use crate::check::Packet;
 use crate::classify::looks_like::looks_like;
 use crate::decode::{Facts, Value, Version};
 use crate::exchange::Pairing;
-use crate::net::{Datagram, DropReason, Tunnel};
+use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Level;
 use crate::text::digits::{push, push_u64};
 use crate::text::escape::{quoted, truncated};
@@ -29,6 +30,8 @@ pub struct Lister<W: Write> {
     /// Names of the tunnels of datagrams, by number.
     pub(super) tunnels: HashMap<u16, String>,
     times: TimeColumn,
+    /// What is made up of frames from pasted bytes.
+    pub(super) stand_ins: StandIns,
 }
 
 impl<W: Write> Lister<W> {
@@ -36,13 +39,27 @@ impl<W: Write> Lister<W> {
     /// `file_names` writes a line with the name of each file before its lines.
     pub fn new(out: W, flush: bool, quiet: bool, file_names: bool) -> Self {
         let lines = Lines::new(out, flush, quiet, file_names);
-        Lister { lines, tunnels: HashMap::new(), times: TimeColumn::new(TimeFormat::default()) }
+        Lister {
+            lines,
+            tunnels: HashMap::new(),
+            times: TimeColumn::new(TimeFormat::default()),
+            stand_ins: StandIns::default(),
+        }
     }
 
     /// Sets the format of times. For a format that [needs frames](TimeFormat::needs_frames), the caller must
     /// [provide](Self::note_frame) them; this report does not request them.
     pub fn with_time_format(mut self, format: TimeFormat) -> Self {
         self.times = TimeColumn::new(format);
+        self
+    }
+
+    /// Shows words for what is made up of the frames.
+    pub fn with_stand_ins(mut self, stand_ins: StandIns) -> Self {
+        if stand_ins.is_everything() {
+            self.lines.width = "client".len();
+        }
+        self.stand_ins = stand_ins;
         self
     }
 
@@ -80,6 +97,11 @@ impl<W: Write> Lister<W> {
         let file = self.lines.file_infos.get(place.file);
         let (first, interfaces) = file.map_or((Time::UNKNOWN, &[][..]), |f| (f.first, &f.decimals));
         let origin = Origin { first, interfaces };
+        let stand_in = self.stand_ins.of(d.frame);
+        if stand_in != StandIn::default() {
+            self.push_stand_in(d, stand_in);
+            return self.end_of_head(d, protocol, place);
+        }
         let text = &mut self.lines.text;
         text.push(b' ');
         let start = text.len();
@@ -90,6 +112,23 @@ impl<W: Write> Lister<W> {
         self.lines.mark_cell_end(None);
         self.lines.text.push(b' ');
         self.lines.push_endpoints([d.src, d.dst]);
+        self.end_of_head(d, protocol, place)
+    }
+
+    /// Appends the endpoints of a datagram, with words for those that are made up, and no time.
+    #[cold]
+    fn push_stand_in(&mut self, d: &Datagram<'_>, StandIn { ends: [from, to], .. }: StandIn) {
+        self.lines.text.push(b' ');
+        let push = |end: Endpoint, word: Option<&'static str>| {
+            move |text: &mut Line| {
+                text.extend_from_slice(word.map_or_else(|| end.to_string(), str::to_owned).as_bytes())
+            }
+        };
+        self.lines.push_ends(push(d.src, from), push(d.dst, to));
+    }
+
+    /// Appends the protocol and the length of a datagram.
+    fn end_of_head(&mut self, d: &Datagram<'_>, protocol: &str, place: Place) -> io::Result<Place> {
         let text = &mut self.lines.text;
         text.push(b' ');
         let start = text.len();
@@ -131,7 +170,8 @@ impl<W: Write> Lister<W> {
             Pairing::Answered(a) => {
                 self.lines.push_frame_name(" [answer to ", a.request_frame, place.file);
                 let text = &mut self.lines.text;
-                if let Some(time) = a.response_time {
+                let is_made_up = self.stand_ins.of(p.datagram.frame).time;
+                if let Some(time) = a.response_time.filter(|_| !is_made_up) {
                     text.add(b" in ");
                     push_duration(text, time);
                 }

@@ -3,6 +3,7 @@
 use super::{SilentServer, count};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
+use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
@@ -67,6 +68,8 @@ pub struct Totals {
     pub by_servers: u64,
     /// Exchanges answered in time.
     pub answered: u64,
+    /// Those of the answered exchanges whose answer is no message.
+    pub unreadable: u64,
     /// Exchanges answered after the window.
     pub late: u64,
     /// Exchanges not answered.
@@ -79,9 +82,15 @@ pub struct Totals {
     pub retransmissions: u64,
     /// Findings by severity.
     pub findings: Counts,
-    /// The [provisional](Finding::provisional) ones among them, by index of the server. The table of servers bounds
-    /// their number.
-    pub(crate) provisional: HashMap<u32, Counts>,
+    /// The [provisional](Finding::provisional) ones among them, by index of the server and address of the rule about it.
+    /// The table of servers bounds their number.
+    pub(crate) provisional: HashMap<(u32, usize), Counts>,
+    /// Those among them that become notes where only one direction of a server's traffic was captured, by server. The
+    /// table of servers bounds their number.
+    pub(crate) past_dependent: HashMap<(Endpoint, Id), Counts>,
+    /// Servers with findings that are judged at the end of the input, which the report does not receive: they answered
+    /// nothing, or nothing but challenges, or were captured in one direction only.
+    pub judged_later: u64,
     /// Open requests and conversations forgotten for want of room.
     pub evicted: u64,
     /// Pending datagrams that were released before their conversation could confirm them.
@@ -90,6 +99,8 @@ pub struct Totals {
     pub servers_refused: u64,
     /// Entries of cross-packet rules forgotten for want of room.
     pub memory_forgotten: u64,
+    /// Compressed messages that were not unpacked, because those before had unpacked to too much.
+    pub not_unpacked: u64,
     /// Servers of which only answers were seen, because the captures lack their requests.
     pub one_sided: Vec<(Endpoint, Id)>,
     /// Endpoints that received possible requests and answered none; only if the report wants silent servers.
@@ -235,7 +246,10 @@ impl Totals {
         self.exchanges += 1;
         self.retransmissions += u64::from(e.retransmissions);
         match e.outcome {
-            Outcome::Answered => self.answered += 1,
+            Outcome::Answered => {
+                self.answered += 1;
+                self.unreadable += u64::from(e.unreadable && e.answer == Some(e.protocol.info().unknown()));
+            }
             Outcome::Late => self.late += 1,
             Outcome::Unanswered => self.unanswered += 1,
             Outcome::Undecided => self.undecided += 1,
@@ -245,20 +259,41 @@ impl Totals {
 
     /// Counts the findings about an exchange.
     pub(crate) fn add_findings(&mut self, e: &Exchange, findings: &[Finding]) {
-        for finding in findings {
-            self.findings.add_finding(finding);
-            if finding.provisional {
-                self.provisional.entry(e.server_index).or_default().add_finding(finding);
+        let server = (e.server_index, e.server, e.protocol);
+        findings.iter().for_each(|finding| self.add_finding(server, finding));
+    }
+
+    /// Counts a finding about that server, given its index, too.
+    pub(crate) fn add_finding(&mut self, (server, endpoint, id): (u32, Endpoint, Id), finding: &Finding) {
+        self.findings.add_finding(finding);
+        if finding.depends_on_past() && server != NONE {
+            self.past_dependent.entry((endpoint, id)).or_default().add_finding(finding);
+        }
+        if let Some(rule) = finding.provisional {
+            self.provisional.entry((server, rule.address())).or_default().add_finding(finding);
+        }
+    }
+
+    /// Makes notes of the findings that depend on what was not captured of these servers. No further file continues the
+    /// files read.
+    /// If these are not to change, the servers are only counted.
+    pub(crate) fn add_one_sided(&mut self, servers: &[(Endpoint, Id)], changes: bool) {
+        let counts = std::mem::take(&mut self.past_dependent);
+        for counts in servers.iter().filter_map(|server| counts.get(server)) {
+            if changes {
+                self.findings.demote(counts);
+            } else {
+                self.judged_later += 1;
             }
         }
     }
 
     /// Counts servers that answered nothing instead of the symptoms of that. No further file continues the files read.
     pub(crate) fn add_silent_servers(&mut self, servers: &[SilentServer]) {
-        for silent in servers {
-            let symptoms = self.provisional.get(&silent.exchange.server_index).copied();
+        for SilentServer { exchange, finding, .. } in servers {
+            let symptoms = self.provisional.get(&(exchange.server_index, finding.rule.address())).copied();
             self.findings.take_back(&symptoms.unwrap_or_default());
-            self.findings.add_finding(&silent.finding);
+            self.findings.add_finding(finding);
         }
         self.provisional.clear();
     }

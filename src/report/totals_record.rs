@@ -59,6 +59,9 @@ pub struct TotalsRecord<'a> {
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 1))]
     tunnels_unnamed: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 1))]
+    not_unpacked: u64,
     /// Findings beyond those that check lists.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(range(min = 1))]
@@ -160,6 +163,7 @@ impl Totals {
             of: self.unfiltered.as_deref().map(Narrowed::new),
             unread: &self.unread,
             tunnels_unnamed: self.tunnels_unnamed,
+            not_unpacked: self.not_unpacked,
             more_findings: 0,
         }
     }

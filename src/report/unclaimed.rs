@@ -1,12 +1,18 @@
 //! Counts unclaimed traffic by endpoint for the summary.
+//!
+//! Each datagram counts at one of its two endpoints: that which most others talk to. As long as only two endpoints are known
+//! to talk to each other, it is the one with the lower port, because clients have high ports; once a third one talks to the
+//! other, it is that one.
 
 use super::secrets::harmless_part;
+use crate::bounded::hashing::hash_one;
+use crate::capture::Time;
 use crate::classify::looks_like::looks_like;
 use crate::net::{Datagram, Endpoint};
 use crate::report::terms;
 use crate::text::escape::to_hex;
 use arrayvec::ArrayVec;
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -17,6 +23,11 @@ pub(super) const MAX_ENDPOINTS: usize = 4_096;
 const MAX_FIRST: usize = 8;
 /// Number of datagrams of an endpoint that are checked for what they look like.
 const SAMPLED_DATAGRAMS: u64 = 8;
+/// Maximum number of senders counted of an endpoint, and of all endpoints; then they have "more".
+const MAX_SENDERS: usize = 1_024;
+const MAX_SENDERS_OF_ALL: usize = 262_144;
+/// A second, in nanoseconds.
+const SECOND: i64 = 1_000_000_000;
 
 /// The counters of an endpoint's unclaimed datagrams.
 #[derive(Clone, Debug)]
@@ -31,6 +42,20 @@ pub struct UnclaimedEndpoint {
     pub first: ArrayVec<u8, MAX_FIRST>,
     /// The protocol that the first datagrams look like.
     pub looks_like: Option<&'static str>,
+    /// Most datagrams within a second, counted from a datagram on.
+    pub peak_rate: u64,
+    /// The beginning of the current second, and the datagrams in it.
+    second: (Time, u64),
+    /// Hashes of the endpoints that sent datagrams to it.
+    senders: HashSet<u64>,
+    /// There are more senders.
+    more_senders: bool,
+    /// The last sender.
+    last_sender: Option<Endpoint>,
+    /// The other endpoint, as long as there is only one.
+    only_other: Option<Endpoint>,
+    /// It has sent datagrams itself.
+    sends: bool,
 }
 
 impl UnclaimedEndpoint {
@@ -40,6 +65,17 @@ impl UnclaimedEndpoint {
         if self.looks_like.is_none() && self.datagrams <= SAMPLED_DATAGRAMS {
             self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
         }
+        let (start, count) = &mut self.second;
+        if d.time.since(*start).is_none_or(|age| !(0..SECOND).contains(&age)) {
+            (*start, *count) = (d.time, 0);
+        }
+        *count += 1;
+        self.peak_rate = self.peak_rate.max(*count);
+    }
+
+    /// Number of endpoints that sent datagrams to it, and whether there are more.
+    pub fn senders(&self) -> (u64, bool) {
+        (self.senders.len() as u64, self.more_senders)
     }
 
     /// The first bytes in hex.
@@ -49,11 +85,15 @@ impl UnclaimedEndpoint {
 
     /// Its record.
     pub(crate) fn record(&self) -> UnclaimedRecord {
-        let UnclaimedEndpoint { endpoint, datagrams, bytes, looks_like, .. } = *self;
+        let UnclaimedEndpoint { endpoint, datagrams, bytes, looks_like, peak_rate, .. } = *self;
+        let (senders, more_senders) = self.senders();
         UnclaimedRecord {
             endpoint: terms::Endpoint(endpoint.to_string()),
             datagrams,
             bytes,
+            senders,
+            more_senders,
+            peak_rate,
             first_bytes: terms::Hex(self.first_hex()),
             looks_like: looks_like.map(terms::LooksLike),
         }
@@ -67,6 +107,12 @@ pub struct UnclaimedRecord {
     endpoint: terms::Endpoint<String>,
     datagrams: u64,
     bytes: u64,
+    /// Endpoints that sent datagrams to it, at most 1,024.
+    senders: u64,
+    /// Whether there are more senders.
+    more_senders: bool,
+    /// Datagrams in the busiest second.
+    peak_rate: u64,
     first_bytes: terms::Hex<String>,
     looks_like: Option<terms::LooksLike<&'static str>>,
 }
@@ -74,41 +120,166 @@ pub struct UnclaimedRecord {
 /// Counters of unclaimed datagrams by endpoint.
 #[derive(Debug, Default)]
 pub struct UnclaimedTraffic {
-    endpoints: HashMap<Endpoint, UnclaimedEndpoint>,
+    rows: Vec<UnclaimedEndpoint>,
+    /// The rows of endpoints, and of the [only others](UnclaimedEndpoint::only_other) of rows.
+    index: HashMap<Endpoint, u32>,
+    /// Rows that were merged with others.
+    free: Vec<u32>,
+    hasher: DefaultHashBuilder,
+    /// Number of senders of all rows.
+    senders: usize,
     /// Number of datagrams of endpoints that did not fit into the table.
     pub untracked: u64,
 }
 
 impl UnclaimedTraffic {
-    /// Counts a datagram at one of its endpoints: at one that is already in the table, or else at the one with the
-    /// lower port, because clients have high ports.
+    /// Counts a datagram at one of its endpoints, see the module documentation.
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
-        if let Some(endpoint) = self.endpoints.get_mut(&d.dst) {
-            endpoint.add(d);
-        } else if let Some(endpoint) = self.endpoints.get_mut(&d.src) {
-            endpoint.add(d);
-        } else {
-            self.add_new(d);
+        if let Some(&at) = self.index.get(&d.dst)
+            && let Some(row) = self.rows.get_mut(at as usize)
+        {
+            if row.endpoint == d.dst || row.endpoint == d.src {
+                return self.add_to(at, d);
+            }
+            let knows_others =
+                |row: u32| self.rows.get(row as usize).is_some_and(|r| r.only_other != Some(d.dst));
+            let of_sender = self.row_of(d.src).filter(|row| knows_others(*row));
+            if of_sender.is_none() {
+                self.turn(at, d.dst);
+            }
+            return self.add_to(of_sender.unwrap_or(at), d);
+        }
+        match self.row_of(d.src) {
+            Some(at) => self.add_to(at, d),
+            None => self.add_new(d),
+        }
+    }
+
+    /// The row of an endpoint.
+    fn row_of(&self, endpoint: Endpoint) -> Option<u32> {
+        let at = *self.index.get(&endpoint)?;
+        self.rows.get(at as usize).is_some_and(|row| row.endpoint == endpoint).then_some(at)
+    }
+
+    /// Counts a datagram in a row of one of its endpoints.
+    #[inline]
+    fn add_to(&mut self, at: u32, d: &Datagram<'_>) {
+        let Some(row) = self.rows.get_mut(at as usize) else { return };
+        row.add(d);
+        if row.endpoint == d.src {
+            row.sends = true;
+            if row.only_other.is_some_and(|other| other != d.dst) {
+                self.note_others(at);
+            }
+        } else if row.last_sender != Some(d.src) {
+            self.note_sender(at, d.src);
+        }
+    }
+
+    /// Counts a sender that is not the last one.
+    #[inline(never)]
+    fn note_sender(&mut self, at: u32, sender: Endpoint) {
+        let Some(row) = self.rows.get_mut(at as usize) else { return };
+        row.last_sender = Some(sender);
+        let is_second = row.only_other.is_some_and(|other| other != sender);
+        let is_full = row.senders.len() >= MAX_SENDERS || self.senders >= MAX_SENDERS_OF_ALL;
+        if !row.more_senders {
+            let hash = hash_one(&self.hasher, sender);
+            if !is_full {
+                self.senders += usize::from(row.senders.insert(hash));
+            } else {
+                row.more_senders = !row.senders.contains(&hash);
+            }
+        }
+        if is_second {
+            self.note_others(at);
+        }
+        if let Some(of_sender) = self.row_of(sender) {
+            self.merge(of_sender, at);
+        }
+    }
+
+    /// Adds the row of an endpoint that only talks to that of another row to that one.
+    #[cold]
+    fn merge(&mut self, from: u32, to: u32) {
+        let target = self.rows.get(to as usize).map(|row| row.endpoint);
+        let Some(row) = self.rows.get_mut(from as usize).filter(|row| row.only_other == target) else {
+            return;
+        };
+        let (sender, datagrams, bytes) = (row.endpoint, row.datagrams, row.bytes);
+        (row.datagrams, row.bytes, row.only_other) = (0, 0, None);
+        self.senders -= row.senders.len();
+        row.senders.clear();
+        self.index.remove(&sender);
+        self.free.push(from);
+        if let Some(row) = self.rows.get_mut(to as usize) {
+            row.datagrams += datagrams;
+            row.bytes += bytes;
+        }
+    }
+
+    /// Notes that an endpoint talks to several others.
+    #[cold]
+    fn note_others(&mut self, at: u32) {
+        let Some(other) = self.rows.get_mut(at as usize).and_then(|row| row.only_other.take()) else {
+            return;
+        };
+        if self.index.get(&other) == Some(&at) {
+            self.index.remove(&other);
+        }
+    }
+
+    /// Makes a row that of its only other endpoint, because a third endpoint talks to that.
+    #[cold]
+    fn turn(&mut self, at: u32, endpoint: Endpoint) {
+        let Some(row) = self.rows.get_mut(at as usize) else { return };
+        let before = std::mem::replace(&mut row.endpoint, endpoint);
+        row.only_other = None;
+        self.senders -= row.senders.len();
+        row.senders.clear();
+        let sent = std::mem::replace(&mut row.sends, row.last_sender.take().is_some());
+        self.index.remove(&before);
+        if sent {
+            self.note_sender(at, before);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn add_new(&mut self, d: &Datagram<'_>) {
-        if self.endpoints.len() >= MAX_ENDPOINTS {
+        let at = self.free.pop().map_or(self.rows.len(), |at| at as usize);
+        if at >= MAX_ENDPOINTS {
             self.untracked += 1;
             return;
         }
-        let endpoint = if d.src.port() < d.dst.port() { d.src } else { d.dst };
+        let (endpoint, other) = if d.src.port() < d.dst.port() { (d.src, d.dst) } else { (d.dst, d.src) };
         let first = harmless_part(d, MAX_FIRST).iter().copied().collect();
-        let mut counted = UnclaimedEndpoint { endpoint, datagrams: 0, bytes: 0, first, looks_like: None };
-        counted.add(d);
-        self.endpoints.insert(endpoint, counted);
+        let row = UnclaimedEndpoint {
+            endpoint,
+            datagrams: 0,
+            bytes: 0,
+            first,
+            looks_like: None,
+            peak_rate: 0,
+            second: (Time::UNKNOWN, 0),
+            senders: HashSet::new(),
+            more_senders: false,
+            last_sender: None,
+            only_other: Some(other),
+            sends: false,
+        };
+        match self.rows.get_mut(at) {
+            Some(free) => *free = row,
+            None => self.rows.push(row),
+        }
+        self.index.insert(endpoint, at as u32);
+        self.index.entry(other).or_insert(at as u32);
+        self.add_to(at as u32, d);
     }
 
     /// The endpoints, ordered by the number of datagrams.
     pub fn busiest(&self) -> Vec<&UnclaimedEndpoint> {
-        let mut all: Vec<_> = self.endpoints.values().collect();
+        let mut all: Vec<_> = self.rows.iter().filter(|row| row.datagrams > 0).collect();
         all.sort_by_cached_key(|endpoint| {
             (Reverse(endpoint.datagrams), Reverse(endpoint.bytes), endpoint.endpoint.to_string())
         });
@@ -147,5 +318,64 @@ mod tests {
         add(&mut traffic, 60_000, 10_000, b"x");
         assert_eq!((traffic.busiest().len(), traffic.untracked), (MAX_ENDPOINTS, 5));
         assert_eq!(traffic.busiest()[0].datagrams, 2);
+    }
+
+    #[test]
+    fn a_flood_is_one_row_of_its_target_whatever_the_ports() {
+        for port in [1_000, 40_000, 65_000] {
+            let mut traffic = UnclaimedTraffic::default();
+            (0..60).for_each(|n| add(&mut traffic, 20_000 + n, port, b"x"));
+            add(&mut traffic, port, 20_007, b"x");
+            let rows: Vec<_> =
+                traffic.busiest().iter().map(|b| (b.endpoint.port(), b.datagrams, b.senders())).collect();
+            assert_eq!(rows, [(port, 61, (60, false))]);
+        }
+    }
+
+    #[test]
+    fn answers_before_their_requests_are_in_the_row_of_the_target() {
+        let mut traffic = UnclaimedTraffic::default();
+        (0..30).for_each(|n| add(&mut traffic, 40_000, 20_000 + n, b"answer"));
+        assert_eq!(traffic.busiest().len(), 30, "nobody is known to talk to the sender");
+        (0..30).for_each(|n| add(&mut traffic, 20_000 + n, 40_000, b"x"));
+        let rows: Vec<_> =
+            traffic.busiest().iter().map(|b| (b.endpoint.port(), b.datagrams, b.senders())).collect();
+        assert_eq!(rows, [(40_000, 60, (30, false))]);
+        add(&mut traffic, 7, 8, b"x");
+        assert_eq!((traffic.busiest().len(), traffic.rows.len()), (2, 30), "places are used again");
+    }
+
+    #[test]
+    fn two_endpoints_are_one_row_until_a_third_one_talks_to_the_higher_port() {
+        let mut traffic = UnclaimedTraffic::default();
+        add(&mut traffic, 9_000, 5_000, b"x");
+        add(&mut traffic, 5_000, 9_000, b"x");
+        let row = |traffic: &UnclaimedTraffic| {
+            traffic.busiest().iter().map(|b| (b.endpoint.port(), b.senders())).collect::<Vec<_>>()
+        };
+        assert_eq!(row(&traffic), [(5_000, (1, false))]);
+        add(&mut traffic, 5_001, 9_000, b"x");
+        assert_eq!(row(&traffic), [(9_000, (2, false))]);
+    }
+
+    #[test]
+    fn senders_are_exact_up_to_a_limit() {
+        for (senders, expected) in [(1_024, (1_024, false)), (1_025, (1_024, true))] {
+            let mut traffic = UnclaimedTraffic::default();
+            (0..2).for_each(|_| (0..senders).for_each(|n| add(&mut traffic, 20_000 + n, 9_000, b"x")));
+            assert_eq!(traffic.busiest()[0].senders(), expected);
+        }
+    }
+
+    #[test]
+    fn senders_of_all_endpoints_are_limited() {
+        let mut traffic = UnclaimedTraffic::default();
+        let most = (MAX_SENDERS_OF_ALL / MAX_SENDERS) as u16;
+        for port in 0..=most {
+            (0..MAX_SENDERS as u16).for_each(|n| add(&mut traffic, 20_000 + n, 1_000 + port, b"x"));
+        }
+        let limited: Vec<_> =
+            traffic.busiest().iter().filter(|b| b.senders().1).map(|b| b.senders().0).collect();
+        assert_eq!((limited, traffic.senders), (vec![0], MAX_SENDERS_OF_ALL));
     }
 }

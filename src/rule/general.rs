@@ -1,6 +1,6 @@
 //! Rules that belong to no protocol: about what a capture leaves out, and about what any answer may show.
 
-use crate::rule::{Cite, Example, Step::*, rules};
+use crate::rule::{Cite, Example, Step, Step::*, rules};
 
 /// No standard prescribes how a capture begins and ends; this document describes it.
 const CAPTURE: Cite = Cite {
@@ -8,6 +8,11 @@ const CAPTURE: Cite = Cite {
     section: "Section Header Block: a capture begins at any time",
     url: "https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/",
 };
+
+/// A query of Sky Co-op and its answer.
+const SKQ: Step = C("feffffff");
+const SKR: Step =
+    S("93000000 06000000 302e31312e32 01000000 0a000000 01 00 00 00000000 02000000 02000000 00 00 01");
 
 rules! {
     /// The capture holds only the first bytes of the datagram: its snap length is too small, or a mirror port cuts
@@ -75,19 +80,29 @@ rules! {
             S("01 80902348 0001 00 00 0012 0000000e 0001000801410162016301641e61"),
         ])],
     }
-    /// The client asked another address or port. It is paired all the same where token or cookie prove that
-    /// it is the answer; clients with a connected socket do not receive it.
+    /// The client asked another address or port. It is paired all the same where token or cookie prove that it is the
+    /// answer; or where the client has asked nobody else in this protocol, and the answer comes inside the window from
+    /// another port of the asked address, or from the same port of another address, as from a host with several addresses.
+    /// Clients with a connected socket do not receive it.
     GEN_006 = "GEN-006" Warning "answer comes from another endpoint than was asked" {
         cite: Cite { doc: "RFC 8085", section: "5.1: using UDP ports", url: "https://www.rfc-editor.org/rfc/rfc8085" },
-        examples: [Example::on(7777, &[
-            C("d5f6 00 01 efcdab8967452301 01"),
-            // From port 30000 of the same host.
-            Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
+        examples: [
+            Example::on(7777, &[
+                C("d5f6 00 01 efcdab8967452301 01"),
+                // From port 30000 of the same host.
+                Frame(101, 72, "450000480000000040118e60c000020ac6336407 75309c4100340000 d5f60101efcdab8967452301037a960500 \
                             000000000000000004001100010100030500020100030046616201"),
-        ])],
+            ]),
+            // From another address of the host, with the same port.
+            Example::on(27015, &[
+                C("ffffffff 54 'Source Engine Query' 00"),
+                Frame(101, 55, "4500003700000000 40110000 c000020b c6336407 69879c4100230000 ffffffff 49114100620063006400f000010800646c00013100808769"),
+            ]),
+        ],
     }
     /// A mirrored port, or a capture of several interfaces, shows it again. Copies are known by the identification of
-    /// their IP packet or by where they were captured, never by their bytes alone: clients do ask the same again. They
+    /// their IP packet, by where they were captured, or because the same packet, equal to the byte, follows at once: within
+    /// 50 µs, with nothing but its copies between, four times at most. Clients do ask the same again, but not as fast. They
     /// are told, but neither paired nor judged.
     GEN_008 = "GEN-008" Note "capture holds the datagram twice" {
         cite: Cite { doc: "RFC 6864", section: "4: identification of IPv4 datagrams", url: "https://www.rfc-editor.org/rfc/rfc6864" },
@@ -137,5 +152,85 @@ rules! {
                 C("d5f6 00 01 efcdab8967452301 01"),
             ]),
         ],
+    }
+    /// The asked server sent bytes to the asking socket inside the answer window, and no protocol claims them, while
+    /// exactly one request waited for an answer. Clients drop them, or fail on them. The datagram is told as `unknown`, and
+    /// the exchange counts as answered by it, so that later answers belong to their own requests; a real answer that still
+    /// comes inside the window takes the exchange. Not said where the two exchange other unknown datagrams: then it may be
+    /// one of a game. `qdissect hex` shows what the bytes look like.
+    GEN_010 = "GEN-010" Error "answer is no message" {
+        cite: Cite { doc: "RFC 8085", section: "5.2: validating what is received", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Server,
+        examples: [
+            Example::on(27015, &[C("ffffffff 54 'Source Engine Query' 00"), S("00*64")]),
+            // A real answer comes behind it.
+            Example::on(27015, &[
+                C("ffffffff 54 'Source Engine Query' 00"),
+                S("'too many requests'"),
+                S("ffffffff 49114100620063006400f000010800646c00013100808769"),
+            ]),
+        ],
+    }
+    /// More than nine answers to one request, copies among them, until its late window ends. The parts of an answer, the
+    /// lines of a console, lists without an end, and the answers of many hosts to a broadcast count as one each. A loop on the
+    /// path, or a server that can be made to flood the address that it takes for its client.
+    GEN_013 = "GEN-013" Warning "request is answered more than nine times" {
+        cite: Cite { doc: "RFC 8085", section: "3.1, 6: UDP and amplification", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Server,
+        examples: [Example::on(26950, &[
+            SKQ, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR, SKR,
+        ])],
+    }
+    /// At least three requests, retransmissions among them, carry a challenge that it has issued to their client, the last
+    /// one at least two seconds after the first, and it answers none of them, or only by another challenge: players see no
+    /// server, although it seems to run. Requests with an error of their own, those met by an answer with a fault, and those
+    /// whose time was not over when the capture ended do not count. Said at the end, once, of the last of them, by the
+    /// summary and by `check`; there the missing answers are its symptoms.
+    GEN_011 = "GEN-011" Error "server gives challenges and answers nothing that carries one" {
+        cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        lenient: Warning,
+        examples: [Example::on(7777, &[
+            C("00 00000000"),
+            S("00 80902348"),
+            C("01 80902348 0001 01"),
+            Wait(1_500),
+            C("00 00000000"),
+            S("00 80902349"),
+            C("01 80902349 0001 01"),
+            Wait(1_500),
+            C("00 00000000"),
+            S("00 8090234a"),
+            C("01 8090234a 0001 01"),
+        ])],
+    }
+    /// Within a minute it got three challenges from one server on one socket, and asked again each time instead of sending
+    /// one back: it will never be answered. Mostly it returns the challenge wrongly, with its bytes swapped or as text, which
+    /// is then said. Or its address is forged, and the challenges never reach whoever asks. Not said where more than 20
+    /// challenges within a second show that.
+    GEN_012 = "GEN-012" Warning "client never uses its challenge" {
+        cite: Cite { doc: "RFC 8085", section: "6: security considerations", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        side: Client,
+        examples: [Example::on(27015, &[
+            C("ffffffff 55 ffffffff"),
+            S("ffffffff 41 4bf3c8a1"),
+            C("ffffffff 55 a1c8f34b"),
+            S("ffffffff 41 4bf3c8a2"),
+            C("ffffffff 55 a2c8f34b"),
+            S("ffffffff 41 4bf3c8a3"),
+            C("ffffffff 55 a3c8f34b"),
+        ])],
+    }
+    /// The answers are larger than their requests, and the address has returned no challenge of the server: whoever forges
+    /// it floods it through the server. Answers count once for each exchange, to all ports of the address and from all ports
+    /// of the server, in any second. Said once for each pair of addresses, of the 21st answer; `dump` and `live` say the
+    /// numbers so far, the others those of the whole capture. A server limits how often it answers an address, or asks for a
+    /// challenge first. Quake 3 has its own rule (Q3-SEC-002).
+    GEN_014 = "GEN-014" Warning "more than 20 unproven answers within a second to one address" {
+        cite: Cite { doc: "RFC 8085", section: "3.1, 6: UDP and amplification", url: "https://www.rfc-editor.org/rfc/rfc8085" },
+        examples: [Example::on(26950, &[
+            SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR,
+            SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR, SKQ, SKR,
+            SKQ, SKR,
+        ])],
     }
 }

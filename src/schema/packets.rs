@@ -5,7 +5,7 @@ use crate::capture::MAX_PACKET_COMMENTS;
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::exchange::Outcome;
 use crate::net::{MAX_DEPTH, MAX_FRAMES};
-use crate::protocols::{Id, Info, StepInfo};
+use crate::protocols::{Id, Info, ShownKey, StepInfo};
 use crate::report::terms::{pattern, text};
 use crate::schema::declared;
 use crate::text::markdown::paragraph;
@@ -151,9 +151,13 @@ pub fn any_exchange() -> Value {
 /// The key that pairs an answer with its request; null where they are paired by order, and where the request ends before
 /// the key.
 fn key(step: &StepInfo) -> Value {
-    match step.key_digits {
-        0 => json!({ "type": "null" }),
-        digits => or_null(pattern(&format!("0x[0-9a-f]{{{digits}}}"))),
+    let hex = |digits: usize| pattern(&format!("0x[0-9a-f]{{{digits}}}"));
+    match (step.shown_key, step.key_digits) {
+        (ShownKey::Byte(_), _) => hex(2),
+        (ShownKey::Bytes(bytes, _), _) => or_null(hex(2 * bytes)),
+        (ShownKey::Text(_), _) => or_null(text()),
+        (ShownKey::Number, 0) => json!({ "type": "null" }),
+        (ShownKey::Number, digits) => or_null(hex(digits)),
     }
 }
 

@@ -183,9 +183,12 @@ impl<'t> Tables<'t> {
         words(rows, [e.protocol.info().name, step.map_or("", |step| step.name)]);
         rows.endpoint(e.client);
         rows.endpoint(e.server);
-        match e.key {
-            Some(key) => rows.formatted(|line| push_key(line, key, step.map_or(0, |step| step.key_digits))),
-            None => rows.text(None),
+        match (&e.shown_key, e.key) {
+            (Some(key), _) => rows.text(&**key),
+            (None, Some(key)) => {
+                rows.formatted(|line| push_key(line, key, step.map_or(0, |step| step.key_digits)));
+            }
+            (None, None) => rows.text(None),
         }
         rows.word(e.outcome.name());
         rows.word(e.reason);

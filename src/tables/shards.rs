@@ -89,6 +89,10 @@ impl Report for Scan {
         }
     }
 
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.add_pair(true, [outer.ip(), inner.ip()]);
+    }
+
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         let [client, server] = p.ends().map(Endpoint::ip);
         self.add_pair(false, [server, client]);

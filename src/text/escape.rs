@@ -5,18 +5,47 @@ use serde::Serialize;
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Characters beyond Latin-1 that may mislead a reader, in order: those that Unicode lets a program leave out when it shows a
+/// text (Default_Ignorable_Code_Point, which has the marks without width, the fillers and most of those that turn text), the
+/// separators of lines, format characters that show nothing (Cf without Prepended_Concatenation_Mark), and the Braille
+/// pattern without a dot.
+const HOSTILE: [(char, char); 18] = [
+    ('\u{34f}', '\u{34f}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{2800}', '\u{2800}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{fe00}', '\u{fe0f}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{13430}', '\u{1343f}'),
+    ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d173}', '\u{1d17a}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
 /// Whether a character may affect a terminal or mislead the reader: control characters, marks that change the direction of
-/// text, and characters without width.
+/// text, and characters that nobody sees.
 pub fn is_hostile(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+    if c < '\u{100}' {
+        return c.is_control() || c == '\u{ad}';
+    }
+    let after = HOSTILE.partition_point(|(first, _)| *first <= c);
+    after.checked_sub(1).and_then(|at| HOSTILE.get(at)).is_some_and(|(_, last)| c <= *last)
+}
+
+/// Whether a `[` behind this text would complete a command of a CI system, which some look for anywhere in a line: `##[` of
+/// GitHub, `##vso[` of Azure Pipelines, `##teamcity[`, and whatever other word there may be.
+fn opens_command(before: &str) -> bool {
+    before
+        .trim_end_matches(|c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'))
+        .ends_with("##")
 }
 
 /// Whether GitHub's runners would take a text for a command if it began a line, leading blanks aside; an IPv6 address is
@@ -26,8 +55,13 @@ fn begins_command(text: &str) -> bool {
     text.starts_with("::") && !text.chars().all(|c| c.is_ascii_hexdigit() || matches!(c, ':' | '.' | '/'))
 }
 
-/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled. GitHub's runners
-/// never take it for a command, wherever it is written.
+/// Whether a CI system may find a command in the text, even behind other text.
+pub fn holds_command(text: &str) -> bool {
+    text.match_indices('[').any(|(at, _)| text.get(..at).is_some_and(opens_command))
+}
+
+/// The text with hostile characters escaped, as in `\n`, `\x1b` or `\u{202e}`, and backslashes doubled. No CI system takes
+/// it for a command, wherever it is written.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let mut command = begins_command(text);
     if !command && !text.chars().any(|c| is_hostile(c) || c == '\\' || c == '#') {
@@ -41,7 +75,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             ':' if std::mem::take(&mut command) => out.push_str("\\x3a"),
-            '[' if out.ends_with("##") => out.push_str("\\x5b"),
+            '[' if opens_command(&out) => out.push_str("\\x5b"),
             c if (c as u32) < 0x100 && is_hostile(c) => out.push_str(&format!("\\x{:02x}", c as u32)),
             c if is_hostile(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
@@ -180,9 +214,23 @@ mod tests {
             ("a##[error]x", "a##\\x5berror]x"),
             ("###[x]", "###\\x5bx]"),
             ("# [x]", "# [x]"),
+            ("##vso[task.setvariable variable=PATH]x", "##vso\\x5btask.setvariable variable=PATH]x"),
+            ("a ##teamcity[testFailed]", "a ##teamcity\\x5btestFailed]"),
+            ("##other-1.0_x[##[", "##other-1.0_x\\x5b##\\x5b"),
+            ("## vso[x]", "## vso[x]"),
+            ("#vso[x]##a", "#vso[x]##a"),
         ] {
             assert_eq!(escaped(text), safe);
         }
+    }
+
+    #[test]
+    fn hostile_characters_are_those_that_unicode_names() {
+        let named = r"^[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}[\p{Cf}--\p{Prepended_Concatenation_Mark}]\u{2800}]$";
+        let named = regex::Regex::new(named).expect("the tests have all properties");
+        let is_named = |c: char| named.is_match(c.encode_utf8(&mut [0; 4]));
+        let others: Vec<_> = ('\0'..=char::MAX).filter(|&c| is_hostile(c) != is_named(c)).collect();
+        assert!(others.is_empty(), "{others:?}");
     }
 
     #[test]

@@ -109,6 +109,11 @@ impl Line {
         self.buffer.resize(self.buffer.capacity(), 0);
     }
 
+    /// Removes the bytes after that many.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
     /// Removes the last byte.
     pub fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);

@@ -2,13 +2,9 @@
 
 use crate::rule::Rule;
 
-#[doc = include_str!("../../docs/rules.md")]
-pub mod rules {}
-
-/// The address of a rule on docs.rs: its anchor on the page of [`rules`].
+/// The place of a rule in the documents of this program: its heading in `docs/rules.md`.
 pub fn page_of(rule: &Rule) -> String {
-    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    format!("https://docs.rs/{name}/{version}/{name}/docs/rules/index.html#{}", rule.id.to_lowercase())
+    format!("docs/rules.md#{}", rule.id.to_lowercase())
 }
 
 /// The lines of a doc comment as one paragraph.

@@ -11,7 +11,7 @@ use super::sarif::sentence;
 use super::{Entry, Verdict, markdown, path};
 use crate::report::count;
 use crate::rule::Severity;
-use crate::text::escape::{escaped, is_hostile, terminal_safe_json};
+use crate::text::escape::{escaped, holds_command, is_hostile, terminal_safe_json};
 use hashbrown::{HashMap, HashSet};
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -118,7 +118,7 @@ pub(super) fn description(e: &Entry) -> String {
 
 /// A file name for programs: unchanged, unless it contains hostile characters.
 pub(super) fn file_address(name: &str) -> Cow<'_, str> {
-    if name.contains(is_hostile) || name.contains("##[") { escaped(name) } else { name.into() }
+    if name.contains(is_hostile) || holds_command(name) { escaped(name) } else { name.into() }
 }
 
 /// Escapes the text after the second `::`.

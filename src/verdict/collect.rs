@@ -3,13 +3,14 @@
 use super::finding_store::{FindingStore, MAX_REMARKS, PendingFindings};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
-use crate::check::{Cause, Finding, Packet, Policy};
+use crate::check::{Cause, Counts, Finding, Packet, Policy};
+use crate::contract::{Abuse, Flood};
 use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Place, Report, SilentServer, Totals, Wants};
-use crate::rule::general::GEN_009;
+use crate::rule::general::{GEN_009, GEN_011};
 use crate::rule::{Rule, Severity, Side};
 use hashbrown::{HashMap, HashSet};
 use std::io;
@@ -26,14 +27,19 @@ pub struct Check<F> {
     remarks: Vec<Entry>,
     /// Findings that are meaningless if the capture has only one direction of a server's traffic, which is known at the
     /// end.
-    past_dependent: PendingFindings,
+    past_dependent: PendingFindings<Entry>,
     /// Findings that are [provisional](Finding::provisional).
-    provisional: PendingFindings,
+    provisional: PendingFindings<Entry>,
+    /// Findings about floods, whose final numbers are known at the end, with their frames in the run.
+    floods: PendingFindings<(u64, Entry)>,
     /// Number of provisional findings that were reported early for want of room, although a server answered nothing.
     reported_early: u64,
     /// File and protocol of the latest datagram and of the latest exchange, which the evidence already includes.
     latest: [Option<(usize, Id)>; 2],
     broken_counts: HashMap<&'static str, u64>,
+    /// Findings kept early for want of room, by server and the rule that may be their cause, and by their rule. The number
+    /// of servers that a run remembers bounds it.
+    early: HashMap<(Endpoint, Id, Option<usize>), HashMap<&'static str, Counts>>,
     /// Rules broken by excused findings.
     excused_rules: HashSet<&'static str>,
     fingerprints: Fingerprints,
@@ -54,9 +60,11 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             remarks: vec![],
             past_dependent: PendingFindings::default(),
             provisional: PendingFindings::default(),
+            floods: PendingFindings::default(),
             reported_early: 0,
             latest: [None; 2],
             broken_counts: HashMap::new(),
+            early: HashMap::new(),
             excused_rules: HashSet::new(),
             fingerprints: Fingerprints::default(),
             judge,
@@ -67,8 +75,41 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         if entry.rule().per_server && entry.finding.counts() {
             return self.remark(entry);
         }
-        let depends_on_past = entry.rule().needs_past && entry.finding.severity > Severity::Note;
-        self.past_dependent.hold(depends_on_past, entry).map_or(Ok(()), |entry| self.keep(entry))
+        let depends_on_past = entry.finding.depends_on_past();
+        match self.past_dependent.hold(depends_on_past, entry) {
+            Some(entry) if depends_on_past => self.keep_early(entry, None),
+            Some(entry) => self.keep(entry),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps a finding for which there is no room until the end, when it may turn out to be a note, or a symptom of a
+    /// finding of that rule. Only its count can change then.
+    #[cold]
+    fn keep_early(&mut self, entry: Entry, cause: Option<&'static Rule>) -> io::Result<()> {
+        let key = (entry.server, entry.protocol, cause.map(Rule::address));
+        let (rule, severity, before) = (entry.rule(), entry.finding.severity, self.verdict.counts.total());
+        self.keep(entry)?;
+        if self.verdict.counts.total() > before {
+            let early = self.early.entry(key).or_default();
+            early.entry(rule.id).or_default().add(severity);
+        }
+        Ok(())
+    }
+
+    /// Takes back the counts of findings kept early that are symptoms of a finding of that rule about the server; without
+    /// a rule, they become notes.
+    fn recount_early(&mut self, server: Endpoint, id: Id, cause: Option<&'static Rule>) {
+        for (rule, counts) in self.early.remove(&(server, id, cause.map(Rule::address))).into_iter().flatten()
+        {
+            let of_server = self.findings.counts_of(server, id);
+            for all in std::iter::once(&mut self.verdict.counts).chain(of_server) {
+                if cause.is_some() { all.take_back(&counts) } else { all.demote(&counts) }
+            }
+            if let Some(broken) = self.broken_counts.get_mut(rule).filter(|_| cause.is_some()) {
+                *broken = broken.saturating_sub(counts.total());
+            }
+        }
     }
 
     /// Keeps a remark, which is reported with its count once per server, after everything else. Beyond the limit it is
@@ -83,15 +124,22 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         Ok(())
     }
 
-    /// Counts a finding that repeats a remark about the same server. Returns whether it does.
-    fn repeats_remark(&mut self, finding: &Finding, server: Endpoint, id: Id) -> bool {
-        if !(finding.rule.per_server && finding.counts()) {
-            return false;
-        }
+    /// Counts a finding that repeats a remark about the same server.
+    fn repeat_remark(&mut self, finding: &Finding, server: Endpoint, id: Id) {
         let at = self.remark_index.get(&(server, id, finding.rule.address()));
-        let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) else { return false };
-        first.count += 1;
-        true
+        if let Some(first) = at.and_then(|&at| self.remarks.get_mut(at)) {
+            first.count += 1;
+        }
+    }
+
+    /// Adds a finding, at the end if it may turn out to be a symptom then.
+    fn hold_provisional(&mut self, entry: Entry) -> io::Result<()> {
+        let cause = entry.finding.provisional;
+        match self.provisional.hold(cause.is_some(), entry) {
+            Some(entry) if cause.is_some() => self.keep_early(entry, cause),
+            Some(entry) => self.add(entry),
+            None => Ok(()),
+        }
     }
 
     /// Adds the findings of a datagram.
@@ -102,14 +150,15 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         for finding in p.findings {
             // A remark belongs to the first packet that causes it. If a filter left out that packet, it left out the
             // remark.
-            if self.repeats_remark(finding, server, p.id) || finding.repeated {
+            if finding.repeated {
+                self.repeat_remark(finding, server, p.id);
                 continue;
             }
             let span = finding.span.unwrap_or_default();
             let marked = if p.coverage().is_some_and(|c| c.secret) { &[][..] } else { span.of(p.bytes) };
             let mut finding = *finding;
             let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
-            self.add(Entry {
+            let entry = Entry {
                 file,
                 frame,
                 cause_file,
@@ -119,7 +168,15 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
                 exchange: p.pairing.exchange(),
                 marked: marked.iter().take(MAX_MARKED).copied().collect(),
                 ..Entry::new(finding, p.id, [client, server])
-            })?;
+            };
+            if let Some(Abuse::Flood(_)) = entry.finding.abuse {
+                // Its final numbers are known at the end.
+                if let Some(entry) = self.floods.hold(true, (d.frame, entry)) {
+                    self.add(entry.1)?;
+                }
+            } else {
+                self.hold_provisional(entry)?;
+            }
         }
         Ok(())
     }
@@ -161,8 +218,9 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         let protocols: Vec<Id> = Id::ALL.iter().copied().filter(is_seen).collect();
         let rules = crate::protocols::rules().map(|rule| self.result(rule)).collect();
         let (mut findings, unkept, servers) = self.findings.finish();
-        let is_about_silence =
-            |e: &&mut Entry| e.protocol.info().is_missing_answer(e.rule()) || e.rule() == &GEN_009;
+        let is_about_silence = |e: &&mut Entry| {
+            e.protocol.info().is_missing_answer(e.rule()) || [&GEN_009, &GEN_011].contains(&e.rule())
+        };
         for entry in findings.iter_mut().filter(is_about_silence) {
             entry.dropped = self.verdict.evidence.get(entry.file).map_or(0, |evidence| evidence.dropped);
         }
@@ -287,12 +345,19 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             add_once(&mut evidence.exchanges, e.protocol);
         }
         for finding in findings {
-            if self.repeats_remark(finding, e.server, e.protocol) {
-                continue;
-            }
             let entry = self.of_exchange(e, e.request_frame, *finding);
-            let immediate = self.provisional.hold(finding.provisional, entry);
-            immediate.map_or(Ok(()), |entry| self.add(entry))?;
+            self.hold_provisional(entry)?;
+        }
+        Ok(())
+    }
+
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        let finals: HashMap<_, _> = floods.iter().copied().collect();
+        for (frame, mut entry) in std::mem::take(&mut self.floods.entries) {
+            if let Some(flood) = finals.get(&frame) {
+                entry.finding.abuse = Some(Abuse::Flood(*flood));
+            }
+            self.add(entry)?;
         }
         Ok(())
     }
@@ -303,19 +368,30 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
         let PendingFindings { entries: mut pending, more } = std::mem::take(&mut self.provisional);
         self.reported_early += if silent.is_empty() { 0 } else { more };
         let causes: HashMap<_, _> =
-            silent.iter().map(|e| ((e.server, e.protocol), (e.file, e.frame))).collect();
-        for entry in &mut pending {
+            silent.iter().map(|e| ((e.server, e.protocol, e.rule().id), (e.file, e.frame))).collect();
+        pending.retain_mut(|entry| {
+            let Some(rule) = entry.finding.provisional else { return true };
+            let Some(&(file, frame)) = causes.get(&(entry.server, entry.protocol, rule.id)) else {
+                return true;
+            };
+            // A challenge that comes again is what that rule is about.
+            if entry.protocol.info().challenges_again == Some(entry.rule()) {
+                return false;
+            }
             // An error that explains a single missing answer remains its cause.
             let has_error_cause =
                 entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
-            if let Some(&(file, frame)) =
-                causes.get(&(entry.server, entry.protocol)).filter(|_| !has_error_cause)
-            {
-                entry.finding.caused_by = Some(Cause { rule: &GEN_009, frame });
+            if !has_error_cause {
+                entry.finding.caused_by = Some(Cause { rule, frame });
                 let cause_file = self.verdict.files.get(file).filter(|_| file != entry.file);
                 entry.cause_file = cause_file.map(|(name, _)| (file, name.as_str().into()));
             }
+            true
+        });
+        for entry in &silent {
+            self.recount_early(entry.server, entry.protocol, Some(entry.rule()));
         }
+        self.early.retain(|(_, _, cause), _| cause.is_none());
         // No further file continues these files, so it repeats remarks about their servers.
         self.remark_index.clear();
         silent.into_iter().chain(pending).try_for_each(|entry| self.add(entry))
@@ -336,6 +412,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             }
             self.keep(entry)?;
         }
+        servers.iter().for_each(|&(server, id)| self.recount_early(server, id, None));
+        self.early.clear();
         Ok(())
     }
 
@@ -404,7 +482,7 @@ pub(super) mod tests {
         });
         let Entry { server, finding, .. } = entry(1);
         let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
-        let missing = Finding { provisional: true, ..finding };
+        let missing = Finding { provisional: Some(&GEN_009), ..finding };
         let silence_finding = Finding::of_exchange(&GEN_009);
         let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence_finding }];
         // The second time, no server was silent.
@@ -457,7 +535,7 @@ pub(super) mod tests {
         for (first_frame, expected) in [(1, None), (2, Some("first"))] {
             let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
             let Entry { server, finding, .. } = entry(1);
-            let missing = Finding { provisional: true, ..finding };
+            let missing = Finding { provisional: Some(&GEN_009), ..finding };
             check.file("first", &CaptureInfo::default(), 0).expect("nothing is written");
             check.file("second", &CaptureInfo::default(), 1).expect("nothing is written");
             let exchange = Exchange::unanswered(first_frame, Id::Sqp, [server; 2]);

@@ -76,6 +76,12 @@ impl FindingStore {
         self.servers[index].counts.add(entry.finding.severity);
     }
 
+    /// The counts of a server, if it has any.
+    pub fn counts_of(&mut self, server: Endpoint, protocol: Id) -> Option<&mut Counts> {
+        let index = *self.server_index.get(&(server, protocol))?;
+        Some(&mut self.servers.get_mut(index)?.counts)
+    }
+
     /// The index of a finding to be replaced by one of this rank. While a rank is being replaced, no finding of that
     /// rank is added, so each call continues the search towards the first finding.
     #[cold]
@@ -113,17 +119,23 @@ fn rank(entry: &Entry) -> Option<Severity> {
 pub(super) const MAX_REMARKS: usize = 50_000;
 
 /// Findings that are pending until the end.
-#[derive(Debug, Default)]
-pub(super) struct PendingFindings {
+#[derive(Debug)]
+pub(super) struct PendingFindings<T> {
     /// At most [`MAX_REMARKS`].
-    pub entries: Vec<Entry>,
+    pub entries: Vec<T>,
     /// Number of further findings, which were reported at once.
     pub more: u64,
 }
 
-impl PendingFindings {
+impl<T> Default for PendingFindings<T> {
+    fn default() -> Self {
+        PendingFindings { entries: vec![], more: 0 }
+    }
+}
+
+impl<T> PendingFindings<T> {
     /// Holds a finding that `is_pending`, or returns it to be reported at once.
-    pub fn hold(&mut self, is_pending: bool, entry: Entry) -> Option<Entry> {
+    pub fn hold(&mut self, is_pending: bool, entry: T) -> Option<T> {
         if is_pending && self.entries.len() < MAX_REMARKS {
             self.entries.push(entry);
             return None;

@@ -137,6 +137,10 @@ fn incomplete(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
             "Datagrams that were judged before their conversation had spoken, for want of room",
         ),
         (totals.servers_refused, "Conversations whose server found no place in the table"),
+        (
+            totals.not_unpacked,
+            "Compressed answers that were not unpacked, for want of proportion to what was read",
+        ),
         (totals.memory_forgotten, "Entries that rules about several packets need, and that were forgotten"),
     ];
     remarks.extend(
@@ -225,8 +229,9 @@ mod tests {
     fn every_rule_links_to_its_page_and_no_link_ends_early() {
         for rule in crate::protocols::rules() {
             let link = rule_link(rule);
-            let url =
-                link.strip_prefix(&format!("[{}](https://", rule.id)).and_then(|rest| rest.strip_suffix(')'));
+            let url = link
+                .strip_prefix(&format!("[{}](docs/rules.md#", rule.id))
+                .and_then(|rest| rest.strip_suffix(')'));
             assert!(url.is_some_and(|url| !url.contains(['(', ')', '|', ' ', '<'])), "{link}");
         }
     }

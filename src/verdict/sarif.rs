@@ -9,7 +9,7 @@ use crate::protocols::Id;
 use crate::report::count;
 use crate::rule::{Rule, Severity};
 use crate::text::escape::terminal_safe_json;
-use crate::text::markdown::{escaped, page_of, paragraph};
+use crate::text::markdown::{escaped, paragraph};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hashbrown::HashMap;
@@ -20,8 +20,6 @@ use std::path::Path;
 
 /// Address of the schema.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// Home page of this program.
-const HOMEPAGE: &str = "https://docs.rs/qdissect";
 /// The media type registered with IANA for captures of tcpdump and Wireshark.
 const MIME: &str = "application/vnd.tcpdump.pcap";
 /// Maximum number of results that GitHub accepts in a run.
@@ -54,7 +52,7 @@ pub fn sarif(out: &mut dyn Write, verdict: &Verdict, style: SarifStyle) -> io::R
     let mut run = Run::new(verdict, style, &results);
     let rules: Vec<Value> = run.rules.iter().map(|rule| descriptor(rule)).collect();
     let tool = json!({ "driver": {
-        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"), "informationUri": HOMEPAGE,
+        "name": env!("CARGO_PKG_NAME"), "semanticVersion": env!("CARGO_PKG_VERSION"),
         "rules": rules,
     } });
     write!(
@@ -313,7 +311,6 @@ fn descriptor(rule: &Rule) -> Value {
         "help": {
             "text": format!("{why}\n\nSource: {plain_source}"), "markdown": format!("{why}\n\nSource: {markdown_source}"),
         },
-        "helpUri": page_of(rule),
         "defaultConfiguration": { "level": rule.severity.name() },
         "properties": rule_properties(rule),
     })
@@ -374,8 +371,8 @@ mod tests {
             let full = d["fullDescription"]["text"].as_str().unwrap_or_default();
             assert!(full.chars().count() <= MAX_TEXT, "{}", rule.id);
             assert!(!d["help"]["text"].as_str().unwrap_or_default().contains("]("), "{}", rule.id);
-            let page = format!("/docs/rules/index.html#{}", rule.id.to_lowercase());
-            assert!(d["helpUri"].as_str().is_some_and(|uri| uri.ends_with(&page)), "{}", rule.id);
+            // An address must be absolute, and there is none: the text is in the log itself.
+            assert!(d.get("helpUri").is_none() && d["help"]["markdown"].is_string(), "{}", rule.id);
             let security = d["properties"].get("security-severity");
             assert_eq!(security.is_some(), rule.ratio, "{}", rule.id);
         }

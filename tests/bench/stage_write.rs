@@ -22,6 +22,7 @@ fn write<W: Write>(out: W, sample: &[(SampleDatagram, AnyListener)]) -> io::Resu
             datagram: &sample.datagram,
             bytes: sample.datagram.payload,
             piece: None,
+            unreadable: false,
             id: sample.id,
             message: sample.context.message,
             step: sample.step,

@@ -2,7 +2,7 @@
 //! of every protocol and rule, each once, in the form that the target reads. The dictionary contains the names in the registry
 //! and the magic numbers of file formats.
 
-use crate::bodies::{capture::MAGICS, decoder, lean, talk, walk, writers};
+use crate::bodies::{capture::MAGICS, decoder, lean, talk, walk, work, writers};
 use crate::kit::format::FORMATTERS;
 use crate::kit::play::{example_frames, numbered_frame};
 use qdissect::capture::Source;
@@ -61,7 +61,12 @@ impl Seeds {
     fn payload(&mut self, id: Id, from_server: bool, asked: Option<u32>, bytes: &[u8]) {
         self.add(id.info().name, decoder::seed(from_server, asked, bytes));
         let probe = id.probe(bytes, bytes.len(), [7777; 2]);
-        self.add("lean", lean::seed(id, probe.map_or(0, |probe| probe.message), from_server, bytes));
+        let message = probe.map_or(0, |probe| probe.message);
+        self.add("lean", lean::seed(id, message, from_server, bytes));
+        // A piece of it is repeated, with what may separate it from the next one.
+        let (head, tail) = bytes.split_at(bytes.len() / 2);
+        let unit = tail.get(..tail.len().min(4)).unwrap_or_default();
+        self.add("work", work::seed(id, message, from_server, [head, unit, tail], 1_000));
     }
 
     fn example(&mut self, example: &'static Example) {

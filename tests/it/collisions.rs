@@ -1,11 +1,14 @@
 //! Different protocols with the same first bytes: datagrams that look like supported protocols but are not.
 
 use crate::kit::play::{
-    CLIENTS, MS, POLL, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY, SQP_QUERY,
-    SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play, s, udp_frame,
+    CLIENTS, Collected, MS, POLL, RawFrame, ReportedPacket, S, SERVER_ADDR, SQP_CHALLENGE,
+    SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play,
+    report, s, udp_frame,
 };
-use qdissect::protocols::{Direction, Level};
+use qdissect::pipeline::Options;
+use qdissect::protocols::{Direction, Id, Level};
 use qdissect::rule::hex;
+use qdissect::schema::example::Act;
 
 /// Conversations of similar protocols: name, request and answer. Most must not be claimed at all. The last column is the
 /// confidence with which some may be claimed, because a single datagram has the form of a supported protocol.
@@ -194,9 +197,9 @@ fn a_query_and_split_answers_share_four_bytes() {
     let (collected, totals) = play(&frames);
     assert_eq!(
         collected.packets.iter().map(|p| (p.frame, p.message)).collect::<Vec<_>>(),
-        [(1, "status_request"), (2, "split")]
+        [(1, "status_request"), (2, "split"), (3, "unknown")]
     );
-    assert_eq!((totals.unclaimed, totals.exchanges), (2, 1));
+    assert_eq!((totals.unclaimed, totals.exchanges), (1, 1));
 }
 
 #[test]
@@ -481,4 +484,66 @@ fn a_server_may_ask_another_one() {
     let asking: Vec<_> = collected.packets.iter().map(|p| p.direction == Direction::C2s).collect();
     assert_eq!(asking, [true, false].repeat(6));
     assert_eq!((totals.answered, totals.findings.error), (6, 0), "{:#?}", collected.packets);
+}
+
+/// The datagrams of a protocol's first sample between the first client and the server, from that time on.
+fn sample_frames(id: Id, start: i64) -> Vec<RawFrame> {
+    let mut frames = vec![];
+    for step in id.info().samples[0].steps {
+        if let Act::Send { direction, client: 0, payload } = Act::of(step) {
+            let [from, to] = direction.order([CLIENTS[0], SERVER_ADDR]);
+            frames.push(udp_frame(start + frames.len() as i64 * 10 * MS, from, to, &hex(payload)));
+        }
+    }
+    frames
+}
+
+/// Protocol, message and broken rules of each datagram, and how many exchanges are answered. What a server earns once is left
+/// out.
+fn read(frames: &[RawFrame]) -> (Vec<(&'static str, &'static str, Vec<&'static str>)>, u64) {
+    let all = [&[foreign(START - 60 * S)], frames, &[foreign(START + 120 * S)]].concat();
+    let (collected, totals) = report(Options::default(), Collected::<true>::default(), &all);
+    let rules =
+        |p: &ReportedPacket| p.findings.iter().filter(|f| !f.rule.per_server).map(|f| f.rule.id).collect();
+    (collected.packets.iter().map(|p| (p.id.info().name, p.message, rules(p))).collect(), totals.answered)
+}
+
+#[test]
+fn any_protocol_may_follow_any_other_between_the_same_endpoints() {
+    for &first in Id::ALL {
+        let alone = read(&sample_frames(first, START));
+        assert_eq!(alone.0.len(), sample_frames(first, START).len(), "{first:?}");
+        // Five zeros to a server of Mumble are a ping of which five bytes have come.
+        let differ = |second: &&Id| **second != first && (first, **second) != (Id::Mumble, Id::Sqp);
+        for &second in Id::ALL.iter().filter(differ) {
+            let after = read(&sample_frames(second, START));
+            for pause in [10 * MS, S, 7 * S] {
+                let begin = sample_frames(first, START);
+                let next = begin.last().expect("a sample has datagrams").time + pause;
+                let both = read(&[&begin[..], &sample_frames(second, next)].concat());
+                let expected = ([&alone.0[..], &after.0].concat(), alone.1 + after.1);
+                assert_eq!(both, expected, "{first:?}, then {second:?} after {pause} ns");
+            }
+        }
+    }
+}
+
+#[test]
+fn something_weak_in_a_conversation_stays_its_own_if_nothing_follows() {
+    // Five zeros, and a letter and a ping, which begin like other queries, in the conversation of another protocol.
+    let status =
+        ["ffffffff 'getstatus'", r"ffffffff 'statusResponse' 0a '\sv_hostname\Lab\sv_maxclients\8' 0a"];
+    for (weak, claimed) in [(SQP_CHALLENGE, true), ("73", false), ("00000000 0102030405060708", false)] {
+        let (packets, answered) = read(&[c(0, status[0]), s(10 * MS, status[1]), c(S, weak)]);
+        assert_eq!(packets.get(2), claimed.then_some(&("quake3", "unknown", vec![])), "{weak}");
+        assert_eq!(answered, 1, "{weak}");
+    }
+}
+
+#[test]
+fn a_datagram_in_a_conversation_of_another_protocol_is_no_copy_of_itself() {
+    let poll = [c(0, POLL), s(MS, STATE), c(S, SQP_CHALLENGE), s(S + MS, SQP_CHALLENGE_REPLY)];
+    let (packets, _) =
+        read(&[&poll[..], &[c(S + 2 * MS, SQP_QUERY), s(S + 3 * MS, SQP_QUERY_REPLY)]].concat());
+    assert!(packets.iter().all(|(_, _, rules)| !rules.contains(&"GEN-008")), "{packets:?}");
 }

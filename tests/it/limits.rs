@@ -47,6 +47,12 @@ fn state(cookie: u32) -> Vec<u8> {
     [&hex("d5f6 01 01")[..], &u64::from(cookie).to_le_bytes(), &hex(rest)].concat()
 }
 
+/// The frame with an IP identification of its own, so that equal ones at one time are no copies.
+fn identified(n: u32, mut frame: RawFrame) -> RawFrame {
+    frame.bytes[18..20].copy_from_slice(&(n as u16).to_be_bytes());
+    frame
+}
+
 /// A different address for each number.
 fn host(n: u32) -> [u8; 4] {
     [10, (n >> 16) as u8, (n >> 8) as u8, n as u8]
@@ -360,6 +366,7 @@ fn an_answer_is_paired_far_back_but_not_judged_beyond_the_searched_requests() {
             let (answer, asked) = datagrams.split_last().expect("there are some");
             let mut raw_frames: Vec<_> =
                 asked.iter().map(|p| udp_frame(START, CLIENTS[0], SERVER_ADDR, p)).collect();
+            raw_frames = (0..).zip(raw_frames).map(|(n, frame)| identified(n, frame)).collect();
             raw_frames.push(udp_frame(START + 1, SERVER_ADDR, CLIENTS[0], answer));
             let (collected, totals) = with_memory(64, &raw_frames);
             assert_eq!(totals.evicted, u64::from(!within), "{steps} back, keyed: {keyed}");
@@ -474,7 +481,8 @@ fn pending_datagrams_beyond_the_bytes_are_counted() {
 #[test]
 fn repetitions_are_counted_up_to_sixteen_bits() {
     for extra in [0, 1, 10] {
-        let mut raw_frames = vec![udp_frame(START, CLIENTS[0], SERVER_ADDR, &poll(1)); 65_536 + extra];
+        let ask = udp_frame(START, CLIENTS[0], SERVER_ADDR, &poll(1));
+        let mut raw_frames: Vec<_> = (0..65_536 + extra).map(|n| identified(n, ask.clone())).collect();
         raw_frames.push(foreign(START + 60 * S));
         let (collected, totals) = totals(&raw_frames);
         assert_eq!(
@@ -586,4 +594,50 @@ fn a_rule_broken_for_the_first_time_is_kept_in_a_full_list() {
     let collected: Vec<_> = notes.violations().iter().map(|v| v.rule.id).collect();
     let expected: Vec<_> = rules[..MAX_VIOLATIONS].iter().map(|rule| rule.id).collect();
     assert_eq!(collected, expected);
+}
+
+#[test]
+fn keys_as_they_are_shown_that_are_forgotten_are_counted() {
+    let ask = |n: u32| {
+        let ping = format!("'SAMP' c000020a 611e 'p' {n:08x}");
+        udp_frame(START, (host(n), 9), SERVER_ADDR, &hex(&ping))
+    };
+    for (clients, forgotten) in [(at_minimum_memory(16_384), 0), (at_minimum_memory(16_384) + 1, 1)] {
+        let mut frames: Vec<_> = (0..clients).map(ask).collect();
+        frames.push(foreign(START + 60 * S));
+        let (collected, totals) = totals(&frames);
+        let unknown = collected.exchanges.iter().filter(|(e, _)| e.shown_key.is_none()).count() as u64;
+        assert_eq!((totals.memory_forgotten, unknown), (forgotten, forgotten));
+    }
+}
+
+#[test]
+fn a_shown_key_has_128_bytes_at_most() {
+    let ask = |length: usize| hex(&format!("ffffffff 'getinfo ' 61*{length}"));
+    for (length, shown) in [(128, 128), (129, 128)] {
+        let frames = [udp_frame(START, (host(1), 9), SERVER_ADDR, &ask(length)), foreign(START + 60 * S)];
+        let key = totals(&frames).0.exchanges[0].0.shown_key.clone();
+        assert_eq!(key.map(|key| key.len()), Some(shown));
+    }
+}
+
+#[test]
+fn servers_that_answer_without_issuing_and_are_forgotten_are_counted() {
+    // A challenge that is not answered, and a query that is, with a token that nobody has seen.
+    let without = |n: u32| {
+        let (client, server, start) = ((host(n), 9), (host(1 << 20 | n), PORT), START + 60 * S);
+        let query = format!("01 {:08x} 0001 01", n + 1);
+        let answer = format!("01 {:08x} 0001 00 00 0012 0000000e 0001 0008 0141 0162 0163 0164 1e61", n + 1);
+        [
+            udp_frame(start, client, server, &hex(SQP_CHALLENGE)),
+            udp_frame(start + 1, client, server, &hex(&query)),
+            udp_frame(start + 2, server, client, &hex(&answer)),
+        ]
+    };
+    for (servers, forgotten) in [(at_minimum_memory(4_096), 0), (at_minimum_memory(4_096) + 1, 1)] {
+        let mut frames = vec![foreign(START)];
+        frames.extend((0..servers).flat_map(without));
+        frames.push(foreign(START + 120 * S));
+        assert_eq!(totals(&frames).1.memory_forgotten, forgotten);
+    }
 }

@@ -5,6 +5,7 @@ use crate::kit::play::{
     SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play, s, udp_frame,
 };
 use qdissect::exchange::Pairing;
+use qdissect::net::Endpoint;
 use qdissect::rule::general::GEN_008;
 use qdissect::rule::hex;
 use serde_json::Value;
@@ -141,6 +142,181 @@ fn a_conversation_may_end_between_a_datagram_and_its_copy() {
     let late = s(10 * S, "3130 6563686f 1e 11 6f6e65 04");
     let collected = play_surrounded(&[request, late]);
     assert_eq!(collected.exchanges.len(), 1);
+}
+
+/// A poll with that cookie, at that many microseconds, in an IP packet that `change` may change.
+fn seen(micros: i64, cookie: u8, change: impl FnOnce(&mut Vec<u8>)) -> RawFrame {
+    let payload = [&hex("d5f6 00 01")[..], &[cookie; 8], &[1]].concat();
+    let mut frame = udp_frame(START + micros * MS / 1000, CLIENTS[0], SERVER_ADDR, &payload);
+    change(&mut frame.bytes);
+    frame
+}
+
+/// Which of the frames count as copies. They have no IP identification, and are all of one interface.
+fn copies(frames: &[RawFrame]) -> Vec<u64> {
+    let all = [&[foreign(START - 60 * S)], frames, &[foreign(START + 60 * S)]].concat();
+    let (collected, totals) = play(&all);
+    let copies = collected.packets.iter().filter(|p| p.rules().contains(&GEN_008.id)).map(|p| p.frame);
+    let copies: Vec<_> = copies.collect();
+    assert_eq!(totals.duplicate_frames, copies.len() as u64);
+    copies
+}
+
+#[test]
+fn equal_packets_that_follow_each_other_at_once_are_copies() {
+    let plain = |micros| seen(micros, 1, |_| ());
+    assert_eq!(copies(&[plain(0), plain(10), plain(20)]), [3, 4]);
+    assert_eq!(copies(&[plain(0), plain(50)]), [3]);
+    assert_eq!(copies(&[plain(0), plain(51)]), [0; 0], "a client that asks again");
+    assert_eq!(copies(&[plain(10), plain(0)]), [3], "stamps of two interfaces");
+    // Each is compared with the original, so there is no chain.
+    assert_eq!(copies(&[plain(0), plain(40), plain(80)]), [3]);
+    let five: Vec<_> = (0..5).map(plain).collect();
+    assert_eq!(copies(&five), [3, 4, 5], "the fifth is another one");
+    assert_eq!(copies(&[plain(0), foreign(START), plain(10)]), [0; 0], "something is between");
+    assert_eq!(copies(&[plain(0), seen(5, 2, |_| ()), plain(10)]), [0; 0], "something of ours, too");
+    // A second pair of the same kind.
+    assert_eq!(copies(&[plain(0), plain(10), seen(20, 2, |_| ()), seen(25, 2, |_| ())]), [3, 5]);
+}
+
+#[test]
+fn packets_that_differ_in_anything_are_no_copies() {
+    let plain = |micros| seen(micros, 1, |_| ());
+    let changed = |at: usize, byte: u8| seen(10, 1, |bytes| bytes[at] = byte);
+    for (at, byte, what) in [
+        (19, 7, "identification"),
+        (22, 63, "time to live"),
+        (29, 9, "sender"),
+        (33, 9, "receiver"),
+        (34, 1, "port"),
+        (50, 9, "a byte in the middle of the payload"),
+    ] {
+        assert_eq!(copies(&[plain(0), changed(at, byte)]), [0; 0], "{what}");
+    }
+    let longer = udp_frame(START + 10, CLIENTS[0], SERVER_ADDR, &[&hex(POLL)[..], &[0]].concat());
+    assert_eq!(copies(&[udp_frame(START, CLIENTS[0], SERVER_ADDR, &hex(POLL)), longer]), [0; 0]);
+}
+
+/// The same with IPv6, behind a tag that the first capture point did not see, and in a tunnel.
+#[test]
+fn only_the_ip_packet_must_be_equal() {
+    let tag = |bytes: &mut Vec<u8>| drop(bytes.splice(12..12, [0x81, 0, 0, 7]));
+    let tagged = |micros| {
+        let frame = seen(micros, 1, tag);
+        RawFrame { wire_len: frame.bytes.len() as u32, ..frame }
+    };
+    assert_eq!(copies(&[seen(0, 1, |_| ()), tagged(10)]), [3]);
+    let v6 = |micros: i64| {
+        let udp = seen(0, 1, |_| ()).bytes.split_off(34);
+        let length = [0, udp.len() as u8];
+        let bytes = [&[0x60, 0, 0, 0], &length[..], &[17, 64], &[0x20; 16], &[0x30; 16], &udp].concat();
+        RawFrame { time: START + micros * MS / 1000, link: 101, wire_len: bytes.len() as u32, bytes }
+    };
+    assert_eq!(copies(&[v6(0), v6(10), v6(20)]), [3, 4]);
+}
+
+#[test]
+fn copies_without_identification_are_paired_once() {
+    let steps = [(0, POLL, true), (10 * MS, STATE, false), (20 * MS, "d5f6 00 01 0102030405060708 01", true)];
+    let mut frames = vec![foreign(START - 60 * S)];
+    for (time, text, asks) in steps {
+        let frame = if asks { c(time, text) } else { s(time, text) };
+        frames.extend((0..3).map(|n| RawFrame { time: frame.time + n * MS / 100, ..frame.clone() }));
+    }
+    frames.push(foreign(START + 60 * S));
+    let (collected, totals) = play(&frames);
+    assert_eq!((totals.exchanges, totals.answered, totals.retransmissions), (2, 1, 0));
+    assert_eq!(collected.exchanges[0].0.response_frame, Some(5));
+}
+
+/// A conversation with a server behind translation, as the host sees it on Linux's "any" interface: each datagram on two
+/// interfaces, with the outer and the inner address.
+fn behind_translation(id: u8, behind_ttl: u8, micros: i64, rounds: i64) -> Vec<RawFrame> {
+    let inner = ([172, 17, 0, 2], 9_999);
+    let seen = |interface: u8, time: i64, (from, to): (Addr, Addr), ttl: u8, text: &str| {
+        let mut frame = udp_frame(START + time, from, to, &hex(text));
+        frame.bytes[19] = id;
+        frame.bytes[22] = ttl;
+        let cooked = [8, 0, 0, 0, 0, 0, 0, interface, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
+        let bytes = [&cooked, &frame.bytes[14..]].concat();
+        RawFrame { link: 276, wire_len: bytes.len() as u32, bytes, ..frame }
+    };
+    let later = micros * MS / 1000;
+    let mut frames = vec![foreign(START - 60 * S)];
+    for round in 0..rounds {
+        let steps = [
+            (0, SQP_CHALLENGE, true),
+            (10 * MS, SQP_CHALLENGE_REPLY, false),
+            (20 * MS, SQP_QUERY, true),
+            (30 * MS, SQP_QUERY_REPLY, false),
+        ];
+        for (time, text, asks) in steps {
+            let (time, client) = (round * S + time, CLIENTS[0]);
+            frames.extend(match asks {
+                true => [
+                    seen(2, time, (client, SERVER_ADDR), 60, text),
+                    seen(3, time + later, (client, inner), behind_ttl, text),
+                ],
+                false => [
+                    seen(3, time, (inner, client), 60, text),
+                    seen(2, time + later, (SERVER_ADDR, client), behind_ttl, text),
+                ],
+            });
+        }
+    }
+    frames.push(foreign(START + 60 * S));
+    frames
+}
+
+#[test]
+fn a_server_behind_translation_is_one_server() {
+    for id in [0, 7] {
+        let (collected, totals) = play(&behind_translation(id, 59, 40, 2));
+        assert_eq!(
+            (totals.exchanges, totals.answered, totals.unclaimed, totals.duplicate_frames),
+            (4, 4, 2, 8)
+        );
+        assert!(
+            collected.exchanges.iter().all(|(e, _)| e.server == Endpoint::v4(SERVER_ADDR.0, SERVER_ADDR.1))
+        );
+        let copies: Vec<_> = collected.packets.iter().filter(|p| p.rules() == [GEN_008.id]).collect();
+        // Requests behind the translation, and answers before it, which are copies of later frames.
+        let frames: Vec<_> = copies.iter().map(|p| p.frame).collect();
+        assert_eq!(frames, [3, 4, 7, 8, 11, 12, 15, 16]);
+        for copy in copies {
+            let Pairing::DuplicateFrame { of, .. } = copy.pairing else { panic!("{copy:?}") };
+            assert_eq!(of, if copy.frame % 4 == 3 { copy.frame - 1 } else { copy.frame + 1 });
+        }
+    }
+    let text = lines(everything(), &behind_translation(7, 59, 40, 1));
+    assert!(text.contains(r#""duplicate_of":5"#), "{text}");
+}
+
+#[test]
+fn what_no_translation_explains_are_two_servers() {
+    for (ttl, micros) in [(60, 40), (58, 40), (61, 40), (59, 1_001)] {
+        let (_, totals) = play(&behind_translation(0, ttl, micros, 1));
+        assert_eq!((totals.exchanges, totals.duplicate_frames), (4, 0), "{ttl}, {micros}");
+    }
+}
+
+#[test]
+fn translations_are_remembered_within_limits() {
+    // Sixteen other requests between the two captures of a request.
+    for (others, found) in [(15, 1), (16, 0)] {
+        let mut frames = behind_translation(0, 59, 900, 1);
+        frames.truncate(3);
+        let behind = frames.pop().expect("a request");
+        let other = |n: u8| {
+            let mut frame = frames[1].clone();
+            frame.bytes[20 + 20] = n; // the client's port
+            RawFrame { time: frame.time + i64::from(n), ..frame }
+        };
+        let between: Vec<_> = (1..=others).map(other).collect();
+        let all = [frames.clone(), between, vec![behind, foreign(START + 60 * S)]].concat();
+        let (_, totals) = play(&all);
+        assert_eq!(totals.duplicate_frames, found, "{others}");
+    }
 }
 
 /// A capture on a NAT host contains each datagram with both addresses.

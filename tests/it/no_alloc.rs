@@ -1,17 +1,17 @@
-//! The summary and `check` allocate no memory once their bounded tables are full.
+//! The summary and `check` allocate no memory once their bounded tables are full, and what costs little takes little memory.
 #![allow(unsafe_code)]
 
-use crate::kit::play;
 use crate::kit::play::{RawFrame, example_frames};
-use qdissect::check::Finding;
-use qdissect::check::Policy;
+use crate::kit::{packed, play};
+use qdissect::capture::Source;
+use qdissect::check::{Finding, Policy};
 use qdissect::exchange::Exchange;
+use qdissect::page::{self, Page};
 use qdissect::pipeline::{Options, Pipeline};
-use qdissect::protocols::Budget;
-use qdissect::protocols::{Id, Level};
+use qdissect::protocols::{Budget, Id, Level};
 use qdissect::report::summary::Summary;
 use qdissect::report::{Packet, Report, Totals};
-use qdissect::rule::Example;
+use qdissect::rule::{Example, hex};
 use qdissect::verdict::Check;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -23,23 +23,47 @@ struct Counting;
 thread_local! {
     /// Number of allocations by this thread, because the test harness has other threads.
     static CALLS: Cell<u64> = const { Cell::new(0) };
+    /// Number of bytes allocated by this thread, whether or not they have been freed.
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+    /// Number of bytes that this thread has allocated and not freed, which may be negative, and the largest one.
+    static HELD: Cell<[i64; 2]> = const { Cell::new([0; 2]) };
 }
 
-fn count() {
-    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1)); // none is left at the end of a thread
+fn count(size: usize) {
+    // None is left at the end of a thread.
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
+    let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + size as u64));
+    hold(size as i64);
+}
+
+fn hold(change: i64) {
+    let _ = HELD.try_with(|held| {
+        let [now, most] = held.get();
+        held.set([now + change, most.max(now + change)]);
+    });
+}
+
+/// The bytes that `work` allocates, and the most that it holds at once.
+fn measured(work: impl FnOnce()) -> (u64, u64) {
+    let (bytes, [held, _]) = (BYTES.get(), HELD.get());
+    HELD.set([held; 2]);
+    work();
+    (BYTES.get() - bytes, (HELD.get()[1] - held) as u64)
 }
 
 // SAFETY: forwards to `System` unchanged; only counts.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         unsafe { System.alloc(layout) }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        count(size);
+        hold(-(layout.size() as i64));
         unsafe { System.realloc(block, layout, size) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        hold(-(layout.size() as i64));
         unsafe { System.dealloc(block, layout) }
     }
 }
@@ -166,4 +190,62 @@ fn check_allocates_no_memory_per_packet_without_findings() {
     let verdict = check.verdict(totals).expect("nothing is written");
     assert!(verdict.totals.recognised > 0);
     assert_eq!(count_allocations, 0);
+}
+
+#[test]
+fn empty_members_take_no_tables() {
+    let capture = std::fs::read("captures/containers/base.pcap").unwrap();
+    let frames = |bytes: Vec<u8>| {
+        let mut source = Source::from_reader("memory", Box::new(io::Cursor::new(bytes))).unwrap();
+        let mut frames = 0;
+        while source.next().unwrap().is_some() {
+            frames += 1;
+        }
+        frames
+    };
+    for ((name, empty), (_, whole)) in packed::all(&[]).into_iter().zip(packed::all(&capture)) {
+        let members = |count| [empty.repeat(count), whole.clone(), empty.repeat(count)].concat();
+        let (few, many) = (members(10), members(5_010));
+        let (of_few, _) = measured(|| assert_eq!(frames(few), 16));
+        let (of_many, _) = measured(|| assert_eq!(frames(many), 16));
+        let each = (of_many - of_few) / 10_000;
+        assert!(each < 256 << 10, "{name}: {each} bytes for each");
+        assert!(name != "bz2" || each < 64, "{name}: {each} bytes for each, of which 23 hold the input");
+    }
+}
+
+#[test]
+fn the_page_is_written_as_it_is_made() {
+    // Servers with long names, which JSON and HTML make much longer.
+    let name = vec![1; 250];
+    let info =
+        [&hex("ffffffff 49 11")[..], &name, b"\0b\0c\0d\0", &hex("f000 01 08 00 'dl' 00 01 '1' 00")].concat();
+    let mut frames = vec![];
+    for n in 0..6_000u32 {
+        let [_, a, b, c] = n.to_be_bytes();
+        let (server, time) = (([10, a, b, c], 27_015), play::START + i64::from(n) * 1_000_000);
+        frames.push(play::udp_frame(
+            time,
+            play::CLIENTS[0],
+            server,
+            &hex("ffffffff 'TSource Engine Query' 00"),
+        ));
+        frames.push(play::udp_frame(time + 1, server, play::CLIENTS[0], &info));
+    }
+    let options = play::everything();
+    let page = Page::new(Check::new(options.policy.clone(), |_, _| Ok(())), &options);
+    let (page, totals) = play::report(options, page, &frames);
+    let (verdict, gathered) = page.verdict(totals).expect("nothing is written");
+    let (mut written, mut length): (Vec<u8>, usize) = (vec![], 0);
+    let (_, held) = measured(|| {
+        page::write(&mut written, &gathered, &verdict).expect("it is memory");
+        length = written.len();
+    });
+    let text = String::from_utf8_lossy(&written);
+    assert!(
+        text.contains("Not on this page: 4000 further servers. <code>qdissect summary -T csv</code>"),
+        "{length}"
+    );
+    // The page itself is among them; beside it there are its rows once, as text.
+    assert!(held < 3 * length as u64 + (8 << 20), "{held} bytes for a page of {length}");
 }

@@ -1,6 +1,7 @@
 //! Pasted bytes: output of tools, typed text, and the output of the formatters in the test kit.
 
 mod forms;
+mod sources;
 mod table;
 
 use crate::kit::format::FORMATTERS;
@@ -53,6 +54,68 @@ fn invalid_places_are_reported_and_the_rest_is_read() {
             assert!(complaint.what.ends_with('.') && complaint.what.len() > 20, "{complaint:?}");
         }
     }
+}
+
+#[test]
+fn texts_of_many_sources_are_read() {
+    assert!(sources::READ.len() >= 100);
+    for (text, expected) in sources::READ {
+        let pasted = read(text, None);
+        let bytes: Vec<_> = pasted.pieces.iter().map(|piece| digits(&piece.bytes)).collect();
+        assert_eq!(bytes, *expected, "{text}");
+        assert_eq!(pasted.complaints, [], "{text}");
+        let dos = text.replace('\n', "\r\n");
+        assert_eq!(read(&dos, None).pieces, pasted.pieces, "{text} with CRLF");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said_with_its_place() {
+    for (text, place, words) in sources::TOLD {
+        let complaints = read(text, None).complaints;
+        let said = complaints.iter().any(|c| (c.line, c.column) == *place && c.what.contains(words));
+        assert!(said, "{text}: {complaints:?}");
+    }
+}
+
+/// Source and destination of every datagram; words where they are made up.
+fn ends(text: &str) -> Vec<String> {
+    let pieces = read(text, None).pieces;
+    let raw_frames = frames(&pieces, AssumedEndpoints::default());
+    let stand_ins = pasted::stand_ins(&pieces, AssumedEndpoints::default());
+    let ends = |(number, frame): (u64, &qdissect::net::OwnedFrame)| {
+        let frame = frame.frame(number);
+        let d = parse(&frame).unwrap();
+        stand_ins.ends(&d).unwrap_or_else(|| format!("{} → {}", d.src, d.dst))
+    };
+    (1..).zip(&raw_frames).map(ends).collect()
+}
+
+#[test]
+fn endpoints_of_the_text_are_kept_and_others_are_words() {
+    let (to, from) = ("client → 192.0.2.10:27015", "192.0.2.10:27015 → client");
+    for (text, expected) in [
+        ("> d5f60001\n< d5f60001\n", ["client → server", "server → client"]),
+        ("192.0.2.10:27015 UDP--> d5f60001\n192.0.2.10:27015 <--UDP d5f60001\n", [to, from]),
+        ("-> 192.0.2.10:27015: d5f60001\n<- 192.0.2.10:27015: d5f60001\n", [to, from]),
+        ("TX 192.0.2.10:27015 d5f60001\nRX 192.0.2.10:27015 d5f60001\n", [to, from]),
+        ("sent to 192.0.2.10:27015: d5f60001\nreceived from 192.0.2.10:27015: d5f60001\n", [to, from]),
+        ("s.sendto(b'\\xd5\\xf6', ('192.0.2.10', 27015))\n(b'\\xd5', ('192.0.2.10', 27015))\n", [to, from]),
+        (
+            "TO 192.0.2.10:27015 len 4\n    0: d5f60001\nFROM 192.0.2.10:27015 len 5\n    0: ffffffff 49\n",
+            [to, from],
+        ),
+        (
+            "192.0.2.1:9 -> 192.0.2.2:10 d5f60001\n192.0.2.1:9 <- 192.0.2.2:10 d5f60001\n",
+            ["192.0.2.1:9 → 192.0.2.2:10", "192.0.2.2:10 → 192.0.2.1:9"],
+        ),
+    ] {
+        assert_eq!(ends(text), expected, "{text}");
+    }
+    let gamedig = fs::read_to_string("tests/data/pasted/gamedig.txt").unwrap();
+    assert_eq!(ends(&gamedig), ["client → 192.0.2.40:7777", "192.0.2.40:7777 → client"]);
+    let raw_frames = frames(&read(&gamedig, None).pieces, AssumedEndpoints::default());
+    assert_eq!(parse(&raw_frames[0].frame(1)).unwrap().src.port(), 54321, "gamedig names its own port");
 }
 
 #[test]

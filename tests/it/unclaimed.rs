@@ -123,8 +123,8 @@ fn the_busiest_unclaimed_endpoints_are_listed() {
     let rows = records(&["summary"], &datagrams, "unclaimed");
     assert_eq!(rows.len(), 200);
     let first = serde_json::json!({
-        "type": "unclaimed", "endpoint": "10.0.0.2:53", "datagrams": 7, "bytes": 203, "first_bytes": "1a2b010000010000",
-        "looks_like": "dns",
+        "type": "unclaimed", "endpoint": "10.0.0.2:53", "datagrams": 7, "bytes": 203, "senders": 1,
+        "more_senders": false, "peak_rate": 1, "first_bytes": "1a2b010000010000", "looks_like": "dns",
     });
     assert_eq!((&rows[0], &rows[1]["datagrams"]), (&first, &1.into()));
     let screen = String::from_utf8(run(&[], &datagrams).stdout).unwrap();

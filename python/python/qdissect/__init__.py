@@ -5,6 +5,8 @@
 ['messages', 'exchanges', 'findings', 'servers', 'captures']
 """
 
+from . import _qdissect
+from ._captures import find as _find
 from ._qdissect import (
     TABLES,
     __version__,
@@ -14,10 +16,8 @@ from ._qdissect import (
     frames_schema,
     judge,
     key,
-    read,
     scan,
     schema,
-    stream,
 )
 
 __all__ = [
@@ -34,3 +34,15 @@ __all__ = [
     "schema",
     "stream",
 ]
+
+
+def read(paths, table, **keywords):
+    return _qdissect.read(_find(paths), table, **keywords)
+
+
+def stream(paths, table, **keywords):
+    return _qdissect.stream(_find(paths), table, **keywords)
+
+
+read.__doc__ = _qdissect.read.__doc__
+stream.__doc__ = _qdissect.stream.__doc__

@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 import qdissect
+from qdissect import _qdissect
 
 __all__ = ["Captures", "Sharded"]
 
@@ -120,7 +121,7 @@ class Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         assert isinstance(partition, Sensor)
-        stream = qdissect.stream(partition.paths, self.table, sensor=partition.name, **self.keywords)
+        stream = _qdissect.stream(partition.paths, self.table, sensor=partition.name, **self.keywords)
         return batches(stream, columns(self.table))
 
 
@@ -190,7 +191,7 @@ class Sharded:
 
         def read(received: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
             for file in files(received):
-                table = pyarrow.table(qdissect.read([file["path"]], "captures", protocols=protocols)).cast(schema)
+                table = pyarrow.table(_qdissect.read([file["path"]], "captures", protocols=protocols)).cast(schema)
                 at = schema.get_field_index("seq")
                 seq = pyarrow.array([file["seq"]] * len(table), schema.field(at).type)
                 yield from table.set_column(at, schema.field(at), seq).to_batches()

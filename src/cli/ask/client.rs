@@ -25,6 +25,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 const PART_WAIT: Duration = Duration::from_millis(50);
 /// Maximum number of datagrams received while waiting for one answer or for its parts.
 const MAX_PARTS: usize = 64;
+/// Maximum number of datagrams kept of a conversation, and of their bytes: a server may answer without end.
+const MAX_KEPT: usize = 16_384;
+const MAX_KEPT_BYTES: usize = 16 << 20;
+/// Maximum number of datagrams of a conversation that are received while parts of its last answer are missing.
+const MAX_LAST: usize = 64;
 /// Longest wait before checking for a signal.
 const SIGNAL_CHECK: Duration = Duration::from_millis(250);
 
@@ -36,6 +41,10 @@ pub struct Conversation {
     pub sent: usize,
     /// Number of requests that were answered.
     pub answered: usize,
+    /// Number of datagrams that were received and not kept, for want of room.
+    pub left_out: u64,
+    /// A request that every client sends was not answered.
+    pub lacks_answer: bool,
     /// Number of datagrams that are none of the protocol's.
     pub unclaimed: u64,
     /// Whether an ICMP error reported that nothing listens on the port.
@@ -57,8 +66,16 @@ pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::
     let socket = UdpSocket::bind(unspecified)?;
     socket.connect(server)?;
     let endpoints = [socket.local_addr()?, server].map(Endpoint::from);
-    let conversation =
-        Conversation { frames: vec![], sent: 0, answered: 0, unclaimed: 0, refused: false, end: now() };
+    let conversation = Conversation {
+        frames: vec![],
+        sent: 0,
+        answered: 0,
+        left_out: 0,
+        lacks_answer: false,
+        unclaimed: 0,
+        refused: false,
+        end: now(),
+    };
     let options = Options { min_confidence: Level::Low, ..options.clone() };
     let mut client = Client {
         socket,
@@ -66,6 +83,7 @@ pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::
         timeout: to_duration(args.timeout),
         options,
         batch_start: 0,
+        bytes: 0,
         last_sent: None,
         conversation,
     };
@@ -74,7 +92,7 @@ pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::
         sleep_until(next);
         next = Instant::now() + to_duration(args.interval);
         client.ask_all(args, server)?;
-        if interrupt::caught().is_some() {
+        if interrupt::caught().is_some() || client.is_full() {
             break;
         }
     }
@@ -92,6 +110,8 @@ struct Client {
     options: Options,
     /// Number of frames before the requests that belong together.
     batch_start: usize,
+    /// Bytes of the datagrams that were received and kept.
+    bytes: usize,
     /// When the last request was sent.
     last_sent: Option<Instant>,
     conversation: Conversation,
@@ -111,7 +131,13 @@ impl Client {
         loop {
             let so_far = Ask { answered, silences: 0, all, random, server, first: &first, latest: &latest };
             let payload = |silences| args.proto.ask(&Ask { silences, ..so_far });
-            let Some(answer) = self.request(payload)? else { break };
+            let is_asked = payload(0).is_some();
+            let Some(answer) = self.request(payload)? else {
+                // What is asked for with --all is optional; a challenge alone is no answer.
+                let only_challenge = answered == 1 && args.proto.info().challenge.is_some();
+                self.conversation.lacks_answer |= is_asked && (!all || only_challenge);
+                break;
+            };
             if answered == 0 {
                 first.clone_from(&answer);
             }
@@ -165,16 +191,19 @@ impl Client {
     fn wait_for_parts(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + self.timeout + PART_WAIT;
         let later = now().plus(self.options.timeout.unwrap_or_default().saturating_mul(2));
-        while self.totals(0, Some(now()))?.findings != self.totals(0, Some(later))?.findings
-            && self.receive(deadline)?.is_some()
-        {}
+        for _ in 0..MAX_LAST {
+            let is_complete = self.totals(0, Some(now()))?.findings == self.totals(0, Some(later))?.findings;
+            if is_complete || self.receive(deadline)?.is_none() {
+                break;
+            }
+        }
         Ok(())
     }
 
     /// How many of the requests that belong together were answered.
     fn answered(&self) -> io::Result<u64> {
         let totals = self.totals(self.batch_start, None)?;
-        Ok(totals.answered + totals.late)
+        Ok(totals.answered + totals.late - totals.unreadable)
     }
 
     /// The totals of the frames from `batch_start` on, if nothing more arrives until `watched`.
@@ -204,6 +233,21 @@ impl Client {
         Ok(())
     }
 
+    /// Whether there is no room for another datagram.
+    fn is_full(&self) -> bool {
+        self.conversation.frames.len() >= MAX_KEPT || self.bytes >= MAX_KEPT_BYTES
+    }
+
+    /// Keeps a datagram that was received, or counts it.
+    fn keep(&mut self, frame: OwnedFrame, length: usize) {
+        if self.is_full() {
+            self.conversation.left_out += 1;
+            return;
+        }
+        self.bytes += length;
+        self.conversation.frames.push(frame);
+    }
+
     /// Returns the next datagram, or `None` if none comes in time or a signal arrives.
     fn receive(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = vec![0; 65_535];
@@ -217,7 +261,7 @@ impl Client {
                 Ok(length) => {
                     let ([local, server], payload) =
                         (self.endpoints, buffer.get(..length).unwrap_or_default());
-                    self.conversation.frames.push(OwnedFrame::udp(now(), server, local, payload, 0));
+                    self.keep(OwnedFrame::udp(now(), server, local, payload, 0), length);
                     return Ok(Some(payload.to_vec()));
                 }
                 Err(e) if is_refusal(&e) => self.conversation.refused = true,
@@ -249,5 +293,50 @@ fn sleep_until(time: Instant) {
             return;
         }
         thread::sleep(left.min(SIGNAL_CHECK));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> Client {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let end = Endpoint::from(socket.local_addr().unwrap());
+        let conversation = Conversation {
+            frames: vec![],
+            sent: 0,
+            answered: 0,
+            left_out: 0,
+            lacks_answer: false,
+            unclaimed: 0,
+            refused: false,
+            end: now(),
+        };
+        Client {
+            socket,
+            endpoints: [end; 2],
+            timeout: Duration::ZERO,
+            options: Options::default(),
+            batch_start: 0,
+            bytes: 0,
+            last_sent: None,
+            conversation,
+        }
+    }
+
+    #[test]
+    fn a_flood_of_answers_is_kept_up_to_the_limits_and_counted() {
+        for (length, most) in [(1, MAX_KEPT), (65_507, MAX_KEPT_BYTES.div_ceil(65_507))] {
+            let mut client = client();
+            let [end, _] = client.endpoints;
+            (0..most + 3).for_each(|_| client.keep(OwnedFrame::udp(now(), end, end, b"a", 0), length));
+            assert_eq!(
+                (client.conversation.frames.len(), client.conversation.left_out),
+                (most, 3),
+                "{length}"
+            );
+            assert!(client.is_full());
+        }
     }
 }

@@ -15,6 +15,7 @@ use super::system::display_name;
 use super::value_parsers::{self, check_formats, report, timeout};
 use super::{interrupt, save};
 use crate::capture::{CaptureInfo, Source, Writer};
+use crate::net::Endpoint;
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
@@ -67,12 +68,20 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
     let code = run::finish(&reading, Job { config, columns, options, inputs });
+    if conversation.left_out > 0 {
+        let many = count(conversation.left_out, "further datagram");
+        note(&format!("{server} sent {many}, for which there was no room: nothing is said of them."));
+    }
     if let Some(signal) = interrupt::caught() {
         return Ok(signal);
     }
     if conversation.answered == 0 {
         error(&no_answer_message(server, &conversation));
         return Ok(if code == OK && !args.check { NO_ANSWER } else { code });
+    }
+    if conversation.lacks_answer && !args.check {
+        error(&format!("{server} did not answer everything that every client asks."));
+        return Ok(if code == OK { NO_ANSWER } else { code });
     }
     if args.check && conversation.unclaimed > 0 {
         let (many, name) = (count(conversation.unclaimed, "datagram"), args.proto.info().name);
@@ -159,7 +168,15 @@ fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
     }
     let known = (host, port).to_socket_addrs();
     let known = known.map_err(|e| format!("The host {} is not known: {e}.", quoted(host)))?;
-    Ok(known.take(MAX_ADDRESSES).collect())
+    let known: Vec<_> = known.take(MAX_ADDRESSES).collect();
+    if let Some(address) = known.iter().find(|address| Endpoint::from(**address).is_group()) {
+        let kind = if address.ip().is_multicast() { "a multicast" } else { "a broadcast" };
+        return Err(format!(
+            "{} is {kind} address, which many hosts may answer: name one server.",
+            address.ip()
+        ));
+    }
+    Ok(known)
 }
 
 /// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
@@ -298,6 +315,15 @@ mod tests {
             assert!(found(text, Id::Sqp).unwrap_err().contains("from 1 to 65535"), "{text}");
         }
         assert!(found("no such host:1", Id::Sqp).unwrap_err().contains("is not known"));
+        for (text, kind) in [
+            ("224.0.0.251:9", "multicast"),
+            ("239.255.255.250", "multicast"),
+            ("[ff02::1]:9000", "multicast"),
+            ("255.255.255.255:1", "broadcast"),
+            ("192.0.2.255", "broadcast"),
+        ] {
+            assert!(found(text, Id::Satisfactory).unwrap_err().contains(kind), "{text}");
+        }
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use crate::cli::help;
 use clap::Command;
 use clap_mangen::Man;
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 /// The meanings of the exit codes.
-const STATUS: [(&str, &str); 6] = [
+const STATUS: [(&str, &str); 7] = [
     ("0", "Done. Findings do not change the exit code but of check."),
     ("1", "Of check: there are findings at or above --fail-on."),
     (
@@ -19,6 +18,7 @@ const STATUS: [(&str, &str); 6] = [
     ("3", "Of check: nothing was looked at, or there is less than --require and --require-coverage demand."),
     ("130", "Ctrl-C ended the reading of files; what was read is finished."),
     ("143", "SIGTERM did."),
+    ("129", "SIGHUP did: the terminal was closed."),
 ];
 
 /// One page about the program and all its subcommands, which have their options in sections of their own.

@@ -1,27 +1,32 @@
 //! `qdissect hex`: dissects pasted bytes.
 
+mod args;
 mod text;
 
-use super::choices::{CONFIDENCE, Colour, Format, HEX_FORMATS};
+pub use args::HexArgs;
+
+use super::args::Reading;
+use super::choices::{CheckFormat, Format, HEX_FORMATS};
 use super::command_line::defaults;
-use super::common_args::{Common, ConfigurationArgs, RuleArgs};
+use super::common_args::Common;
+use super::config::Config;
 use super::diagnostics::{FAILED, OK, error, not_writable, note};
+use super::inputs::Inputs;
 use super::output::{Target, overwrite_conflict};
 use super::text::decoded;
-use super::value_parsers::{self, decode_as, timeout};
-use super::{run, system, terminal};
-use crate::capture::capture_format;
+use super::{run, save, system, terminal};
+use crate::capture::{Source, Writer, capture_format};
 use crate::classify::Choice;
+use crate::exchange::Windows;
 use crate::net::OwnedFrame;
 use crate::pasted::{self, AssumedEndpoints, EXPECTED, Pasted};
 use crate::pipeline::{Options, Pipeline};
-use crate::protocols::{Id, Level};
-use crate::report::{Output, Records, Report, Totals};
+use crate::report::{Detail, Details, Explain, Output, Records, Report, TimeFormat, Totals};
 use crate::text::escape::quoted;
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::io::{self, Cursor, IsTerminal, Read};
+use std::path::Path;
 use text::Text;
 
 /// UDP port of the server if the user names none.
@@ -32,10 +37,8 @@ const PORT: u16 = 7777;
 /// # Errors
 /// A sentence that says what is wrong with the arguments or the text.
 pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let mut reading = defaults("dump")?;
-    let common = reading.common_mut();
-    args.fill(common);
-    let options = prepare(args, common, is_given)?;
+    let mut reading = reading(args)?;
+    let (config, options) = prepare(args, &mut reading, is_given)?;
     let (name, text, pasted) = read_input(args)?;
     if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
         return Err(format!(
@@ -44,6 +47,11 @@ pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, St
         ));
     }
     let complete = report_complaints(&name, &text, &pasted);
+    if args.check {
+        let code = check(&reading, args, (config, options), &name, &pasted)?;
+        return Ok(if complete { code } else { FAILED });
+    }
+    let common = reading.common();
     Ok(match dissect(args, common, options, &name, &pasted, complete) {
         Ok(()) if complete => OK,
         Ok(()) => FAILED,
@@ -53,17 +61,22 @@ pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, St
 }
 
 /// Loads the configuration and checks all arguments before anything is read or written.
-fn prepare(args: &HexArgs, common: &mut Common, is_given: &dyn Fn(&str) -> bool) -> Result<Options, String> {
-    let config = run::load(common, is_given)?;
+fn prepare(
+    args: &HexArgs,
+    reading: &mut Reading,
+    is_given: &dyn Fn(&str) -> bool,
+) -> Result<(Config, Options), String> {
+    let config = run::configure(reading, is_given)?;
     let read = match args.what.as_slice() {
         [] => vec![Path::new("-")],
         [one] if Path::new(one).exists() => vec![Path::new(one)],
         _ => vec![],
     };
-    let written: Vec<_> = common.output.iter().map(|path| ("--output", path.as_path())).collect();
+    let common = reading.common();
+    let written = run::output_files(reading, common);
     match overwrite_conflict(&written, false, &read, &config) {
         Some(conflict) => Err(conflict),
-        None => run::pipeline_options(common, true),
+        None => Ok((config, run::pipeline_options(common, true)?)),
     }
 }
 
@@ -91,7 +104,7 @@ fn base64_hint(text: &str) -> &'static str {
 
 /// Reads the pasted input. Returns a name for it, its text, and the bytes found in it.
 fn read_input(args: &HexArgs) -> Result<(String, String, Pasted), String> {
-    let form = args.input_format.map(InputFormat::form).transpose()?;
+    let form = args.input_format.and_then(args::InputFormat::form);
     let read = |name: &str, from: &mut dyn Read| {
         let text = read_text(from).map_err(|e| format!("{name}: {e}"))?;
         let pasted = pasted::read(&text, form);
@@ -144,6 +157,58 @@ fn read_text(from: &mut dyn Read) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Builds the arguments of `dump` or `check` that correspond to those of `hex`.
+fn reading(args: &mut HexArgs) -> Result<Reading, String> {
+    let mut reading = defaults(if args.check { "check" } else { "dump" })?;
+    let format = args.format.as_deref();
+    match &mut reading {
+        Reading::Check(check) => {
+            let wrong = |name| format!("-T {name} goes without --check.");
+            let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
+            check.format = format.transpose()?.unwrap_or(check.format);
+            check.report.clone_from(&args.report);
+            (check.fail_on, check.show, check.color) = (args.fail_on, args.show, args.color);
+        }
+        Reading::Dump(dump) => {
+            let format = format.map(|name| HEX_FORMATS.find(name).ok_or(format!("-T {name} needs --check.")));
+            dump.format = format.transpose()?.unwrap_or(Format::Text);
+            (dump.detail.tree, dump.detail.hex) = (args.tree, args.hex);
+            (dump.detail.explain, dump.detail.color) = (args.explain, args.color);
+            if let Some(conflict) = dump.detail.format_conflict(dump.format) {
+                return Err(conflict);
+            }
+        }
+        _ => {}
+    }
+    args.fill(reading.common_mut());
+    Ok(reading)
+}
+
+/// Judges what was pasted, and returns the exit code of `check`.
+fn check(
+    reading: &Reading,
+    args: &HexArgs,
+    (config, options): (Config, Options),
+    name: &str,
+    pasted: &Pasted,
+) -> Result<u8, String> {
+    let frames = pasted::frames(&pasted.pieces, endpoints(args, &options));
+    let capture = capture_file(&frames).map_err(|e| e.to_string())?;
+    let source = Source::from_reader(name.to_owned(), Box::new(Cursor::new(capture)));
+    let inputs = Inputs::of(Path::new(name), source);
+    Ok(run::finish(reading, run::Job { config, columns: None, options, inputs }))
+}
+
+/// Writes the frames as a capture file.
+fn capture_file(frames: &[OwnedFrame]) -> io::Result<Vec<u8>> {
+    let mut writer = Writer::new(vec![], save::APPLICATION)?;
+    let facts = pasted::facts(frames);
+    for (number, frame) in (1..).zip(frames) {
+        writer.frame::<&str>(0, &facts, &frame.frame(number), &[])?;
+    }
+    writer.finish()
+}
+
 /// Dissects what was pasted and writes the result.
 fn dissect(
     args: &HexArgs,
@@ -153,18 +218,36 @@ fn dissect(
     pasted: &Pasted,
     complete: bool,
 ) -> io::Result<()> {
-    let frames = pasted::frames(&pasted.pieces, endpoints(args, &options));
+    let ends = endpoints(args, &options);
+    let frames = pasted::frames(&pasted.pieces, ends);
     let mut target = Target::open(common.output.as_deref())?;
     let input = (name, frames.as_slice(), complete);
-    match args.format.form() {
-        Some(form) => {
-            let records = Records::new(Output::new(&mut target, form, false), true, false);
-            play(input, options, &mut records.with_secrets(common.show_secrets))?;
-        }
-        None => {
-            let screen = terminal::screen(args.color, common);
-            play(input, options, &mut Text::new(&mut target, screen, &frames))?;
-        }
+    let format = args.format.as_deref().and_then(|name| HEX_FORMATS.find(name)).unwrap_or(Format::Text);
+    if let Some(form) = format.form() {
+        let records = Records::new(Output::new(&mut target, form, false), true, false);
+        let mut records = records.with_secrets(common.show_secrets).with_bytes(args.hex);
+        play(input, options, &mut records)?;
+        return target.complete(!pasted.pieces.is_empty());
+    }
+    let screen = terminal::screen(args.color, common);
+    let stand_ins = pasted::stand_ins(&pasted.pieces, ends);
+    let shows_tree = args.tree || format == Format::Tree;
+    if shows_tree || args.hex || args.explain {
+        let windows = Windows::new(options.timeout);
+        let detail = Detail {
+            tree: shows_tree,
+            fields: true,
+            hex: args.hex,
+            explain: args.explain.then(|| Explain { choice: options.choice.clone(), windows }),
+            colour: screen.colour,
+            secrets: options.secrets,
+            time_format: TimeFormat::default(),
+            stand_ins,
+            ..Detail::default()
+        };
+        play(input, options, &mut Details::new(&mut target, false, false, detail))?;
+    } else {
+        play(input, options, &mut Text::new(&mut target, screen, &frames, stand_ins))?;
     }
     target.complete(!pasted.pieces.is_empty())
 }
@@ -189,102 +272,4 @@ pub fn play(
     let numbered = (1..).zip(frames).map(|(number, frame)| frame.frame(number));
     pipeline.read_frames(name, &facts, numbered)?;
     pipeline.finish(complete)
-}
-
-/// `qdissect hex`
-#[derive(Debug, Args)]
-pub struct HexArgs {
-    /// The bytes themselves, or a file that holds them; `-` or nothing for standard input
-    #[arg(value_name = "TEXT|FILE")]
-    pub what: Vec<String>,
-    /// How the bytes are written; else each line is looked at
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub input_format: Option<InputFormat>,
-    /// UDP port of the server where the text names none [default: the one of -d, or 7777]
-    #[arg(long, value_name = "N")]
-    pub port: Option<u16>,
-    /// Output format
-    #[arg(short = 'T', long, value_parser = HEX_FORMATS, default_value = "text", value_name = "FMT")]
-    pub format: Format,
-    /// When to use colours
-    #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
-    pub color: Colour,
-    /// Only these protocols, by name, separated by commas
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
-    protocol: Vec<Id>,
-    /// Pins a protocol on a port: udp.port==7779,sqp
-    #[arg(short = 'd', long, value_name = "udp.port==N,PROTO", value_parser = decode_as)]
-    decode_as: Vec<(u16, Id)>,
-    /// Overrides every protocol's answer window, e.g. 500ms, 2s
-    #[arg(long, value_name = "DUR", value_parser = timeout)]
-    timeout: Option<i64>,
-    /// Least confidence of what is dissected
-    #[arg(long, value_parser = CONFIDENCE, default_value = "low", value_name = "LEVEL")]
-    min_confidence: Level,
-    #[command(flatten)]
-    rules: RuleArgs,
-    #[command(flatten)]
-    configuration: ConfigurationArgs,
-    /// Write the result to a file, aside first, and renamed when it is complete
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Show passwords, which are masked otherwise
-    #[arg(long)]
-    show_secrets: bool,
-}
-
-/// `--input-format`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum InputFormat {
-    /// Hex digits: 00ff, 00 ff, 00:ff, 0x00 0xff, xxd -p
-    #[value(alias = "plain")]
-    Hex,
-    /// Rows with offsets: xxd, hexdump -C, od -t x1, tcpdump -x, tshark -x, Wireshark
-    #[value(aliases = ["xxd", "hexdump", "od", "tcpdump", "tshark", "wireshark"])]
-    Dump,
-    /// Numbers in brackets, <Buffer 00 ff>
-    Array,
-    /// Quotes and escapes: b'\x00\xff'
-    String,
-    /// Base64, either alphabet
-    Base64,
-    /// What gamedig prints, which is declined
-    #[value(hide = true)]
-    Gamedig,
-}
-
-impl InputFormat {
-    /// The format of the pasted text.
-    ///
-    /// # Errors
-    /// A sentence, if the format is not supported.
-    pub fn form(self) -> Result<pasted::Form, String> {
-        match self {
-            InputFormat::Hex => Ok(pasted::Form::Hex),
-            InputFormat::Dump => Ok(pasted::Form::Dump),
-            InputFormat::Array => Ok(pasted::Form::Array),
-            InputFormat::String => Ok(pasted::Form::String),
-            InputFormat::Base64 => Ok(pasted::Form::Base64),
-            InputFormat::Gamedig => {
-                Err("--input-format gamedig is not read: paste the rows of bytes that its `debug` \
-                                         option prints, without the rows of characters, one datagram a line."
-                    .to_owned())
-            }
-        }
-    }
-}
-
-impl HexArgs {
-    /// Moves the options that `hex` shares with other subcommands there.
-    fn fill(&mut self, common: &mut Common) {
-        use std::mem::take;
-        common.protocol = take(&mut self.protocol);
-        common.decode_as = take(&mut self.decode_as);
-        common.timeout = self.timeout;
-        common.min_confidence = self.min_confidence;
-        common.rules = self.rules.clone();
-        common.configuration = self.configuration.clone();
-        common.output = self.output.take();
-        common.show_secrets = self.show_secrets;
-    }
 }

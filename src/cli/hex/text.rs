@@ -7,7 +7,7 @@ use crate::decode::{AnyListener, Tree};
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, OwnedFrame, parse};
 use crate::report::screen::{DIM, Screen};
-use crate::report::{FieldStyle, Lister, Packet, Report, Totals, Wants, fields, finding_line};
+use crate::report::{FieldStyle, Lister, Packet, Report, StandIns, Totals, Wants, fields, finding_line};
 use crate::text::escape::to_hex_head;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -27,10 +27,11 @@ pub struct Text<W: Write> {
 
 impl<W: Write> Text<W> {
     /// Creates a report about these frames that writes to `out`.
-    pub fn new(out: W, screen: Screen, frames: &[OwnedFrame]) -> Self {
+    pub fn new(out: W, screen: Screen, frames: &[OwnedFrame], stand_ins: StandIns) -> Self {
         let numbered = (1..).zip(frames);
         let dropped = numbered.filter_map(|(n, frame)| Some((n, parse(&frame.frame(n)).err()?))).collect();
-        Text { lister: Lister::new(out, false, false, false), screen, dropped, has_output: false }
+        let lister = Lister::new(out, false, false, false).with_stand_ins(stand_ins);
+        Text { lister, screen, dropped, has_output: false }
     }
 
     /// Writes what comes before the datagram of a frame: a line for each earlier frame without a datagram, and an empty line.

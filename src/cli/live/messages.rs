@@ -1,16 +1,18 @@
 //! Messages of the capture program: collected while it runs, and turned into advice when it fails.
 
 use super::program::{Kind, Program};
+use crate::cli::interrupt;
 use crate::text::escape::escaped;
 use crate::text::similar::similar;
-use std::io::{self, BufRead, BufReader, Read};
-use std::process::ExitStatus;
-use std::sync::mpsc::{Receiver, channel};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{ChildStderr, ExitStatus};
+use std::time::{Duration, Instant};
 
 /// Maximum number of lines kept.
 const MAX_LINES: usize = 64;
 /// Maximum length of a line in bytes; longer lines are cut.
-const MAX_LINE: u64 = 1000;
+const MAX_LINE: usize = 1000;
 
 /// The messages of the program.
 #[derive(Clone, Debug, Default)]
@@ -21,21 +23,70 @@ pub struct Messages {
     pub dropped: Option<u64>,
 }
 
-/// Reads standard error in a thread of its own, so that the program never blocks on it; the messages come when it has ended.
-pub fn listen(input: impl Read + Send + 'static) -> Receiver<Messages> {
-    let (sender, messages) = channel();
-    std::thread::spawn(move || sender.send(read(BufReader::new(input))));
-    messages
+/// Standard error of the program. It is read along with the packets from the start: a program that says more than its pipe holds
+/// would wait, and send no packets. A thread of its own would keep the rights of its start.
+#[derive(Debug)]
+pub struct Listener {
+    /// `None` once it has ended.
+    input: Option<ChildStderr>,
+    messages: Messages,
+    /// A line whose end has not come.
+    line: Vec<u8>,
 }
 
-fn read(mut input: impl BufRead) -> Messages {
-    let (mut messages, mut line) = (Messages::default(), vec![]);
-    while let Ok(1..) = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
-        // Counters overwrite each other with carriage returns.
-        String::from_utf8_lossy(&line).split(['\n', '\r']).for_each(|line| messages.add(line.trim()));
-        line.clear();
+impl Listener {
+    /// Listens to a program.
+    pub fn new(input: ChildStderr) -> Listener {
+        Listener { input: Some(input), messages: Messages::default(), line: vec![] }
     }
-    messages
+
+    /// What to wait for; `None` once it has ended.
+    pub fn input(&self) -> Option<BorrowedFd<'_>> {
+        self.input.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads what is there. To be called when there is something to read, or the input has ended.
+    pub fn read(&mut self) {
+        let mut buffer = [0; 4096];
+        let Some(input) = &mut self.input else { return };
+        match input.read(&mut buffer) {
+            Ok(length @ 1..) => self.hear(buffer.get(..length).unwrap_or_default()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => self.input = None,
+        }
+    }
+
+    /// Takes further bytes. Counters overwrite each other with carriage returns.
+    fn hear(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if !matches!(byte, b'\n' | b'\r') {
+                self.line.push(*byte);
+            }
+            if matches!(byte, b'\n' | b'\r') || self.line.len() >= MAX_LINE {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.messages.add(String::from_utf8_lossy(&self.line).trim());
+        self.line.clear();
+    }
+
+    /// The messages, once the program has ended. Another process may hold its standard error open, so the wait for the end of that
+    /// is limited.
+    pub fn finish(&mut self, max_wait: Duration) -> Messages {
+        let until = Instant::now() + max_wait;
+        while let Some(input) = self.input() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || !matches!(interrupt::wait(&input, left), Ok(true)) {
+                break;
+            }
+            self.read();
+        }
+        self.end_line();
+        self.messages.clone()
+    }
 }
 
 impl Messages {
@@ -220,6 +271,12 @@ fn sentence(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read(bytes: &[u8]) -> Messages {
+        let mut listener = Listener { input: None, messages: Messages::default(), line: vec![] };
+        bytes.chunks(7).for_each(|piece| listener.hear(piece));
+        listener.finish(Duration::ZERO)
+    }
 
     #[test]
     fn drops_are_added_up_and_progress_lines_are_left_out() {

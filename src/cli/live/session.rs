@@ -6,7 +6,7 @@
 //!     └── the pipe ends ──> over                                   └── the pipe ends ──> over
 //! ```
 
-use super::messages::{self, Messages};
+use super::messages::{self, Listener, Messages};
 use super::program::Program;
 use super::records::Records;
 use crate::capture::Time;
@@ -15,9 +15,9 @@ use crate::cli::interrupt;
 use crate::cli::read::QUIET;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
-use std::sync::mpsc::Receiver;
+use std::process::{Child, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,8 +50,7 @@ pub struct Session {
     delay: Duration,
     child: Child,
     out: ChildStdout,
-    /// Standard error of the program, before and after a thread starts reading it.
-    err: (Option<ChildStderr>, Option<Receiver<Messages>>),
+    err: Listener,
     records: Records,
     phase: Phase,
     until: Option<Instant>,
@@ -105,7 +104,7 @@ impl Session {
             delay: program.delay() + UNDER_WAY,
             child,
             out,
-            err: (Some(err), None),
+            err: Listener::new(err),
             records,
             phase: Phase::Running,
             until: max_duration.map(|max_duration| Instant::now() + max_duration),
@@ -190,11 +189,11 @@ impl Session {
         if self.is_over {
             return Ok(0);
         }
-        if !interrupt::wait(&self.out, Duration::ZERO)? {
+        if !self.wait_for_packets(Duration::ZERO)? {
             self.records.flush();
             let max_wait =
                 next.map_or(QUIET, |next| next.saturating_duration_since(Instant::now()).min(QUIET));
-            if !interrupt::wait(&self.out, max_wait)? {
+            if !self.wait_for_packets(max_wait)? {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
@@ -202,23 +201,32 @@ impl Session {
         self.last = Instant::now();
         if let Some(on_start) = self.on_start.take_if(|_| length > 0) {
             on_start();
-            self.listen();
         }
         let pass = self.records.pass(buffer.get(..length).unwrap_or_default());
         self.is_over = length == 0 || pass < length;
         Ok(pass)
     }
 
-    /// Starts the thread that reads standard error. Not called before rights are given up, because the thread would keep them.
-    fn listen(&mut self) {
-        if let Some(err) = self.err.0.take() {
-            self.err.1 = Some(messages::listen(err));
+    /// Waits until the pipe of packets has data or ends, and reads standard error meanwhile. Returns `false` if `max_wait` passes
+    /// or a signal arrives before that.
+    fn wait_for_packets(&mut self, max_wait: Duration) -> io::Result<bool> {
+        let until = Instant::now() + max_wait;
+        loop {
+            let inputs: Vec<_> = [Some(self.out.as_fd()), self.err.input()].into_iter().flatten().collect();
+            let ready = interrupt::wait_for_one(&inputs, until.saturating_duration_since(Instant::now()))?;
+            if ready.get(1) == Some(&true) {
+                self.err.read();
+            }
+            match ready.first() {
+                Some(true) => return Ok(true),
+                _ if ready.contains(&true) && Instant::now() < until => {}
+                _ => return Ok(false),
+            }
         }
     }
 
     /// Stops the program if it is still running, waits for its end, and writes the remaining records.
     pub fn finish(&mut self) -> Ended {
-        self.listen();
         let limit_reached = self.records.limit_reached();
         let planned = limit_reached || interrupt::caught().is_some() || !matches!(self.phase, Phase::Running);
         self.records.flush();
@@ -227,13 +235,12 @@ impl Session {
             self.linger(); // it stops at the same number, and its last messages are worth a short wait
         }
         let status = self.wait();
-        let messages =
-            self.err.1.as_ref().and_then(|err| err.recv_timeout(KILL_GRACE).ok()).unwrap_or_default();
+        let messages = self.err.finish(KILL_GRACE);
         let stopped = matches!(self.phase, Phase::Stopped(_) | Phase::Killed(_));
         Ended { planned, stopped, status, messages, incomplete, unsaved: self.records.failed.clone() }
     }
 
-    /// Waits for the program to end. Reads its pipe meanwhile, because it could block on a full one.
+    /// Waits for the program to end. Reads its pipes meanwhile, because it could block on a full one.
     fn wait(&mut self) -> Option<ExitStatus> {
         self.is_over = false;
         let (mut buffer, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
@@ -246,10 +253,14 @@ impl Session {
             if self.is_over {
                 return None;
             }
-            if !open {
-                std::thread::sleep(pause);
-            } else if matches!(interrupt::wait(&self.out, pause), Ok(true)) {
+            if open && matches!(self.wait_for_packets(pause), Ok(true)) {
                 open = matches!(self.out.read(&mut buffer), Ok(1..));
+            } else if !open {
+                match self.err.input() {
+                    Some(err) if matches!(interrupt::wait(&err, pause), Ok(true)) => self.err.read(),
+                    Some(_) => {}
+                    None => std::thread::sleep(pause),
+                }
             }
         }
     }

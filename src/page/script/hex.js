@@ -43,7 +43,7 @@ function findingDetail(finding, data, columns) {
   const add = (term, ...description) => list.append(el('dt', {}, term), el('dd', {}, ...description));
   const link = (url, text) => el('a', { href: url, rel: 'noreferrer noopener' }, text);
   if (rule) {
-    add('Rule', link(rule.page, rule.id), `: ${rule.title}`);
+    add('Rule', el('a', { href: `#rule-${rule.id}` }, rule.id), `: ${rule.title}`);
     add('Why', rule.why);
     const source = `${rule.source.document}, ${rule.source.section}`;
     add('Source', rule.source.url ? link(rule.source.url, source) : source);

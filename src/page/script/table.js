@@ -18,9 +18,10 @@ const CELLS = {
   players: (value, row) => [`${value}/${row.max_players}`],
   list: (all) => [all.length === 0 ? '–' : all.slice(0, 4).map(shown).join(' ') + (all.length > 4 ? ` and ${all.length - 4} more` : '')],
   rule: (id, row, { data }) => {
-    const rule = data.rule.find((known) => known.id === id);
-    return [rule ? el('a', { href: rule.page, rel: 'noreferrer noopener' }, id) : id];
+    const known = data.rule.some((rule) => rule.id === id);
+    return [known ? el('a', { href: `#rule-${id}` }, id) : id];
   },
+  target: (id) => [el('span', { id: `rule-${id}` }, id)],
   trace: (trace, row, { longest }) => [sparkline(trace, longest)],
   findings: (counts) => {
     const all = ['error', 'warning', 'note'].filter((name) => counts?.[name] > 0);

@@ -1,8 +1,10 @@
 'use strict';
 /* Formats text and numbers, and creates elements. Text goes into the page as text, never as HTML. */
 
-/** Characters that change the direction of text, have no width, or control something; they are escaped as by the program. */
-const HOSTILE = /[\p{Cc}\u{ad}\u{61c}\u{180e}\u{200b}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{feff}\u{fff9}-\u{fffb}\u{e0000}-\u{e0fff}]/gu;
+/** Characters that change the direction of text, that nobody sees, or that control something: those of `escape.rs`. */
+const HOSTILE = /[\p{Cc}\p{Default_Ignorable_Code_Point}\u{2028}\u{2029}\u{2800}\u{fff9}-\u{fffb}\u{13430}-\u{1343f}]/gu;
+/** What CI systems look for anywhere in a line: `##[`, `##vso[`, `##teamcity[`. */
+const MARK = /(##[\w.-]*)\[/g;
 /** Text that begins like a command of GitHub's runners, and an IPv6 address, which is no command. */
 const COMMAND = /^\p{White_Space}*::/u;
 const ADDRESS = /^\p{White_Space}*[0-9a-fA-F:.\/]*$/u;
@@ -13,7 +15,7 @@ function shown(text) {
     const code = c.codePointAt(0);
     return NAMED[c] ?? (code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`);
   };
-  const out = String(text).replaceAll('\\', '\\\\').replace(HOSTILE, escape).replaceAll('##[', '##\\x5b');
+  const out = String(text).replaceAll('\\', '\\\\').replace(HOSTILE, escape).replace(MARK, '$1\\x5b');
   return COMMAND.test(text) && !ADDRESS.test(text) ? out.replace(':', '\\x3a') : out;
 }
 

@@ -1,5 +1,6 @@
 //! The rules of A2S, with conversations that break them, and the answers of servers: INFO in both forms, PLAYER and RULES.
 
+use super::browser;
 use crate::decode::zero_ended;
 use crate::protocols::prelude::*;
 use crate::protocols::sources::gamedig;
@@ -28,6 +29,8 @@ pub(super) const RQ: rule::Step = C("ffffffff 56 c3192a4b");
 pub(super) const CH: rule::Step = S("ffffffff 41 c3192a4b");
 pub(super) const INFO: rule::Step =
     S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769");
+pub(super) const SHORT_INFO: rule::Step =
+    S("ffffffff 43 '192.0.2.10:27015' 00 'A' 00 'b' 00 'c' 00 'd' 00 01 08 07");
 pub(super) const PLAY: rule::Step = S("ffffffff 44 01 00 'n' 00 01000000 00007042");
 pub(super) const RULE: rule::Step = S("ffffffff 45 0100 'k' 00 '1' 00");
 /// An answer in three parts: its beginning, middle and end.
@@ -47,6 +50,17 @@ rules! {
         examples: [
             Example::of(&[IQ, CH, C("ffffffff")]),
             Example::of(&[IQ, CH, C("ffffffff 5a")]),
+        ],
+    }
+    /// Servers and clients compare the first four bytes and drop the datagram. The message behind the wrong prefix is read all the
+    /// same: it answers its request, or explains why that gets no answer.
+    HDR_002 = "A2S-HDR-002" Error "message does not begin with exactly four bytes of 255" {
+        cite: vdc("Protocol"),
+        examples: [
+            Example::of(&[IQ, S("ffffffff ffffffff 49114100620063006400f000010800646c00013100808769")]),
+            Example::of(&[IQ, S("49114100620063006400f000010800646c00013100808769")]),
+            Example::of(&[C("ffffffff ffffffff 54 'Source Engine Query' 00")]),
+            Example::of(&[C("54 'Source Engine Query' 00")]),
         ],
     }
     /// The text is a part of the request, and servers compare it: none answers another one. `qstat -hl2s` sends 15 zeros, the form
@@ -139,13 +153,14 @@ rules! {
         examples: [Example::of(&[IQ, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 01 da02000000000000")])],
     }
     /// HLTV and dproto answer in GoldSrc's form of before 2008, the latter with PLAYER and today's form behind it; Xash3D sends no
-    /// flag.
+    /// flag. The short form is the one of 1998, which answers `info`.
     INF_006 = "A2S-INF-006" Note "INFO is in an old form, or without an extra data flag" {
         cite: vdc("A2S_INFO, Obsolete GoldSource Response"),
         per_server: true,
         examples: [
             Example::of(&[IQ, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00")]),
             Example::of(&[IQ, S("ffffffff 6d '10.0.0.1:27015' 00 'A' 00 'b' 00 'c' 00 'd' 00 01 08 2f 'dl' 00 00 01 00")]),
+            Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
         ],
     }
     /// GoldSrc servers with names in other encodings, and names that were cut at a number of bytes. Values of binary lists are not
@@ -177,6 +192,17 @@ rules! {
         cite: gamedig("protocols/valve.js"),
         per_server: true,
         examples: [Example::of(&[PQ0, CH, PQ, S("ffffffff 44 02 00 00 01000000 00007042 00 00 00000000 0000a040")])],
+    }
+    /// The count has one byte, and begins again at 0: so many players are listed as it says, and 256 or a multiple more. Clients
+    /// that trust it show the first ones only.
+    PLY_005 = "A2S-PLY-005" Note "more than 255 players are counted modulo 256" {
+        cite: Cite {
+            doc: "python-a2s",
+            section: "issue 2, more than 255 players",
+            url: "https://github.com/Yepoleb/python-a2s/issues/2",
+        },
+        per_server: true,
+        examples: [Example::of(&[PQ0, CH, PQ, S("ffffffff 44 00 006e000100000000000000*256")])],
     }
     /// Some clients give up, others show fewer rules without a word.
     RUL_001 = "A2S-RUL-001" Error "fewer rules than announced" {
@@ -331,6 +357,13 @@ rules! {
         cite: vdc("Protocol"),
         examples: [Example::of(&[IQ, INFO, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 07 08 00 'dl' 00 01 '1' 00 80 8769")])],
     }
+    /// The server prints a text where an answer is due: most often it has banned the client, or the client asks too often.
+    /// Clients show that it does not answer. A print that may answer a command for the remote console is not shown, and answers
+    /// no query.
+    TXN_007 = "A2S-TXN-007" Error "request is answered by a print" {
+        cite: Cite { doc: "ReHLDS", section: "rehlds/engine/sv_main.cpp, SV_SendBan", url: "https://github.com/rehlds/ReHLDS" },
+        examples: [Example::of(&[IQ, S("ffffffff 6c 'Banned by server' 0a00")])],
+    }
     /// The challenge is what keeps a forged sender out. Most servers do without it at this place.
     SEC_001 = "A2S-SEC-001" Note "INFO is answered without a challenge" {
         cite: STEAM,
@@ -378,6 +411,8 @@ fields! {
     PADDING = "padding": Bytes;
     /// What a ping is answered with.
     PING_PAYLOAD = "payload": Text;
+    /// What the server prints.
+    PRINT_TEXT = "text": Text;
     /// A message of the engine that is no query, or none at all.
     BODY = "body": Bytes;
     /// What stands behind the end of the message.
@@ -479,8 +514,12 @@ fields! {
     MOD_TYPE = "mod.type": Uint;
     /// Whether it has a library of its own.
     MOD_OWN_DLL = "mod.own_dll": Uint;
-    /// How many players or rules follow.
+    /// How many players or rules follow; players above 255 are counted modulo 256.
     COUNT = "count": Uint;
+    /// HLTV: spectators, where they do not fit into a byte.
+    SPECTATORS = "spectators": Uint => Players;
+    /// HLTV: places for spectators.
+    MAX_SPECTATORS = "max_spectators": Uint => MaxPlayers;
     /// What The Ship says of all players, behind the list.
     SHIP_PLAYERS = "ship_players": Bytes;
     /// Rules, in the order of the wire.
@@ -577,10 +616,7 @@ fn info_tail(i: &[u8]) -> Wire<'_, ()> {
 /// Confidence that the payload is an INFO answer in GoldSrc's old form, which begins with host and port.
 pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
     let (rest, address) = zero_ended(p.get(5..)?).ok()?;
-    let colon = address.0.iter().rposition(|byte| *byte == b':')?;
-    let (host, port) = address.0.split_at_checked(colon)?;
-    let digits = port.get(1..).is_some_and(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit));
-    if host.is_empty() || !digits {
+    if !is_host_and_port(address.0) {
         return None;
     }
     match read_up_to(4, zero_ended, rest) {
@@ -589,17 +625,51 @@ pub(super) fn goldsrc_level(p: &[u8]) -> Option<Level> {
         _ => None,
     }
 }
+fn is_host_and_port(address: &[u8]) -> bool {
+    let colon = address.iter().rposition(|byte| *byte == b':').unwrap_or_default();
+    let (host, port) = address.split_at_checked(colon).unwrap_or_default();
+    let digits = port.get(1..).is_some_and(|port| !port.is_empty() && port.iter().all(u8::is_ascii_digit));
+    !host.is_empty() && digits
+}
 fn goldsrc_tail(i: &[u8]) -> Wire<'_, u8> {
     let (i, (_, _, _, is_mod)) = (bytes(3), letters, byte, byte).parse(i)?;
     let (i, _) = cond(is_mod == 1, (pair, bytes(11))).parse(i)?;
     byte(i)
 }
 
+/// Confidence that the payload is an INFO answer in the form of 1998: GoldSrc's old form without what follows the protocol.
+pub(super) fn short_level(p: &[u8]) -> Option<Level> {
+    let texts = p.get(5..)?;
+    let Ok((rest, address)) = zero_ended(texts) else {
+        // The address is cut.
+        let is_address = |byte: &u8| byte.is_ascii_hexdigit() || b".:".contains(byte);
+        return (!texts.is_empty() && texts.iter().all(is_address)).then_some(Level::Medium);
+    };
+    let is_address = address.0 == b"LOOPBACK" || is_host_and_port(address.0);
+    match read_up_to(4, zero_ended, rest) {
+        _ if !is_address => None,
+        (4, rest) if matches!(rest.len(), 3 | 11) => Some(Level::High),
+        _ => Some(Level::Medium),
+    }
+}
+
 /// Confidence that the payload is a PLAYER answer.
 pub(super) fn players_level(p: &[u8]) -> Option<Level> {
     let (rest, count) = byte.map(usize::from).parse(p.get(5..)?).ok()?;
     let (rows, rest) = read_up_to(count, row, rest);
-    list_level(count, rows, rest.is_empty() || Some(rest.len()) == count.checked_mul(8))
+    let ended = rest.is_empty() || Some(rest.len()) == count.checked_mul(8);
+    if rows == count && !ended && rows_after_wrap(rest, false) > 0 {
+        return Some(Level::High);
+    }
+    list_level(count, rows, ended)
+}
+/// The number of players behind as many as the count says, if that is the number modulo 256. In a cut list the last ones are
+/// missing.
+#[cold]
+fn rows_after_wrap(rest: &[u8], cut: bool) -> usize {
+    let (rows, rest) = read_up_to(usize::MAX, row, rest);
+    let whole = rest.is_empty() && rows % 256 == 0;
+    if whole || cut { rows } else { 0 }
 }
 /// Confidence that the payload is a RULES answer.
 pub(super) fn rules_level(p: &[u8]) -> Option<Level> {
@@ -617,7 +687,7 @@ fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
 
 /// The number of players that an INFO answer states, in either form.
 pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
-    let (at, texts, skip) = if p.get(4) == Some(&0x6d) { (5, 5, 0) } else { (6, 4, 2) };
+    let (at, texts, skip) = if p.get(4) == Some(&0x49) { (6, 4, 2) } else { (5, 5, 0) };
     let (found, rest) = read_up_to(texts, zero_ended, p.get(at..)?);
     rest.get(skip).copied().filter(|_| found == texts)
 }
@@ -766,15 +836,34 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
     Ok(())
 }
 
+/// Reads the form of 1998. HLTV appends its true numbers where they do not fit into a byte.
+pub(super) fn goldsrc_short_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+    c.check_whole(&INF_006, || false);
+    text(c, &ADDRESS)?;
+    names(c)?;
+    counts(c)?;
+    c.field(&PROTOCOL, byte)?;
+    if c.rest().len() == 8 {
+        c.field(&SPECTATORS, le_u32)?;
+        c.field(&MAX_SPECTATORS, le_u32)?;
+    }
+    Ok(())
+}
+
 pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
     // The Ship's additional fields follow the list, but are reported with its players.
-    let (rows, behind) = read_up_to(count.into(), row, c.rest());
+    let (rows, behind) = read_up_to(count.into(), row, c.ahead());
     let extra = rows.saturating_mul(8);
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
+    let is_more = rows == usize::from(count) && !is_ship && !behind.is_empty();
+    let more = if is_more { rows_after_wrap(behind, c.is_cut()) } else { 0 };
+    c.check(&PLY_005, || more == 0);
+    let expected = if more > 0 && c.is_cut() { u16::MAX } else { rows.saturating_add(more) as u16 };
+    let expected = expected.max(count.into());
     let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
-    let mut named = count == 0;
+    let mut named = expected == 0;
     let player = |c: &mut Cursor<'_, '_, S>| {
         if row(c.rest()).is_err() {
             c.about(Some(&PLAYERS));
@@ -792,26 +881,12 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
             Ok(())
         })
     };
-    c.list(&PLAYERS, |_, done| done < count.into(), player)?;
+    c.list(&PLAYERS, |_, done| done < expected, player)?;
     c.check_whole(&PLY_003, || named);
     if is_ship && extra > 0 {
         c.field(&SHIP_PLAYERS, bytes(extra))?;
     }
     Ok(())
-}
-
-/// Whether the list begins with all chunks of a binary message, as far as the capture holds them. The name of such a chunk
-/// consists of its number and the total.
-fn is_binary(rules: &[u8], cut: bool) -> bool {
-    let mut rest = rules;
-    let mut keys = std::iter::from_fn(|| {
-        let (behind, (key, _)) = pair(rest).ok()?;
-        rest = behind;
-        Some(key.0)
-    });
-    let Some(&[first, total]) = keys.next() else { return false };
-    let follows = |number| keys.next().map_or(cut, |key| key == [number, total]);
-    first == 1 && total > 0 && (2..=total).all(follows)
 }
 
 /// Whether a value reveals no more than whether there is a password.
@@ -824,7 +899,8 @@ fn is_harmless(value: &[u8]) -> bool {
 pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
     let count = c.field(&COUNT, le_u16)?;
-    let binary = is_binary(c.rest(), c.is_cut());
+    let chunks = browser::find(c.ahead(), c.is_cut());
+    let binary = chunks.is_some();
     c.about(Some(&RULES_LIST));
     c.check_at(&RUL_003, c.to_end(), || !binary);
     c.hide_password(secrets);
@@ -850,7 +926,11 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
             Ok(())
         })
     };
-    c.list(&RULES_LIST, |_, done| done < count, rule).map(drop)
+    c.list(&RULES_LIST, |_, done| done < count, rule)?;
+    if let Some(chunks) = chunks {
+        c.out_of_line(|c| browser::message(c, chunks));
+    }
+    Ok(())
 }
 
 /// Checks the encoding of a text, unless it is part of a binary message.

@@ -4,7 +4,7 @@ use super::answers::*;
 use super::parts::SOURCE;
 use super::*;
 use crate::capture::Time;
-use crate::contract::Piece;
+use crate::contract::{Piece, Proof};
 use crate::net::Endpoint;
 use arrayvec::ArrayVec;
 
@@ -14,6 +14,8 @@ const MAX_ASKED: usize = 16_384;
 const MAX_ADDRESSES: usize = 16_384;
 const MAX_CHALLENGES: usize = 16_384;
 const MAX_COUNTS: usize = 8_192;
+/// Maximum number of requests for lists with right challenges that are remembered; the oldest goes first.
+const MAX_PROVEN: usize = 4_096;
 /// Maximum number of challenges remembered for an address at one server.
 const MAX_ISSUED: usize = 8;
 /// Maximum age of a challenge or a number of players, in nanoseconds.
@@ -24,6 +26,8 @@ const FRESH: i64 = 5_000_000_000;
 pub struct Memory {
     /// Requests by exchange.
     requests: Numbered<Request, MAX_ASKED>,
+    /// The last exchange in which a client asked for a list with a right challenge, by server, client and step.
+    proven: Bounded<(Endpoint, Endpoint, u8), u64, MAX_PROVEN>,
     /// Challenges by server and client address, the latest last.
     issued: Bounded<(Endpoint, Endpoint), ArrayVec<Challenge, MAX_ISSUED>, MAX_ADDRESSES>,
     /// The address that a challenge was first issued to, and when it was issued to it last, by server and value.
@@ -36,6 +40,7 @@ impl From<Budget> for Memory {
     fn from(budget: Budget) -> Memory {
         Memory {
             requests: budget.into(),
+            proven: budget.into(),
             issued: budget.into(),
             owners: budget.into(),
             counts: budget.into(),
@@ -47,16 +52,21 @@ impl From<Budget> for Memory {
 #[derive(Clone, Copy, Debug)]
 struct Request {
     step: u8,
-    proof: Proof,
+    proof: Carried,
 }
 
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Proof {
+enum Carried {
     /// Nothing, because it carries no challenge.
     None,
     /// Nothing, because the server had issued only other challenges.
     Foreign,
+    /// Probably nothing, because the server has issued none to the address since the capture began.
+    Unissued,
+    /// Probably that its sender receives what is sent to the address: the challenge was issued before the capture, cut, or
+    /// forgotten.
+    Unknown,
     /// That its sender receives what is sent to the address.
     Right,
     /// That its sender receives what is sent to the address, by the latest challenge, which is not too old.
@@ -75,9 +85,15 @@ struct Challenge {
     time: Time,
 }
 
+/// Whether the answers of a step are lists, which servers give to proven addresses only.
+fn is_list(step: u8) -> bool {
+    [PLAYERS_STEP, RULES_STEP].contains(&step)
+}
+
 impl Forgets for Memory {
     fn forgotten(&self) -> u64 {
         let by_requests = self.requests.forgotten().saturating_add(self.issued.forgotten());
+        let by_requests = by_requests.saturating_add(self.proven.forgotten());
         let by_answers = self.owners.forgotten().saturating_add(self.counts.forgotten());
         by_requests.saturating_add(by_answers)
     }
@@ -93,6 +109,16 @@ impl Memory {
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
                 let proof = self.proof_of(seen, raised);
+                if proof != Carried::None && proof != Carried::Foreign && is_list(seen.probe.step) {
+                    self.proven.insert((seen.server, seen.client, seen.probe.step), exchange);
+                }
+                raised.proof = match proof {
+                    Carried::None if seen.probe.step == PING_STEP => Proof::None,
+                    Carried::None => Proof::Lacks,
+                    Carried::Foreign => Proof::Wrong,
+                    Carried::Unknown | Carried::Unissued => Proof::None,
+                    Carried::Right | Carried::Fresh => Proof::Returns,
+                };
                 self.requests.insert(exchange, Request { step: seen.probe.step, proof });
             }
             // Only the first part of an answer shows that it is an answer.
@@ -105,54 +131,68 @@ impl Memory {
     }
 
     /// Determines what a request proves.
-    fn proof_of(&self, seen: &Observation<'_>, raised: &mut Raised) -> Proof {
+    fn proof_of(&self, seen: &Observation<'_>, raised: &mut Raised) -> Carried {
         let Some(value) = challenge_of(seen.bytes()) else {
             // The request counts as carrying one, although its bytes contain none: they were cut.
             let cut_off = seen.probe.request_state & CARRIES != 0;
-            return if cut_off { Proof::Right } else { Proof::None };
+            return if cut_off { Carried::Unknown } else { Carried::None };
         };
-        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else { return Proof::Right };
+        let Some(issued) = self.issued.get(&(seen.server, seen.client.host())) else {
+            return if seen.may_predate_capture { Carried::Unknown } else { Carried::Unissued };
+        };
         let last = issued.iter().rfind(|challenge| challenge.port == seen.client.port());
         if last.is_some_and(|last| last.value == value && is_fresh(last.time, seen)) {
-            return Proof::Fresh;
+            return Carried::Fresh;
+        }
+        if issued.iter().any(|challenge| challenge.value == value) {
+            return Carried::Right;
         }
         // If older challenges were forgotten, it may be one of those.
-        if issued.is_full() || issued.iter().any(|challenge| challenge.value == value) {
-            return Proof::Right;
+        if issued.is_full() {
+            return Carried::Unknown;
         }
         let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
         raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
-        Proof::Foreign
+        Carried::Foreign
     }
 
     fn answered(&mut self, seen: &Observation<'_>, answer: &Answer, raised: &mut Raised) {
         let Some(&mut Request { step, proof }) = self.requests.find(answer.exchange) else { return };
         let message = seen.probe.message;
+        if message == PRINT_RESPONSE {
+            return raised.add(&TXN_007);
+        }
         if message == CHALLENGE_RESPONSE {
-            if proof == Proof::Fresh && !answer.second {
+            if proof == Carried::Fresh && !answer.second {
                 raised.add(&CHL_004);
             }
             return self.issue(seen, raised);
         }
+        if [Carried::Foreign, Carried::Unissued].contains(&proof) {
+            raised.proof = Proof::Wrong;
+        }
         if !answer.part && !answer.second {
-            let lists = [PLAYERS_STEP, RULES_STEP].contains(&step);
+            // Where the same request with a challenge has followed, that may be the one that was answered.
+            let proven = || self.proven.get(&(seen.server, seen.client, step));
+            let lists = is_list(step) && proven().is_none_or(|later| *later < answer.exchange);
             match proof {
-                Proof::None if step == INFO_STEP => raised.add(&SEC_001),
-                Proof::None if lists => raised.add(&SEC_002),
-                Proof::Foreign if lists && !seen.may_predate_capture => raised.add(&SEC_002),
+                Carried::None if step == INFO_STEP => raised.add(&SEC_001),
+                Carried::None if lists => raised.add(&SEC_002),
+                Carried::Foreign if lists && !seen.may_predate_capture => raised.add(&SEC_002),
                 _ => {}
             }
         }
         let bytes = seen.bytes();
         match message {
-            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE => {
+            INFO_RESPONSE | GOLDSRC_INFO_RESPONSE | GOLDSRC_SHORT_INFO_RESPONSE => {
                 if let Some(players) = players_of_info(bytes) {
                     self.counts.insert(seen.server, (players, seen.datagram.time));
                 }
             }
             PLAYERS_RESPONSE => {
                 let stated = self.counts.get(&seen.server).filter(|(_, time)| is_fresh(*time, seen));
-                if let (Some((players, _)), Some(count)) = (stated, bytes.get(5))
+                if let (Some((players, _)), Some(count)) =
+                    (stated, bytes.get(5).filter(|_| prefix_len(bytes) == MARK.len()))
                     && players != count
                 {
                     raised.add_at(&PLY_004, Span { start: 5, end: 6 });
@@ -164,8 +204,10 @@ impl Memory {
 
     /// Records a challenge that a server issues.
     fn issue(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
-        let value = read_at(seen.bytes(), 5, le_u32).filter(|value| !NONE_YET.contains(value));
+        let at = prefix_len(seen.bytes()).saturating_add(1);
+        let value = read_at(seen.bytes(), at, le_u32).filter(|value| !NONE_YET.contains(value));
         let Some(value) = value else { return };
+        raised.proof = Proof::Issues(value);
         let (server, client, now) = (seen.server, seen.client, seen.datagram.time);
         let (owner, since) = self.owners.get_or_insert((server, value), (client.host(), now));
         if *owner == client.host() {

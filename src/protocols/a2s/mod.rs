@@ -6,23 +6,25 @@
 //!                        │ 55 or 56 │ challenge u32                            PLAYER, RULES
 //!                        │ 57 or 69                                            challenge, ping
 //! challenge  ff ff ff ff │ 41 │ challenge u32
-//! answer     ff ff ff ff │ 49 or 6d INFO, 44 PLAYER, 45 RULES, 6a ping
+//! answer     ff ff ff ff │ 49, 6d or 43 INFO, 44 PLAYER, 45 RULES, 6a ping
 //! part       fe ff ff ff │ id u32 │ total u8 │ number u8 [ size u16 ]  [ decompressed_size u32 │ crc32 u32 ]  a piece of an answer
 //!                        │ id u32 │ number and total, a nibble each │ a piece of an answer                    GoldSrc
 //! ```
 //!
 //! Oddities: any request except the old words may be answered by a challenge. It is then sent again with the challenge, from
 //! any port of the client's address. The layout of a part must be guessed from its bytes. The Ship has further fields, in
-//! PLAYER after the whole list. dproto answers one INFO request with three messages.
+//! PLAYER after the whole list. dproto answers one INFO request with three messages. More than 255 players are counted modulo
+//! 256. Arma 3 and DayZ put a message of their own into RULES.
 
 mod answers;
+mod browser;
 mod challenges;
 mod parts;
 
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
 use answers::{rules as rule_list, *};
-use parts::{LAYOUTS, is_first_part, is_unreadable, part, part_header, part_id, read_part};
+use parts::{LAYOUTS, is_first_part, is_marked, is_unreadable, part, part_header, part_id, read_part};
 
 /// The values of a challenge field that stand for no challenge.
 const NONE_YET: [u32; 2] = [0, u32::MAX];
@@ -42,8 +44,11 @@ const PING_STEP: u8 = 4;
 /// The text of an INFO request.
 const QUERY_TEXT: &[u8] = b"Source Engine Query\0";
 const MARK: &[u8] = b"\xff\xff\xff\xff";
+/// The prefix twice.
+const DOUBLED: &[u8] = b"\xff\xff\xff\xff\xff\xff\xff\xff";
 const INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x49");
 const GOLDSRC_INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x6d");
+const SHORT_INFO_FORM: Form = Form::of(b"\xff\xff\xff\xff\x43");
 const PLAYERS_FORM: Form = Form::of(b"\xff\xff\xff\xff\x44");
 const RULES_FORM: Form = Form::of(b"\xff\xff\xff\xff\x45");
 
@@ -74,6 +79,7 @@ const fn answer(name: &'static str, step: u8, forms: &'static [Form], follows: &
 messages! {
     INFO_REQUEST = Message::request("info_request", INFO_STEP, &[
         Form::of(b"\xff\xff\xff\xffTSource"),
+        Form::of(b"TSource Engine Query").after(&[b"", DOUBLED]),
         Form::of(b"\xff\xff\xff\xffT").and(5, &[0; 15]).length(20, 20).level(Level::Medium),
         Form::of(b"\xff\xff\xff\xffT").when(is_no_console).level(Level::Low),
     ]).remembers(carries);
@@ -99,38 +105,53 @@ messages! {
     ]).remembers(|_| WORD).answering(Answers {
         also: &[INFO_STEP, PLAYERS_STEP, RULES_STEP],
         equivalent: true,
-        follows: &[CHALLENGE_RESPONSE],
+        follows: &[CHALLENGE_RESPONSE, PRINT_RESPONSE],
+        refuses: false,
     });
     INFO_RESPONSE = answer("info_response", INFO_STEP, &[
         INFO_FORM.when(|p| answers::info_level(p) == Some(Level::High)).level(Level::High),
         INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Medium)).level(Level::Medium),
         INFO_FORM.when(|p| answers::info_level(p) == Some(Level::Low)).level(Level::Low),
         INFO_FORM.known(),
-    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    ], INFO_MESSAGES);
     GOLDSRC_INFO_RESPONSE = answer("goldsrc_info_response", INFO_STEP, &[
         GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::High)).level(Level::High),
         GOLDSRC_INFO_FORM.when(|p| answers::goldsrc_level(p) == Some(Level::Medium)).level(Level::Medium),
         GOLDSRC_INFO_FORM.known(),
-    ], &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    ], INFO_MESSAGES);
+    GOLDSRC_SHORT_INFO_RESPONSE = answer("goldsrc_short_info_response", INFO_STEP, &[
+        SHORT_INFO_FORM.when(|p| answers::short_level(p) == Some(Level::High)).level(Level::High),
+        SHORT_INFO_FORM.when(|p| answers::short_level(p).is_some()).due(),
+    ], INFO_MESSAGES);
     PLAYERS_RESPONSE = answer("players_response", PLAYERS_STEP, &[
         PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::High)).level(Level::High),
         PLAYERS_FORM.when(|p| answers::players_level(p) == Some(Level::Low)).level(Level::Low),
         PLAYERS_FORM.known(),
-    ], &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE]);
+    ], &[PLAYERS_RESPONSE, GOLDSRC_INFO_RESPONSE, PRINT_RESPONSE]);
     RULES_RESPONSE = answer("rules_response", RULES_STEP, &[
         RULES_FORM.when(|p| answers::rules_level(p) == Some(Level::High)).level(Level::High),
         RULES_FORM.when(|p| answers::rules_level(p) == Some(Level::Low)).level(Level::Low),
         RULES_FORM.known(),
-    ], &[RULES_RESPONSE]);
+    ], &[RULES_RESPONSE, PRINT_RESPONSE]);
     PING_RESPONSE = answer("ping_response", PING_STEP, &[
         Form::of(b"\xff\xff\xff\xff\x6a").and(5, b"00000000000000").level(Level::Medium),
         Form::of(b"\xff\xff\xff\xff\x6a").when(is_padded).known(),
-    ], &[PING_RESPONSE]);
+    ], &[PING_RESPONSE, PRINT_RESPONSE]);
     SPLIT_MESSAGE = Message::response("split", RULES_STEP, &[
         Form::of(b"\xfe\xff\xff\xff").when(is_first_part).level(Level::High),
     ]).keyed(part_id).in_parts(part).also(&[PLAYERS_STEP, INFO_STEP]);
+    PRINT_RESPONSE = Message::response("print_response", INFO_STEP, &[]).paired(Level::Medium).answering(Answers {
+        also: &[PLAYERS_STEP, RULES_STEP, CHALLENGE_STEP, PING_STEP],
+        equivalent: true,
+        follows: &[],
+        refuses: true,
+    });
     UNKNOWN = Message::named("unknown");
 }
+
+/// The messages that answer INFO. dproto answers with several of them.
+const INFO_MESSAGES: &[u8] =
+    &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, GOLDSRC_SHORT_INFO_RESPONSE, PRINT_RESPONSE];
 
 const ANSWERED: StepRules = StepRules {
     second: Some(&TXN_006),
@@ -152,6 +173,7 @@ static CHALLENGE_ENDS: Ends = Ends::new(&CHL_001, &CHL_002, &SURPLUS);
 static JOINING: Joining = Joining {
     layouts: &LAYOUTS,
     read: read_part,
+    proves: is_marked,
     makes: &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, PLAYERS_RESPONSE, RULES_RESPONSE],
     foreign: &SPL_005,
     damaged: &SPL_006,
@@ -176,8 +198,8 @@ impl Protocol for A2s {
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
-        fields: &[HEADER_FIELDS, answers::FIELDS, SPLIT_FIELDS],
-        rules: &[RULES],
+        fields: &[HEADER_FIELDS, answers::FIELDS, browser::FIELDS, SPLIT_FIELDS],
+        rules: &[RULES, browser::RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&INF_002], &[&RSP_001]),
@@ -186,6 +208,8 @@ impl Protocol for A2s {
             (Relation::Instead, &[&HDR_001, &SPL_001], &[&TXN_002, &TXN_003]),
             (Relation::Instead, &[&SPL_004], &[&SPL_002]),
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
+        challenges_again: Some(&CHL_004),
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[
@@ -197,6 +221,7 @@ impl Protocol for A2s {
             Example::of(&[PQ0, CH, PQ, PLAY]),
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
+            Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
         ],
         ..Info::of("a2s", "Valve A2S", SPEC, &REQUEST_ENDS)
     };
@@ -213,6 +238,9 @@ impl Protocol for A2s {
         }
         if known.level < Level::Medium {
             return None;
+        }
+        if let Some(probe) = misprefixed(p, wire_len, known) {
+            return Some(probe);
         }
         let message_probe = |at: u8| Some(MESSAGES.get(usize::from(at))?.probe(at, p, Level::Medium));
         let stray = |at: u8| Self::INFO.stray(at, p, known);
@@ -239,7 +267,17 @@ impl Protocol for A2s {
             [0xfe, 0xff, 0xff, 0xff, _, ..] if from_server && known.open && is_unreadable(p) => {
                 stray(SPLIT_MESSAGE)
             }
-            [0xff, 0xff, 0xff, 0xff, ..] if of_conversation && is_no_console(p) => stray(UNKNOWN),
+            // A print answers a query, or else what was typed at the console, which is not shown.
+            [0xff, 0xff, 0xff, 0xff, b'l', ..]
+                if from_server && of_conversation && known.open && !known.commanded =>
+            {
+                message_probe(PRINT_RESPONSE)
+            }
+            [0xff, 0xff, 0xff, 0xff, word @ ..] if of_conversation && is_no_console(p) => {
+                let commands = !from_server && word.starts_with(b"rcon");
+                let request_state = if commands { Probe::COMMAND } else { 0 };
+                stray(UNKNOWN).map(|probe| Probe { request_state, ..probe })
+            }
             _ if MARK.starts_with(p) && known.conversation => stray(UNKNOWN),
             _ => None,
         }
@@ -253,7 +291,11 @@ impl Protocol for A2s {
         if cx.message == SPLIT_MESSAGE {
             return part_header(c, cx);
         }
-        c.field(&PREFIX, bytes(4))?;
+        let (prefix, first) = (prefix_len(c.rest()), c.rest().len().min(1));
+        if prefix > 0 {
+            c.field(&PREFIX, bytes(prefix))?;
+        }
+        c.check_at(&HDR_002, Span { start: 0, end: prefix.max(first) as u16 }, || prefix == MARK.len());
         if WORDS.contains(&cx.message) {
             c.text(&QUERY, until(b"\0\n"))?;
             c.check(&REQ_004, || false);
@@ -292,6 +334,13 @@ impl Protocol for A2s {
                 }
                 trailing(c)
             }
+            PRINT_RESPONSE => {
+                let shows_password = Str(c.rest()).mentions_password();
+                c.mask_unless(cx.secrets || !shows_password);
+                c.secret_text(&PRINT_TEXT, until(b"\0"))?;
+                c.skip(b"\0");
+                c.ignored(&SURPLUS)
+            }
             CHALLENGE_RESPONSE => {
                 c.ends(&CHALLENGE_ENDS);
                 let value = c.field(&CHALLENGE, le_u32)?;
@@ -309,6 +358,7 @@ impl Protocol for A2s {
                 match cx.message {
                     INFO_RESPONSE => info(c),
                     GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
+                    GOLDSRC_SHORT_INFO_RESPONSE => goldsrc_short_info(c),
                     PLAYERS_RESPONSE => players(c),
                     _ => rule_list(c, cx.secrets),
                 }
@@ -342,12 +392,37 @@ impl Protocol for A2s {
     }
 }
 
+/// Number of bytes of 255 in front of the type: four, unless the prefix is wrong.
+fn prefix_len(p: &[u8]) -> usize {
+    p.iter().take(DOUBLED.len()).take_while(|byte| **byte == 0xff).count()
+}
+/// Recognises a message behind a prefix that is too long, too short or missing. A shorter one is no evidence, so the rest must
+/// be certain.
+#[cold]
+fn misprefixed(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
+    let prefix = prefix_len(p);
+    if prefix == MARK.len() || known.direction == Direction::S2c && !known.open {
+        return None;
+    }
+    let right = [MARK, p.get(prefix..)?].concat();
+    let length = wire_len.saturating_sub(prefix).saturating_add(MARK.len());
+    let probe = recognise::<A2s>(&right, length)?;
+    let message = MESSAGES.get(usize::from(probe.message))?;
+    let least = if prefix > MARK.len() { Level::Low } else { Level::High };
+    let fits = message.direction == Some(known.direction) && probe.part.is_none() && probe.level >= least;
+    fits.then(|| Probe { level: probe.level.min(known.level), ..probe })
+}
+
 /// The offset of the challenge in a request.
 fn challenge_at(p: &[u8]) -> Option<usize> {
-    match p.get(4)? {
+    let at = prefix_len(p);
+    let text = || p.iter().skip(at.saturating_add(1));
+    match p.get(at)? {
         // Behind a damaged text, the bytes at this offset are no challenge.
-        b'T' => p.iter().skip(5).zip(QUERY_TEXT).all(|(byte, expected)| byte == expected).then_some(25),
-        b'U' | b'V' => Some(5),
+        b'T' => {
+            text().zip(QUERY_TEXT).all(|(byte, expected)| byte == expected).then_some(at.saturating_add(21))
+        }
+        b'U' | b'V' => Some(at.saturating_add(1)),
         _ => None,
     }
 }

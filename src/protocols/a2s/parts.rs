@@ -35,7 +35,7 @@ fn header_as(p: &[u8], layout: u8) -> Option<Split> {
 }
 
 /// Whether the bytes after the header prove the layout: the split message begins there, or it is compressed.
-fn is_marked(p: &[u8], split: &Split) -> bool {
+pub(super) fn is_marked(p: &[u8], split: &Split) -> bool {
     let plain = p.get(usize::from(split.body)..).is_some_and(|rest| rest.starts_with(MARK));
     split.number == 0 && (split.packed.is_some() || plain)
 }

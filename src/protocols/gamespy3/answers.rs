@@ -7,16 +7,21 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
     c.ends(&SPLIT_ENDS);
     let rest = c.rest();
     let cut_off = c.is_cut() && !rest.is_empty() && b"splitnum\0".starts_with(rest);
-    let splits = cut_off || rest.starts_with(b"splitnum\0");
+    let other = other_header(rest);
+    let splits = cut_off || rest.starts_with(b"splitnum\0") || other.is_some();
     if !splits {
         check_unnumbered(c, asked, SPLITS);
         keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
     c.text(&SPLIT, until(b"\0"))?;
+    c.check(&SPL_004, || other.is_none());
+    if other == Some(Header::Zeros) {
+        c.skip(&[0; HEADER_WORD]);
+    }
     c.skip(b"\0");
     let part = c.field(&PART_BYTE, byte)?;
-    let last = part & 0x80 != 0;
+    let last = part & 0x80 != 0 || other == Some(Header::Zeros);
     c.derived(&PACKET_NUMBER, Value::Uint(u32::from(part & 0x7f)));
     c.derived(&LAST_PACKET, Value::Bool(last));
     let mut kind = c.field(&SECTION, byte)?;
@@ -60,6 +65,8 @@ const KEYS_AND_VALUES: Keys = Keys {
     not_a_number: Some(&KEY_004),
     unterminated: &KEY_001,
     incomplete: Some(&KEY_003),
+    cut_key: Some((&CUT_KEY, &KEY_005)),
+    zero: Some(&KEY_006),
 };
 /// The rest of a list, in a part that is not the first.
 const REST_OF_KEYS: Keys = Keys { incomplete: None, ..KEYS_AND_VALUES };
@@ -161,7 +168,15 @@ pub(super) fn basic<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>)
     // Minecraft takes any request of eleven bytes for one of this form, whatever its bits.
     check_unnumbered(c, asked, SPLITS | CARRIES);
     c.ends(&BASIC_ENDS);
-    for field in [&HOSTNAME, &GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
+    match name_with_zeros(c.rest()).filter(|_| !c.is_cut()) {
+        Some(length) => {
+            c.text(&HOSTNAME, text(length))?;
+            c.check(&KEY_006, || false);
+            c.expect(b"\0")?;
+        }
+        None => drop(c.terminated(&HOSTNAME, b"\0")?),
+    }
+    for field in [&GAMETYPE, &MAP, &NUMPLAYERS, &MAXPLAYERS] {
         c.terminated(field, b"\0")?;
     }
     c.field(&HOSTPORT, le_u16)?;

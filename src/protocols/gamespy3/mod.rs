@@ -8,7 +8,7 @@
 //! section    0 │ { key 00 value 00 } 00            1 or 2 │ { name 00 first_index u8 { value 00 } 00 } 00
 //! ```
 //!
-//! Oddities: a part may end anywhere, and the next part repeats the name of the column. Minecraft omits the last zero and
+//! Oddities: other software writes a word of its own or zeros for `splitnum`. A part may end anywhere, and the next part repeats the name of the column. Minecraft omits the last zero and
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
@@ -20,7 +20,7 @@ use super::prelude::*;
 use super::sources::{QR2_SDK, gamedig, qr2_sdk};
 use crate::bounded::packed::Numbers;
 use crate::capture::Time;
-use crate::net::Endpoint;
+use crate::net::{Datagram, Endpoint};
 use answers::{basic, full};
 
 const fn wiki(section: &'static str) -> Cite {
@@ -45,6 +45,8 @@ const MAX_STATS: usize = 65_536;
 const LIFETIME: i64 = 4_000_000_000;
 /// Port of GameSpy's master server.
 const MASTER_PORT: u16 = 27900;
+/// The highest options that a client sends.
+const MOST_OPTIONS: u8 = 15;
 /// Length of the shortest request in bytes.
 const REQUEST_HEADER: usize = 7;
 
@@ -69,7 +71,7 @@ fields! {
     OPTIONS = "options": Uint;
     /// What a request has beyond that, or instead.
     BODY = "body": Bytes;
-    /// The word `splitnum`.
+    /// The word `splitnum`, or another one that the server writes in its place.
     SPLIT = "splitnum": Text;
     /// Number of the part, and bit 7 in the last one.
     PART_BYTE = "part": Uint;
@@ -87,6 +89,8 @@ fields! {
     KEY = "keys[].key": Text;
     /// Its value.
     VALUE = "keys[].value": Text;
+    /// The beginning of a key that the end of the part cut; the next part has the whole pair.
+    CUT_KEY = "cut_key": Text;
     /// Columns of players and teams.
     COLUMNS = "columns": List;
     /// A column.
@@ -188,6 +192,19 @@ rules! {
             Example::of(&[HS, HR, FS, S("00 01020304 'Lab' 00 'SMP' 00 'world' 00 '1' 00 '20' 00 dd63 '127.0.0.1' 00")]),
         ],
     }
+    /// Most clients skip it unread; one that looks for it finds no parts. Geyser writes its name, other servers write zeros.
+    SPL_004 = "GS3-SPL-004" Note "another word stands in the place of splitnum" {
+        cite: Cite {
+            doc: "Geyser",
+            section: "QueryPacketHandler.java, getGameData",
+            url: "https://github.com/GeyserMC/Geyser",
+        },
+        per_server: true,
+        examples: [
+            Example::of(&[HS, HR, FS, S("00 01020304 'GeyserMC' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")]),
+            Example::of(&[HS, HR, FS, S("00 01020304 00*11 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")]),
+        ],
+    }
     /// An empty key ends them. Only a part that is not the last may end anywhere.
     KEY_001 = "GS3-KEY-001" Error "keys are not ended" {
         cite: qr2_sdk("qr2.c, qr_build_query_reply"),
@@ -210,6 +227,31 @@ rules! {
     KEY_004 = "GS3-KEY-004" Warning "value is not a decimal integer" {
         cite: gamedig("protocols/gamespy3.js"),
         examples: [Example::of(&[HS, HR, FS, S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'Lab' 00 'numplayers' 00 'one' 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00")])],
+    }
+    /// Battlefield 2 fills its parts to the last byte. The next part begins with the whole key, so clients drop this one.
+    KEY_005 = "GS3-KEY-005" Note "key is cut by the end of the part" {
+        cite: gamedig("issue 708, server information in several packets"),
+        per_server: true,
+        examples: [Example::of(&[
+            HS, HR, FS,
+            S("00 01020304 'splitnum' 00 00 00 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxpl' 00"),
+            S("00 01020304 'splitnum' 00 81 00 'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00 00 02 00"),
+        ])],
+    }
+    /// Minecraft sends the lowest byte of each character, which is 0 for some, and zeros that its settings contain. The value is
+    /// read up to the next key; clients that stop at the first zero lose all that follows.
+    KEY_006 = "GS3-KEY-006" Note "value contains a zero" {
+        cite: Cite {
+            doc: "minecraft-server-util",
+            section: "pull request 81, on Minecraft's bugs MC-221987 and MC-231035",
+            url: "https://github.com/PassTheMayo/minecraft-server-util/pull/81",
+        },
+        per_server: true,
+        examples: [Example::of(&[
+            HS, HR, FS,
+            S("00 01020304 'splitnum' 00 80 00 'hostname' 00 'La' 00 '*b' 00 'game_id' 00 'MINECRAFT' 00 'numplayers' 00 '1' 00 \
+               'maxplayers' 00 '8' 00 00 01 'player_' 00 00 'Ann' 00 00"),
+        ])],
     }
     /// An empty value ends a column; sections are 0, 1 and 2. Only a part that is not the last may end anywhere.
     COL_001 = "GS3-COL-001" Error "columns are not ended, or their section is unknown" {
@@ -334,7 +376,7 @@ messages! {
         Form::of(b"\x09").when(|p| is_legible(p) || ends_in_digits(p)).awaited(),
     ]).keyed(ANSWERED_ID);
     FULL_REQUEST = Message::request("full_stat_request", STAT, &[
-        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11),
+        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11).when(selects_all),
         ASKS_STAT.and(11, b"\xff\xff\xff").length(15, 15),
         ASKS_STAT.length(15, 15).when(ends_in_zeros).level(Level::Medium),
         ASKS_STAT.length(14, 14).when(ends_in_keys).level(Level::Medium),
@@ -342,12 +384,14 @@ messages! {
         ASKS_STAT.length(12, usize::MAX).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     BASIC_REQUEST = Message::request("basic_stat_request", STAT, &[
+        ASKS_STAT.and(7, b"\xff\xff\xff").length(11, 11).level(Level::Medium),
         ASKS_STAT.length(11, 11).level(Level::Low),
         ASKS_STAT.length(8, 9).level(Level::Low),
         ASKS_STAT.length(REQUEST_HEADER, 11).when(is_no_gamespy2).known(),
     ]).keyed(ASKED_ID).remembers(asked);
     FULL_RESPONSE = Message::response("full_stat_response", STAT, &[
         Form::of(b"\x00").and(5, b"splitnum\x00"),
+        Form::of(b"\x00").and(5, b"GeyserMC\x00\x80\x00"),
         Form::of(b"\x00").when(is_list).known(),
         Form::of(b"\x00").length(5, usize::MAX).when(is_full).asked(),
         Form::of(b"\x00").when(|p| is_full(p) && is_legible(p)).awaited(),
@@ -400,8 +444,14 @@ impl Protocol for Gamespy3 {
         ports: &[29900, 6500, 64087, 25565],
         messages: MESSAGES,
         steps: &[
-            StepInfo { reuses_keys: true, retransmits: true, ..StepInfo::keyed("challenge", 8, ANSWERED) },
             StepInfo {
+                reuses_keys: true,
+                retransmits: true,
+                single: true,
+                ..StepInfo::keyed("challenge", 8, ANSWERED)
+            },
+            StepInfo {
+                single: true,
                 reuses_keys: true,
                 retransmits: true,
                 key_of: Some(SHAKE),
@@ -418,6 +468,7 @@ impl Protocol for Gamespy3 {
             (Relation::Request, &[&REQ_003, &TXN_006], &[&TXN_002]),
             (Relation::Instead, &[&TXN_007], &[&TXN_002]),
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[
@@ -469,39 +520,69 @@ impl Protocol for Gamespy3 {
                 Ok(())
             }
             CHALLENGE_RESPONSE => challenge(c),
-            FULL_REQUEST | BASIC_REQUEST => stat_request(c),
+            FULL_REQUEST | BASIC_REQUEST => stat_request(c, cx.message),
             FULL_RESPONSE => full(c, cx.asked),
             _ => basic(c, cx.asked),
+        }
+    }
+
+    /// Four bytes like a selector for everything may be the challenge: then the request is a basic one.
+    fn recall(
+        (handshakes, _): &Self::Memory,
+        d: &Datagram<'_>,
+        [client, server]: [Endpoint; 2],
+        probe: &mut Probe,
+    ) {
+        let handshake = || handshakes.get(&(server, client)).and_then(|handshake| handshake.value);
+        if probe.message == FULL_REQUEST && d.payload.len() == 11 && word(d.payload) == handshake() {
+            probe.message = BASIC_REQUEST;
+            probe.request_state = asked_basic(d.payload);
         }
     }
 
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         match (seen.probe.message, *seen.pairing) {
-            (CHALLENGE_RESPONSE, Pairing::Answered(answer)) => {
-                let (payload, cut) = (seen.datagram.payload, seen.datagram.cut > 0);
-                if answer.second && answer.repeats_message && !cut {
-                    raised.add(&TXN_001);
-                }
-                // The capture may have cut off further digits.
-                let whole = !cut || payload.get(5..).is_some_and(|text| text.contains(&0));
+            (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
+                let payload = seen.datagram.payload;
+                // Without its end, on the wire or in the capture, it may have had further digits.
+                let whole = payload.get(5..).is_some_and(|text| text.contains(&0));
                 let value = issued(payload).filter(|_| whole);
-                if value.is_some() || cut {
-                    let before = handshakes.get(&ends).and_then(|handshake| handshake.value);
+                if let Some(value) = value.filter(|value| *value != 0) {
+                    raised.proof = Proof::Issues(value as u32);
+                }
+                let known = handshakes.get(&ends);
+                // What was not asked for counts only after a handshake: the client may use either.
+                let counts = matches!(pairing, Pairing::Answered(_)) || known.is_some();
+                if counts && (value.is_some() || !whole) {
+                    let before = known.and_then(|handshake| handshake.value);
                     let handshake = Handshake { value, before, since: seen.datagram.time, used: false };
                     handshakes.insert(ends, handshake);
                 }
             }
+            (CHALLENGE_REQUEST, Pairing::Asked { .. }) => raised.proof = Proof::Lacks,
             (FULL_REQUEST | BASIC_REQUEST, Pairing::Asked { exchange, .. }) => {
                 let (request, now) = (seen.datagram.payload, seen.datagram.time);
                 let cut_off = seen.datagram.cut > 0 && read_at(request, 7, be_u32).is_none();
                 let proof = match handshakes.get_mut(&ends) {
-                    _ if cut_off => Proof::Right,
-                    Some(Handshake { value: None, .. }) => Proof::Right,
+                    _ if cut_off => Carried::Unknown,
+                    Some(Handshake { value: None, .. }) => Carried::Unknown,
                     Some(handshake) if handshake.value != Some(0) => handshake.proof_of(request, now, raised),
                     // The challenge may have been issued before the capture.
-                    None if seen.probe.request_state & CARRIES != 0 => Proof::Right,
-                    _ => Proof::None,
+                    None if seen.probe.request_state & CARRIES != 0 => {
+                        if seen.may_predate_capture {
+                            Carried::Unknown
+                        } else {
+                            Carried::Unissued
+                        }
+                    }
+                    _ => Carried::None,
+                };
+                raised.proof = match proof {
+                    Carried::Unknown | Carried::Unissued => Proof::None,
+                    Carried::None => Proof::Lacks,
+                    Carried::Wrong => Proof::Wrong,
+                    Carried::Right => Proof::Returns,
                 };
                 stats.insert(exchange, Stat { proof, numbers: Numbers::default(), total: u8::MAX });
             }
@@ -509,14 +590,17 @@ impl Protocol for Gamespy3 {
                 let repeats = answer.second && answer.repeats_message && seen.datagram.cut == 0;
                 let mut stat = stats.find(answer.exchange);
                 let part = seen.probe.part.zip(stat.as_mut());
-                let contradicts = part.map(|(part, stat)| stat.contradicts(part));
-                if repeats && contradicts != Some(false) {
-                    raised.add(if contradicts.is_some() { &SPL_003 } else { &TXN_001 });
+                let contradicts = part.is_some_and(|(part, stat)| stat.contradicts(part));
+                if repeats && contradicts {
+                    raised.add(&SPL_003);
                 }
                 let most = usize::saturating_mul(10, answer.request_bytes as usize);
+                if matches!(stat, Some(Stat { proof: Carried::Wrong | Carried::Unissued, .. })) {
+                    raised.proof = Proof::Wrong;
+                }
                 match stat.map(|stat| stat.proof) {
-                    Some(Proof::Wrong) if !answer.part => raised.add(&SEC_001),
-                    Some(Proof::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
+                    Some(Carried::Wrong) if !answer.part => raised.add(&SEC_001),
+                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
                     _ => {}
                 }
             }
@@ -528,7 +612,7 @@ impl Protocol for Gamespy3 {
 /// A stat request, and the parts of its answer that have come.
 #[derive(Clone, Copy, Debug)]
 pub struct Stat {
-    proof: Proof,
+    proof: Carried,
     /// Numbers of the parts.
     numbers: Numbers,
     /// Number of parts; the maximum, as long as it is unknown.
@@ -546,9 +630,13 @@ impl Stat {
 
 /// What a request proves about its sender's address.
 #[derive(Clone, Copy, Debug)]
-enum Proof {
+enum Carried {
     /// Nothing, and no proof was required.
     None,
+    /// Probably nothing, because the server has issued no challenge since the capture began.
+    Unissued,
+    /// Probably that its sender receives what is sent to the address: the challenge was issued before the capture, or is cut.
+    Unknown,
     /// That its sender receives what is sent to the address.
     Right,
     /// Nothing, although the server had issued a challenge.
@@ -568,19 +656,19 @@ pub struct Handshake {
 
 impl Handshake {
     /// Determines what a request proves. Its last four bytes may be either a selector or this challenge.
-    fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Proof {
-        let word = read_at(request, 7, be_u32).map(|word| word as i32);
+    fn proof_of(&mut self, request: &[u8], now: Time, raised: &mut Raised) -> Carried {
+        let word = word(request);
         if word != self.value {
             if carried(request).is_some() {
                 raised.add_at(&TXN_005, Span { start: 7, end: 11 });
             }
-            return if word.is_some() && word == self.before { Proof::Right } else { Proof::Wrong };
+            return if word.is_some() && word == self.before { Carried::Right } else { Carried::Wrong };
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFETIME)
         {
             raised.add_at(&TXN_006, Span { start: 7, end: 11 });
         }
-        Proof::Right
+        Carried::Right
     }
 }
 
@@ -612,10 +700,18 @@ fn is_challenge(p: &[u8]) -> bool {
 fn ends_in_digits(p: &[u8]) -> bool {
     p.iter().rev().find(|b| **b != 0).is_some_and(u8::is_ascii_digit)
 }
+/// The number behind the session id: a challenge or a selector.
+fn word(p: &[u8]) -> Option<i32> {
+    read_at(p, 7, be_u32).map(|word| word as i32)
+}
+/// Whether a request consists of a selector for everything. Other options than these are the end of a challenge, unless the
+/// server has issued exactly this number.
+fn selects_all(p: &[u8]) -> bool {
+    matches!(p, [_, _, _, _, _, _, _, 0xff, 0xff, 0xff, 0..=MOST_OPTIONS])
+}
 /// The challenge in a request. A selector alone is not one.
 fn carried(p: &[u8]) -> Option<i32> {
-    let selects = p.len() == 11 && p.get(7..10) == Some(&[0xff; 3]);
-    read_at(p, 7, be_u32).filter(|_| !selects).map(|word| word as i32)
+    word(p).filter(|_| !selects_all(p))
 }
 /// In the state of a stat request: its answer may come in parts.
 const SPLITS: u32 = 1 << 8;
@@ -625,16 +721,24 @@ const WHOLE: u32 = Probe::WHOLE_ANSWER;
 const CARRIES: u32 = 1 << 9;
 /// The state of a stat request: its options in the low byte, the three flags, and a hash of the request in the other bits.
 fn asked(p: &[u8]) -> u32 {
-    let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || p.len() == 11 && carried(p).is_none());
+    let selector = p.len().checked_sub(4).filter(|_| p.len() == 15 || selects_all(p));
     let selector = selector.and_then(|at| read_at(p, at, be_u32));
     let options = selector.unwrap_or(0) & 0xff;
     let splits = selector.is_some_and(|all| all == 0 || all & 1 == 1);
     let whole = selector.is_some() && options == 2;
+    let carries = carried(p).is_some_and(|value| value != 0);
     options
         | if splits { SPLITS } else { 0 }
         | if whole { WHOLE } else { 0 }
-        | if carried(p).is_some_and(|value| value != 0) { CARRIES } else { 0 }
-        | (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
+        | if carries { CARRIES } else { 0 }
+        | hash_bits(p)
+}
+/// The same of a request that consists of a challenge, whatever that looks like.
+fn asked_basic(p: &[u8]) -> u32 {
+    CARRIES | hash_bits(p)
+}
+fn hash_bits(p: &[u8]) -> u32 {
+    (hashed(p) as u32 & 0x1f_ffff) << 10 & !WHOLE & !Context::UNPAIRED
 }
 /// Whether this is Minecraft's basic form: the last two of its five strings are numbers, or it ends before these and does not
 /// begin with a known key.
@@ -645,7 +749,18 @@ fn is_basic(p: &[u8]) -> bool {
     let number = |n: usize| strings().nth(n).is_some_and(|text| Str(text).decimal().is_some());
     let first = strings().next().unwrap_or_default();
     let begins_with_key = || KEYS.iter().any(|key| key.starts_with(first));
-    if strings().count() < 6 { !begins_with_key() } else { number(3) && number(4) }
+    match strings().count() {
+        0..6 => !begins_with_key(),
+        _ => number(3) && number(4) || !KEYS.contains(&first) && name_with_zeros(body).is_some(),
+    }
+}
+/// The length of the name at the beginning of a basic form, if it contains zeros: it ends where four strings, a port and an
+/// address are left, and the last two of these strings are numbers.
+fn name_with_zeros(body: &[u8]) -> Option<usize> {
+    let mut strings = body.strip_suffix(b"\0")?.rsplitn(6, |b| *b == 0);
+    let [address, most, now, _, _] = std::array::from_fn(|_| strings.next().unwrap_or_default());
+    let has_numbers = [most, now].iter().all(|text| Str(text).decimal().is_some());
+    strings.next().filter(|name| has_numbers && address.len() > 2 && name.contains(&0)).map(<[u8]>::len)
 }
 /// Whether this is a complete basic form.
 fn is_whole_basic(p: &[u8]) -> bool {
@@ -655,9 +770,36 @@ fn is_whole_basic(p: &[u8]) -> bool {
 fn is_full(p: &[u8]) -> bool {
     !is_basic(p)
 }
+/// Length of the word before the number of a part, in bytes.
+const HEADER_WORD: usize = 8;
+
+/// What stands in the place of `splitnum` before the number of a part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Header {
+    /// Another word of eight letters.
+    Word,
+    Zeros,
+}
+fn other_header(body: &[u8]) -> Option<Header> {
+    const KEYS: [&[u8]; 3] = [b"hostname", b"gametype", b"hostport"];
+    let (word, behind) = body.split_at_checked(HEADER_WORD)?;
+    match behind {
+        [0, 0x80, 0, ..] if Str(word).is_plain() && word != b"splitnum" && !KEYS.contains(&word) => {
+            Some(Header::Word)
+        }
+        [0, 0 | 0x80, 0, b'a'..=b'z', ..] if word == [0; HEADER_WORD] => Some(Header::Zeros),
+        _ => None,
+    }
+}
+
 /// Number of the part, and the total if this is the last part.
 fn part(p: &[u8]) -> Option<Part> {
-    let number = *p.get(5..)?.strip_prefix(b"splitnum\0")?.first()?;
+    let body = p.get(5..)?;
+    let number = match other_header(body) {
+        Some(Header::Zeros) => return None,
+        Some(Header::Word) => *body.get(HEADER_WORD.saturating_add(1))?,
+        None => *body.strip_prefix(b"splitnum\0")?.first()?,
+    };
     let last = number & 0x80 != 0;
     let number = number & 0x7f;
     Some(Part { number, total: last.then(|| number.saturating_add(1)), makes: None })
@@ -682,9 +824,9 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ignored(&IGNORED)
 }
 
-fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, message: u8) -> Result<(), Fault> {
     let len = c.rest().len();
-    let selects = len == 4 && c.rest().starts_with(&[0xff; 3]);
+    let selects = len == 4 && message == FULL_REQUEST && c.rest().starts_with(&[0xff; 3]);
     let (at, is_valid) = (c.to_end(), c.is_cut() || [4, 7, 8].contains(&len));
     if !is_valid {
         c.ignored(&BODY)?;

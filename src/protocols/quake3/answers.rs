@@ -75,7 +75,7 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fa
     let (mut stated, mut seen) = (0, Repeats::default());
     let mut seen_in_second = Repeats::default();
     // FiveM's second info string is reported together with the first, and states nothing about the server.
-    let second = c.rest().windows(2).position(|two| two == b"\n\\").filter(|_| status);
+    let second = c.ahead().windows(2).position(|two| two == b"\n\\").filter(|_| status);
     let second = second.and_then(|at| c.rest().get(at.saturating_add(2)..)).unwrap_or_default();
     let second = second.split(|b| *b == 0).next().unwrap_or_default();
     let mut second_pairs = pairs(second.strip_suffix(b"\n").unwrap_or(second)).peekable();

@@ -17,6 +17,7 @@ use super::other::unknown;
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::capture::Time;
+use crate::contract::Answers;
 use crate::net::Endpoint;
 use answers::{layout, quake2_name_len, response, tokens};
 use arrayvec::ArrayVec;
@@ -128,6 +129,16 @@ rules! {
     HDR_001 = "Q3-HDR-001" Error "query begins with fewer than four bytes of 255" {
         cite: ioquake3("code/server/sv_main.c, SV_PacketEvent"),
         examples: [Example::of(&[QS, SOK, C("ffffff 'getstatus'")]), Example::of(&[QS, SOK, C("'getstatus' 0a")])],
+    }
+    /// Servers and clients compare the first four bytes, and drop the packet or do not find its word. The message behind the
+    /// wrong prefix is read all the same.
+    HDR_002 = "Q3-HDR-002" Error "message does not begin with exactly four bytes of 255" {
+        cite: ioquake3("code/client/cl_main.c, CL_PacketEvent"),
+        examples: [
+            Example::of(&[QS, S(r"ffffffff ffffffff 'statusResponse' 0a '\sv_hostname\Lab' 0a")]),
+            Example::of(&[QS, S(r"'statusResponse' 0a '\sv_hostname\Lab' 0a")]),
+            Example::of(&[C("ffffffff ffffffff 'getstatus'")]),
+        ],
     }
     /// ioquake3 compares without case; Quake 2, QuakeWorld, DarkPlaces and FiveM compare bytes and stay silent.
     REQ_001 = "Q3-REQ-001" Warning "word of the query is not in lower case" {
@@ -266,6 +277,15 @@ rules! {
         side: Client,
         examples: [Example::of(&[QS, QS, QS, QS, QS, QS, QS, QS, QS, QS, QS, QS])],
     }
+    /// The server prints a text where an answer is due: QuakeWorld and its descendants tell banned clients so. Clients show
+    /// that it does not answer. A print that may answer `rcon` or `connect` answers no query.
+    TXN_009 = "Q3-TXN-009" Error "request is answered by a print" {
+        cite: Cite { doc: "MVDSV", section: "src/sv_main.c, SV_SendBan", url: "https://github.com/QW-Group/mvdsv" },
+        examples: [
+            Example::of(&[C("ffffffff 'status'"), S("ffffffff 'n' 0a 'banned.' 0a")]),
+            Example::of(&[QS, S("ffffffff 'print' 0a 'You are banned.' 0a")]),
+        ],
+    }
     /// A forged source address brings a victim that much more: nothing proves that the client is who it seems to be. Answers of
     /// 30 to 130 times their request were measured.
     SEC_001 = "Q3-SEC-001" Note "answer is more than ten times its request" {
@@ -311,8 +331,10 @@ const SAMPLES: &[Example] = &[
 ];
 
 /// The bytes before the command word in messages of the client and of the server.
-const CLIENT: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x02", b"\xff\xff\xff\xff\xff"];
-const SERVER: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff"];
+const CLIENT: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x02", b"\xff\xff\xff\xff\xff", DOUBLED];
+const SERVER: &[&[u8]] = &[b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff", DOUBLED];
+/// The prefix twice, which is a fault.
+const DOUBLED: &[u8] = b"\xff\xff\xff\xff\xff\xff\xff\xff";
 /// How lines of QuakeWorld about servers for spectators begin.
 const QTV: &[u8] = b"qtv ";
 /// The bytes between the tokens of a player's line.
@@ -357,19 +379,19 @@ messages! {
         answers(Form::of(b"n")).when(may_have_player).due(),
         answers(Form::of(b"n")).when(has_nothing).due(),
         Form::of(b"").when(|p| is_cut(p, b"statusResponse")).awaited(),
-    ]).keyed(repeated_challenge);
+    ]).keyed(repeated_challenge).answering(Answers { follows: &[PRINT_RESPONSE], ..Answers::OWN_STEP });
     INFO_RESPONSE = Message::response("info_response", INFORMATION, &[
         answers(Form::of(b"infoResponse\n\\")),
         answers(Form::of(b"infoResponse")).level(Level::Medium),
         answers(Form::of(b"info\n")).when(ends_with_player_counts).level(Level::Medium),
         answers(Form::of(b"info\n")).awaited(),
         Form::of(b"").when(|p| is_cut(p, b"infoResponse")).awaited(),
-    ]).keyed(repeated_challenge).also(&[STATUS]);
+    ]).keyed(repeated_challenge).answering(Answers { also: &[STATUS], follows: &[PRINT_RESPONSE], ..Answers::OWN_STEP });
     // QuakeWorld and DarkPlaces print to the console with the letter that begins a status response.
     PRINT_RESPONSE = Message::response("print_response", CONSOLE, &[
         answers(Form::of(b"print\n")).level(Level::Low),
         answers(Form::of(b"n")).level(Level::Low).known(),
-    ]).paired(Level::Medium);
+    ]).paired(Level::Medium).answering(Answers { also: &[STATUS, INFORMATION], refuses: true, ..Answers::OWN_STEP });
     OOB = Message::named("oob");
     UNKNOWN = Message::named("unknown");
 }
@@ -413,11 +435,26 @@ impl Protocol for Quake3 {
         ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
         messages: MESSAGES,
         steps: &[
-            StepInfo { keyless: true, ..StepInfo::keyed("status", 16, RULES_OF_STEPS) },
-            StepInfo { keyless: true, ..StepInfo::keyed("info", 16, RULES_OF_STEPS) },
+            StepInfo {
+                shown_key: CHALLENGE_TEXT,
+                keyless: true,
+                ..StepInfo::keyed("status", 16, RULES_OF_STEPS)
+            },
+            StepInfo {
+                shown_key: CHALLENGE_TEXT,
+                keyless: true,
+                ..StepInfo::keyed("info", 16, RULES_OF_STEPS)
+            },
             StepInfo {
                 lines: true,
-                ..StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) })
+                ..StepInfo::ordered(
+                    "rcon",
+                    StepRules {
+                        other_step: Some(&TXN_009),
+                        late: Some(&TXN_003),
+                        ..StepRules::new(&TXN_002)
+                    },
+                )
             },
         ],
         fields: &[FIELDS],
@@ -431,6 +468,7 @@ impl Protocol for Quake3 {
             (Relation::Request, &[&REQ_001, &REQ_003, &TXN_008], &[&TXN_002]),
             (Relation::Instead, &[&TXN_005], &[&TXN_002]),
         ],
+        floods: Some(&SEC_002),
         samples: SAMPLES,
         ..Info::of("quake3", "Quake 3, Quake 2 and QuakeWorld status query", SPEC, &ENDS)
     };
@@ -441,10 +479,15 @@ impl Protocol for Quake3 {
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let claimed = recognise_known::<Self>(p, wire_len, known).map(|g| without_cut_key(g, p, wire_len));
-        claimed.or_else(|| {
+        claimed.or_else(|| misprefixed(p, wire_len, known)).or_else(|| {
             let word = p.get(prefix(p)..).unwrap_or_default();
             match p {
-                [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => Self::INFO.stray(OOB, p, known),
+                [0xff, 0xff, 0xff, 0xff, ..] if is_word(word) => {
+                    // The server may print its answer.
+                    let probe = Self::INFO.stray(OOB, p, known)?;
+                    let commands = known.direction == Direction::C2s;
+                    Some(Probe { request_state: if commands { Probe::COMMAND } else { 0 }, ..probe })
+                }
                 [0xff, 0xff, 0xff, 0xff, ..] => None,
                 _ if known.direction == Direction::C2s && query(word).is_some() => {
                     Self::INFO.stray(query(word)?, p, known)
@@ -461,11 +504,15 @@ impl Protocol for Quake3 {
             return c.field(&PAYLOAD, bytes(rest)).map(drop);
         }
         let prefix = prefix(c.rest());
-        c.field(&PREFIX, bytes(prefix))?;
+        if prefix > 0 {
+            c.field(&PREFIX, bytes(prefix))?;
+        }
         if c.rest().is_empty() {
             return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
         }
-        c.require(&HDR_001, prefix >= 4)?;
+        let answers = [STATUS_RESPONSE, INFO_RESPONSE, PRINT_RESPONSE].contains(&cx.message);
+        c.require(&HDR_001, prefix >= 4 || answers)?;
+        c.check_at(&HDR_002, Span { start: 0, end: prefix.max(1) as u16 }, || matches!(prefix, 4 | 5));
         let has_direction_byte = matches!(c.rest(), [1 | 2, ..]);
         if has_direction_byte {
             c.field(&DIRECTION_BYTE, byte)?;
@@ -481,7 +528,7 @@ impl Protocol for Quake3 {
                 c.text(&WORD, text(length))?;
                 c.skip(if length == 1 { b"" } else { b"\n" });
                 // The console prints the value of a variable in quotes.
-                let shows = Str(c.rest()).mentions_password() && c.rest().contains(&b'"');
+                let shows = Str(c.rest()).mentions_password() && c.ahead().contains(&b'"');
                 c.mask_unless(cx.secrets || !shows);
                 c.secret_text(&TEXT, remaining).map(drop)
             }
@@ -562,9 +609,24 @@ impl Client {
 
 // --- Recognising
 
-/// The length of the prefix. Other queries have more bytes of 255 than Hexen World.
+/// The length of the prefix. Other queries have more bytes of 255 than Hexen World; eight are a prefix twice.
 fn prefix(p: &[u8]) -> usize {
-    p.iter().take(5).take_while(|b| **b == 0xff).count()
+    let bytes = p.iter().take(DOUBLED.len().saturating_add(1)).take_while(|b| **b == 0xff).count();
+    if bytes == DOUBLED.len() { bytes } else { bytes.min(5) }
+}
+
+/// Recognises an answer behind a prefix that is too short or missing.
+#[cold]
+fn misprefixed(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
+    let prefix = prefix(p);
+    if prefix >= 4 || known.direction == Direction::C2s || !known.open {
+        return None;
+    }
+    let right = [&[0xff; 4][..], p.get(prefix..)?].concat();
+    let length = wire_len.saturating_sub(prefix).saturating_add(4);
+    let is_answer =
+        |g: &Probe| [STATUS_RESPONSE, INFO_RESPONSE].contains(&g.message) && g.level == Level::High;
+    recognise::<Quake3>(&right, length).filter(is_answer)
 }
 
 /// The text after the prefix and MOHAA's byte.
@@ -639,9 +701,12 @@ fn without_cut_key(g: Probe, p: &[u8], wire_len: usize) -> Probe {
     if p.len() < wire_len && reaches_end() { Probe { key: None, ..g } } else { g }
 }
 
+const CHALLENGE_TEXT: ShownKey = ShownKey::Text(challenge_text);
+fn challenge_text(p: &[u8]) -> Option<&[u8]> {
+    line(words(p)).split(|b| *b == b' ').filter(|word| !word.is_empty()).nth(1)
+}
 fn asked_challenge(p: &[u8]) -> Option<u64> {
-    let words = line(words(p)).split(|b| *b == b' ').filter(|word| !word.is_empty());
-    words.skip(1).map(hashed).next()
+    challenge_text(p).map(hashed)
 }
 
 fn repeated_challenge(p: &[u8]) -> Option<u64> {

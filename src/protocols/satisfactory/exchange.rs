@@ -135,6 +135,7 @@ rules! {
     /// apart are not counted as a row.
     TXN_009 = "SFQ-TXN-009" Warning "more than 20 polls in a row without an answer" {
         cite: api("Flow"),
+        per_server: true,
         side: Client,
         examples: [Example::of(&[
             C("d5f6 00 01 0100000000000000 01"), C("d5f6 00 01 0200000000000000 01"),

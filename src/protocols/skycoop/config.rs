@@ -100,15 +100,14 @@ rules! {
         strict: Warning,
         examples: [Example::of(&[RQ, OK])],
     }
-    /// It is cut, or a name broke it, for the server escapes nothing: one with a control character, or with a backslash
-    /// that begins no escape.
+    /// It is cut, or a name broke it, for the server escapes nothing: one with the quote that ends it.
     JSN_002 = "SKY-JSN-002" Error "configuration is not JSON, not even with double quotes" {
         cite: wiki("Reply format"),
         examples: [
             Example::of(&[RQ, S("93000000 08000000 430061006d007000 06000000 302e31332e32 02000000 0a000000 02000000 7b00")]),
-            // A player whose name is a backslash.
+            // A player whose name is a quote.
             Example::of(&[RQ, S("93000000 02000000 4100 03000000 302e31 01000000 0a000000 6c000000 7b002700\
-               70006c006100790065007200730027003a005b0027005c0027005d002c00270065007800700065007200690065006e00\
+               70006c006100790065007200730027003a005b0027002700270027005d002c00270065007800700065007200690065006e00\
                6300650027003a002700500069006c006700720069006d0027002c00270070007600700027003a002700460061006c00\
                7300650027007d00")]),
         ],
@@ -438,7 +437,7 @@ static EXPERIENCES: [&str; 5] = ["Pilgrim", "Voyageur", "Stalker", "Interloper",
 /// Reads the configuration string that was just decoded, checks it and reports its content.
 pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], players: i32) {
     let config = Config::read(text);
-    c.check(&JSN_002, || config.is_some_and(|config| !config.broken));
+    c.check(&JSN_002, || config.is_some());
     let Some(config) = config else { return };
     c.facts.game = config.experience.map(|e| FieldValue::Utf16(e.text));
     c.check(&JSN_001, || !config.single_quoted || config.broken);

@@ -71,6 +71,8 @@ const MAX_TOKENS: usize = 131_072;
 /// Maximum number of suspect queries remembered until their answers come, and of answers in parts, with 64 MiB; the oldest
 /// goes first.
 const MAX_SUSPECT: usize = 4_096;
+/// Number of words with a bit for each hash of a server that has issued a token.
+const ISSUERS: usize = 1_024;
 /// Number of the latest tokens that are compared with a token issued within a millisecond.
 const RECENT: usize = 64;
 /// Maximum number of searches through all tokens for the latest one of a client.
@@ -238,6 +240,15 @@ pub struct Memory {
     trusted: Bounded<u64, (), MAX_TOKENS>,
     /// The numbers of the parts that came, by exchange, unless the only answer is whole.
     parts: Numbered<Numbers, MAX_SUSPECT>,
+    /// Servers that have issued a token, a bit for each value of a hash: where two servers share one, less is said.
+    issuers: Box<[u64; ISSUERS]>,
+    /// Clients whose first challenge may be older than the capture.
+    older: Bounded<u64, (), MAX_SUSPECT>,
+    /// Queries of clients whose token may have been issued out of sight, until they are answered.
+    unseen: Numbered<(), MAX_SUSPECT>,
+    /// The first client whose token was not seen and whose query was answered, by server that has issued no token; and
+    /// whether there are others.
+    answered_anyway: Bounded<Endpoint, (u64, bool), MAX_SUSPECT>,
     /// The tokens issued last, as keys, and when: a ring, of which `next` is the oldest.
     recent: [(u64, Time); RECENT],
     next: usize,
@@ -252,6 +263,10 @@ impl From<Budget> for Memory {
             suspect: budget.into(),
             trusted: budget.into(),
             parts: budget.into(),
+            issuers: Box::new([0; ISSUERS]),
+            older: budget.into(),
+            unseen: budget.into(),
+            answered_anyway: budget.into(),
             recent: [(0, Time::UNKNOWN); RECENT],
             next: 0,
             searches: 0,
@@ -266,6 +281,8 @@ impl Forgets for Memory {
         let unsearched = u64::from(self.searches.saturating_sub(MAX_SEARCHES));
         let doubtful = self.suspect.forgotten().saturating_add(self.trusted.forgotten());
         let forgotten = self.issued.forgotten().saturating_add(self.parts.forgotten());
+        let unseen = self.unseen.forgotten().saturating_add(self.answered_anyway.forgotten());
+        let forgotten = forgotten.saturating_add(unseen);
         forgotten.saturating_add(doubtful).saturating_add(unsearched)
     }
 }
@@ -297,6 +314,38 @@ impl Memory {
         self.parts.insert(answer.exchange, parts);
         !new
     }
+    /// The word and the bit of a server among those that have issued a token.
+    #[inline(always)]
+    fn issuer_bit(server: Endpoint) -> (usize, u64) {
+        let ([first, second], end) = server.halves();
+        let mixed = (first ^ second ^ u64::from(end)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 54) as usize, 1 << (mixed >> 48 & 63))
+    }
+    /// Whether a server issues nothing, and not just out of sight: it has answered queries, of another client, too, whose
+    /// first challenges are in the capture, and no challenge. Otherwise the query is remembered until it is answered.
+    #[cold]
+    fn issues_nothing(&mut self, seen: &Observation<'_>, exchange: u64, client: u64) -> bool {
+        let (word, bit) = Memory::issuer_bit(seen.server);
+        let has_issued = self.issuers.get(word).is_none_or(|word| word & bit != 0);
+        let may_be_older = self.older.get(&client).is_some() || self.older.forgotten() > 0;
+        if has_issued || seen.may_predate_capture || may_be_older {
+            return false;
+        }
+        if let Some((first, several)) = self.answered_anyway.get_mut(&seen.server) {
+            *several |= *first != client;
+            return *several;
+        }
+        self.unseen.insert(exchange, ());
+        false
+    }
+    /// Records that a query was answered although the capture shows no token for it.
+    #[cold]
+    fn answered_unseen(&mut self, server: Endpoint, client: Endpoint, exchange: u64) {
+        if self.unseen.find(exchange).is_some() {
+            let client = self.hash((server, client));
+            self.answered_anyway.get_or_insert(server, (client, false));
+        }
+    }
     /// Prefetches the entry of the token that an answer issues.
     #[inline(always)]
     pub fn prefetch(&self, server: Endpoint, probe: &Probe) {
@@ -320,6 +369,10 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
             token_rules(memory, seen, (exchange, issue_pending), raised);
         }
         Pairing::Asked { repeated, answered_by, .. } => {
+            if seen.may_predate_capture {
+                memory.older.insert(memory.hash((seen.server, seen.client)), ());
+            }
+            raised.proof = Proof::Lacks;
             // An answer before this request issued a token that has not been used yet.
             let unused = answered_by.is_none() && seen.issued.is_some_and(|issued| !issued.used);
             // A query after an unanswered challenge ends the wait: servers issue another token then.
@@ -339,14 +392,21 @@ fn answered_query(memory: &mut Memory, seen: &Observation<'_>, answer: &Answer, 
     {
         raised.add(&TXN_014);
     }
+    if !memory.unseen.is_empty() {
+        memory.answered_unseen(seen.server, seen.client, answer.exchange);
+    }
     if !memory.suspect.is_empty() && memory.suspect.find(answer.exchange).is_some() {
+        raised.proof = Proof::Wrong;
         raised.add(&SEC_001);
     }
 }
 
 fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     let token = seen.probe.request_state;
+    raised.proof = Proof::Issues(token);
     let (key, owner) = (memory.hash((seen.server, token)), memory.hash((seen.server, seen.client)));
+    let (word, bit) = Memory::issuer_bit(seen.server);
+    memory.issuers.get_mut(word).into_iter().for_each(|word| *word |= bit);
     let before = memory.issued.insert(key, owner);
     let now = seen.datagram.time;
     let translated = before.is_some_and(|before| before != owner) && memory.has_just_issued(key, now);
@@ -367,6 +427,7 @@ fn token_rules(
 ) {
     let token = seen.probe.key.unwrap_or_default();
     if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
+        raised.proof = Proof::Returns;
         if issued.used {
             raised.add_at(&TXN_006, TOKEN_AT);
         }
@@ -375,7 +436,10 @@ fn token_rules(
     let (key, client) = (memory.hash((seen.server, token as u32)), memory.hash((seen.server, seen.client)));
     let rule = match memory.issued.get(&key).copied() {
         Some(owner) if owner != client => &TXN_007,
-        None if issue_pending && seen.issued.is_none_or(|issued| issued.used) => {
+        None if issue_pending
+            && seen.issued.is_none_or(|issued| issued.used)
+            && !memory.issues_nothing(seen, exchange, client) =>
+        {
             if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
                 raised.add_at(&TXN_006, TOKEN_AT);
             }
@@ -387,9 +451,15 @@ fn token_rules(
             None if owner.is_none() && memory.trusted.get(&memory.hash((key, client))).is_none() => &TXN_002,
             // An unused latest token of the client would be known to its next conversation with the server, so this one was
             // used.
-            _ => return raised.add_at(&TXN_006, TOKEN_AT),
+            _ => {
+                raised.proof = Proof::Returns;
+                return raised.add_at(&TXN_006, TOKEN_AT);
+            }
         },
     };
+    // An older token of this client is one that it got all the same.
+    let owned = memory.issued.get(&key) == Some(&client);
+    raised.proof = if owned { Proof::Returns } else { Proof::Wrong };
     raised.add_at(rule, TOKEN_AT);
     if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());

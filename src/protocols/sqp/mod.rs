@@ -81,6 +81,7 @@ impl Protocol for Sqp {
                 )
             },
         ],
+        challenge: Some(CHALLENGE_RESPONSE),
         window_ms: 1000,
         fields: &[HEADER_FIELDS, PACKET_FIELDS, chunks::FIELDS, RULE_FIELDS, TABLE_FIELDS],
         rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES],
@@ -152,7 +153,11 @@ impl Protocol for Sqp {
                 let level = if right { Level::High } else { level };
                 query(Role::Request, QUERY_REQUEST, token, requested_chunks(p, wire_len), level)
             }
-            (Some(1), true) => query(Role::Response, QUERY_RESPONSE, token, packets(p), level),
+            (Some(1), true) => {
+                // A further part of an answer is no further answer.
+                let begins = p.get(7).is_none_or(|current| *current == 0);
+                Probe { begins, ..query(Role::Response, QUERY_RESPONSE, token, packets(p), level) }
+            }
             _ => stray(level),
         })
     }
@@ -233,8 +238,11 @@ fn candidate_answer(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe
         (Some(1), Some(token)) => query(Role::Response, QUERY_RESPONSE, token, 0, Level::Low),
         _ => stray(Level::Low),
     };
-    let waits = known.level == Level::Low && known.open && known.issued.is_some();
-    (waits && is_answer).then(|| Probe { paired: Level::Low, ..probe() })
+    // Zeros of another length are at most a hint, and so is an answer that is as wrong, until a query carries its token.
+    let as_wrong = kind == Some(0) && (6..=LONGEST_REQUEST).contains(&wire_len);
+    let expected = known.level == Level::Low || known.level == Level::Hint && as_wrong;
+    let waits = expected && known.open && known.issued.is_some();
+    (waits && is_answer).then(|| Probe { level: known.level, paired: known.level, ..probe() })
 }
 
 /// Recognises a datagram from a client that seems to have received a token: a query with that token, whatever else is wrong

@@ -11,6 +11,7 @@ pub mod pasted;
 pub mod settings;
 pub mod talk;
 pub mod walk;
+pub mod work;
 pub mod writers;
 
 use qdissect::protocols::Id;
@@ -26,6 +27,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("walk", walk::walk),
     ("classifier", talk::classifier),
     ("lean", lean::lean),
+    ("work", work::work),
     ("sqp", |bytes| decoder::decoder(Id::Sqp, bytes)),
     ("satisfactory", |bytes| decoder::decoder(Id::Satisfactory, bytes)),
     ("skycoop", |bytes| decoder::decoder(Id::Skycoop, bytes)),

@@ -71,7 +71,7 @@ fn bounded(opened: &Decapsulated<'_>) {
 /// Checks that parsing and decapsulation give the same datagram.
 fn agree(parsed: &Result<Datagram<'_>, DropReason>, decapsulated: &Result<Decapsulated<'_>, DropReason>) {
     let datagram_key =
-        |d: &Datagram<'_>| (d.src, d.dst, d.at, d.cut, d.checksum, d.ip_id, d.payload.to_vec());
+        |d: &Datagram<'_>| (d.src, d.dst, d.at, d.cut, d.checksum, d.ip_id, d.ttl, d.payload.to_vec());
     match (parsed, decapsulated) {
         (Err(DropReason::Tunnel | DropReason::Fragment | DropReason::Icmp), _) => {}
         (Err(parsed), Err(decapsulated)) => {

@@ -78,3 +78,18 @@ fn live_does_not_start_if_the_result_cannot_be_written() {
     assert!(live.err.contains("The result cannot be written to \"/nonexistent/out\""), "{}", live.err);
     assert_eq!(names(folder.path()), [""; 0]);
 }
+
+/// More than a pipe holds, before the first packet, between two packets, and behind the last one.
+#[test]
+fn a_capture_program_that_says_much_does_not_wait_for_ever() {
+    let (base, words) = (Fake::here(BASE), "yes hello | head -c 300000 >&2");
+    for script in [
+        format!("{words}; cat {base}"),
+        format!("head -c 500 {base}; {words}; tail -c +501 {base}"),
+        format!("cat {base}; exec 1>&-; {words}; {words}"),
+    ] {
+        let fake = Fake::new("dumpcap", &script);
+        let live = run_to_end(&mut fake.live(["-i", "lo", "-T", "ndjson"]));
+        assert_eq!((live.code, &live.summary()["packets"]), (Some(0), &16.into()), "{script}: {}", live.err);
+    }
+}

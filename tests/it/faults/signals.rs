@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::tempdir;
 
 /// Signal, its number, and the exit code after it.
-const SIGNALS: [(&str, i32, i32); 2] = [("INT", 2, 130), ("TERM", 15, 143)];
+const SIGNALS: [(&str, i32, i32); 3] = [("INT", 2, 130), ("TERM", 15, 143), ("HUP", 1, 129)];
 
 fn kill(child: &Child, signal: &str) {
     // The program may have ended by itself.

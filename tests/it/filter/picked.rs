@@ -48,9 +48,12 @@ fn written(value: Value<'_>) -> Option<String> {
         Value::Float32(v) if v.is_finite() => format!("{v:?}"),
         Value::Named(v, _) => v.to_string(),
         Value::Text(bytes) | Value::Bytes(bytes) => quoted(bytes),
-        Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) | Value::Dotted(_) | Value::Address(_) => {
-            quoted(value.text()?.as_bytes())
-        }
+        Value::Utf16(_)
+        | Value::Latin1(_)
+        | Value::Coloured(..)
+        | Value::Escaped(..)
+        | Value::Dotted(_)
+        | Value::Address(_) => quoted(value.text()?.as_bytes()),
         Value::Float32(_) | Value::Names(..) | Value::Secret(_) => return None,
     })
 }

@@ -455,6 +455,15 @@ fn ends_that_the_text_names_are_kept() {
 }
 
 #[test]
+fn endpoints_are_searched_up_to_the_limits() {
+    let end = Endpoint::v4([192, 0, 2, 1], 7);
+    let words = |before: usize| read(&format!("{}to 192.0.2.1:7\nd5f6\n", "word ".repeat(before)), None);
+    assert_eq!([20, 30, 31].map(|before| words(before).pieces[0].metadata.dst), [Some(end), Some(end), None]);
+    let blanks = |n: usize| read(&format!("b'\\xd5\\xf6'{}('192.0.2.1', 7)", " ".repeat(n)), None);
+    assert_eq!([1, 180, 200].map(|n| blanks(n).pieces[0].metadata.peer), [Some(end), Some(end), None]);
+}
+
+#[test]
 fn lines_of_a_log_are_datagrams_of_their_own() {
     let line = "[DEBUG] d5f60001a59c4384d5f60001a59c4384\n";
     assert_eq!(datagrams(&line.repeat(2)).len(), 2);

@@ -218,12 +218,12 @@ pub const DAMAGED: &[Case] = &[
     ("b'\\xd5\\xg6'", &[">d5786736"], &[(1, 7)]),
     ("<Buffer d5 f6 zz 01>", &[], &[]),
     ("<Buffer d5 f6 00 01 a5 zz 01>", &[], &[(1, 1)]),
-    // forms that are not read: od alone, od -b, hexdump -d, xxd -b, and what gamedig prints
+    // forms that are not read: od alone, od -b, hexdump -d, xxd -b; and gamedig's, if it is cut
     ("0000000 173325 000400 116245\n0000005\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
     ("0000000 325 366 000 001\n0000004\n", &[], &[(1, 1)]),
     ("0000000   63189   00256   00165\n0000005\n", &[], &[(1, 1)]),
     ("00000000: 11010101 11110110 00000000  ...\n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
-    ("Buffer length: 4 bytes\nd5 f6 \n      \n\nd5f6\n", &[">d5f6"], &[(1, 1)]),
+    ("Buffer length: 4 bytes\nd5 f6 \n      \n\nd5f6\n", &[">d5f6", "<d5f6"], &[(1, 1)]),
 ];
 
 /// The output of the tools with these names, see `tests/data/pasted`.
@@ -234,7 +234,7 @@ pub const FILES: &[Case] = &[
     ("follow_hex.txt", FOUR, &[]),
     ("follow_raw.txt", FOUR, &[]),
     ("foreign.txt", &["bad_ip_header", ">ffffffff54", "tcp"], &[]),
-    ("gamedig.txt", &[], &[(2, 1), (7, 1)]),
+    ("gamedig.txt", &[POLL, INFO], &[]),
     ("hexdump.txt", &[INFO], &[]),
     ("hexdump_canonical.txt", &[INFO], &[]),
     ("hexdump_star.txt", &[ZEROS], &[]),
@@ -255,6 +255,7 @@ pub const FILES: &[Case] = &[
     ("tcpdump_epoch.txt", FOUR, &[]),
     ("tcpdump_link.txt", FOUR, &[]),
     ("tcpdump_plain.txt", FOUR, &[]),
+    ("tcpdump_text.txt", &[], &[(2, 1)]),
     ("tshark_x.txt", FOUR, &[]),
     ("wireshark_c_array.txt", &[">0000000000"], &[]),
     ("wireshark_escaped.txt", &[">0000000000"], &[]),
