@@ -51,13 +51,13 @@ pub struct CheckArgs {
     /// Fail, with exit code 3, unless that share of a protocol's rules was checked
     #[arg(long, value_name = "PROTO=N%", value_parser = coverage)]
     pub require_coverage: Vec<(Id, f64)>,
-    /// How places are told in SARIF; `github` by itself where GITHUB_ACTIONS is true
+    /// Location style in SARIF; default `github` if GITHUB_ACTIONS is true
     #[arg(long, value_parser = SARIF_STYLES, value_name = "STYLE")]
     pub sarif_style: Option<SarifStyle>,
     /// Which attributes JUnit reports have
     #[arg(long, value_parser = JUNIT_STYLES, default_value = "common", value_name = "STYLE")]
     pub junit_style: JunitStyle,
-    /// An input without query traffic is fine
+    /// Do not fail if there is no query traffic
     #[arg(long)]
     pub allow_empty: bool,
     /// Known findings, by fingerprint: they are shown as such and do not fail the check
@@ -290,7 +290,7 @@ fn input_description(args: &CheckArgs, filtered: bool) -> String {
 fn no_traffic(totals: &Totals, input_description: &str) -> Vec<String> {
     let candidate_text = |c: &Candidate| {
         let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
-        format!("There is no certain query traffic in the input, but {c}; {pin} makes sure.")
+        format!("There is no certain query traffic in the input, but {c}; {pin} decides it.")
     };
     let (listed, more) = totals.candidates();
     let mut messages: Vec<_> = listed.iter().map(candidate_text).collect();

@@ -39,7 +39,7 @@ pub struct Common {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub configuration: ConfigurationArgs,
-    /// Write the result to a file, aside first, and renamed when it is complete
+    /// Write to FILE, replacing it only when complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
@@ -54,7 +54,7 @@ pub struct Common {
     /// No records or lines, only the counts at the end
     #[arg(short = 'q')]
     pub quiet: bool,
-    /// Hand on each record or line at once
+    /// Flush after each record or line
     #[arg(short = 'l')]
     pub line_buffered: bool,
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
@@ -64,7 +64,7 @@ pub struct Common {
     #[arg(long, value_name = "MIB", default_value_t = Budget::DEFAULT_MIB,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(Budget::MOST_MIB)))]
     pub memory: u32,
-    /// Nothing goes on from one file to the next: each is read as if it were alone
+    /// Analyse each file separately
     #[arg(long)]
     pub per_file: bool,
     /// Go on reading files that grow and directories that fill, until interrupted

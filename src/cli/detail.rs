@@ -32,7 +32,7 @@ pub struct DetailArgs {
     #[arg(long)]
     pub explain: bool,
     /// Times in the lines, in tshark's words: r since the first frame; ad date and local time; u, ud UTC; d since the
-    /// captured frame before; e since 1970. A point and a digit behind it set the decimals
+    /// captured frame before; e since 1970. Append .N for N decimals
     #[arg(short = 't', value_name = "FORMAT", default_value = "r.6", value_parser = when)]
     pub when: TimeFormat,
     /// When to use colours

@@ -115,9 +115,9 @@ fields! {
     PING = "player_list[].ping": Text;
     /// Time in the game.
     TIME = "player_list[].time": Text;
-    /// What stands behind the letter; nobody reads it.
+    /// Bytes after the letter; no client reads them.
     IGNORED = "ignored": Bytes;
-    /// What stands behind the end of the message.
+    /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }
 

@@ -70,7 +70,7 @@ fields! {
     FINAL = "final": Bool;
     /// A message of another kind.
     PAYLOAD = "payload": Bytes;
-    /// What stands behind the end of the message.
+    /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }
 

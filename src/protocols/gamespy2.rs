@@ -84,7 +84,7 @@ fields! {
     BODY = "body": Bytes;
     /// A message of another kind.
     PAYLOAD = "payload": Bytes;
-    /// What stands behind the last section.
+    /// Bytes after the last section.
     SURPLUS = "surplus": Bytes;
 }
 

@@ -35,7 +35,7 @@ fields! {
     MOST_USERS = "max_users": Uint => MaxPlayers;
     /// Most that a user may send, in bits per second.
     BANDWIDTH = "bandwidth": Uint;
-    /// What stands behind the end of the message.
+    /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }
 

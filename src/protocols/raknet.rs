@@ -107,7 +107,7 @@ fields! {
     OFFLINE_DATA = "offline_data_hex": Bytes;
     /// The rest of a message that is no ping or pong.
     PAYLOAD = "payload": Bytes;
-    /// What stands behind the end of the message; nobody reads it.
+    /// Bytes after the end of the message; no client reads them.
     IGNORED = "ignored": Bytes;
 }
 

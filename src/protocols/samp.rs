@@ -121,7 +121,7 @@ fields! {
     LOGO = "logo_url": Text;
     /// What follows an opcode that nobody knows.
     PAYLOAD = "payload": Bytes;
-    /// What stands behind the end of the message.
+    /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }
 

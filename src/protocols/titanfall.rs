@@ -151,7 +151,7 @@ fields! {
     DEATHS = "clients[].deaths": Uint;
     /// The rest of an answer in a version that nobody knows, or that is too short.
     BODY = "body": Bytes;
-    /// What stands behind the end of the message; nobody reads it.
+    /// Bytes after the end of the message; no client reads them.
     SURPLUS = "surplus": Bytes;
 }
 
@@ -181,7 +181,7 @@ rules! {
         cite: QUERY,
         examples: [Example::of(&[ASK, S("ffffffff 4e 03 01 02 ffffffff 0e02 0100000000000000 'R5pc' 00 'west' 00 'survival'")])],
     }
-    /// Clients do not look at what stands behind the number that ends the list.
+    /// Clients ignore bytes after the number that ends the list.
     RSP_003 = "TTF-RSP-003" Note "bytes follow the clients" {
         cite: QUERY,
         examples: [Example::of(&[

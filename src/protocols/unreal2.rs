@@ -64,7 +64,7 @@ fields! {
     FLAGS = "flags": Uint;
     /// How good bots are.
     SKILL = "skill": Text;
-    /// What stands behind the details.
+    /// Bytes after the details.
     REST = "rest_hex": Bytes;
     /// Rules of the server, in the order of the wire.
     RULE_LIST = "rules": List;
@@ -88,7 +88,7 @@ fields! {
     SCORE = "player_list[].score": Int;
     /// Number in the statistics; the highest bits are the team.
     STATS_ID = "player_list[].stats_id": Uint;
-    /// What stands behind the type; nobody reads it.
+    /// Bytes after the type; no client reads them.
     IGNORED = "ignored": Bytes;
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
         (without_quantiles as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
         (
             summary.untracked,
-            "exchanges are in no row of a server, for theirs was not certain or found no place".to_owned(),
+            "exchanges are in no server's row: their server was uncertain, or the table of servers was full".to_owned(),
         ),
         (summary.unclaimed.untracked, "unclaimed datagrams are of endpoints that found no place".to_owned()),
     ];
@@ -107,7 +107,7 @@ pub fn limits(t: &Totals) -> Vec<String> {
             t.not_unpacked,
             "compressed answers were not unpacked, for those before had unpacked to 16 times what was read",
         ),
-        (t.servers_refused, "conversations have servers that found no place in their table"),
+        (t.servers_refused, "conversations have servers for which the table of servers had no room"),
     ];
     let mut remarks: Vec<_> =
         limits.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{what}: {n}")).collect();

@@ -65,7 +65,9 @@ pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Recorder, Recording};
 pub use records::Records;
 #[cfg(feature = "page")]
-pub(crate) use records::{lines_of, records_of};
+pub(crate) use records::lines_of;
+#[cfg(feature = "cli")]
+pub(crate) use records::records_of;
 pub use rows::{Fields, Layout, Occurrence, Style};
 pub use stand_ins::{StandIn, StandIns};
 pub use text::Lister;

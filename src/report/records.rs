@@ -474,7 +474,7 @@ fn push_finding(line: &mut Line, f: &Finding) {
 }
 
 /// The records of the exchanges and, with `packets`, of the packets that `feed` reports.
-#[cfg(feature = "page")]
+#[cfg(feature = "cli")]
 pub(crate) fn records_of(
     packets: bool,
     feed: impl FnOnce(&mut Records<&mut Vec<u8>>) -> io::Result<()>,

@@ -98,7 +98,7 @@ pub(crate) fn other_traffic(totals: &Totals) -> String {
             totals.unfiltered.as_ref().map_or(String::new(), |all| format!(" of {}", all.unclaimed));
         others.insert(0, format!("datagrams of no known protocol ({}{all_unclaimed})", totals.unclaimed));
     }
-    if others.is_empty() { String::new() } else { format!("; besides: {}", others.join(", ")) }
+    if others.is_empty() { String::new() } else { format!("; other traffic: {}", others.join(", ")) }
 }
 
 /// Writes a line about the origin of a capture, if known.

@@ -30,9 +30,9 @@ rules! {
         ])],
     }
     /// IP cut the datagram into fragments, and the first one is there, but not all others: the network lost them, or
-    /// the capture, whose filter by port (`udp port 27015`) takes first fragments only. What is there is decoded. A datagram is told when its last fragment has come, in the frame of
-    /// that one; what is incomplete after two seconds is told in the frame of its first, behind what came meanwhile.
-    GEN_002 = "GEN-002" Note "fragment was not reassembled, for others are missing" {
+    /// the capture, whose filter by port (`udp port 27015`) takes first fragments only. What is there is decoded. Reported at the last
+    /// fragment; after two seconds, at the first.
+    GEN_002 = "GEN-002" Note "incomplete: other fragments are missing" {
         cite: Cite { doc: "RFC 791", section: "3.2: fragmentation and reassembly", url: "https://www.rfc-editor.org/rfc/rfc791" },
         side: Path,
         examples: [Example::on(7777, &[
@@ -102,8 +102,8 @@ rules! {
     }
     /// A mirrored port, or a capture of several interfaces, shows it again. Copies are known by the identification of
     /// their IP packet, by where they were captured, or because the same packet, equal to the byte, follows at once: within
-    /// 50 µs, with nothing but its copies between, four times at most. Clients do ask the same again, but not as fast. They
-    /// are told, but neither paired nor judged.
+    /// 50 µs, with nothing but its copies between, four times at most. Clients do ask the same again, but not as fast. Copies
+    /// are reported, but not paired or checked.
     GEN_008 = "GEN-008" Note "capture holds the datagram twice" {
         cite: Cite { doc: "RFC 6864", section: "4: identification of IPv4 datagrams", url: "https://www.rfc-editor.org/rfc/rfc6864" },
         side: Capture,
@@ -129,8 +129,8 @@ rules! {
     /// the first, and none was answered; those that an ICMP error refused count, and those do not whose time was not over
     /// when the capture ended. One lost datagram proves nothing, this does: the server is down, or cannot be reached. Said
     /// at the end, once, of the last of them, by the summary and by `check`; there the missing answers are its symptoms.
-    /// Requests that another endpoint has answered instead (GEN-006) do not speak for the server as long as they are fewer
-    /// than those without an answer. Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
+    /// Requests that another endpoint has answered instead (GEN-006) do not count as answered while the unanswered ones
+    /// outnumber them. Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
     /// Nor is it down where the same endpoint answers another protocol, which is then named.
     GEN_009 = "GEN-009" Error "server answered none of its requests" {
         cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },

@@ -19,7 +19,7 @@ const FRAME: i32 = 1;
 /// A file ends, with its highest time stamp.
 const END: i32 = 2;
 
-/// A batch is handed on when it has enough rows, or this many bytes of frames.
+/// A batch is passed on when it has enough rows, or this many bytes of frames.
 const MAX_BYTES: usize = 4 << 20;
 
 const COLUMNS: &[Column] = &[
@@ -41,7 +41,7 @@ pub fn schema() -> Arc<Schema> {
     Arc::new(Schema::new(COLUMNS.iter().flat_map(Column::fields).collect::<Vec<_>>()))
 }
 
-/// Rows that have not been handed on.
+/// Rows that have not been passed on.
 struct Batches<'t> {
     rows: Rows,
     bytes: usize,
@@ -84,11 +84,11 @@ impl Batches<'_> {
     }
 }
 
-/// Reads a capture, to its end or as far as it goes, and hands on its frames in batches, each frame with its shard. `before` is
+/// Reads a capture, to its end or as far as it goes, and passes on its frames in batches, each frame with its shard. `before` is
 /// the number of frames in the files before it.
 ///
 /// # Errors
-/// The errors of `take`; the errors of the capture, after what could be read has been handed on.
+/// The errors of `take`; the errors of the capture, after what could be read has been passed on.
 pub fn frames(
     source: &mut Source,
     name: &str,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Version of the columns: later ones only add columns that may be null.
 pub const SCHEMA: &str = "qdissect/1";
 
-/// Rows that are gathered before they are handed on as a batch.
+/// Rows that are gathered before they are passed on as a batch.
 pub const BATCH: usize = 8_192;
 
 /// A table.

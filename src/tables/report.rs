@@ -43,7 +43,7 @@ struct Capture {
     span: Option<(Time, Time)>,
 }
 
-/// Fills the tables that are wanted, and hands on their rows in batches.
+/// Fills the tables that are wanted, and passes on their rows in batches.
 ///
 /// The findings are those in the records of packets and exchanges; findings that are judged at the end of the input are not
 /// among them.

@@ -160,7 +160,7 @@ impl Column {
     }
 }
 
-/// The rows of a table that have not been handed on. Cells are pushed in the order of the columns; a cell of a wrong type is
+/// The rows of a table that have not been passed on. Cells are pushed in the order of the columns; a cell of a wrong type is
 /// left out, and then the batch cannot be made.
 pub(super) struct Rows {
     schema: Arc<Schema>,

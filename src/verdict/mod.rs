@@ -104,7 +104,7 @@ impl Excuse {
     /// The text in reports; `escape` escapes the user's reason.
     fn text(&self, escape: impl Fn(&str) -> String) -> String {
         match self {
-            Excuse::Baseline => "known: it stands in the baseline".to_owned(),
+            Excuse::Baseline => "known: it is in the baseline".to_owned(),
             Excuse::Suppressed(reason) => format!("suppressed: {}", escape(reason)),
         }
     }
@@ -183,7 +183,7 @@ impl Entry {
     fn times(&self) -> String {
         match self.count {
             ..2 => String::new(),
-            n => format!("; said once for this server, {n} times in all"),
+            n => format!("; reported once for this server; {n} in all"),
         }
     }
 }

@@ -101,7 +101,7 @@ fn write_block(
     page.remark(&format!("{protocol} {}, client {}; at fault: {fault}", e.server, e.client))?;
     page.remark(&format!("source: {}, {}", f.rule.cite.doc, f.rule.cite.section))?;
     if e.count > 1 {
-        page.remark(&format!("said once for this server; {} times in all", e.count))?;
+        page.remark(&format!("reported once for this server; {} in all", e.count))?;
     }
     if let Some(line) = repeats(verdict, e, others) {
         page.remark(&line)?;

@@ -193,7 +193,7 @@ fn known_findings_are_counted_at_the_end_and_their_rules_are_known() {
     assert!(!String::from_utf8(errors).unwrap().contains("below error"), "nobody has to look at them");
     let junit = check(&["--baseline", baseline, "-T", "junit", DEMO]).stdout;
     assert!(
-        String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it stands in the baseline\"/>")
+        String::from_utf8(junit).unwrap().contains("<skipped message=\"known: it is in the baseline\"/>")
     );
 }
 
@@ -206,7 +206,7 @@ fn known_findings_are_listed_last() {
     let table =
         String::from_utf8(check(&["--baseline", baseline, "--show", "note", known, DEMO]).stdout).unwrap();
     let blocks: Vec<_> = table.split("\n\n").filter(|block| block.contains("\n  --> ")).collect();
-    let is_known = |block: &&str| block.contains("known: it stands in the baseline");
+    let is_known = |block: &&str| block.contains("known: it is in the baseline");
     let (new, old) = blocks.split_at(blocks.iter().position(&is_known).unwrap());
     assert!(old.iter().all(is_known) && old[0].starts_with("error"), "{table}");
     assert!(new.last().is_some_and(|block| block.starts_with("note")), "{table}");

@@ -299,7 +299,7 @@ fn possible_requests_to_a_silent_server_are_reported() {
         let output = run(&["check", "--no-config", &path]);
         assert_eq!(output.status.code(), Some(3));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(stderr.contains(&format!("{could}{more}; -d udp.port==7777,sqp makes sure.")), "{stderr}");
+        assert!(stderr.contains(&format!("{could}{more}; -d udp.port==7777,sqp decides it.")), "{stderr}");
         assert!(!stderr.contains("There is no query traffic"), "{stderr}");
         assert_eq!(stderr.contains("one direction may be missing"), more.is_empty(), "{stderr}");
         let allowed = printed(&run(&["check", "--no-config", "--allow-empty", &path]));

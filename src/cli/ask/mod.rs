@@ -264,7 +264,7 @@ pub struct AskArgs {
     /// The payload of each packet as hex and text, what is wrong in it marked
     #[arg(short = 'x')]
     pub hex: bool,
-    /// Save what went to and fro to a pcapng file
+    /// Save the packets sent and received to a pcapng file
     #[arg(short = 'w', long, value_name = "FILE")]
     pub write: Option<PathBuf>,
     #[command(flatten)]

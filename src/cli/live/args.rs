@@ -94,7 +94,7 @@ impl LiveArgs {
             let file = crate::text::escape::quoted(&file.to_string_lossy());
             return Err(format!(
                 "`live` captures and reads no file, and {file} would be one: `qdissect dump` reads files, and a \
-                 capture filter stands behind -f."
+                 capture filter follows -f."
             ));
         }
         let wrong = [

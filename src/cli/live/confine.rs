@@ -5,7 +5,7 @@
 //!  plan ── what will be needed ──> begin ── the capture program starts ──> enter ── from here on a parser
 //! ```
 //! The capture program is another process and keeps the rights that it needs. It runs as root if `live` does, so CAP_KILL is
-//! kept to be able to end it; [`begin`](Confinement::begin) makes sure that signals reach no other process.
+//! kept to be able to end it; [`begin`](Confinement::begin) ensures that signals reach no other process.
 
 use crate::cli::common_args::Common;
 use crate::cli::diagnostics::warning;

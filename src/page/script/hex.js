@@ -56,7 +56,7 @@ function findingDetail(finding, data, columns) {
   if (finding.count > 1) add('Times', `${finding.count}; this is the first`);
   if (finding.caused_by) add('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
   if (finding.suppressed) add('Suppressed', shown(finding.suppressed));
-  if (finding.baseline) add('Baseline', 'it stands in the baseline');
+  if (finding.baseline) add('Baseline', 'it is in the baseline');
   add('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));
   const dump = finding.bytes ? hexDump(finding.bytes, finding.start ?? 0, finding.end ?? 0) : null;
   return el('tr', { class: 'detail' }, el('td', { colspan: columns }, el('div', {}, list, dump)));

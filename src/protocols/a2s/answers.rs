@@ -415,7 +415,7 @@ fields! {
     PRINT_TEXT = "text": Text;
     /// A message of the engine that is no query, or none at all.
     BODY = "body": Bytes;
-    /// What stands behind the end of the message.
+    /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }
 

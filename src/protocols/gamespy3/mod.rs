@@ -133,7 +133,7 @@ fields! {
     HOSTIP = "hostip": Text;
     /// A message of another kind.
     PAYLOAD = "payload": Bytes;
-    /// What stands behind the end of the message; nobody reads it.
+    /// Bytes after the end of the message; no client reads them.
     IGNORED = "ignored": Bytes;
 }
 

@@ -66,7 +66,7 @@ fields! {
     PASSWORD = "password": Text;
     /// Command for the remote console; or the word of a packet that is no query.
     COMMAND = "command": Text;
-    /// What stands behind the end of the message; nobody reads it.
+    /// Bytes after the end of the message; no client reads them.
     IGNORED = "ignored": Bytes;
     /// Whose form the answer has.
     DIALECT = "dialect": Named;
