@@ -179,6 +179,28 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Name of its step.
+    pub fn step_name(&self) -> &'static str {
+        self.protocol.info().steps.get(usize::from(self.step)).map_or("", |step| step.name)
+    }
+
+    /// The key as text, as records have it; `None` where request and answer are paired by order.
+    pub fn key_text(&self) -> Option<String> {
+        let digits = self.protocol.info().steps.get(usize::from(self.step)).map_or(0, |step| step.key_digits);
+        match (&self.shown_key, self.key) {
+            (Some(key), _) => Some(key.to_string()),
+            (None, key) => key.map(|key| format!("0x{key:0digits$x}")),
+        }
+    }
+
+    /// Name of the message that answered, if the answer could have been another one: several messages may answer the step,
+    /// which `several` says, or what came is no regular answer.
+    pub fn answer_name(&self, several: bool) -> Option<&'static str> {
+        let (message, info) = (self.answer?, self.protocol.info());
+        let is_named = several || self.unreadable || info.refuses(message, self.step);
+        is_named.then(|| info.message_name(message))
+    }
+
     /// Frames of the answer: none, one, or those of its parts.
     pub fn response_frames(&self) -> &[u64] {
         if self.response_parts.is_empty() { self.response_frame.as_slice() } else { &self.response_parts }

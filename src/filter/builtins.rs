@@ -185,6 +185,20 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("exchange.outcome", Kind::Word(Words::Outcomes), OUTCOME, |v| {
         v.outcome.map(|outcome| text(outcome.name()))
     }),
+    // Of closed exchanges, as their records have them.
+    one("exchange.step", Kind::Text, OUTCOME, |v| v.closed.map(|e| text(e.step_name()))),
+    one("exchange.key", Kind::Text, OUTCOME, |v| v.closed?.key_text().map(owned)),
+    one("exchange.answer", Kind::Text, OUTCOME, |v| {
+        let e = v.closed?;
+        e.answer_name(e.protocol.info().has_several_answers(e.step)).map(text)
+    }),
+    one("exchange.reason", Kind::Text, OUTCOME, |v| v.closed?.reason.map(text)),
+    one("exchange.request_time", Kind::Stamp, OUTCOME, |v| {
+        Some(stamp(v.closed?.request_time)).filter(|stamp| !stamp.is_empty()).map(owned)
+    }),
+    one("exchange.request_bytes", UINT64, OUTCOME, |v| int(v.closed.map(|e| e.request_bytes))),
+    one("exchange.response_bytes", UINT64, OUTCOME, |v| int(v.closed.map(|e| e.response_bytes))),
+    one("exchange.retransmissions", UINT, OUTCOME, |v| int(v.closed.map(|e| e.retransmissions))),
     one("response_time", Kind::Seconds, PACKET, |v| v.response_time.map(Datum::Nanos)),
     one("retransmission", Kind::Flag, PACKET, |v| v.protocol.map(|_| Datum::Bool(v.retransmission))),
     one("duplicate", Kind::Flag, MESSAGE, |v| v.protocol.map(|_| Datum::Bool(v.duplicate))),

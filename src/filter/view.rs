@@ -39,6 +39,8 @@ pub struct View<'a> {
     /// Outcome of the exchange. Known for an answer and for a closed exchange, and for a request only once its exchange
     /// has closed.
     pub outcome: Option<Outcome>,
+    /// The exchange, where the view is of one that has closed.
+    pub closed: Option<&'a Exchange>,
     /// Nanoseconds from request to answer.
     pub response_time: Option<i64>,
     /// The datagram repeats a request.
@@ -100,7 +102,7 @@ impl<'a> View<'a> {
     }
 
     /// The view of a closed exchange, which has no frame, length or payload.
-    pub fn of_exchange(exchange: &Exchange, findings: &'a [Finding]) -> View<'a> {
+    pub fn of_exchange(exchange: &'a Exchange, findings: &'a [Finding]) -> View<'a> {
         View {
             endpoints: Some([exchange.client, exchange.server]),
             protocol: Some(exchange.protocol),
@@ -108,6 +110,7 @@ impl<'a> View<'a> {
             findings,
             exchange: Some(exchange.id),
             outcome: Some(exchange.outcome),
+            closed: Some(exchange),
             response_time: exchange.response_time,
             retransmission: exchange.retransmissions > 0,
             ..View::default()

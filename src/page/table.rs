@@ -80,6 +80,7 @@ pub const SERVERS: Table = Table {
         ("players", "Players", Kind::Players),
         ("map", "Map", Kind::Name),
         ("game", "Game", Kind::Name),
+        ("version", "Version", Kind::Name),
     ],
 };
 
@@ -114,6 +115,7 @@ pub const EXCHANGES: Table = Table {
         ("protocol", "Protocol", Kind::Text),
         ("step", "Step", Kind::Text),
         ("outcome", "Outcome", Kind::Text),
+        ("reason", "Reason", Kind::Text),
         ("response_time", "Time", Kind::Seconds),
         ("request_bytes", "Bytes out", Kind::Count),
         ("response_bytes", "Bytes in", Kind::Count),

@@ -152,6 +152,9 @@ impl<W: Write> Report for Exchanges<W> {
         self.push_columns(e);
         self.frames(e, request_place, place);
         let text = &mut self.lines.text;
+        if let Some(reason) = e.reason {
+            let _ = write!(text, " ({reason})");
+        }
         if e.retransmissions > 0 {
             let _ = write!(text, " (repeated {} times)", e.retransmissions);
         }

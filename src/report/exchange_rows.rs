@@ -11,10 +11,10 @@ use crate::text::line::Line;
 use crate::text::timestamps::stamp;
 use std::io::{self, Write};
 
-/// The columns, named like the keys of the records if they have one.
-const COLUMNS: &str = "file,id,client,server,client_ip,client_port,server_ip,server_port,protocol,step,key,request_file,\
-                       request_frame,request_time,outcome,response_time,request_bytes,response_bytes,retransmissions,\
-                       response_file,response_frames,reason,rule";
+/// The columns, named like the keys of the records if they have one, and in their order.
+const COLUMNS: &str = "id,file,protocol,step,client,server,key,client_ip,client_port,server_ip,server_port,request_time,\
+                       request_frame,request_file,response_frames,response_file,outcome,answer,response_time,\
+                       request_bytes,response_bytes,confidence,reason,retransmissions,rule";
 
 /// Writes a row for each exchange.
 pub struct ExchangeRows<W: Write> {
@@ -44,7 +44,6 @@ impl<W: Write> Report for ExchangeRows<W> {
             return Ok(());
         }
         let info = e.protocol.info();
-        let (step, digits) = info.steps.get(usize::from(e.step)).map_or(("", 0), |s| (s.name, s.key_digits));
         let (request_file, request_frame) = self.place(e.request_frame);
         let responses: Vec<_> = e.response_frames().iter().map(|&frame| self.place(frame)).collect();
         let response_file = responses.first().map_or(String::new(), |(name, _)| name.clone());
@@ -54,32 +53,30 @@ impl<W: Write> Report for ExchangeRows<W> {
         let endpoints = [e.client, e.server].map(|end| (end.ip().to_string(), end.port().to_string()));
         let [(client_ip, client_port), (server_ip, server_port)] = endpoints;
         let cells = [
-            file,
             e.id.to_string(),
+            file,
+            info.name.to_owned(),
+            e.step_name().to_owned(),
             e.client.to_string(),
             e.server.to_string(),
+            self.rows.layout.text(&e.key_text().unwrap_or_default()),
             client_ip,
             client_port,
             server_ip,
             server_port,
-            info.name.to_owned(),
-            step.to_owned(),
-            match (&e.shown_key, e.key) {
-                (Some(key), _) => self.rows.layout.text(key),
-                (None, Some(key)) => format!("0x{key:0digits$x}"),
-                (None, None) => String::new(),
-            },
-            request_file,
-            request_frame,
             stamp(e.request_time),
+            request_frame,
+            request_file,
+            frames.join(" "),
+            response_file,
             e.outcome.name().to_owned(),
+            e.answer_name(info.has_several_answers(e.step)).unwrap_or_default().to_owned(),
             e.response_time.map_or(String::new(), |time| Line::text(|out| push_seconds(out, Some(time)))),
             e.request_bytes.to_string(),
             e.response_bytes.to_string(),
-            e.retransmissions.to_string(),
-            response_file,
-            frames.join(" "),
+            e.level.name().to_owned(),
             escaped(e.reason.unwrap_or_default()).into_owned(),
+            e.retransmissions.to_string(),
             rules.join(" "),
         ];
         self.rows.push(cells.into_iter())

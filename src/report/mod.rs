@@ -59,7 +59,7 @@ pub use files::{CaptureRecord, Captures, Files, Place};
 pub use filtered::Filtered;
 pub use format::duration;
 #[cfg(feature = "tables")]
-pub(crate) use format::{push_ip, push_key};
+pub(crate) use format::push_ip;
 pub use output::{Form, Output};
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Recorder, Recording};

@@ -341,12 +341,9 @@ impl<W: Write> Report for Records<W> {
         let line = &mut self.out.line;
         line.add(b",\"outcome\":\"");
         line.extend_from_slice(e.outcome.name().as_bytes());
-        if let Some(message) = e.answer
-            && (e.unreadable
-                || self.prebuilt.has_several_answers(e)
-                || e.protocol.info().refuses(message, e.step))
-        {
-            push(line, format_args!("\",\"answer\":\"{}", e.protocol.info().message_name(message)));
+        if let Some(answer) = e.answer_name(self.prebuilt.has_several_answers(e)) {
+            line.add(b"\",\"answer\":\"");
+            line.extend_from_slice(answer.as_bytes());
         }
         line.add(b"\",\"response_time\":");
         push_seconds(line, e.response_time);
@@ -354,6 +351,9 @@ impl<W: Write> Report for Records<W> {
         push_u64(line, e.request_bytes);
         line.add(b",\"response_bytes\":");
         push_u64(line, e.response_bytes);
+        line.add(b",\"confidence\":\"");
+        line.add_few(e.level.name().as_bytes());
+        line.push(b'"');
         if let Some(reason) = e.reason {
             push(line, format_args!(",\"reason\":\"{reason}\""));
         }

@@ -12,7 +12,7 @@ use serde_json::json;
 use std::io::{self, Write};
 
 /// The columns of servers. [`server_rows`] derives the values of those that are no keys of the records.
-const COLUMNS: &str = "file,server,protocol,server_name,game,map,version,players,max_players,state,requests,answered,late,\
+const COLUMNS: &str = "file,server,translated_to,protocol,server_name,game,map,version,players,max_players,state,requests,answered,late,\
                        unanswered,undecided,refused,response_time_min,response_time_median,response_time_p99,\
                        response_time_max,errors,warnings,notes";
 

@@ -138,6 +138,7 @@ pub fn any_exchange() -> Value {
         .optional("answer", text())
         .key("response_time", or_null(term("seconds")))
         .keys(&["request_bytes", "response_bytes"], &term("count"))
+        .key("confidence", term("confidence"))
         .optional("reason", text())
         .optional("retransmissions", term("number"))
         .key("findings", list(reference("exchange.finding")))

@@ -186,6 +186,10 @@ const CAPTURES: &[Column] = &[
     column("compression", Kind::Label, "How the file is compressed.").or_null(),
     column("links", Kind::Texts, "Link types."),
     column("snaplen", Kind::Int64, "Snap length of the first interface.").in_unit("bytes").or_null(),
+    column("application", Kind::Text, "Program that captured, where the capture says so.").or_null(),
+    column("comment", Kind::Text, "Comment on the capture.").or_null(),
+    column("os", Kind::Text, "Operating system that captured.").or_null(),
+    column("hardware", Kind::Text, "Hardware that captured.").or_null(),
     column("first_time", Kind::Time, "Lowest time stamp.").or_null(),
     column("last_time", Kind::Time, "Highest time stamp.").or_null(),
     column("packets", Kind::Int64, "Frames."),
@@ -231,30 +235,31 @@ const MESSAGES: &[Column] = &[
 ];
 
 const EXCHANGES: &[Column] = &[
-    column("request_file_id", Kind::Int64, "Key: file of the request."),
-    column("request_frame", Kind::Int64, "Key: frame of the request."),
-    column("request_time", Kind::Time, "Time stamp of the request.").or_null(),
+    column("id", Kind::Int64, "Number of the exchange in this run."),
     PROTOCOL,
     column("step", Kind::Label, "Kind of question."),
+    column("key", Kind::Text, "What ties answer to request; null where order does.").or_null(),
     CLIENT_IP,
     CLIENT_PORT,
     SERVER_IP,
     SERVER_PORT,
-    column("key", Kind::Text, "What ties answer to request; null where order does.").or_null(),
-    column("outcome", Kind::Label, "`answered`, `late`, `unanswered`, `undecided` or `refused`."),
-    column("reason", Kind::Label, "What the ICMP error said that refused it.").or_null(),
-    column("response_time_ns", Kind::Int64, "Time from request to answer.").in_unit("ns").or_null(),
-    column("response_file_id", Kind::Int64, "File of the answer.").or_null(),
+    column("request_time", Kind::Time, "Time stamp of the request.").or_null(),
+    column("request_frame", Kind::Int64, "Key: frame of the request."),
+    column("request_file_id", Kind::Int64, "Key: file of the request."),
     column(
         "response_frames",
         Kind::Numbers,
         "Frames of the answer, in the file of the first one or later ones.",
     ),
+    column("response_file_id", Kind::Int64, "File of the answer.").or_null(),
+    column("outcome", Kind::Label, "`answered`, `late`, `unanswered`, `undecided` or `refused`."),
+    column("answer", Kind::Label, "The message that answered, if several are possible.").or_null(),
+    column("response_time_ns", Kind::Int64, "Time from request to answer.").in_unit("ns").or_null(),
     column("request_bytes", Kind::Int64, "UDP payload of the request on the wire.").in_unit("bytes"),
     column("response_bytes", Kind::Int64, "UDP payload of the answer on the wire.").in_unit("bytes"),
-    column("retransmissions", Kind::Int32, "How often the request was repeated."),
     CONFIDENCE,
-    column("id", Kind::Int64, "Number of the exchange in this run."),
+    column("reason", Kind::Label, "What the ICMP error said that refused it.").or_null(),
+    column("retransmissions", Kind::Int64, "How often the request was repeated."),
 ];
 
 const FINDINGS: &[Column] = &[
@@ -284,6 +289,8 @@ const FINDINGS: &[Column] = &[
 const SERVERS: &[Column] = &[
     SERVER_IP,
     SERVER_PORT,
+    column("translated_to", Kind::Text, "The endpoint behind it, where its host translates addresses.")
+        .or_null(),
     PROTOCOL,
     SERVER_NAME,
     GAME,
@@ -298,8 +305,18 @@ const SERVERS: &[Column] = &[
     column("unanswered", Kind::Int64, "Those not answered."),
     column("undecided", Kind::Int64, "Those open where the captures end."),
     column("refused", Kind::Int64, "Those that an ICMP error refused."),
-    column("min_response_time_ns", Kind::Int64, "Shortest response time.").in_unit("ns").or_null(),
-    column("max_response_time_ns", Kind::Int64, "Longest response time.").in_unit("ns").or_null(),
+    column("response_time_min_ns", Kind::Int64, "Shortest response time.").in_unit("ns").or_null(),
+    column(
+        "response_time_median_ns",
+        Kind::Int64,
+        "Median, to one percent; null beyond the 1,024th server with response times.",
+    )
+    .in_unit("ns")
+    .or_null(),
+    column("response_time_p99_ns", Kind::Int64, "The time that 99 of 100 do not exceed, likewise.")
+        .in_unit("ns")
+        .or_null(),
+    column("response_time_max_ns", Kind::Int64, "Longest response time.").in_unit("ns").or_null(),
     column("errors", Kind::Int64, "Findings in its conversations: errors."),
     column("warnings", Kind::Int64, "Warnings."),
     column("notes", Kind::Int64, "Notes."),

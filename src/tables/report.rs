@@ -11,7 +11,7 @@ use crate::protocols::Id;
 use crate::report::server::Server;
 use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
-use crate::report::{Files, Report, Totals, Wants, push_key};
+use crate::report::{Files, Report, Totals, Wants};
 use crate::text::digits::push;
 use crate::verdict::path;
 use arrow_array::RecordBatch;
@@ -176,30 +176,26 @@ impl<'t> Tables<'t> {
         let answer_file = e.response_frames().first().map(|&frame| self.key(frame).0);
         let mut frames = std::mem::take(&mut self.numbers);
         frames.extend(e.response_frames().iter().map(|&frame| self.key(frame).1));
-        let step = e.protocol.info().steps.get(usize::from(e.step));
+        let info = e.protocol.info();
         let Some(rows) = self.rows(Table::Exchanges) else { return Ok(()) };
-        key_cells(rows, Some(request));
-        rows.time(e.request_time);
-        words(rows, [e.protocol.info().name, step.map_or("", |step| step.name)]);
+        rows.count(e.id);
+        words(rows, [info.name, e.step_name()]);
+        rows.text(e.key_text().as_deref());
         rows.endpoint(e.client);
         rows.endpoint(e.server);
-        match (&e.shown_key, e.key) {
-            (Some(key), _) => rows.text(&**key),
-            (None, Some(key)) => {
-                rows.formatted(|line| push_key(line, key, step.map_or(0, |step| step.key_digits)));
-            }
-            (None, None) => rows.text(None),
-        }
-        rows.word(e.outcome.name());
-        rows.word(e.reason);
-        rows.number(e.response_time);
-        rows.number(answer_file);
+        rows.time(e.request_time);
+        rows.number(Some(request.1));
+        rows.number(Some(request.0));
         rows.numbers(frames.drain(..));
+        rows.number(answer_file);
+        rows.word(e.outcome.name());
+        rows.word(e.answer_name(info.has_several_answers(e.step)));
+        rows.number(e.response_time);
         rows.count(e.request_bytes);
         rows.count(e.response_bytes);
-        rows.count(e.retransmissions.into());
         rows.word(e.level.name());
-        rows.count(e.id);
+        rows.word(e.reason);
+        rows.count(e.retransmissions.into());
         self.numbers = frames;
         self.hand_on(Table::Exchanges, false)
     }
@@ -269,6 +265,9 @@ impl Capture {
         rows.word(facts.compression);
         rows.texts(&links);
         rows.number(facts.snaplen.map(i64::from));
+        for text in [&facts.application, &facts.comment, &facts.os, &facts.hardware] {
+            rows.text(text.as_deref());
+        }
         rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low));
         rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high));
         [self.packets, self.udp, self.recognised].into_iter().for_each(|n| rows.count(n));
@@ -396,6 +395,7 @@ fn server_row(rows: &mut Rows, s: &Server) {
     let text = |t: &Option<ServerText>| t.as_ref().map(|t| t.text().into_owned());
     let version = text(&s.facts.version).or(s.facts.build.map(|n| n.to_string()));
     rows.endpoint(s.endpoint);
+    rows.text(s.inner.map(|inner| inner.to_string()).as_deref());
     rows.word(s.id.info().name);
     let [name, game, map] = [&s.facts.server_name, &s.facts.game, &s.facts.map].map(text);
     server_cells(rows, [name, game, map, version], s.facts.players, s.facts.state);
@@ -403,6 +403,8 @@ fn server_row(rows: &mut Rows, s: &Server) {
         rows.count(n);
     }
     rows.number(s.times.extremes().map(|(low, _)| low));
+    rows.number(s.times.quantile(0.5));
+    rows.number(s.times.quantile(0.99));
     rows.number(s.times.extremes().map(|(_, high)| high));
     [s.findings.error, s.findings.warning, s.findings.note].into_iter().for_each(|n| rows.count(n));
 }

@@ -43,6 +43,7 @@ mod export;
 mod faults;
 mod filter;
 mod follow;
+mod forms;
 mod game_queries;
 mod game_rules;
 mod game_traffic;
