@@ -2,11 +2,11 @@
 
 use super::ask::AskArgs;
 use super::check::CheckArgs;
-use super::common_args::Common;
 use super::dump::{DumpArgs, ExchangesArgs};
 use super::export::ExportArgs;
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
+use super::job::ReadsCaptures;
 use super::overview::{ReportArgs, StatsArgs, SummaryArgs};
 use super::show::{ProtocolCommand, RuleCommand};
 use super::view::ViewArgs;
@@ -79,64 +79,18 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// The options that all these subcommands have in common.
-    pub fn common(&self) -> &Common {
+    /// The subcommand by what all of them say of themselves.
+    pub fn subcommand(self) -> Box<dyn ReadsCaptures> {
         match self {
-            Reading::Summary(a) => &a.common,
-            Reading::Exchanges(a) => &a.common,
-            Reading::Dump(a) => &a.common,
-            Reading::Check(a) => &a.common,
-            Reading::Stats(a) => &a.common,
-            Reading::Export(a) => &a.common,
-            Reading::Report(a) => &a.common,
+            Reading::Summary(args) => Box::new(args),
+            Reading::Dump(args) => Box::new(args),
+            Reading::Check(args) => Box::new(args),
+            Reading::Exchanges(args) => Box::new(args),
             #[cfg(unix)]
-            Reading::Live(a) => &a.common,
-        }
-    }
-
-    /// Mutable access to the common options.
-    pub fn common_mut(&mut self) -> &mut Common {
-        match self {
-            Reading::Summary(a) => &mut a.common,
-            Reading::Exchanges(a) => &mut a.common,
-            Reading::Dump(a) => &mut a.common,
-            Reading::Check(a) => &mut a.common,
-            Reading::Stats(a) => &mut a.common,
-            Reading::Export(a) => &mut a.common,
-            Reading::Report(a) => &mut a.common,
-            #[cfg(unix)]
-            Reading::Live(a) => &mut a.common,
-        }
-    }
-
-    /// Whether the command captures packets itself instead of reading captures.
-    pub fn is_live(&self) -> bool {
-        #[cfg(unix)]
-        return matches!(self, Reading::Live(_));
-        #[cfg(not(unix))]
-        false
-    }
-
-    /// Whether datagrams that no protocol claims are to be shown.
-    pub fn all(&self) -> bool {
-        match self {
-            Reading::Dump(a) => a.all,
-            #[cfg(unix)]
-            Reading::Live(a) => a.all,
-            // Statistics count every frame, also those with unclaimed datagrams.
-            Reading::Stats(_) => true,
-            _ => false,
-        }
-    }
-
-    /// Whether results are printed while inputs are still being read.
-    pub fn prints_meanwhile(&self) -> bool {
-        match self {
-            Reading::Dump(_) | Reading::Exchanges(_) => true,
-            Reading::Check(check) => check.prints_meanwhile(),
-            Reading::Summary(_) | Reading::Stats(_) | Reading::Report(_) | Reading::Export(_) => false,
-            #[cfg(unix)]
-            Reading::Live(_) => true,
+            Reading::Live(args) => Box::new(args),
+            Reading::Stats(args) => Box::new(args),
+            Reading::Export(args) => Box::new(args),
+            Reading::Report(args) => Box::new(args),
         }
     }
 }
@@ -144,10 +98,28 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::choices::Format;
+    use crate::cli::common_args::Common;
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    fn parsed(name: &str) -> Reading {
+        match Cli::parse_from(["qdissect", name]).command {
+            Command::Read(reading) => *reading,
+            _ => unreachable!("it reads captures"),
+        }
+    }
+
+    #[test]
+    fn options_that_are_not_given_have_the_values_that_clap_takes() {
+        let Reading::Dump(dump) = parsed("dump") else { unreachable!("dump was called") };
+        let ours = DumpArgs::of(Common::default(), Format::Text);
+        assert_eq!(format!("{dump:?}"), format!("{ours:?}"));
+        let Reading::Check(check) = parsed("check") else { unreachable!("check was called") };
+        assert_eq!(format!("{check:?}"), format!("{:?}", CheckArgs::of(Common::default())));
     }
 }

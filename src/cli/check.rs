@@ -6,15 +6,19 @@ use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{Done, FAILED, OK, error, error_text, note, refuse};
 use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
 use super::output::Target;
+#[cfg(target_os = "linux")]
+use super::sandbox::{Allowed, writable_paths};
 use super::save::read_all;
 use super::value_parsers::{self, protocol, report};
 use super::{interrupt, system, terminal};
+use crate::filter::Columns;
 use crate::page::{self, Gathered, Page};
 use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::screen::Screen;
-use crate::report::{Candidate, ONE_WAY, Totals, count, limits};
+use crate::report::{Candidate, Layout, ONE_WAY, Totals, count, limits};
 use crate::rule::Severity;
 use crate::text::escape::terminal_safe_json;
 use crate::verdict::{self, Check, Entry, FindingRecord, JunitStyle, Outcome, SarifStyle, Verdict};
@@ -74,9 +78,76 @@ pub struct CheckArgs {
 }
 
 impl CheckArgs {
-    /// Whether findings are printed as they are found.
-    pub fn prints_meanwhile(&self) -> bool {
+    /// The arguments with the values that options have if they are not given.
+    pub fn of(common: Common) -> CheckArgs {
+        CheckArgs {
+            format: CheckFormat::Table,
+            report: vec![],
+            fail_on: Some(Severity::Error),
+            show: None,
+            require: vec![],
+            require_coverage: vec![],
+            sarif_style: None,
+            junit_style: JunitStyle::Common,
+            allow_empty: false,
+            baseline: None,
+            update_baseline: false,
+            color: Colour::Auto,
+            common,
+        }
+    }
+}
+
+impl ReadsCaptures for CheckArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn prints_meanwhile(&self) -> bool {
         self.format == CheckFormat::Ndjson
+    }
+
+    fn configure(&mut self, config: &Config, is_given: &dyn Fn(&str) -> bool) {
+        if let Some(fail_on) = config.fail_on.filter(|_| !is_given("fail_on")) {
+            self.fail_on = fail_on;
+        }
+    }
+
+    fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
+        if self.update_baseline && self.common.display_filter.is_some() {
+            return Err(
+                "--update-baseline would drop what -Y leaves out; update the baseline without a filter."
+                    .to_owned(),
+            );
+        }
+        Ok(None)
+    }
+
+    fn output_files(&self) -> Vec<(&'static str, &Path)> {
+        let baseline = self.baseline.as_deref().map(|path| ("--baseline", path));
+        let reports = self.report.iter().map(|(_, path)| ("--report", path.as_path()));
+        baseline.into_iter().chain(reports).collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn allowed(&self) -> Allowed {
+        let baseline = self.baseline.iter().filter(|_| self.update_baseline);
+        let reports = self.report.iter().map(|(_, path)| path);
+        let mut write: Vec<_> = reports.chain(baseline).flat_map(|path| writable_paths(path)).collect();
+        if self.format == CheckFormat::Github
+            && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
+        {
+            write.extend(writable_paths(Path::new(&summary)));
+        }
+        Allowed { read: self.baseline.iter().cloned().collect(), write, signals: false }
+    }
+
+    fn run(&self, to: &mut Target, Job { config, options, inputs, .. }: Job) -> io::Result<Done> {
+        check(to, self, &config, options, inputs)
     }
 }
 
@@ -92,7 +163,7 @@ fn coverage(text: &str) -> Result<(Id, f64), String> {
 }
 
 /// Runs the check: writes the result to `to` and further reports to their files.
-pub fn check(
+fn check(
     to: &mut Target,
     args: &CheckArgs,
     config: &Config,

@@ -35,7 +35,7 @@ const USUAL: &[&str] = &[
 ];
 
 /// The options of this file.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct ColumnArgs {
     /// A column of -T fields, csv or tsv, by the names that filters use; may be repeated
     #[arg(short = 'e', value_name = "FIELD")]

@@ -1,6 +1,6 @@
 //! The command line as users see it, the parsing of arguments, and the subcommand that they imply.
 
-use super::args::{Cli, Reading};
+use super::args::Cli;
 use super::help;
 use super::system::stdin_may_be_capture;
 use crate::filter::Filter;
@@ -68,17 +68,6 @@ pub fn harmless(e: Error, args: &[OsString]) -> Error {
     match parse(texts().map(|text| quote(text).into()).collect()) {
         Err(e) if e.use_stderr() => e,
         _ => command().error(e.kind(), escaped(&e.to_string())),
-    }
-}
-
-/// The arguments of `dump` or `check`, as if the user had given none.
-///
-/// # Errors
-/// When that is not possible.
-pub fn defaults(name: &str) -> Result<Reading, String> {
-    match parse(["qdissect", name].map(Into::into).to_vec()).map_err(|e| e.to_string())?.0.command {
-        super::args::Command::Read(reading) => Ok(*reading),
-        _ => Err("A command is missing.".to_owned()),
     }
 }
 

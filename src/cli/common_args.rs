@@ -86,6 +86,37 @@ pub struct Common {
     pub allow_truncated: bool,
 }
 
+/// The values of the options that are not given; a test holds them to those that clap takes.
+impl Default for Common {
+    fn default() -> Self {
+        Common {
+            files: vec![],
+            read: vec![],
+            display_filter: None,
+            protocol: vec![],
+            decode_as: vec![],
+            timeout: None,
+            min_confidence: Level::Medium,
+            rules: RuleArgs::default(),
+            configuration: ConfigurationArgs::default(),
+            output: None,
+            write: None,
+            annotate: false,
+            count: None,
+            quiet: false,
+            line_buffered: false,
+            threads: None,
+            memory: Budget::DEFAULT_MIB,
+            per_file: false,
+            follow: false,
+            show_secrets: false,
+            numeric: false,
+            no_sandbox: false,
+            allow_truncated: false,
+        }
+    }
+}
+
 impl Common {
     /// Whether each line is written at once.
     pub fn flushes(&self) -> bool {
@@ -94,7 +125,7 @@ impl Common {
 }
 
 /// The options about rules.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct RuleArgs {
     /// Severities: some dialects are warnings in `strict`, what every server does is a note in `lenient`
     #[arg(long, value_parser = PROFILES, default_value = "default", value_name = "NAME")]
@@ -111,7 +142,7 @@ pub struct RuleArgs {
 }
 
 /// The options about the configuration.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct ConfigurationArgs {
     /// Configuration; else the nearest qdissect.toml from the working directory upwards
     #[arg(long, value_name = "FILE")]

@@ -40,6 +40,20 @@ pub struct DetailArgs {
     pub color: Colour,
 }
 
+/// The values of the options that are not given.
+impl Default for DetailArgs {
+    fn default() -> Self {
+        DetailArgs {
+            tree: false,
+            only: vec![],
+            hex: false,
+            explain: false,
+            when: TimeFormat::default(),
+            color: Colour::Auto,
+        }
+    }
+}
+
 impl DetailArgs {
     /// The first given option that asks for more than one line per packet. Records have room for bytes, so `-x` does not count
     /// there.

@@ -5,12 +5,11 @@ use super::columns::{self, ColumnArgs};
 use super::common_args::Common;
 use super::detail::DetailArgs;
 use super::diagnostics::{Done, refuse};
-use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_list;
 use super::terminal;
 use crate::filter::Columns;
-use crate::pipeline::Options;
 use crate::report::{ExchangeRows, Exchanges, Layout, Output, Records, Report};
 use clap::Args;
 use std::io;
@@ -32,25 +31,50 @@ pub struct DumpArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes their packets: in `columns` if the user has chosen some, or as [`DetailArgs::report`] does.
-pub fn dump(
-    to: &mut Target,
-    args: &DumpArgs,
-    options: Options,
-    columns: Option<(Columns, Layout)>,
-    inputs: Inputs,
-) -> io::Result<Done> {
-    if let Some(wrong) = args.detail.format_conflict(args.format) {
-        return Ok(refuse(&wrong));
+impl DumpArgs {
+    /// The arguments with the values that options have if they are not given.
+    pub fn of(common: Common, format: Format) -> DumpArgs {
+        let (columns, detail) = (ColumnArgs::default(), DetailArgs::default());
+        DumpArgs { format, columns, all: false, detail, common }
     }
-    let common = &args.common;
-    if let Some(columns) = columns {
-        let read = |rows: &mut dyn Report| read_list(common, options, inputs, rows);
-        return columns::write(to, columns, common, common.flushes(), read);
+}
+
+impl ReadsCaptures for DumpArgs {
+    fn common(&self) -> &Common {
+        &self.common
     }
-    let many_files = inputs.list.len() > 1 || common.follow;
-    let mut report = args.detail.report(to, args.format, common, &options, [common.flushes(), many_files]);
-    read_list(common, options, inputs, &mut *report)
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn all(&self) -> bool {
+        self.all
+    }
+
+    fn prints_meanwhile(&self) -> bool {
+        true
+    }
+
+    fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
+        self.columns.columns_and_layout(self.format)
+    }
+
+    /// Writes packets: in columns if the user has chosen some, or as [`DetailArgs::report`] does.
+    fn run(&self, to: &mut Target, Job { columns, options, inputs, .. }: Job) -> io::Result<Done> {
+        if let Some(wrong) = self.detail.format_conflict(self.format) {
+            return Ok(refuse(&wrong));
+        }
+        let common = &self.common;
+        if let Some(columns) = columns {
+            let read = |rows: &mut dyn Report| read_list(common, options, inputs, rows);
+            return columns::write(to, columns, common, common.flushes(), read);
+        }
+        let many_files = inputs.list.len() > 1 || common.follow;
+        let mut report =
+            self.detail.report(to, self.format, common, &options, [common.flushes(), many_files]);
+        read_list(common, options, inputs, &mut *report)
+    }
 }
 
 /// `qdissect exchanges`
@@ -66,28 +90,38 @@ pub struct ExchangesArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes their exchanges as rows, as records or as a table.
-pub fn exchanges(
-    to: &mut Target,
-    args: &ExchangesArgs,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
-    let common = &args.common;
-    let (quiet, flush) = (common.quiet, common.flushes());
-    match args.format {
-        Format::Rows(style) => {
-            let layout = Layout::of(style);
-            read_list(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
-        }
-        Format::Records(form) => {
-            let mut records = Records::new(Output::new(to, form, flush), false, quiet);
-            read_list(common, options, inputs, &mut records)
-        }
-        Format::Text | Format::Tree => {
-            let screen = terminal::fitted_screen(Colour::Never, common);
-            let many_files = inputs.list.len() > 1 || common.follow;
-            read_list(common, options, inputs, &mut Exchanges::new(to, flush, quiet, many_files).fit(screen))
+impl ReadsCaptures for ExchangesArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn prints_meanwhile(&self) -> bool {
+        true
+    }
+
+    /// Writes exchanges as rows, as records or as a table.
+    fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
+        let common = &self.common;
+        let (quiet, flush) = (common.quiet, common.flushes());
+        match self.format {
+            Format::Rows(style) => {
+                let layout = Layout::of(style);
+                read_list(common, options, inputs, &mut ExchangeRows::new(to, layout, flush, quiet))
+            }
+            Format::Records(form) => {
+                let mut records = Records::new(Output::new(to, form, flush), false, quiet);
+                read_list(common, options, inputs, &mut records)
+            }
+            Format::Text | Format::Tree => {
+                let screen = terminal::fitted_screen(Colour::Never, common);
+                let many_files = inputs.list.len() > 1 || common.follow;
+                let mut exchanges = Exchanges::new(to, flush, quiet, many_files).fit(screen);
+                read_list(common, options, inputs, &mut exchanges)
+            }
         }
     }
 }

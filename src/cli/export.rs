@@ -4,6 +4,10 @@ use super::choices::TABLES;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
+use super::output::Target;
+#[cfg(target_os = "linux")]
+use super::sandbox::Allowed;
 use super::system::display_name;
 use crate::pipeline::Options;
 use clap::Args;
@@ -28,17 +32,24 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     /// The directories of the requested tables; `captures` is always included.
-    pub fn folders(&self) -> Vec<PathBuf> {
+    fn folders(&self) -> Vec<PathBuf> {
         let wanted =
             |name: &&str| self.tables.is_empty() || self.tables.contains(name) || *name == "captures";
         TABLES.names().filter(wanted).map(|name| self.to.join(name)).collect()
     }
+}
 
-    /// Creates the directories.
-    ///
-    /// # Errors
-    /// A sentence that says what is wrong. Existing tables are not overwritten.
-    pub fn prepare(&self) -> Result<(), String> {
+impl ReadsCaptures for ExportArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    /// Creates the directories. Existing tables are not overwritten.
+    fn prepare(&self) -> Result<(), String> {
         if !cfg!(feature = "parquet") {
             return Err("This program was built without tables: `cargo install --path . --locked --features parquet` \
                         builds one with them."
@@ -58,6 +69,15 @@ impl ExportArgs {
         }
         Ok(())
     }
+
+    #[cfg(target_os = "linux")]
+    fn allowed(&self) -> Allowed {
+        Allowed { write: self.folders(), ..Allowed::default() }
+    }
+
+    fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
+        export(to, self, options, inputs)
+    }
 }
 
 /// The only file of a table.
@@ -67,12 +87,12 @@ pub fn part_path(folder: &Path) -> PathBuf {
 
 /// Never called: without Parquet support, [`ExportArgs::prepare`] fails first.
 #[cfg(not(feature = "parquet"))]
-pub fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
+fn export(_: &mut dyn io::Write, _: &ExportArgs, _: Options, _: Inputs) -> io::Result<Done> {
     Ok((super::diagnostics::FAILED, 0))
 }
 
 #[cfg(feature = "parquet")]
-pub use written::export;
+use written::export;
 
 #[cfg(feature = "parquet")]
 mod written {
@@ -188,7 +208,7 @@ mod written {
     }
 
     /// Reads the inputs, writes the tables, and then lists them. The tables are complete even if writing the list fails.
-    pub fn export(
+    pub(super) fn export(
         out: &mut dyn io::Write,
         args: &ExportArgs,
         options: Options,

@@ -29,6 +29,7 @@ mod help;
 mod hex;
 mod inputs;
 mod interrupt;
+mod job;
 #[cfg(unix)]
 mod live;
 mod output;
@@ -75,7 +76,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
     };
     let is_given = |option: &str| is_given(&matches, option);
     let result = match cli.command {
-        Command::Read(mut command) => run::run(&mut command, &is_given),
+        Command::Read(command) => run::run(command.subcommand(), &is_given),
         Command::Hex(mut command) => hex::run(&mut command, &is_given),
         Command::Ask(command) => ask::run(&command, &is_given),
         Command::View(command) => view::run(&command, args),

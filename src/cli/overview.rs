@@ -3,15 +3,14 @@
 use super::accepted::Accepted;
 use super::choices::{Colour, Format, ROW_FORMATS, SECTIONS, STATS_FORMATS, TopArgs};
 use super::common_args::Common;
-use super::config::Config;
 use super::diagnostics::{Done, refuse};
-use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_all;
 use super::terminal::{self, wrap};
 use super::value_parsers::timeout;
+use crate::filter::Columns;
 use crate::page::{self, Page};
-use crate::pipeline::Options;
 use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
 use crate::report::{Layout, Output, Totals, server_rows};
@@ -36,13 +35,22 @@ pub struct SummaryArgs {
     pub common: Common,
 }
 
-/// Reads the inputs and writes the summary.
-pub fn summarise(to: &mut Target, args: &SummaryArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
-    let (mut summary, common) = (Summary::default(), &args.common);
-    let (totals, code) = read_all(common, options, inputs, &mut summary)?;
-    let screen = args.rows.of(terminal::screen(args.color, common));
-    write_summary(to, (args.format, None), screen, common, &summary, &totals)?;
-    Ok((code, totals.files))
+impl ReadsCaptures for SummaryArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
+        let (mut summary, common) = (Summary::default(), &self.common);
+        let (totals, code) = read_all(common, options, inputs, &mut summary)?;
+        let screen = self.rows.of(terminal::screen(self.color, common));
+        write_summary(to, (self.format, None), screen, common, &summary, &totals)?;
+        Ok((code, totals.files))
+    }
 }
 
 /// Writes a summary as records, as rows, in a `layout` if the user chose one, or as a screen.
@@ -93,34 +101,49 @@ impl StatsArgs {
     fn sections(&self) -> Vec<Section> {
         Section::ALL.iter().copied().filter(|s| self.only.is_empty() || self.only.contains(s)).collect()
     }
-
-    /// What is wrong with the arguments, if anything.
-    pub fn contradiction(&self) -> Option<&'static str> {
-        (matches!(self.format, Format::Rows(_)) && self.sections().len() != 1).then_some(
-            "CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
-             hierarchy, series, amplification and losses.",
-        )
-    }
 }
 
-/// Reads the inputs and writes the statistics.
-pub fn stats(to: &mut Target, args: &StatsArgs, options: Options, inputs: Inputs) -> io::Result<Done> {
-    let sections = args.sections();
-    let mut stats = Stats::new(args.interval);
-    let (totals, code) = read_all(&args.common, options, inputs, &mut stats)?;
-    match (args.format, sections.as_slice()) {
-        (Format::Records(form), sections) => {
-            stats::records(&mut Output::new(to, form, false), &stats, &totals, sections)?;
-        }
-        _ if totals.files == 0 => {} // nothing was read, and that has been reported
-        (Format::Rows(_), [section]) => stats::csv(to, &stats, *section)?,
-        (_, sections) => {
-            let screen = terminal::screen(args.color, &args.common);
-            let screen = Screen { top: args.top.map(NonZeroUsize::get).or(screen.top), ..screen };
-            stats::write(&mut wrap(to, &args.common), screen, &stats, &totals, sections)?;
-        }
+impl ReadsCaptures for StatsArgs {
+    fn common(&self) -> &Common {
+        &self.common
     }
-    Ok((code, totals.files))
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    /// Statistics count every frame, also those with unclaimed datagrams.
+    fn all(&self) -> bool {
+        true
+    }
+
+    fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
+        if matches!(self.format, Format::Rows(_)) && self.sections().len() != 1 {
+            return Err("CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
+                        hierarchy, series, amplification and losses."
+                .to_owned());
+        }
+        Ok(None)
+    }
+
+    fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
+        let sections = self.sections();
+        let mut stats = Stats::new(self.interval);
+        let (totals, code) = read_all(&self.common, options, inputs, &mut stats)?;
+        match (self.format, sections.as_slice()) {
+            (Format::Records(form), sections) => {
+                stats::records(&mut Output::new(to, form, false), &stats, &totals, sections)?;
+            }
+            _ if totals.files == 0 => {} // nothing was read, and that has been reported
+            (Format::Rows(_), [section]) => stats::csv(to, &stats, *section)?,
+            (_, sections) => {
+                let screen = terminal::screen(self.color, &self.common);
+                let screen = Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), ..screen };
+                stats::write(&mut wrap(to, &self.common), screen, &stats, &totals, sections)?;
+            }
+        }
+        Ok((code, totals.files))
+    }
 }
 
 /// `qdissect report`
@@ -130,40 +153,44 @@ pub struct ReportArgs {
     pub common: Common,
 }
 
-impl ReportArgs {
-    /// What is wrong with the arguments, if anything.
-    pub fn contradiction(&self) -> Option<&'static str> {
-        terminal::is_result_on_terminal(&self.common).then_some(
-            "The report is a page of HTML: name a file for it with --output, for example --output report.html, or \
-             see it with `qdissect view`.",
-        )
+impl ReadsCaptures for ReportArgs {
+    fn common(&self) -> &Common {
+        &self.common
     }
-}
 
-/// Reads the inputs and writes the page.
-pub fn report(
-    to: &mut Target,
-    args: &ReportArgs,
-    config: &Config,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
-    let mut accepted = match Accepted::open(config, None, false) {
-        Ok(accepted) => accepted,
-        Err(e) => return Ok(refuse(&e)),
-    };
-    let judge = |entry: &mut Entry, _: &str| {
-        accepted.excuse(entry);
-        Ok(())
-    };
-    let mut page = Page::new(Check::new(options.policy.clone(), judge), &options);
-    let (totals, code) = read_all(&args.common, options, inputs, &mut page)?;
-    let (verdict, gathered) = page.verdict(totals)?;
-    let files = verdict.totals.files;
-    if files > 0 {
-        let mut out = BufWriter::new(to);
-        page::write(&mut out, &gathered, &verdict)?;
-        out.flush()?;
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
     }
-    Ok((code, files))
+
+    fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
+        if terminal::is_result_on_terminal(&self.common) {
+            return Err(
+                "The report is a page of HTML: name a file for it with --output, for example --output \
+                        report.html, or see it with `qdissect view`."
+                    .to_owned(),
+            );
+        }
+        Ok(None)
+    }
+
+    fn run(&self, to: &mut Target, Job { config, options, inputs, .. }: Job) -> io::Result<Done> {
+        let mut accepted = match Accepted::open(&config, None, false) {
+            Ok(accepted) => accepted,
+            Err(e) => return Ok(refuse(&e)),
+        };
+        let judge = |entry: &mut Entry, _: &str| {
+            accepted.excuse(entry);
+            Ok(())
+        };
+        let mut page = Page::new(Check::new(options.policy.clone(), judge), &options);
+        let (totals, code) = read_all(&self.common, options, inputs, &mut page)?;
+        let (verdict, gathered) = page.verdict(totals)?;
+        let files = verdict.totals.files;
+        if files > 0 {
+            let mut out = BufWriter::new(to);
+            page::write(&mut out, &gathered, &verdict)?;
+            out.flush()?;
+        }
+        Ok((code, files))
+    }
 }

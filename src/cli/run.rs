@@ -1,20 +1,16 @@
 //! Runs a subcommand over its inputs and determines the exit code.
 
-use super::args::Reading;
-#[cfg(target_os = "linux")]
-use super::check::CheckArgs;
-#[cfg(target_os = "linux")]
-use super::choices::CheckFormat;
 use super::common_args::{Common, RuleArgs};
 use super::config::Config;
-use super::diagnostics::{Done, OK, not_writable, note, warning};
+use super::diagnostics::{OK, not_writable, note, warning};
 use super::inputs::{self, Inputs};
+use super::job::{Job, ReadsCaptures};
 use super::output::{Target, is_stdout, overwrite_conflict};
 #[cfg(target_os = "linux")]
-use super::sandbox::{self, Allowed};
+use super::sandbox;
 use super::system::display_name;
 use super::value_parsers::{Expression, unknown_rule};
-use super::{check, dump, export, interrupt, overview, progress, save};
+use super::{interrupt, progress, save};
 use crate::check::{Policy, Unknown};
 use crate::classify::Choice;
 use crate::contract::Budget;
@@ -23,27 +19,13 @@ use crate::pipeline::Options;
 use crate::report::Layout;
 use std::io;
 use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::path::PathBuf;
-
-/// The job of a subcommand, once all arguments have been checked.
-pub struct Job {
-    /// The configuration.
-    pub config: Config,
-    /// Columns that the user chose, and their layout.
-    pub columns: Option<(Columns, Layout)>,
-    /// Options for the pipeline.
-    pub options: Options,
-    /// The inputs to read.
-    pub inputs: Inputs,
-}
 
 /// Runs a subcommand; returns the exit code. `is_given` tells whether an option was given on the command line.
 ///
 /// # Errors
 /// A sentence that says what is wrong with the arguments.
-pub fn run(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
-    let job = prepare(command, is_given)?;
+pub fn run(mut command: Box<dyn ReadsCaptures>, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
+    let job = prepare(&mut *command, is_given)?;
     let command = &*command;
     if !command.is_live() {
         progress::begin(command.common(), command.prints_meanwhile());
@@ -52,11 +34,11 @@ pub fn run(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<u8,
 }
 
 /// Reads the inputs and writes the result; returns the exit code.
-pub fn finish(command: &Reading, mut job: Job) -> u8 {
+pub fn finish(command: &dyn ReadsCaptures, mut job: Job) -> u8 {
     let common = command.common();
     #[cfg(target_os = "linux")]
-    if !matches!(command, Reading::Live(_)) {
-        sandbox::read_files(common, &job.inputs, files_of(command));
+    if !command.is_live() {
+        sandbox::read_files(common, &job.inputs, command.allowed());
     }
     job.inputs.order(common.write.is_none());
     let target =
@@ -65,7 +47,7 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
-    let read = dispatch(&mut target, command, job);
+    let read = command.run(&mut target, job);
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
@@ -73,42 +55,11 @@ pub fn finish(command: &Reading, mut job: Job) -> u8 {
     }
 }
 
-/// The files that only this subcommand reads or writes.
-#[cfg(target_os = "linux")]
-fn files_of(command: &Reading) -> Allowed {
-    match command {
-        Reading::Check(check) => {
-            Allowed { read: check.baseline.iter().cloned().collect(), write: reports(check), signals: false }
-        }
-        Reading::Export(export) => Allowed { write: export.folders(), ..Allowed::default() },
-        _ => Allowed::default(),
-    }
-}
-
-/// The further files that `check` writes.
-#[cfg(target_os = "linux")]
-fn reports(check: &CheckArgs) -> Vec<PathBuf> {
-    let baseline = check.baseline.iter().filter(|_| check.update_baseline);
-    let mut write: Vec<_> = check
-        .report
-        .iter()
-        .map(|(_, path)| path)
-        .chain(baseline)
-        .flat_map(|path| sandbox::writable_paths(path))
-        .collect();
-    if check.format == CheckFormat::Github
-        && let Some(summary) = std::env::var_os("GITHUB_STEP_SUMMARY")
-    {
-        write.extend(sandbox::writable_paths(Path::new(&summary)));
-    }
-    write
-}
-
 /// Loads the configuration and checks all arguments before anything is read or written.
 ///
 /// # Errors
 /// A sentence that says what is wrong.
-fn prepare(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
+fn prepare(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> Result<Job, String> {
     let config = configure(command, is_given)?;
     if let Err(e) = interrupt::watch() {
         warning(&format_args!("Ctrl-C will end it without a summary, for signals cannot be caught: {e}."));
@@ -123,9 +74,7 @@ fn prepare(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<Job
     if let Some(conflict) = output_conflict(command, common, &inputs, &config) {
         return Err(conflict);
     }
-    if let Reading::Export(export) = command {
-        export.prepare()?;
-    }
+    command.prepare()?;
     Ok(Job { config, columns, options, inputs })
 }
 
@@ -135,15 +84,14 @@ pub const NEEDS_FILE: &str = "-w needs a file; standard output is for the result
 /// The error message if the outputs would overwrite an input or each other, or if capture and result would both go to standard
 /// output.
 pub fn output_conflict(
-    command: &Reading,
+    command: &dyn ReadsCaptures,
     common: &Common,
     inputs: &Inputs,
     config: &Config,
 ) -> Option<String> {
     let to_pipe = common.write.as_deref().is_some_and(is_stdout);
     if to_pipe {
-        #[cfg(unix)]
-        if let Reading::Live(_) = command {
+        if command.is_live() {
             return Some(NEEDS_FILE.into());
         }
         let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
@@ -158,66 +106,30 @@ pub fn output_conflict(
 }
 
 /// The files that will be written, each with the option that names it.
-pub fn output_files<'a>(command: &'a Reading, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
+pub fn output_files<'a>(command: &'a dyn ReadsCaptures, common: &'a Common) -> Vec<(&'static str, &'a Path)> {
     let capture = common.write.as_deref().filter(|path| !is_stdout(path));
     let saved = capture.map(|path| ("-w", path)).into_iter();
     let mut output_files: Vec<_> =
         saved.chain(common.output.as_deref().map(|path| ("--output", path))).collect();
-    if let Reading::Check(check) = command {
-        output_files.extend(check.baseline.as_deref().map(|path| ("--baseline", path)));
-        output_files.extend(check.report.iter().map(|(_, path)| ("--report", path.as_path())));
-    }
+    output_files.extend(command.output_files());
     output_files
-}
-
-/// Reads the inputs and writes the result to `to`.
-fn dispatch(to: &mut Target, command: &Reading, job: Job) -> io::Result<Done> {
-    let Job { config, columns, options, inputs } = job;
-    match command {
-        Reading::Check(a) => check::check(to, a, &config, options, inputs),
-        #[cfg(unix)]
-        Reading::Live(a) => super::live::live(to, a, options, columns),
-        Reading::Stats(a) => overview::stats(to, a, options, inputs),
-        Reading::Export(a) => export::export(to, a, options, inputs),
-        Reading::Report(a) => overview::report(to, a, &config, options, inputs),
-        Reading::Summary(a) => overview::summarise(to, a, options, inputs),
-        Reading::Dump(a) => dump::dump(to, a, options, columns, inputs),
-        Reading::Exchanges(a) => dump::exchanges(to, a, options, inputs),
-    }
 }
 
 /// The columns that the user asks for, if the output has any.
 ///
 /// # Errors
 /// What is wrong with the filter, or which arguments contradict each other.
-pub fn chosen_columns(command: &Reading) -> Result<Option<(Columns, Layout)>, String> {
-    if let Some(error_message) = command.common().display_filter.as_ref().and_then(Expression::error_message)
-    {
-        return Err(error_message);
-    }
-    match command {
-        Reading::Dump(a) => a.columns.columns_and_layout(a.format),
-        #[cfg(unix)]
-        Reading::Live(a) => a.columns_and_layout(),
-        Reading::Check(a) if a.update_baseline && a.common.display_filter.is_some() => {
-            Err("--update-baseline would drop what -Y leaves out; update the baseline without a filter."
-                .into())
-        }
-        Reading::Stats(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
-        Reading::Report(a) => a.contradiction().map_or(Ok(None), |wrong| Err(wrong.to_owned())),
-        _ => Ok(None),
+pub fn chosen_columns(command: &dyn ReadsCaptures) -> Result<Option<(Columns, Layout)>, String> {
+    match command.common().display_filter.as_ref().and_then(Expression::error_message) {
+        Some(wrong) => Err(wrong),
+        None => command.columns(),
     }
 }
 
 /// Loads the configuration and fills in settings that are missing on the command line.
-pub fn configure(command: &mut Reading, is_given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
-    let common = command.common_mut();
-    let config = load(common, is_given)?;
-    if let Reading::Check(check) = command
-        && let Some(fail_on) = config.fail_on.filter(|_| !is_given("fail_on"))
-    {
-        check.fail_on = fail_on;
-    }
+pub fn configure(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> Result<Config, String> {
+    let config = load(command.common_mut(), is_given)?;
+    command.configure(&config, is_given);
     Ok(config)
 }
 

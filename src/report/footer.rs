@@ -60,7 +60,8 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
         (without_quantiles as u64, format!("servers beyond the first {MAX_TIMED} have no median and no p99")),
         (
             summary.untracked,
-            "exchanges are in no server's row: their server was uncertain, or the table of servers was full".to_owned(),
+            "exchanges are in no server's row: their server was uncertain, or the table of servers was full"
+                .to_owned(),
         ),
         (summary.unclaimed.untracked, "unclaimed datagrams are of endpoints that found no place".to_owned()),
     ];

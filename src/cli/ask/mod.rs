@@ -2,18 +2,18 @@
 
 mod client;
 
-use super::args::Reading;
+use super::check::CheckArgs;
 use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format, SHOW};
-use super::command_line::defaults;
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
 use super::diagnostics::{OK, error, error_text, note};
+use super::dump::DumpArgs;
 use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
 use super::output::{self, is_stdout, overwrite_conflict};
-use super::run::{self, Job};
 use super::system::display_name;
 use super::value_parsers::{self, check_formats, report, timeout};
-use super::{interrupt, save};
+use super::{interrupt, run, save};
 use crate::capture::{CaptureInfo, Source, Writer};
 use crate::net::Endpoint;
 use crate::pipeline::Options;
@@ -49,11 +49,11 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let common = reading.common_mut();
     common.decode_as.extend(servers.first().map(|server| (server.port(), args.proto)));
     common.timeout = Some(args.timeout);
-    let config = run::configure(&mut reading, is_given)?;
-    if let Some(output_conflict) = output_conflict(args, &reading, &config) {
+    let config = run::configure(&mut *reading, is_given)?;
+    if let Some(output_conflict) = output_conflict(args, &*reading, &config) {
         return Err(output_conflict);
     }
-    let columns = run::chosen_columns(&reading)?;
+    let columns = run::chosen_columns(&*reading)?;
     let options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
@@ -67,7 +67,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
-    let code = run::finish(&reading, Job { config, columns, options, inputs });
+    let code = run::finish(&*reading, Job { config, columns, options, inputs });
     if conversation.left_out > 0 {
         let many = count(conversation.left_out, "further datagram");
         note(&format!("{server} sent {many}, for which there was no room: nothing is said of them."));
@@ -122,7 +122,7 @@ fn ask_in_turn(
 }
 
 /// The error message if capture and result would overwrite each other or something else.
-fn output_conflict(args: &AskArgs, reading: &Reading, config: &Config) -> Option<String> {
+fn output_conflict(args: &AskArgs, reading: &dyn ReadsCaptures, config: &Config) -> Option<String> {
     let common = reading.common();
     let mut written = run::output_files(reading, common);
     match args.write.as_deref() {
@@ -179,41 +179,34 @@ fn addresses(text: &str, id: Id) -> Result<Vec<SocketAddr>, String> {
     Ok(known)
 }
 
-/// Builds the arguments of `dump` or `check` that correspond to those of `ask`.
-fn reading(args: &AskArgs) -> Result<Reading, String> {
-    let name = if args.check { "check" } else { "dump" };
-    let mut reading = defaults(name)?;
+/// The arguments of `dump` or `check` that correspond to those of `ask`.
+fn reading(args: &AskArgs) -> Result<Box<dyn ReadsCaptures>, String> {
     let wrong = |format: &str| {
         let other = if args.check { "goes without --check" } else { "needs --check" };
         format!("-T {format} {other}.")
     };
+    let common = Common {
+        rules: args.rules.clone(),
+        configuration: args.configuration.clone(),
+        output: args.output.clone(),
+        quiet: args.quiet,
+        ..Common::default()
+    };
     let format = args.format.as_deref();
-    match &mut reading {
-        Reading::Check(check) => {
-            let format =
-                format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name))).transpose()?;
-            check.format = format.unwrap_or(check.format);
-            check.report.clone_from(&args.report);
-            (check.fail_on, check.show, check.color) = (args.fail_on, args.show, args.color);
-        }
-        Reading::Dump(dump) => {
-            let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
-            dump.format = format.unwrap_or(Format::Tree);
-            dump.all = true;
-            // The headers below the protocol are this machine's own and of no interest.
-            if dump.format == Format::Tree {
-                dump.detail.only = vec![Shown::Query(args.proto)];
-            }
-            (dump.detail.hex, dump.detail.color) = (args.hex, args.color);
-        }
-        _ => {}
+    if args.check {
+        let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
+        let format = format.transpose()?.unwrap_or(CheckFormat::Table);
+        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
-    let common: &mut Common = reading.common_mut();
-    common.rules.clone_from(&args.rules);
-    common.configuration.clone_from(&args.configuration);
-    common.output.clone_from(&args.output);
-    common.quiet = args.quiet;
-    Ok(reading)
+    let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
+    let mut dump = DumpArgs { all: true, ..DumpArgs::of(common, format.unwrap_or(Format::Tree)) };
+    // The headers below the protocol are this machine's own and of no interest.
+    if dump.format == Format::Tree {
+        dump.detail.only = vec![Shown::Query(args.proto)];
+    }
+    (dump.detail.hex, dump.detail.color) = (args.hex, args.color);
+    Ok(Box::new(dump))
 }
 
 /// Writes the conversation as a capture file.

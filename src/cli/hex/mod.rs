@@ -5,13 +5,14 @@ mod text;
 
 pub use args::HexArgs;
 
-use super::args::Reading;
+use super::check::CheckArgs;
 use super::choices::{CheckFormat, Format, HEX_FORMATS};
-use super::command_line::defaults;
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{FAILED, OK, error, not_writable, note};
+use super::dump::DumpArgs;
 use super::inputs::Inputs;
+use super::job::{Job, ReadsCaptures};
 use super::output::{Target, overwrite_conflict};
 use super::text::decoded;
 use super::{run, save, system, terminal};
@@ -38,7 +39,7 @@ const PORT: u16 = 7777;
 /// A sentence that says what is wrong with the arguments or the text.
 pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String> {
     let mut reading = reading(args)?;
-    let (config, options) = prepare(args, &mut reading, is_given)?;
+    let (config, options) = prepare(args, &mut *reading, is_given)?;
     let (name, text, pasted) = read_input(args)?;
     if let Some(format) = pasted.pieces.iter().find_map(|piece| capture_format(&piece.bytes)) {
         return Err(format!(
@@ -48,7 +49,7 @@ pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, St
     }
     let complete = report_complaints(&name, &text, &pasted);
     if args.check {
-        let code = check(&reading, args, (config, options), &name, &pasted)?;
+        let code = check(&*reading, args, (config, options), &name, &pasted)?;
         return Ok(if complete { code } else { FAILED });
     }
     let common = reading.common();
@@ -63,7 +64,7 @@ pub fn run(args: &mut HexArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, St
 /// Loads the configuration and checks all arguments before anything is read or written.
 fn prepare(
     args: &HexArgs,
-    reading: &mut Reading,
+    reading: &mut dyn ReadsCaptures,
     is_given: &dyn Fn(&str) -> bool,
 ) -> Result<(Config, Options), String> {
     let config = run::configure(reading, is_given)?;
@@ -157,36 +158,31 @@ fn read_text(from: &mut dyn Read) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Builds the arguments of `dump` or `check` that correspond to those of `hex`.
-fn reading(args: &mut HexArgs) -> Result<Reading, String> {
-    let mut reading = defaults(if args.check { "check" } else { "dump" })?;
+/// The arguments of `dump` or `check` that correspond to those of `hex`.
+fn reading(args: &mut HexArgs) -> Result<Box<dyn ReadsCaptures>, String> {
+    let mut common = Common::default();
+    args.fill(&mut common);
     let format = args.format.as_deref();
-    match &mut reading {
-        Reading::Check(check) => {
-            let wrong = |name| format!("-T {name} goes without --check.");
-            let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
-            check.format = format.transpose()?.unwrap_or(check.format);
-            check.report.clone_from(&args.report);
-            (check.fail_on, check.show, check.color) = (args.fail_on, args.show, args.color);
-        }
-        Reading::Dump(dump) => {
-            let format = format.map(|name| HEX_FORMATS.find(name).ok_or(format!("-T {name} needs --check.")));
-            dump.format = format.transpose()?.unwrap_or(Format::Text);
-            (dump.detail.tree, dump.detail.hex) = (args.tree, args.hex);
-            (dump.detail.explain, dump.detail.color) = (args.explain, args.color);
-            if let Some(conflict) = dump.detail.format_conflict(dump.format) {
-                return Err(conflict);
-            }
-        }
-        _ => {}
+    if args.check {
+        let wrong = |name| format!("-T {name} goes without --check.");
+        let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
+        let format = format.transpose()?.unwrap_or(CheckFormat::Table);
+        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
-    args.fill(reading.common_mut());
-    Ok(reading)
+    let format = format.map(|name| HEX_FORMATS.find(name).ok_or(format!("-T {name} needs --check.")));
+    let mut dump = DumpArgs::of(common, format.transpose()?.unwrap_or(Format::Text));
+    (dump.detail.tree, dump.detail.hex) = (args.tree, args.hex);
+    (dump.detail.explain, dump.detail.color) = (args.explain, args.color);
+    match dump.detail.format_conflict(dump.format) {
+        Some(conflict) => Err(conflict),
+        None => Ok(Box::new(dump)),
+    }
 }
 
 /// Judges what was pasted, and returns the exit code of `check`.
 fn check(
-    reading: &Reading,
+    reading: &dyn ReadsCaptures,
     args: &HexArgs,
     (config, options): (Config, Options),
     name: &str,
@@ -196,7 +192,7 @@ fn check(
     let capture = capture_file(&frames).map_err(|e| e.to_string())?;
     let source = Source::from_reader(name.to_owned(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(name), source);
-    Ok(run::finish(reading, run::Job { config, columns: None, options, inputs }))
+    Ok(run::finish(reading, Job { config, columns: None, options, inputs }))
 }
 
 /// Writes the frames as a capture file.

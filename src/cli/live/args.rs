@@ -4,8 +4,7 @@ use crate::cli::choices::{DUMP_FORMATS, Format, TopArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
-use crate::filter::Columns;
-use crate::report::{Layout, Style};
+
 use crate::text::escape::escaped;
 use crate::text::similar::similar;
 use clap::Args;
@@ -74,19 +73,6 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl LiveArgs {
-    /// The columns that the user asks for, if the format has any.
-    ///
-    /// # Errors
-    /// A sentence, if columns and format do not go together.
-    pub fn columns_and_layout(&self) -> Result<Option<(Columns, Layout)>, String> {
-        if self.summary && self.format == Format::Rows(Style::Plain) {
-            return Err(
-                "-T fields is for packets; name another format for --summary, for example csv.".into()
-            );
-        }
-        self.columns.columns_and_layout(self.format)
-    }
-
     /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, per_file, follow, annotate, .. } = &self.common;

@@ -9,17 +9,19 @@ mod program;
 mod records;
 mod session;
 
+use super::choices::Format;
+use super::common_args::Common;
 use super::diagnostics::{Done, FAILED, OK, error, not_writable, note, refuse};
+use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::overview::write_summary;
 use super::read::QUIET;
-use super::terminal;
-use super::{columns, interrupt, read};
+use super::{columns, interrupt, read, terminal};
 use crate::capture::{ErrorKind, Source};
 use crate::filter::Columns;
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::summary::Summary;
-use crate::report::{Layout, Report, Totals};
+use crate::report::{Layout, Report, Style, Totals};
 use crate::text::escape::escaped;
 use args::LiveArgs;
 #[cfg(target_os = "linux")]
@@ -29,11 +31,46 @@ use records::Records;
 use session::{Ended, Session, Shared};
 use std::io::{self, Write};
 
+impl ReadsCaptures for LiveArgs {
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    fn all(&self) -> bool {
+        self.all
+    }
+
+    fn prints_meanwhile(&self) -> bool {
+        true
+    }
+
+    fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
+        if self.summary && self.format == Format::Rows(Style::Plain) {
+            return Err(
+                "-T fields is for packets; name another format for --summary, for example csv.".into()
+            );
+        }
+        self.columns.columns_and_layout(self.format)
+    }
+
+    fn run(&self, to: &mut Target, Job { columns, options, .. }: Job) -> io::Result<Done> {
+        live(to, self, options, columns)
+    }
+}
+
 /// Captures and shows packets, or lists the interfaces.
 ///
 /// # Errors
 /// When the result cannot be written.
-pub fn live(
+fn live(
     to: &mut Target,
     args: &LiveArgs,
     options: Options,
