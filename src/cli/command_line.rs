@@ -264,9 +264,10 @@ fn owners(command: &Command, has: impl Fn(&Arg) -> bool) -> Vec<String> {
             }
         }
     }
-    // `ask` has many options of other subcommands; it is named only if no other subcommand has the option.
-    if found.len() > 1 {
-        found.retain(|name| name != "ask");
+    // `ask` and `hex` have many options of other subcommands; they are named only if no other subcommand has the option.
+    let borrows = |name: &String| name == "ask" || name == "hex";
+    if !found.iter().all(borrows) {
+        found.retain(|name| !borrows(name));
     }
     found
 }

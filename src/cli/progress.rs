@@ -247,6 +247,7 @@ mod tests {
     fn wanted(args: &[&str], to_file: bool) -> bool {
         let args = ["qdissect"].iter().chain(args).chain(&["a.pcap"]);
         let Command::Read(reading) = Cli::parse_from(args).command else { unreachable!("it reads") };
+        let reading = reading.subcommand();
         is_wanted(reading.common(), reading.prints_meanwhile(), to_file)
     }
 
