@@ -1,4 +1,5 @@
-//! The registry of protocols. A new protocol needs a new file (or folder) here and a line at the end of this file.
+//! The registry of protocols. A new protocol needs a new file (or folder) here, its `mod` line, and a
+//! line in the registry at the end of this file.
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
@@ -11,15 +12,29 @@ use crate::decode::{FieldSink, dissect};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 
+pub mod a2s;
+pub mod ase;
 mod gamespy;
+pub mod gamespy1;
+pub mod gamespy2;
+pub mod gamespy3;
+pub mod gqp;
+pub mod mumble;
 mod other;
 mod prelude;
+pub mod quake3;
+pub mod raknet;
+pub mod samp;
+pub mod satisfactory;
+pub mod skycoop;
 mod sources;
+pub mod sqp;
+pub mod teamspeak3;
+pub mod titanfall;
+pub mod unreal2;
 
 macro_rules! registry {
     ($($file:ident::$Proto:ident),* $(,)?) => {
-        $(pub mod $file;)*
-
         /// A registered protocol.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
