@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
-use crate::protocols::{Level, Probe, Role};
+use crate::protocols::{Id, Level, Probe, Role};
 
 impl Pipeline<'_> {
     /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
@@ -18,10 +18,33 @@ impl Pipeline<'_> {
         if !self.classifier.classify(d, v, known, open) {
             return false;
         }
-        if weak && slot.is_none() && v.server_index == NONE && self.classifier.may_know(d) {
-            self.classify_in_other(d, v);
+        if weak && v.server_index == NONE && self.classifier.may_know(d) {
+            if slot.is_none() {
+                self.classify_in_other(d, v);
+            }
+            self.note_command_in_others(d, v.id);
         }
         true
+    }
+
+    /// Notes a datagram with weak evidence for the protocol `id` in the conversations of its ends in other protocols that
+    /// read it as a command: what the server prints next may be its answer, whatever the datagram turns out to be.
+    #[cold]
+    #[inline(never)]
+    fn note_command_in_others(&mut self, d: &Datagram<'_>, id: Id) {
+        let table = &mut self.table;
+        let shared = table.conversations.protocols_between(d.src, d.dst);
+        for other in protocols_of(shared).filter(|other| *other != id) {
+            let Some(slot) = table.conversations.find(d.src, d.dst, other) else { continue };
+            let open = table.has_open(slot, None);
+            let Some(c) = table.conversations.get_mut(slot) else { continue };
+            let known = self.classifier.known_in(d, c.direction(d.src), c, open);
+            let probe = other.probe_known(d.payload, d.wire_len(), known);
+            let is_command = |p: &Probe| p.role == Role::Stray && p.request_state & Probe::COMMAND != 0;
+            if probe.as_ref().is_some_and(is_command) {
+                c.note_command(d.time);
+            }
+        }
     }
 
     /// Classifies a datagram with weak evidence for one protocol whose ends have a conversation in another protocol. As a
