@@ -4,7 +4,7 @@ use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
 use super::queue::{ALONE, GIVEN_UP, MISANSWERED, REPEATED, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
-use super::windows::GIVE_UP;
+use super::windows::{EARLY, GIVE_UP};
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::classify::Verdict;
 use crate::contract::Part;
@@ -94,16 +94,16 @@ impl Table {
         !step.lines && age.is_some_and(|age| age >= GIVE_UP)
     }
 
-    /// The pairing of such an answer after it has waited for its request. What has come since it came is no original of
-    /// it.
+    /// The pairing of such an answer after it has waited for its request. What came later is no original of it, and what was
+    /// asked later no request.
     #[cold]
     pub fn pair_repeated(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
         let step = &v.id.info().steps[v.probe.step as usize];
         let reply = &self.reply(d, v);
         let found = self.search_request(slot, reply, step);
         let is_earlier = |repeated: &Pairing| match repeated {
-            Pairing::DuplicateResponse { request_frame, of, .. } => (*request_frame).max(*of) < d.frame,
-            Pairing::Answered(answer) => answer.request_frame < d.frame,
+            Pairing::DuplicateResponse { of, .. } => *of < d.frame,
+            Pairing::Answered(answer) => answer.response_time.is_none_or(|time| time >= -EARLY),
             _ => true,
         };
         let repeated = self.repeated_answer(slot, reply, step, &found);
