@@ -20,20 +20,21 @@ impl Pipeline<'_> {
             return false;
         }
         if weak && v.server_index == NONE && self.classifier.may_know(d) {
-            if unconfirmed {
+            let is_command = self.note_command_in_others(d, v.id);
+            if slot.is_none() || unconfirmed && is_command {
                 self.classify_in_other(d, v);
             }
-            self.note_command_in_others(d, v.id);
         }
         true
     }
 
     /// Notes a datagram with weak evidence for the protocol `id` in the conversations of its ends in other protocols that
     /// read it as a command: what the server prints next may be its answer, whatever the datagram turns out to be.
+    /// Returns whether there is one.
     #[cold]
     #[inline(never)]
-    fn note_command_in_others(&mut self, d: &Datagram<'_>, id: Id) {
-        let table = &mut self.table;
+    fn note_command_in_others(&mut self, d: &Datagram<'_>, id: Id) -> bool {
+        let (table, mut noted) = (&mut self.table, false);
         let shared = table.conversations.protocols_between(d.src, d.dst);
         for other in protocols_of(shared).filter(|other| *other != id) {
             let Some(slot) = table.conversations.find(d.src, d.dst, other) else { continue };
@@ -44,8 +45,10 @@ impl Pipeline<'_> {
             let is_command = |p: &Probe| p.role == Role::Stray && p.request_state & Probe::COMMAND != 0;
             if probe.as_ref().is_some_and(is_command) {
                 c.note_command(d.time);
+                noted = true;
             }
         }
+        noted
     }
 
     /// Classifies a datagram with weak evidence for one protocol whose ends have a conversation in another protocol. As a
