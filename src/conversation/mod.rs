@@ -74,6 +74,12 @@ const OTHER_TRAFFIC: u8 = 1 << 2;
 /// The client has sent a command; see [`Conversation::is_commanded`].
 const COMMANDED: u8 = 1 << 3;
 
+// No two marks share a bit, and no two traits.
+const _: () = assert!(
+    (DECIDED | DOUBTFUL | REFUSED | ISSUED | USED | OVER | IDLE | ASKED).count_ones() == 8
+        && (UNPROVEN | UNCLAIMED | OTHER_TRAFFIC | COMMANDED).count_ones() == 4
+);
+
 const _: () = assert!(size_of::<Conversation>() == 64);
 
 impl Conversation {

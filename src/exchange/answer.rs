@@ -4,7 +4,7 @@ use super::incomplete::{NumberedParts, Orphan, PartialAnswer, Reply, record};
 use super::queue::{ALONE, GIVEN_UP, MISANSWERED, REPEATED, Request, State};
 use super::search::{Found, Search, answers_of};
 use super::table::Table;
-use super::windows::GIVE_UP;
+use super::windows::{EARLY, GIVE_UP};
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
 use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
@@ -94,13 +94,20 @@ impl Table {
         !step.lines && age.is_some_and(|age| age >= GIVE_UP)
     }
 
-    /// The pairing of such an answer after it has waited for its request.
+    /// The pairing of such an answer after it has waited for its request. What came later is no original of it, and what was
+    /// asked later no request.
     #[cold]
     pub fn pair_repeated(&mut self, slot: Slot, d: &Datagram<'_>, v: &Verdict) -> Option<Pairing> {
         let step = &v.id.info().steps[v.probe.step as usize];
         let reply = &self.reply(d, v);
         let found = self.search_request(slot, reply, step);
-        let repeated = self.repeated_answer(slot, reply, step, &found).filter(|_| found.request.is_none())?;
+        let is_earlier = |repeated: &Pairing| match repeated {
+            Pairing::DuplicateResponse { of, .. } => *of < d.frame,
+            Pairing::Answered(answer) => answer.response_time.is_none_or(|time| time >= -EARLY),
+            _ => true,
+        };
+        let repeated = self.repeated_answer(slot, reply, step, &found);
+        let repeated = repeated.filter(|repeated| found.request.is_none() && is_earlier(repeated))?;
         Some(self.repeat_answer(slot, repeated, reply, step))
     }
 
@@ -114,7 +121,6 @@ impl Table {
     ) -> Pairing {
         match repeated {
             Pairing::Answered(_) if step.lines => repeated,
-            Pairing::Answered(answer) if answer.part => self.further_answer(answer, reply),
             Pairing::Answered(answer) => {
                 let pairing = self.further_answer(answer, reply);
                 self.count_further(slot, pairing, reply.v)
@@ -266,7 +272,8 @@ impl Table {
         Pairing::Answered(Answer { before, ..answer })
     }
 
-    /// Counts a further answer to a request, or a copy of one. A part is no answer of its own.
+    /// Counts a further answer to a request, or a copy of one. A part is no answer of its own, and neither is a datagram of
+    /// an open-ended answer.
     #[cold]
     pub(super) fn count_further(&mut self, slot: Slot, pairing: Pairing, v: &Verdict) -> Pairing {
         let Some(exchange) = pairing.exchange() else { return pairing };
@@ -275,7 +282,8 @@ impl Table {
         let Some(seq) = found else { return pairing };
         let Some(request) = self.queues[v.id as usize].get_mut(seq) else { return pairing };
         let is_alone = |part: Part| (part.number, part.total) == (0, Some(1));
-        let is_part = !v.probe.part.is_none_or(is_alone) || !v.probe.begins;
+        let open_ended = v.id.info().steps[usize::from(v.probe.step)].open_ended;
+        let is_part = open_ended || !v.probe.part.is_none_or(is_alone) || !v.probe.begins;
         let further = if is_part { 0 } else { request.add_further() };
         match pairing {
             Pairing::DuplicateResponse { exchange, request_frame, of, asked, step, .. } => {
@@ -478,11 +486,12 @@ impl Table {
     }
 
     /// Remembers an answer whose request may come after it.
-    fn remember_orphan(&mut self, slot: Slot, &Reply { d, v, hash, .. }: &Reply<'_>) {
+    fn remember_orphan(&mut self, slot: Slot, &Reply { d, v, now, hash }: &Reply<'_>) {
         let Probe { step, message, key, paired, request_state, role, part, begins, .. } = v.probe;
         let (frame, time, since, bytes) = (d.frame, d.time, self.clock, d.wire_len() as u32);
         let conversation = slot;
         let message = Some(message);
+        let commanded = self.conversations.get(slot).is_some_and(|c| c.is_commanded(now));
         self.keep_orphan(Orphan {
             conversation,
             step,
@@ -498,6 +507,7 @@ impl Table {
             since,
             hash,
             bytes,
+            commanded,
         });
     }
 }

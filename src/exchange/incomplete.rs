@@ -221,6 +221,8 @@ pub(super) struct Orphan {
     pub since: Time,
     pub hash: u32,
     pub bytes: u32,
+    /// The client had lately sent a command, which it may answer.
+    pub commanded: bool,
 }
 
 impl Orphan {
@@ -237,7 +239,8 @@ impl Orphan {
         let answers = answers_of(id, self.message, self.part);
         // A request that carries an issued value was sent because that value came.
         let carries = answers.equivalent && request_state & step.carries != 0;
-        let of_step = self.step == asked_step || answers.also.contains(&asked_step);
+        let also = || !(answers.refuses && self.commanded) && answers.also.contains(&asked_step);
+        let of_step = self.step == asked_step || also();
         let has_key = step.key_digits == 0 || self.key == key;
         of_step && !carries && has_key && !step.excluded(self.request_state, request_state)
     }
@@ -276,6 +279,7 @@ impl Orphan {
             since,
             hash,
             bytes,
+            commanded: false,
         }
     }
 }

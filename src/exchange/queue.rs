@@ -79,6 +79,12 @@ pub(super) const REPEATED: u8 = 1 << 7;
 /// In [`Request::level`]: it carries a challenge that the server has issued to the client.
 const RETURNS: u8 = 1 << 7;
 
+// No two marks share a bit, and no level has the bit of the mark beside it.
+const _: () = assert!(
+    (GIVEN_UP | ALONE | PARTIAL | TIMELY | KEYED | HIDDEN | MISANSWERED | REPEATED).count_ones() == 8
+        && (Level::High as u8) < RETURNS
+);
+
 /// When a request was last sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {

@@ -81,10 +81,10 @@ impl Table {
         answer: &Answer,
         &Reply { d, v, now, .. }: &Reply<'_>,
     ) {
-        // The answer is one datagram, for which no list is needed.
-        let message = Some(v.probe.message);
-        let mut partial =
-            PartialAnswer { open_ended: true, message, ..PartialAnswer::new(request, answer, now) };
+        // The answer is one datagram, for which no list is needed, and in which no part is missing.
+        let (open_ended, may_be_ended, message) = (true, true, Some(v.probe.message));
+        let new = PartialAnswer::new(request, answer, now);
+        let mut partial = PartialAnswer { open_ended, may_be_ended, message, ..new };
         partial.add(d);
         self.begin_answer(answer.exchange, partial);
     }

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::classify::{Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
-use crate::protocols::{Level, Probe, Role};
+use crate::protocols::{Id, Level, Probe, Role};
 
 impl Pipeline<'_> {
     /// Classifies a datagram that a probe recognised; `false` where it belongs to none of our protocols.
@@ -15,18 +15,45 @@ impl Pipeline<'_> {
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
         let weak = v.probe.level <= Level::Low;
+        let unconfirmed = known.is_none_or(|(_, c)| c.level <= Level::Low);
         if !self.classifier.classify(d, v, known, open) {
             return false;
         }
-        if weak && slot.is_none() && v.server_index == NONE && self.classifier.may_know(d) {
-            self.classify_in_other(d, v);
+        if weak && v.server_index == NONE && self.classifier.may_know(d) {
+            let is_command = self.note_command_in_others(d, v.id);
+            if slot.is_none() || unconfirmed && is_command {
+                self.classify_in_other(d, v);
+            }
         }
         true
     }
 
+    /// Notes a datagram with weak evidence for the protocol `id` in the conversations of its ends in other protocols that
+    /// read it as a command: what the server prints next may be its answer, whatever the datagram turns out to be.
+    /// Returns whether there is one.
+    #[cold]
+    #[inline(never)]
+    fn note_command_in_others(&mut self, d: &Datagram<'_>, id: Id) -> bool {
+        let (table, mut noted) = (&mut self.table, false);
+        let shared = table.conversations.protocols_between(d.src, d.dst);
+        for other in protocols_of(shared).filter(|other| *other != id) {
+            let Some(slot) = table.conversations.find(d.src, d.dst, other) else { continue };
+            let open = table.has_open(slot, None);
+            let Some(c) = table.conversations.get_mut(slot) else { continue };
+            let known = self.classifier.known_in(d, c.direction(d.src), c, open);
+            let probe = other.probe_known(d.payload, d.wire_len(), known);
+            let is_command = |p: &Probe| p.role == Role::Stray && p.request_state & Probe::COMMAND != 0;
+            if probe.as_ref().is_some_and(is_command) {
+                c.note_command(d.time);
+                noted = true;
+            }
+        }
+        noted
+    }
+
     /// Classifies a datagram with weak evidence for one protocol whose ends have a conversation in another protocol. As a
     /// message of that protocol, it is one. If that protocol can only say that it is `unknown`, the conversation in the new
-    /// protocol decides, which may begin here; until then, this is the other reading of the claim.
+    /// protocol decides, which may begin here or be unconfirmed; until then, this is the other reading of the claim.
     #[cold]
     #[inline(never)]
     fn classify_in_other(&mut self, d: &Datagram<'_>, v: &mut Verdict) {
@@ -43,7 +70,7 @@ impl Pipeline<'_> {
             }
             return;
         }
-        match self.classify_unclaimed(d, Some(v.probe.level)) {
+        match self.classify_unclaimed(d, Some((v.id, v.probe.level))) {
             Some(other) if other.probe.role == Role::Stray => {
                 self.other_reading = Some((d.frame, other));
             }
@@ -60,13 +87,14 @@ impl Pipeline<'_> {
         self.classify_unclaimed(d, None)
     }
 
-    /// The same for a datagram for which there is evidence of another protocol, of this level. If that is more than a hint,
-    /// the datagram is not in the place of an answer.
+    /// The same for a datagram for which there is evidence of another protocol, of this level: that protocol is left out. If
+    /// the evidence is more than a hint, the datagram is not in the place of an answer.
     #[cold]
     #[inline(never)]
-    fn classify_unclaimed(&mut self, d: &Datagram<'_>, evidence: Option<Level>) -> Option<Verdict> {
+    fn classify_unclaimed(&mut self, d: &Datagram<'_>, evidence: Option<(Id, Level)>) -> Option<Verdict> {
         let table = &mut self.table;
-        let shared = table.conversations.protocols_between(d.src, d.dst);
+        let own = evidence.map_or(0, |(id, _)| 1 << id as u32);
+        let shared = table.conversations.protocols_between(d.src, d.dst) & !own;
         let conversation = |id| {
             let slot = table.conversations.find(d.src, d.dst, id)?;
             Some((slot, *table.conversations.get(slot)?))
@@ -83,7 +111,7 @@ impl Pipeline<'_> {
         let is_anything =
             |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
         let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
-        let unreadable = if is_unclaimed && evidence != Some(Level::Low) {
+        let unreadable = if is_unclaimed && evidence.is_none_or(|(_, level)| level != Level::Low) {
             table.unreadable(d, shared, original)
         } else {
             None

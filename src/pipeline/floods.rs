@@ -245,7 +245,9 @@ impl Floods {
             let same = older.iter().chain(newer).filter(|recent| recent.pair == answer.pair);
             let recent =
                 same.filter(|recent| (0..=SECOND).contains(&answer.time.saturating_sub(recent.time)));
-            recent.fold(false, |is_over, recent| victim.add(recent, headers) || is_over)
+            let mut is_over = false;
+            recent.for_each(|recent| is_over |= victim.add(recent, headers));
+            is_over
         };
         if !is_over || victim.reported.is_some() {
             return None;

@@ -129,6 +129,10 @@ impl ClaimRef<'_> {
 
 /// An item that waits to be reported.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most items are datagrams, and none of them is to be allocated"
+)]
 pub enum Item {
     /// A datagram, the length of its payload, and its claim if a protocol claims it. The payloads of all items are
     /// in one ring buffer.

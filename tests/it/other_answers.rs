@@ -281,6 +281,18 @@ fn a_print_that_may_answer_a_command_stays_masked_and_answers_no_query() {
     assert_eq!((collected.frame(6).message, collected.frame(6).rules()), ("unknown", vec![]));
     assert_eq!(exchanges(&collected)[1].1, Some(7), "its own answer");
     assert_eq!(collected.frame(9).message, "print_response", "the command was long ago");
+    // The same for a later command, although a conversation of another protocol may have begun with the first one.
+    let collected = play_surrounded(&[
+        c(0, INFO),
+        s(MS, INFO_ANSWER),
+        c(S, rcon),
+        c(8 * S, rcon),
+        c(8 * S + MS, INFO),
+        s(8 * S + 5 * MS, print),
+        s(8 * S + 9 * MS, INFO_ANSWER),
+    ]);
+    assert_eq!((collected.frame(7).message, collected.frame(7).rules()), ("unknown", vec![]));
+    assert_eq!(exchanges(&collected)[1].1, Some(8), "its own answer");
 }
 
 #[test]
