@@ -225,7 +225,7 @@ impl<W: Write> Fields<W> {
 
 impl<W: Write> Report for Fields<W> {
     fn wants(&self) -> Wants {
-        Wants { ordered: true, shown_keys: true, frames: true, ..Wants::default() }
+        Wants { ordered: true, frames: true, ..Wants::default() }
     }
 
     fn comments(&mut self, comments: &Comments) {

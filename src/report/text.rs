@@ -200,7 +200,7 @@ impl<W: Write> Lister<W> {
 
 impl<W: Write> Report for Lister<W> {
     fn wants(&self) -> Wants {
-        Wants { ordered: true, shown_keys: true, ..Wants::default() }
+        Wants { ordered: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
