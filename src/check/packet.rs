@@ -57,6 +57,7 @@ impl Packet<'_> {
     }
 
     /// The facts in it about its server, if it could be decoded and contains any.
+    #[inline]
     pub fn facts(&self) -> Option<&Facts<'_>> {
         self.decoded.facts().filter(|facts| !facts.is_empty())
     }

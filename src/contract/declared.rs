@@ -220,6 +220,7 @@ impl StepInfo {
 
     /// Confidence of a pair, from the confidence `paired` of its datagrams and their request states; a state of 0 is no
     /// evidence.
+    #[inline]
     pub fn pair_level(&self, paired: Level, states: [u32; 2]) -> Level {
         let agree = states[0] == states[1] && states[0] != 0;
         match agree {

@@ -73,6 +73,8 @@ const UNCLAIMED: u8 = 1 << 1;
 const OTHER_TRAFFIC: u8 = 1 << 2;
 /// The client has sent a command; see [`Conversation::is_commanded`].
 const COMMANDED: u8 = 1 << 3;
+/// Bytes that are no message came in the place of an answer.
+const MISANSWERED: u8 = 1 << 4;
 
 // No two marks share a bit, and no two traits.
 const _: () = assert!(
@@ -216,9 +218,18 @@ impl Conversation {
         }
     }
     /// Whether the client has sent a command within the answer window of the protocol.
+    #[inline]
     pub fn is_commanded(&self, now: Time) -> bool {
         let age = millis(now).wrapping_sub(self.value) as i32;
         self.traits.has(COMMANDED) && age <= self.id.info().window_ms as i32
+    }
+    /// Notes that bytes which are no message came in the place of an answer.
+    pub fn note_misanswered(&mut self) {
+        self.traits.set(MISANSWERED, true);
+    }
+    /// Whether bytes that are no message have come in the place of an answer.
+    pub fn is_misanswered(&self) -> bool {
+        self.traits.has(MISANSWERED)
     }
     /// Whether no protocol claimed a datagram of its ends. One that came in the place of an answer does not count.
     pub fn has_unclaimed(&self) -> bool {

@@ -25,6 +25,7 @@ impl Default for Repeats<'_> {
 
 impl<'a> Repeats<'a> {
     /// Whether `text` was seen before; remembers it.
+    #[inline]
     pub fn repeats(&mut self, text: &'a [u8]) -> bool {
         work::add(text.len());
         let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ b as usize);

@@ -189,9 +189,8 @@ impl Table {
         self.partial_answers.by_exchange.remove(&exchange);
         let pairing = self.answer_request(slot, seq, reply, false);
         if let Pairing::Answered(answer) = &pairing
-            && let Some(at) = self.closed.iter().rposition(|e| e.id == exchange)
+            && self.closed.remove(exchange)
         {
-            self.closed.remove(at);
             self.keep_waiting((reply.v.id, seq), answer, reply);
         }
         pairing
@@ -239,7 +238,7 @@ impl Table {
         if let Some(c) = self.conversations.get(slot) {
             let (frame, bytes) = (Some(d.frame), d.wire_len() as u64);
             let exchange = record(c, &request, outcome, frame, answer.response_time, bytes);
-            self.closed.push_back(Exchange { answer: Some(v.probe.message), ..exchange });
+            self.closed.push(Exchange { answer: Some(v.probe.message), ..exchange });
         }
         Pairing::Answered(answer)
     }

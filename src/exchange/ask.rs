@@ -110,7 +110,7 @@ impl Table {
         let Some((_, request)) = self.queues[c.id as usize].back_to(c.latest()) else { return };
         let (time, bytes) = (orphan.time.since(d.time), u64::from(orphan.bytes));
         let exchange = record(c, request, Outcome::Answered, Some(orphan.frame), time, bytes);
-        self.closed.push_back(Exchange { answer: orphan.message, ..exchange });
+        self.push_closed(Exchange { answer: orphan.message, ..exchange });
     }
 
     /// Withdraws the open requests of a conversation whose client and server were swapped: those that may be answers

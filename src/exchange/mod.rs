@@ -13,6 +13,7 @@
 
 mod answer;
 mod ask;
+mod closed;
 mod incomplete;
 mod join;
 mod open;

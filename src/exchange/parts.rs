@@ -116,7 +116,7 @@ impl Table {
         let Some(c) = self.conversations.get(slot).copied() else { return };
         self.queues[c.id as usize].set_state(seq, State::Answered);
         let exchange = self.take_parts(&c, request);
-        self.closed.extend(exchange);
+        exchange.into_iter().for_each(|e| self.push_closed(e));
     }
 
     /// Removes the parts of an answer, and returns the record of its exchange.

@@ -1,5 +1,6 @@
 //! The table of exchanges.
 
+use super::closed::Closed;
 use super::incomplete::{Orphan, PartialAnswers, record};
 use super::join::Joins;
 use super::queue::{GIVEN_UP, MAX_REQUESTS, MISANSWERED, NEVER, Queue, Request, State};
@@ -47,11 +48,13 @@ pub struct Table {
     pub(super) next_id: u64,
     pub(super) evicted: u64,
     /// Exchanges that have closed and are not reported yet.
-    pub(super) closed: VecDeque<Exchange>,
+    pub(super) closed: Closed,
     /// Frames of further answers and of parts, by exchange and hash of their payload.
     pub(super) further_answers: Bounded<(u64, u32), u64, MAX_FURTHER_ANSWERS>,
     /// Keys of requests as they are shown, by exchange.
     pub(super) shown_keys: Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>,
+    /// Closed exchanges get their keys as they are shown.
+    pub shows_keys: bool,
     /// The latest exchanges that were withdrawn.
     pub(super) withdrawn: VecDeque<u64>,
     /// Messages whose parts have not all come.
@@ -80,9 +83,10 @@ impl Table {
             next_deadline: NEVER,
             next_id: 1,
             evicted: 0,
-            closed: VecDeque::new(),
+            closed: Closed::default(),
             further_answers: budget.into(),
             shown_keys: budget.into(),
+            shows_keys: false,
             withdrawn: VecDeque::new(),
             joins: budget.into(),
             piece: None,
@@ -144,7 +148,7 @@ impl Table {
     /// The next exchange that has closed.
     pub fn next_closed(&mut self) -> Option<Exchange> {
         self.front_closed()?;
-        self.closed.pop_front()
+        self.closed.take_front()
     }
 
     /// Whether the next closed exchange was uncertain when it closed; `None` without one.
@@ -159,23 +163,27 @@ impl Table {
         let e = self.closed.front_mut()?;
         e.refresh(&self.conversations);
         if super::SHOWN_KEYS >> e.protocol as u32 & 1 == 1 && e.shown_key.is_none() {
-            show_key(e, &mut self.shown_keys);
+            show_key(e, &mut self.shown_keys, self.shows_keys);
         }
         Some(e)
     }
 
+    /// Adds an exchange that has closed otherwise than by a whole answer, which is the one that occurs all the time.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn push_closed(&mut self, e: Exchange) {
+        self.closed.push(e);
+    }
+
     /// The exchange of that number, which has just closed.
     pub(super) fn just_closed(&mut self, exchange: u64) -> Option<&mut Exchange> {
-        self.closed.iter_mut().rev().find(|e| e.id == exchange)
+        self.closed.find_mut(exchange)
     }
 
     /// Removes the exchange that [`Table::front_closed`] has returned.
     #[inline]
     pub fn drop_closed(&mut self) {
-        self.closed.pop_front();
-        if self.closed.is_empty() {
-            self.closed.clear(); // the next one takes the first place, which is most likely in the cache
-        }
+        self.closed.drop_front();
     }
 
     /// Closes the request that an ICMP error has refused. Among the open requests of the quoted step, or of any step if
@@ -198,7 +206,7 @@ impl Table {
         self.changes += 1;
         let refused = record(c, request, Outcome::Refused, None, None, 0);
         self.queues[c.id as usize].set_state(seq, State::Gone);
-        self.closed.push_back(Exchange { reason: Some(reason), ..refused });
+        self.push_closed(Exchange { reason: Some(reason), ..refused });
     }
 
     /// Number of changes by expiry, lack of room, ICMP errors and conversations whose roles were swapped: as long as it
@@ -282,7 +290,7 @@ impl Table {
             && c.latest() == seq + 1
             && c.id as usize == at
             // An answer may be waiting for the next request of the conversation.
-            && !self.orphans.iter().any(|o| o.conversation == slot)
+            && (self.orphans.is_empty() || !self.orphans.iter().any(|o| o.conversation == slot))
         {
             self.conversations.make_idle(slot, last);
         }
@@ -297,11 +305,12 @@ impl Table {
             let c = *c;
             let exchange = self.take_misanswered(&c, seq, &request);
             self.queues[at].set_state(seq, State::Answered);
-            self.closed.extend(exchange);
+            exchange.into_iter().for_each(|e| self.push_closed(e));
         } else if request.state == State::Answering {
             self.finish_parts(slot, seq, &request);
         } else {
-            self.closed.push_back(self.record_unanswered(c, seq, &request));
+            let exchange = self.record_unanswered(c, seq, &request);
+            self.push_closed(exchange);
         }
     }
 
@@ -414,7 +423,7 @@ impl Table {
                 State::Answering => self.take_parts(ended, &request),
                 State::Answered | State::Unreadable | State::Gone | State::Withdrawn => None,
             };
-            self.closed.extend(exchange);
+            exchange.into_iter().for_each(|e| self.push_closed(e));
         }
     }
 
@@ -440,13 +449,18 @@ impl Table {
     }
 }
 
-/// Sets the key of an exchange as it is shown.
+/// Sets the key of an exchange as it is shown, if it `is_wanted`: that takes memory. A key that is forgotten counts in any case.
 #[cold]
-fn show_key(e: &mut Exchange, keys: &mut Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>) {
+fn show_key(
+    e: &mut Exchange,
+    keys: &mut Numbered<ArrayVec<u8, MAX_SHOWN_KEY>, MAX_SHOWN_KEYS>,
+    is_wanted: bool,
+) {
     let shown = e.protocol.info().steps[usize::from(e.step)].shown_key;
     if !matches!(shown, ShownKey::Number) {
         let bytes = if e.key.take().is_some() { keys.find(e.id) } else { None };
-        e.shown_key = shown.show(bytes.map(|bytes| bytes.as_slice()));
+        let bytes = bytes.map(|bytes| bytes.as_slice());
+        e.shown_key = if is_wanted { shown.show(bytes) } else { None };
     }
 }
 

@@ -17,17 +17,25 @@ use crate::protocols::Id;
 impl Table {
     /// The verdict about a datagram that no protocol claims, if it comes in the place of an answer: its receiver waits for
     /// exactly one answer of its sender, and the two have exchanged nothing else that is unclaimed. `shared` has a bit for
-    /// each protocol in which they have a conversation. If the datagram is a copy of the one in frame `original`, it has the
-    /// verdict of that.
+    /// each protocol in which they have a conversation. If the datagram is a copy of the one in the frame that `original`
+    /// returns, it has the verdict of that.
     #[cold]
-    pub fn unreadable(&self, d: &Datagram<'_>, shared: u32, original: Option<u64>) -> Option<Verdict> {
+    pub fn unreadable(
+        &self,
+        d: &Datagram<'_>,
+        shared: u32,
+        original: impl Fn() -> Option<u64>,
+    ) -> Option<Verdict> {
         let mut only = None;
         for id in protocols_of(shared) {
             let slot = self.conversations.find(d.src, d.dst, id)?;
             let c = self.conversations.get(slot)?;
-            let has_original = |r: &Request| r.is(MISANSWERED) && Some(r.answer_frame()) == original;
-            if self.chain(slot).any(|(_, r)| has_original(r)) {
-                return Some(Verdict::unreadable(slot, c));
+            if c.is_misanswered() {
+                let original = original();
+                let has_original = |r: &Request| r.is(MISANSWERED) && Some(r.answer_frame()) == original;
+                if self.chain(slot).any(|(_, r)| has_original(r)) {
+                    return Some(Verdict::unreadable(slot, c));
+                }
             }
             if c.has_unclaimed() || c.server() != d.src {
                 return None;
@@ -38,7 +46,7 @@ impl Table {
                 }
             }
         }
-        let (slot, c) = only.filter(|_| original.is_none())?;
+        let (slot, c) = only.filter(|_| original().is_none())?;
         self.waiting(slot, c.id, d).any(|(_, r)| r.state == State::Open).then(|| Verdict::unreadable(slot, c))
     }
 
@@ -67,6 +75,7 @@ impl Table {
             stored.set_mark(MISANSWERED, true);
             stored.mark_answered(hash, d.frame, v.probe.message);
         }
+        self.conversations.get_mut(slot).into_iter().for_each(Conversation::note_misanswered);
         self.changes += 1;
         let answer = request.answer_at(d.time);
         self.keep_waiting((v.id, seq), &answer, &self.reply(d, v));

@@ -25,6 +25,7 @@ impl Windows {
         self.0[id as usize]
     }
     /// Late window in nanoseconds: five times the answer window, at least 5 s.
+    #[inline]
     pub fn late(&self, id: Id) -> i64 {
         self.answer(id).saturating_mul(5).max(5_000 * MS)
     }

@@ -1,7 +1,7 @@
 //! Classifies datagrams by their bytes and by what is known of their endpoints.
 
 use super::Pipeline;
-use crate::classify::{Verdict, protocols_of};
+use crate::classify::{OpenRequests, Verdict, protocols_of};
 use crate::conversation::NONE;
 use crate::net::Datagram;
 use crate::protocols::{Id, Level, Probe, Role};
@@ -92,9 +92,24 @@ impl Pipeline<'_> {
     #[cold]
     #[inline(never)]
     fn classify_unclaimed(&mut self, d: &Datagram<'_>, evidence: Option<(Id, Level)>) -> Option<Verdict> {
-        let table = &mut self.table;
         let own = evidence.map_or(0, |(id, _)| 1 << id as u32);
-        let shared = table.conversations.protocols_between(d.src, d.dst) & !own;
+        let shared = self.table.conversations.protocols_between(d.src, d.dst) & !own;
+        if shared == 0 {
+            // The packets of a game come here.
+            return self.classifier.classify_unrecognised(d, 0, |_| None, |_| OpenRequests::default());
+        }
+        self.classify_in_conversations(d, shared, evidence)
+    }
+
+    /// The same for a datagram whose ends have conversations in the protocols `shared`, one bit each.
+    #[inline(never)]
+    fn classify_in_conversations(
+        &mut self,
+        d: &Datagram<'_>,
+        shared: u32,
+        evidence: Option<(Id, Level)>,
+    ) -> Option<Verdict> {
+        let table = &mut self.table;
         let conversation = |id| {
             let slot = table.conversations.find(d.src, d.dst, id)?;
             Some((slot, *table.conversations.get(slot)?))
@@ -102,17 +117,17 @@ impl Pipeline<'_> {
         let verdict = self
             .classifier
             .classify_unrecognised(d, shared, conversation, |slot| table.open_requests(slot, d));
-        if shared == 0 {
-            return verdict;
-        }
-        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
-        let original = self.dedup.original_of(d, slots);
+        let dedup = &self.dedup;
+        let original = || {
+            let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+            dedup.original_of(d, slots)
+        };
         // Where a protocol claims whatever its ports exchange, that is no evidence of a message.
         let is_anything =
             |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
         let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
         let unreadable = if is_unclaimed && evidence.is_none_or(|(_, level)| level != Level::Low) {
-            table.unreadable(d, shared, original)
+            table.unreadable(d, shared, &original)
         } else {
             None
         };
@@ -126,7 +141,7 @@ impl Pipeline<'_> {
         // A datagram that is claimed is remembered as an original later.
         let is_copy = match verdict {
             None if evidence.is_none() => self.dedup.copy_of(d, None).is_some(),
-            _ => original.is_some(),
+            _ => original().is_some(),
         };
         if is_copy {
             return verdict;
@@ -150,9 +165,15 @@ impl Pipeline<'_> {
     pub(super) fn classify_unfitting(&mut self, d: &Datagram<'_>) -> Option<Verdict> {
         let table = &mut self.table;
         let shared = table.conversations.protocols_between(d.src, d.dst);
-        let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
-        let original = self.dedup.original_of(d, slots);
-        let verdict = table.unreadable(d, shared, original);
+        if shared == 0 {
+            return None;
+        }
+        let dedup = &self.dedup;
+        let original = || {
+            let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
+            dedup.original_of(d, slots)
+        };
+        let verdict = table.unreadable(d, shared, &original);
         if verdict.is_none() && self.dedup.copy_of(d, None).is_none() {
             for id in protocols_of(shared) {
                 let slot = table.conversations.find(d.src, d.dst, id);

@@ -102,13 +102,12 @@ struct Latest {
     slot: Slot,
     /// See [`sender`].
     sender: u64,
-    ip_id: u16,
-    ttl: u8,
+    /// Number of captured bytes of its payload, identification and time to live; see [`header_of`].
+    header: u64,
+    /// [Sum](Datagram::payload_sum) of its payload.
+    sum: u64,
     /// Number of copies that have followed it.
     copies: u8,
-    /// Captured bytes of its payload, and their [sum](Datagram::payload_sum).
-    length: usize,
-    sum: u64,
 }
 
 impl Latest {
@@ -121,8 +120,8 @@ impl Latest {
                 && d.frame == self.frame.wrapping_add(u64::from(times))
                 && slot == Some(self.slot)
         }) && d.time != Time::UNKNOWN
-            && (self.sender, self.ip_id, self.ttl) == (sender(d), d.ip_id, d.ttl)
-            && (self.length, self.sum) == (d.payload.len(), d.payload_sum())
+            && (self.sender, self.header) == (sender(d), header_of(d))
+            && self.sum == d.payload_sum()
     }
 }
 
@@ -131,6 +130,12 @@ impl Latest {
 fn sender(d: &Datagram<'_>) -> u64 {
     let (low, port, _) = d.src.order();
     low.wrapping_add(port)
+}
+
+/// The captured bytes of its payload, the identification and the time to live of a datagram.
+#[inline(always)]
+fn header_of(d: &Datagram<'_>) -> u64 {
+    (d.payload.len() as u64) << 32 | u64::from(d.ip_id) << 8 | u64::from(d.ttl)
 }
 
 /// An answer, without its receiver.
@@ -197,7 +202,11 @@ impl Dedup {
     /// A datagram without a time stamp is never taken for a copy.
     #[inline(always)]
     pub fn copy_of(&mut self, d: &Datagram<'_>, slot: Option<Slot>) -> Option<u64> {
-        if d.time.is_within(self.latest.time, REPEAT_WINDOW) && self.latest.is_repeated_by(d, slot) {
+        // In most cases, the length alone tells.
+        if d.payload.len() as u64 == self.latest.header >> 32
+            && d.time.is_within(self.latest.time, REPEAT_WINDOW)
+            && self.latest.is_repeated_by(d, slot)
+        {
             return Some(self.repeated(d));
         }
         if d.ip_id == 0 && self.one_origin || d.time == Time::UNKNOWN {
@@ -228,11 +237,9 @@ impl Dedup {
         latest.time = d.time;
         latest.slot = slot;
         latest.sender = sender(d);
-        latest.ip_id = d.ip_id;
-        latest.ttl = d.ttl;
-        latest.copies = 0;
-        latest.length = d.payload.len();
+        latest.header = header_of(d);
         latest.sum = sum;
+        latest.copies = 0;
     }
 
     /// Counts a copy of the latest datagram, and returns the frame of that.

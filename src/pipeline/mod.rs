@@ -100,13 +100,15 @@ impl<'r> Pipeline<'r> {
         let comments = Comments::default();
         report.comments(&comments);
         let windows = Windows::new(options.timeout);
+        let (wants, mut table) = (report.wants(), Table::new(windows.clone(), options.budget));
+        table.shows_keys = wants.shown_keys;
         Pipeline {
             classifier: Classifier::new(options.choice.clone(), options.budget),
-            silences: Silences::new(windows.clone(), options.budget),
+            silences: Silences::new(windows, options.budget),
             unused: UnusedChallenges::from(options.budget),
             floods: Floods::from(options.budget),
             earlier_by_servers: 0,
-            table: Table::new(windows, options.budget),
+            table,
             protocol_memories: Memories::from(options.budget),
             attribution: Attribution::from(options.budget),
             checksums: Checksums::default(),
@@ -116,7 +118,7 @@ impl<'r> Pipeline<'r> {
             decapsulator: Decapsulator::default(),
             reported_tunnels: 0,
             totals: Totals::default(),
-            wants: report.wants(),
+            wants,
             listener: report.listener(),
             report,
             comments,
@@ -312,7 +314,17 @@ impl<'r> Pipeline<'r> {
                 observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
             }
         }
-        if raised.proof != Proof::None || raised.unproven {
+        let is_unused = issued.is_some_and(|issued| !issued.used);
+        let shows_proof = match raised.proof {
+            Proof::None => false,
+            Proof::Returns => {
+                self.note_returned(d, v, slot, pairing);
+                false
+            }
+            Proof::Issues(_) => is_unused || !v.id.pairing_notes_challenges(),
+            Proof::Lacks | Proof::Wrong => is_unused,
+        };
+        if shows_proof || raised.unproven {
             self.note_proof(d, v, slot, pairing, (issued, level), &mut raised);
         }
         self.note_pairing(d, v, slot, pairing, asked_before.then_some(level_before));
@@ -336,8 +348,20 @@ impl<'r> Pipeline<'r> {
         self.hold_or_deliver(d, Claim { awaited, unfinished, edge, piece, ..claim })
     }
 
-    /// Notes what a datagram shows about challenges: who issues them, returns them or never uses them, and who gets
-    /// answers without one. `issued` is what the server had issued before it.
+    /// Notes that a request returns a challenge.
+    #[inline(always)]
+    fn note_returned(&mut self, d: &Datagram<'_>, v: &Verdict, slot: Slot, pairing: &Pairing) {
+        if !v.id.pairing_notes_challenges() {
+            self.table.conversations.get_mut(slot).into_iter().for_each(Conversation::note_returned);
+        }
+        self.table.mark_returns(slot, pairing);
+        let (client, server) = (v.client(d), v.server(d));
+        self.unused.note_used((client, server));
+        self.floods.note_proven(server, client);
+    }
+
+    /// Notes what a datagram shows about challenges: who issues them or never uses them, and who gets answers
+    /// without one. `issued` is what the server had issued before it.
     #[inline(never)]
     fn note_proof(
         &mut self,
@@ -352,7 +376,7 @@ impl<'r> Pipeline<'r> {
         let Some(c) = self.table.conversations.get_mut(slot) else { return };
         let ends @ (client, server) = (c.client(), c.server());
         let unused = issued.filter(|issued| !issued.used);
-        let noted_by_pairing = v.id.info().steps.iter().any(|step| step.issues);
+        let noted_by_pairing = v.id.pairing_notes_challenges();
         match raised.proof {
             Proof::Issues(challenge) => {
                 if !noted_by_pairing {
@@ -362,14 +386,6 @@ impl<'r> Pipeline<'r> {
                     self.unused.note_issued(ends, now);
                 }
             }
-            Proof::Returns => {
-                if !noted_by_pairing {
-                    c.note_returned();
-                }
-                self.table.mark_returns(slot, pairing);
-                self.unused.note_used(ends);
-                self.floods.note_proven(server, client);
-            }
             Proof::Lacks | Proof::Wrong if v.direction == Direction::C2s => {
                 if let Some(Issued { value, .. }) = unused
                     && let Some(abuse) = self.unused.note_ignored(ends, now, value, d.payload)
@@ -378,7 +394,7 @@ impl<'r> Pipeline<'r> {
                     raised.abuse = Some(abuse);
                 }
             }
-            Proof::None | Proof::Lacks | Proof::Wrong => {}
+            Proof::None | Proof::Returns | Proof::Lacks | Proof::Wrong => {}
         }
         if let Pairing::Answered(answer) = pairing
             && raised.unproven

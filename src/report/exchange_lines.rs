@@ -4,7 +4,7 @@ use super::format::{align_right, pad_right, push_duration, push_key};
 use super::line_buffer::Lines;
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
-use super::{Place, Report, Totals};
+use super::{Place, Report, Totals, Wants};
 use crate::capture;
 use crate::check::Finding;
 use crate::exchange::Exchange;
@@ -137,6 +137,10 @@ impl<W: Write> Exchanges<W> {
 }
 
 impl<W: Write> Report for Exchanges<W> {
+    fn wants(&self) -> Wants {
+        Wants { shown_keys: true, ..Wants::default() }
+    }
+
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
         if self.lines.quiet {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use super::format::push_seconds;
 use super::rows::{Layout, Rows};
-use super::{Files, Report, Totals};
+use super::{Files, Report, Totals, Wants};
 use crate::capture;
 use crate::check::Finding;
 use crate::exchange::Exchange;
@@ -39,6 +39,10 @@ impl<W: Write> ExchangeRows<W> {
 }
 
 impl<W: Write> Report for ExchangeRows<W> {
+    fn wants(&self) -> Wants {
+        Wants { shown_keys: true, ..Wants::default() }
+    }
+
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         if self.rows.quiet {
             return Ok(());

@@ -107,6 +107,8 @@ pub struct Wants {
     pub silent_servers: bool,
     /// Possibly every frame.
     pub frames: bool,
+    /// [`Exchange::shown_key`] of exchanges.
+    pub shown_keys: bool,
     /// Datagrams that no protocol claims, for [counting](Report::count_unclaimed) even if they are not shown.
     pub count_unclaimed: bool,
 }

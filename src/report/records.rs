@@ -237,7 +237,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, shown_keys: true, ..Wants::default() }
     }
 
     fn comments(&mut self, comments: &Comments) {

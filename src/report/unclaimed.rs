@@ -26,6 +26,8 @@ const SAMPLED_DATAGRAMS: u64 = 8;
 /// Maximum number of senders counted of an endpoint, and of all endpoints; then they have "more".
 const MAX_SENDERS: usize = 1_024;
 const MAX_SENDERS_OF_ALL: usize = 262_144;
+/// Number of places for the latest flows; two flows with the same place replace each other, which only costs time.
+const FLOWS: usize = 1_024;
 /// A second, in nanoseconds.
 const SECOND: i64 = 1_000_000_000;
 
@@ -59,11 +61,12 @@ pub struct UnclaimedEndpoint {
 }
 
 impl UnclaimedEndpoint {
+    #[inline]
     fn add(&mut self, d: &Datagram<'_>) {
         self.datagrams += 1;
         self.bytes += d.wire_len() as u64;
-        if self.looks_like.is_none() && self.datagrams <= SAMPLED_DATAGRAMS {
-            self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
+        if self.datagrams <= SAMPLED_DATAGRAMS && self.looks_like.is_none() {
+            self.sample(d);
         }
         let (start, count) = &mut self.second;
         if d.time.since(*start).is_none_or(|age| !(0..SECOND).contains(&age)) {
@@ -71,6 +74,12 @@ impl UnclaimedEndpoint {
         }
         *count += 1;
         self.peak_rate = self.peak_rate.max(*count);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn sample(&mut self, d: &Datagram<'_>) {
+        self.looks_like = looks_like(d.payload, [d.src.port(), d.dst.port()]);
     }
 
     /// Number of endpoints that sent datagrams to it, and whether there are more.
@@ -126,6 +135,11 @@ pub struct UnclaimedTraffic {
     /// Rows that were merged with others.
     free: Vec<u32>,
     hasher: DefaultHashBuilder,
+    /// Sender, receiver and row of late datagrams, by a hash of both: another such datagram only counts. Empty until the first
+    /// one.
+    flows: Vec<Flow>,
+    /// Number of changes of what decides about the row of a datagram.
+    changes: u64,
     /// Number of senders of all rows.
     senders: usize,
     /// Number of datagrams of endpoints that did not fit into the table.
@@ -134,12 +148,37 @@ pub struct UnclaimedTraffic {
 
 impl UnclaimedTraffic {
     /// Counts a datagram at one of its endpoints, see the module documentation.
+    #[inline]
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
+        let at = place_of(d);
+        if let Some(flow) = self.flows.get(at)
+            && flow.changes == self.changes
+            && flow.ends == Some([d.src, d.dst])
+            && let Some(row) = self.rows.get_mut(flow.row as usize)
+        {
+            return row.add(d);
+        }
+        self.add_to_row(d, at);
+    }
+
+    /// Counts a datagram in its row, and notes the row for further ones.
+    #[inline(never)]
+    fn add_to_row(&mut self, d: &Datagram<'_>, flow: usize) {
+        let changes = self.changes;
+        let Some(row) = self.row_for(d) else { return self.add_new(d) };
+        self.add_to(row, d);
+        self.flows.resize(FLOWS, Flow { ends: None, row: 0, changes: 0 });
+        self.flows[flow] = Flow { ends: Some([d.src, d.dst]), row, changes };
+    }
+
+    /// The row in which a datagram counts, if there is one.
+    #[inline]
+    fn row_for(&mut self, d: &Datagram<'_>) -> Option<u32> {
         if let Some(&at) = self.index.get(&d.dst)
             && let Some(row) = self.rows.get_mut(at as usize)
         {
             if row.endpoint == d.dst || row.endpoint == d.src {
-                return self.add_to(at, d);
+                return Some(at);
             }
             let knows_others =
                 |row: u32| self.rows.get(row as usize).is_some_and(|r| r.only_other != Some(d.dst));
@@ -147,12 +186,9 @@ impl UnclaimedTraffic {
             if of_sender.is_none() {
                 self.turn(at, d.dst);
             }
-            return self.add_to(of_sender.unwrap_or(at), d);
+            return Some(of_sender.unwrap_or(at));
         }
-        match self.row_of(d.src) {
-            Some(at) => self.add_to(at, d),
-            None => self.add_new(d),
-        }
+        self.row_of(d.src)
     }
 
     /// The row of an endpoint.
@@ -210,6 +246,7 @@ impl UnclaimedTraffic {
         (row.datagrams, row.bytes, row.only_other) = (0, 0, None);
         self.senders -= row.senders.len();
         row.senders.clear();
+        self.changes += 1;
         self.index.remove(&sender);
         self.free.push(from);
         if let Some(row) = self.rows.get_mut(to as usize) {
@@ -227,6 +264,7 @@ impl UnclaimedTraffic {
         if self.index.get(&other) == Some(&at) {
             self.index.remove(&other);
         }
+        self.changes += 1;
     }
 
     /// Makes a row that of its only other endpoint, because a third endpoint talks to that.
@@ -237,6 +275,7 @@ impl UnclaimedTraffic {
         row.only_other = None;
         self.senders -= row.senders.len();
         row.senders.clear();
+        self.changes += 1;
         let sent = std::mem::replace(&mut row.sends, row.last_sender.take().is_some());
         self.index.remove(&before);
         if sent {
@@ -272,6 +311,7 @@ impl UnclaimedTraffic {
             Some(free) => *free = row,
             None => self.rows.push(row),
         }
+        self.changes += 1;
         self.index.insert(endpoint, at as u32);
         self.index.entry(other).or_insert(at as u32);
         self.add_to(at as u32, d);
@@ -285,6 +325,23 @@ impl UnclaimedTraffic {
         });
         all
     }
+}
+
+/// Datagrams from one endpoint to another one.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    ends: Option<[Endpoint; 2]>,
+    row: u32,
+    /// [`UnclaimedTraffic::changes`] when it was noted.
+    changes: u64,
+}
+
+/// The place of a flow.
+#[inline(always)]
+fn place_of(d: &Datagram<'_>) -> usize {
+    let ((low, port, _), (to_low, to_port, _)) = (d.src.order(), d.dst.order());
+    let mixed = low.wrapping_add(to_low.rotate_left(20)) ^ (port << 32 | to_port);
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % FLOWS
 }
 
 #[cfg(test)]

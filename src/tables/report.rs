@@ -286,7 +286,12 @@ impl Report for Tables<'_> {
 
     fn wants(&self) -> Wants {
         // In the order of the records, so that a finding reported once per server is about the same packet.
-        Wants { ordered: true, frames: self.wants_table(Table::Captures), ..Wants::default() }
+        Wants {
+            ordered: true,
+            shown_keys: true,
+            frames: self.wants_table(Table::Captures),
+            ..Wants::default()
+        }
     }
 
     fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {

@@ -321,12 +321,17 @@ impl Memory {
         let mixed = (first ^ second ^ u64::from(end)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed >> 54) as usize, 1 << (mixed >> 48 & 63))
     }
+    /// Whether a server has issued a token, as far as these bits tell.
+    #[inline(always)]
+    fn has_issued(&self, server: Endpoint) -> bool {
+        let (word, bit) = Memory::issuer_bit(server);
+        self.issuers.get(word).is_none_or(|word| word & bit != 0)
+    }
     /// Whether a server issues nothing, and not just out of sight: it has answered queries, of another client, too, whose
     /// first challenges are in the capture, and no challenge. Otherwise the query is remembered until it is answered.
     #[cold]
     fn issues_nothing(&mut self, seen: &Observation<'_>, exchange: u64, client: u64) -> bool {
-        let (word, bit) = Memory::issuer_bit(seen.server);
-        let has_issued = self.issuers.get(word).is_none_or(|word| word & bit != 0);
+        let has_issued = self.has_issued(seen.server);
         let may_be_older = self.older.get(&client).is_some() || self.older.forgotten() > 0;
         if has_issued || seen.may_predate_capture || may_be_older {
             return false;
@@ -369,7 +374,8 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
             token_rules(memory, seen, (exchange, issue_pending), raised);
         }
         Pairing::Asked { repeated, answered_by, .. } => {
-            if seen.may_predate_capture {
+            // Of a server that has issued a token, nobody will ask.
+            if seen.may_predate_capture && !memory.has_issued(seen.server) {
                 memory.older.insert(memory.hash((seen.server, seen.client)), ());
             }
             raised.proof = Proof::Lacks;

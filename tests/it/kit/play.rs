@@ -211,7 +211,7 @@ impl<const ORDERED: bool> Report for Collected<ORDERED> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: ORDERED, silent_servers: true, ..Wants::default() }
+        Wants { ordered: ORDERED, silent_servers: true, shown_keys: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
