@@ -26,10 +26,8 @@ const SAMPLED_DATAGRAMS: u64 = 8;
 /// Maximum number of senders counted of an endpoint, and of all endpoints; then they have "more".
 const MAX_SENDERS: usize = 1_024;
 const MAX_SENDERS_OF_ALL: usize = 262_144;
-/// Number of places for the latest flows; two flows with the same place replace each other, which only costs time.
-const FLOWS: usize = 1_024;
 /// A second, in nanoseconds.
-const SECOND: i64 = 1_000_000_000;
+const SECOND: u64 = 1_000_000_000;
 
 /// The counters of an endpoint's unclaimed datagrams.
 #[derive(Clone, Debug)]
@@ -48,8 +46,8 @@ pub struct UnclaimedEndpoint {
     pub peak_rate: u64,
     /// The beginning of the current second, and the datagrams in it.
     second: (Time, u64),
-    /// Hashes of the endpoints that sent datagrams to it.
-    senders: HashSet<u64>,
+    /// Hashes of the endpoints that sent datagrams to it, from the second one on: then the first is among them.
+    senders: Option<Box<HashSet<u64>>>,
     /// There are more senders.
     more_senders: bool,
     /// The last sender.
@@ -61,7 +59,7 @@ pub struct UnclaimedEndpoint {
 }
 
 impl UnclaimedEndpoint {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, d: &Datagram<'_>) {
         self.datagrams += 1;
         self.bytes += d.wire_len() as u64;
@@ -69,7 +67,7 @@ impl UnclaimedEndpoint {
             self.sample(d);
         }
         let (start, count) = &mut self.second;
-        if d.time.since(*start).is_none_or(|age| !(0..SECOND).contains(&age)) {
+        if !d.time.is_within(*start, SECOND - 1) || d.time == Time::UNKNOWN {
             (*start, *count) = (d.time, 0);
         }
         *count += 1;
@@ -84,7 +82,8 @@ impl UnclaimedEndpoint {
 
     /// Number of endpoints that sent datagrams to it, and whether there are more.
     pub fn senders(&self) -> (u64, bool) {
-        (self.senders.len() as u64, self.more_senders)
+        let senders = self.senders.as_ref().map_or(usize::from(self.last_sender.is_some()), |all| all.len());
+        (senders as u64, self.more_senders)
     }
 
     /// The first bytes in hex.
@@ -135,12 +134,7 @@ pub struct UnclaimedTraffic {
     /// Rows that were merged with others.
     free: Vec<u32>,
     hasher: DefaultHashBuilder,
-    /// Sender, receiver and row of late datagrams, by a hash of both: another such datagram only counts. Empty until the first
-    /// one.
-    flows: Vec<Flow>,
-    /// Number of changes of what decides about the row of a datagram.
-    changes: u64,
-    /// Number of senders of all rows.
+    /// Number of senders in the sets of all rows.
     senders: usize,
     /// Number of datagrams of endpoints that did not fit into the table.
     pub untracked: u64,
@@ -150,25 +144,30 @@ impl UnclaimedTraffic {
     /// Counts a datagram at one of its endpoints, see the module documentation.
     #[inline]
     pub(super) fn add(&mut self, d: &Datagram<'_>) {
-        let at = place_of(d);
-        if let Some(flow) = self.flows.get(at)
-            && flow.changes == self.changes
-            && flow.ends == Some([d.src, d.dst])
-            && let Some(row) = self.rows.get_mut(flow.row as usize)
+        if let Some(&at) = self.index.get(&d.dst)
+            && let Some(row) = self.rows.get_mut(at as usize)
         {
-            return row.add(d);
+            if row.endpoint == d.dst {
+                row.add(d);
+                if row.last_sender != Some(d.src) {
+                    self.note_sender(at, d.src);
+                }
+                return;
+            }
+            if row.endpoint == d.src && row.sends && row.only_other.is_none_or(|other| other == d.dst) {
+                return row.add(d);
+            }
         }
-        self.add_to_row(d, at);
+        self.add_to_row(d);
     }
 
-    /// Counts a datagram in its row, and notes the row for further ones.
+    /// Counts a datagram whose receiver has no row of its own.
     #[inline(never)]
-    fn add_to_row(&mut self, d: &Datagram<'_>, flow: usize) {
-        let changes = self.changes;
-        let Some(row) = self.row_for(d) else { return self.add_new(d) };
-        self.add_to(row, d);
-        self.flows.resize(FLOWS, Flow { ends: None, row: 0, changes: 0 });
-        self.flows[flow] = Flow { ends: Some([d.src, d.dst]), row, changes };
+    fn add_to_row(&mut self, d: &Datagram<'_>) {
+        match self.row_for(d) {
+            Some(row) => self.add_to(row, d),
+            None => self.add_new(d),
+        }
     }
 
     /// The row in which a datagram counts, if there is one.
@@ -216,23 +215,36 @@ impl UnclaimedTraffic {
     #[inline(never)]
     fn note_sender(&mut self, at: u32, sender: Endpoint) {
         let Some(row) = self.rows.get_mut(at as usize) else { return };
-        row.last_sender = Some(sender);
+        let last = row.last_sender.replace(sender);
         let is_second = row.only_other.is_some_and(|other| other != sender);
-        let is_full = row.senders.len() >= MAX_SENDERS || self.senders >= MAX_SENDERS_OF_ALL;
-        if !row.more_senders {
-            let hash = hash_one(&self.hasher, sender);
-            if !is_full {
-                self.senders += usize::from(row.senders.insert(hash));
-            } else {
-                row.more_senders = !row.senders.contains(&hash);
-            }
+        if let Some(first) = last.filter(|_| row.senders.is_none()) {
+            row.senders = Some(Box::default());
+            self.count_sender(at, first);
         }
+        let is_known = last.is_some() && !self.count_sender(at, sender);
         if is_second {
             self.note_others(at);
         }
-        if let Some(of_sender) = self.row_of(sender) {
+        // A row of its own that only concerns this one is older than its first datagram to this one.
+        if !is_known && let Some(of_sender) = self.row_of(sender) {
             self.merge(of_sender, at);
         }
+    }
+
+    /// Counts one of several senders; returns whether it may be a new one.
+    #[inline]
+    fn count_sender(&mut self, at: u32, sender: Endpoint) -> bool {
+        let Some(row) = self.rows.get_mut(at as usize) else { return false };
+        let Some(senders) = &mut row.senders else { return false };
+        let hash = hash_one(&self.hasher, sender);
+        if senders.len() < MAX_SENDERS && self.senders < MAX_SENDERS_OF_ALL {
+            let is_new = senders.insert(hash);
+            self.senders += usize::from(is_new);
+            return is_new;
+        }
+        let is_new = !senders.contains(&hash);
+        row.more_senders |= is_new;
+        is_new
     }
 
     /// Adds the row of an endpoint that only talks to that of another row to that one.
@@ -244,9 +256,7 @@ impl UnclaimedTraffic {
         };
         let (sender, datagrams, bytes) = (row.endpoint, row.datagrams, row.bytes);
         (row.datagrams, row.bytes, row.only_other) = (0, 0, None);
-        self.senders -= row.senders.len();
-        row.senders.clear();
-        self.changes += 1;
+        self.senders -= row.senders.take().map_or(0, |senders| senders.len());
         self.index.remove(&sender);
         self.free.push(from);
         if let Some(row) = self.rows.get_mut(to as usize) {
@@ -264,7 +274,6 @@ impl UnclaimedTraffic {
         if self.index.get(&other) == Some(&at) {
             self.index.remove(&other);
         }
-        self.changes += 1;
     }
 
     /// Makes a row that of its only other endpoint, because a third endpoint talks to that.
@@ -273,9 +282,7 @@ impl UnclaimedTraffic {
         let Some(row) = self.rows.get_mut(at as usize) else { return };
         let before = std::mem::replace(&mut row.endpoint, endpoint);
         row.only_other = None;
-        self.senders -= row.senders.len();
-        row.senders.clear();
-        self.changes += 1;
+        self.senders -= row.senders.take().map_or(0, |senders| senders.len());
         let sent = std::mem::replace(&mut row.sends, row.last_sender.take().is_some());
         self.index.remove(&before);
         if sent {
@@ -301,7 +308,7 @@ impl UnclaimedTraffic {
             looks_like: None,
             peak_rate: 0,
             second: (Time::UNKNOWN, 0),
-            senders: HashSet::new(),
+            senders: None,
             more_senders: false,
             last_sender: None,
             only_other: Some(other),
@@ -311,7 +318,6 @@ impl UnclaimedTraffic {
             Some(free) => *free = row,
             None => self.rows.push(row),
         }
-        self.changes += 1;
         self.index.insert(endpoint, at as u32);
         self.index.entry(other).or_insert(at as u32);
         self.add_to(at as u32, d);
@@ -325,23 +331,6 @@ impl UnclaimedTraffic {
         });
         all
     }
-}
-
-/// Datagrams from one endpoint to another one.
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    ends: Option<[Endpoint; 2]>,
-    row: u32,
-    /// [`UnclaimedTraffic::changes`] when it was noted.
-    changes: u64,
-}
-
-/// The place of a flow.
-#[inline(always)]
-fn place_of(d: &Datagram<'_>) -> usize {
-    let ((low, port, _), (to_low, to_port, _)) = (d.src.order(), d.dst.order());
-    let mixed = low.wrapping_add(to_low.rotate_left(20)) ^ (port << 32 | to_port);
-    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % FLOWS
 }
 
 #[cfg(test)]
