@@ -119,9 +119,12 @@ impl Table {
         exchange.into_iter().for_each(|e| self.push_closed(e));
     }
 
-    /// Removes the parts of an answer, and returns the record of its exchange.
+    /// Removes the parts of an answer, and returns the record of its exchange, unless that was withdrawn.
     pub(super) fn take_parts(&mut self, c: &Conversation, request: &Request) -> Option<Exchange> {
         let parts = self.partial_answers.by_exchange.remove(&request.id)?;
+        if self.is_withdrawn(request.id) {
+            return None;
+        }
         let first = parts.frames.first().copied().or(parts.frame);
         let exchange = record(c, request, parts.outcome, first, parts.response_time, parts.bytes);
         let window = self.windows.answer(c.id);

@@ -300,7 +300,7 @@ impl Pipeline<'_> {
         let item = self.pending.pop(&mut payload);
         let result = match item {
             None => Ok(()),
-            Some(Item::Exchange(e, true)) if self.table.is_withdrawn(e.id) => Ok(()),
+            Some(Item::Exchange(e, _)) if self.table.is_withdrawn(e.id) => Ok(()),
             Some(Item::Exchange(mut e, uncertain)) => {
                 if uncertain {
                     e.refresh(&self.table.conversations); // it may have become more certain since
