@@ -11,8 +11,9 @@ use crate::text::line::Line;
 use crate::text::timestamps::stamp;
 use std::io::{self, Write};
 
-/// The columns, named like the keys of the records if they have one, and in their order.
-const COLUMNS: &str = "id,file,protocol,step,client,server,key,client_ip,client_port,server_ip,server_port,request_time,\
+/// The columns, named like the keys of the records if they have one, and in their order after `file`, with which all rows
+/// begin.
+const COLUMNS: &str = "file,id,protocol,step,client,server,key,client_ip,client_port,server_ip,server_port,request_time,\
                        request_frame,request_file,response_frames,response_file,outcome,answer,response_time,\
                        request_bytes,response_bytes,confidence,reason,retransmissions,rule";
 
@@ -57,8 +58,8 @@ impl<W: Write> Report for ExchangeRows<W> {
         let endpoints = [e.client, e.server].map(|end| (end.ip().to_string(), end.port().to_string()));
         let [(client_ip, client_port), (server_ip, server_port)] = endpoints;
         let cells = [
-            e.id.to_string(),
             file,
+            e.id.to_string(),
             info.name.to_owned(),
             e.step_name().to_owned(),
             e.client.to_string(),

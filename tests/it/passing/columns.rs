@@ -154,7 +154,7 @@ fn exchanges_and_servers_have_rows_too() {
     }
     let passed = text(&["exchanges", "-T", "csv", "-Y", "exchange.outcome == late", "captures/demo.pcapng"]);
     let passed = csv(&passed);
-    assert_eq!((passed.len(), passed[1][14].as_str()), (2, "late"));
+    assert_eq!((passed.len(), passed[1][16].as_str()), (2, "late"));
 }
 
 const FIELDS: &[&str] = &[
