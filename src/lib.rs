@@ -23,6 +23,14 @@
 //! | only what a display filter accepts | [`report::Filtered`] before any report |
 //! | one payload, without a conversation | [`Id::probe`](protocols::Id::probe), [`Id::dissect`](protocols::Id::dissect) |
 //!
+//! Whole programs are in `examples/`, for `cargo run --example`:
+//!
+//! | example | shows |
+//! |---|---|
+//! | `players` | players over time, as CSV |
+//! | `own_report` | a report of one's own behind a filter: answered requests, slowest answers and broken rules of each server |
+//! | `socket` | datagrams from a socket, written as records |
+//!
 //! A report takes what it needs. This one follows how many play, server by server:
 //!
 //! ```

@@ -3,10 +3,12 @@
 //!
 //! ```text
 //!  mod ──> command_line, ask, generate, hex, show, view
-//!           └──> run ──> args ──> overview, dump, check, live, export
-//!                                  └──> save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
+//!           └──> run
+//!           └──> args ──> overview, dump, check, live, export
+//!                          └──> job, save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
 //! ```
-//! The options of a subcommand are in its file, or in the `mod.rs` of its folder.
+//! The options of a subcommand are in its file, or in the `mod.rs` of its folder. One that reads captures says there, by
+//! [`job::ReadsCaptures`], what it reads, writes and allows.
 
 mod accepted;
 mod args;
