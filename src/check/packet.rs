@@ -26,7 +26,7 @@ pub struct Packet<'a> {
     pub direction: Direction,
     /// Confidence of the recognition.
     pub level: Level,
-    /// Index of its server, or [`crate::conversation::NONE`].
+    /// Index of its server, or `crate::conversation::NONE`.
     pub server_index: u32,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,

@@ -3,7 +3,7 @@
 //! [`probe`] is pure and may run on any thread: tables map the first bytes to the protocols that are possible, and each
 //! of these examines a few bytes. [`Classifier::classify`] runs in frame order and uses earlier datagrams and the
 //! options: the known servers of each protocol, and the ports that the user pinned. The state of a conversation is
-//! passed in, see [`crate::conversation`].
+//! passed in, see `crate::conversation`.
 
 pub mod looks_like;
 pub mod servers;
@@ -138,7 +138,7 @@ pub struct Verdict {
     pub turns: bool,
     /// Its conversation, if there is one already.
     pub slot: Option<Slot>,
-    /// Index of its server, or [`NONE`].
+    /// Index of its server, or `NONE`.
     pub server_index: u32,
     /// Only its server suggests the protocol: neither its bytes nor its conversation show it.
     pub by_server: bool,

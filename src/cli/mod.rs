@@ -8,7 +8,7 @@
 //!                          └──> job, save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
 //! ```
 //! The options of a subcommand are in its file, or in the `mod.rs` of its folder. One that reads captures says there, by
-//! [`job::ReadsCaptures`], what it reads, writes and allows.
+//! `job::ReadsCaptures`, what it reads, writes and allows.
 
 mod accepted;
 mod args;

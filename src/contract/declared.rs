@@ -97,7 +97,7 @@ impl ShownKey {
 }
 
 /// The rules of a step that depend on pairing alone, as far as its protocol has them: they are the same for all
-/// protocols, and are raised in one place, see [`crate::exchange`].
+/// protocols, and are raised in one place, see `crate::exchange`.
 #[derive(Debug)]
 pub struct StepRules {
     /// No answer has come in time, or none at all; a rule about the exchange.
@@ -116,7 +116,7 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also).
+    /// An answer to a request of another step, see `Answers::also`.
     pub other_step: Option<&'static Rule>,
     /// An unsolicited answer, where a request of another step is open.
     pub mistaken: Option<&'static Rule>,
@@ -126,7 +126,7 @@ pub struct StepRules {
     pub contradicting: Option<&'static Rule>,
     /// An answer of which parts are missing when none has come for an answer window; a rule about the exchange.
     pub incomplete: Option<&'static Rule>,
-    /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
+    /// A second, different answer of the same kind, see `Answers::follows`.
     pub second: Option<&'static Rule>,
     /// An answer of which no part is known to be missing, but no part is marked as the last; a rule about the exchange.
     /// Without this rule, such an answer breaks `incomplete`.
@@ -369,7 +369,7 @@ impl Info {
         self.messages.iter().filter(answers).count() > 1
     }
 
-    /// Whether a message refuses a request of that step, see [`Answers::refuses`](super::message::Answers::refuses).
+    /// Whether a message refuses a request of that step, see `Answers::refuses`.
     pub fn refuses(&self, message: u8, step: u8) -> bool {
         let message = self.messages.get(usize::from(message));
         message.is_some_and(|message| message.answers.refuses && message.step != step)
@@ -431,7 +431,7 @@ pub trait Protocol {
         recognise_known::<Self>(payload, wire_len, known)
     }
 
-    /// Decodes a datagram into a sink, and stores the facts about its server in [`Cursor::facts`].
+    /// Decodes a datagram into a sink, and stores the facts about its server in `Cursor::facts`.
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.

@@ -135,7 +135,7 @@ impl Probe {
     /// bytes are.
     pub const ANYTHING: u32 = 1 << 29;
     /// Flag in the request_state of a stray datagram of a client: the server may answer it by a message that could also
-    /// [refuse](super::contract::Answers::refuses) a request.
+    /// refuse a request.
     pub const COMMAND: u32 = 1 << 28;
 
     /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
@@ -246,7 +246,7 @@ pub enum Pairing {
         asked: u32,
         /// Its step: index into the protocol's steps.
         step: u8,
-        /// Number of further answers to the request and of copies so far, including this one; see [`Answer::further`].
+        /// Number of further answers to the request and of copies so far, including this one; see `Answer::further`.
         further: u8,
         /// It is the first copy of an answer to the request.
         first: bool,
@@ -514,7 +514,7 @@ pub struct Context {
     pub missing: usize,
     /// An earlier datagram began the message.
     pub continues: bool,
-    /// The layout of a part, or of the parts that were joined: index into [`Joining::layouts`].
+    /// The layout of a part, or of the parts that were joined: index into `Joining::layouts`.
     pub layout: Option<u8>,
     /// Passwords may be shown.
     pub secrets: bool,

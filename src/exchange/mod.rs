@@ -133,7 +133,7 @@ pub struct Exchange {
     pub client: Endpoint,
     /// The server that was asked.
     pub server: Endpoint,
-    /// Index in the table of servers, or [`crate::conversation::NONE`].
+    /// Index in the table of servers, or `crate::conversation::NONE`.
     pub server_index: u32,
     /// The key that answer and request share; `None` where they are paired by order.
     pub key: Option<u64>,

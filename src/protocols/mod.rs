@@ -140,14 +140,14 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(
 
 /// The protocols in which pairing notes the challenges that servers issue and clients return, one bit each.
 const NOTED_BY_PAIRING: u32 = {
-    let (mut bits, mut at) = (0, 0);
-    while at < Id::ALL.len() {
-        let (steps, mut step) = (Id::ALL[at].info().steps, 0);
-        while step < steps.len() {
-            bits |= (steps[step].issues as u32) << at;
-            step += 1;
+    let (mut bits, mut protocols): (u32, &[Id]) = (0, Id::ALL);
+    while let [id, others @ ..] = protocols {
+        let mut steps = id.info().steps;
+        while let [step, further @ ..] = steps {
+            bits |= (step.issues as u32) << *id as u32;
+            steps = further;
         }
-        at += 1;
+        protocols = others;
     }
     bits
 };
@@ -158,6 +158,7 @@ impl Id {
     pub(crate) fn pairing_notes_challenges(self) -> bool {
         NOTED_BY_PAIRING >> self as u32 & 1 == 1
     }
+
     /// Decodes a payload and reports it to `sink`.
     pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
         let mut decoded = Decoded::default();

@@ -245,7 +245,7 @@ impl<'r> Judge<'r> {
         self.0.frame(frame)
     }
 
-    /// PacketHosts the file with the frame of number `last`; `clock` is its highest time stamp.
+    /// Ends the file with the frame of number `last`; `clock` is its highest time stamp.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -255,7 +255,7 @@ impl<'r> Judge<'r> {
         Ok(())
     }
 
-    /// PacketHosts the run, after all files have been judged.
+    /// Ends the run, after all files have been judged.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
