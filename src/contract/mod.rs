@@ -523,8 +523,6 @@ pub struct Context {
 impl Context {
     /// See [`Context::asked`]; a bit that is not used in any request_state that a decoder reads.
     pub const UNPAIRED: u32 = 1 << 31;
-    /// The flags in a request_state, none of which shares a bit with another.
-    const FLAGS: u32 = Context::UNPAIRED | Probe::WHOLE_ANSWER | Probe::ANYTHING | Probe::COMMAND;
 
     /// The context of a whole message without further knowledge.
     pub const fn of(message: u8, direction: Direction) -> Context {
@@ -540,7 +538,11 @@ impl Context {
     }
 }
 
-const _: () = assert!(Context::FLAGS.count_ones() == 4);
+// The flags in a request_state share no bit with another.
+const _: () = {
+    let flags = Context::UNPAIRED | Probe::WHOLE_ANSWER | Probe::ANYTHING | Probe::COMMAND;
+    assert!(flags.count_ones() == 4);
+};
 
 /// The result of decoding a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
