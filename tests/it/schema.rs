@@ -2,6 +2,7 @@
 //! `QDISSECT_CAPTURES`, files and directories separated as in `PATH`.
 
 mod gather;
+mod last_release;
 mod validation;
 
 use crate::kit::captures::{further, own};
