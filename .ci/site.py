@@ -52,8 +52,9 @@ def target(page, link):
 
 
 def place(page):
-    """The place of a page in the book."""
-    return page.relative_to("docs") if page.parts[0] == "docs" else page
+    """The place of a page in the book. A README is what its folder shows first."""
+    there = page.relative_to("docs") if page.parts[0] == "docs" else page
+    return there.with_name("index.md") if there.name == "README.md" else there
 
 
 def source(folder):
