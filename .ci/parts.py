@@ -1,4 +1,4 @@
-"""Lists the crates that are in the program for a target: parts.py TARGET LICENCES SBOM
+"""Lists the crates that are in the program for a target, or in the Python module: parts.py TARGET LICENCES SBOM [python/Cargo.toml]
 
 LICENCES becomes a text with the licence of each, as most of them ask for; SBOM a list in the form of CycloneDX 1.5.
 """
@@ -11,7 +11,9 @@ import uuid
 from datetime import datetime, timezone
 from pathlib import Path
 
-target, licences, sbom = sys.argv[1:]
+target, licences, sbom, *manifest = sys.argv[1:]
+# The program is built with all that it can do.
+chosen = ["--manifest-path", *manifest] if manifest else ["--features=parquet"]
 
 
 def cargo(*arguments):
@@ -19,11 +21,11 @@ def cargo(*arguments):
 
 
 # What is compiled into the program: no crates for tests, and none that only run while it is built.
-tree = cargo("tree", "--locked", "--features=parquet", f"--target={target}", "--edges=normal,no-proc-macro", "--prefix=none", "--format={p}")
+tree = cargo("tree", "--locked", *chosen, f"--target={target}", "--edges=normal,no-proc-macro", "--prefix=none", "--format={p}")
 named = {tuple(line.split()[:2]) for line in tree.splitlines()}
-metadata = json.loads(cargo("metadata", "--locked", "--features=parquet", f"--filter-platform={target}", "--format-version=1"))
+metadata = json.loads(cargo("metadata", "--locked", *chosen, f"--filter-platform={target}", "--format-version=1"))
 packages = {(it["name"], f"v{it['version']}"): it for it in metadata["packages"]}
-own = next(it for it in metadata["packages"] if it["name"] == "qdissect")
+own = next(it for it in metadata["packages"] if it["id"] == metadata["resolve"]["root"])
 parts = [packages[key] for key in sorted(named) if packages[key] is not own]
 assert len(parts) > 20, "the crates are found"
 
@@ -31,7 +33,9 @@ assert len(parts) > 20, "the crates are found"
 LICENCE = ("license", "licence", "copying", "copyright", "notice", "unlicense")
 
 with open(licences, "w", encoding="utf-8", newline="\n") as out:
-    out.write("qdissect contains these crates, and the standard library of Rust (MIT or Apache-2.0).\n")
+    out.write(f"{own['name']} contains these crates, and the standard library of Rust (MIT or Apache-2.0).\n")
+    if "musl" in target:
+        out.write("It is linked with the C library musl (MIT), Copyright © 2005-2020 Rich Felker, et al.\n")
     for part in parts:
         out.write(f"\n{'=' * 80}\n{part['name']} {part['version']}: {part['license']}\n")
         folder = Path(part["manifest_path"]).parent
@@ -43,7 +47,7 @@ with open(licences, "w", encoding="utf-8", newline="\n") as out:
 
 
 checksums = {}
-for entry in Path("Cargo.lock").read_text().split("[[package]]")[1:]:
+for entry in Path(own["manifest_path"]).with_name("Cargo.lock").read_text().split("[[package]]")[1:]:
     values = dict(line.split(" = ", 1) for line in entry.splitlines() if line.count(" = ") == 1)
     checksums[values["name"].strip('"'), values["version"].strip('"')] = values.get("checksum", '""').strip('"')
 

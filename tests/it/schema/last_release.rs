@@ -25,8 +25,9 @@ type Keys = BTreeMap<String, Key>;
 fn keys() -> Keys {
     let schema = schema();
     let messages = schema["$defs"].as_object().expect("there are definitions").keys();
-    let roots = messages.filter(|name| name.starts_with("fields.")).map(String::as_str).chain(records());
-    roots.flat_map(|root| below(&schema, &schema["$defs"][root], root)).collect()
+    let roots = messages.filter(|name| name.starts_with("fields.")).cloned();
+    let roots = roots.chain(records().map(str::to_owned));
+    roots.flat_map(|root| below(&schema, &schema["$defs"][&root], &root)).collect()
 }
 
 /// The keys of a node of the schema, which is at `path`.
