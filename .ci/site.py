@@ -44,7 +44,8 @@ def target(page, link):
     there = Path(os.path.normpath(page.parent / unquote(split.path)))
     if there.is_dir() and (there / "README.md").exists() and there.parts[0] == "docs":
         there = there / "README.md"
-    in_book = there.parts[0] == "docs" and there.is_file() or there.name in ROOT and len(there.parts) == 1
+    # The list of pages is the side bar of the book, and no page of it.
+    in_book = there.parts[0] == "docs" and there.is_file() and there.name != "SUMMARY.md" or there.as_posix() in ROOT
     if not in_book:
         kind = "tree" if there.is_dir() else "blob"
         return f"{HOME}/{kind}/main/{there.as_posix()}{anchor}"
