@@ -83,7 +83,7 @@ rules! {
         examples: [Example::of(&[OK])],
     }
     /// The mod waits five seconds and does not ask again.
-    TXN_002 = "SKY-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "SKY-TXN-002" {
         cite: client("ClientUser.Ping"),
         examples: [Example::of(&[RQ])],
     }
@@ -93,13 +93,12 @@ rules! {
         examples: [Example::of(&[RQ, RQ])],
     }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
-    TXN_004 = "SKY-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "SKY-TXN-004" {
         cite: wiki("Reply format"),
-        side: Path,
         examples: [Example::of(&[RQ, OK, OK])],
     }
     /// Later than the answer window of five seconds, within the late window.
-    TXN_005 = "SKY-TXN-005" Note "answer came after the time-out" {
+    TXN_005: LATE = "SKY-TXN-005" {
         cite: client("ClientUser.Ping"),
         examples: [Example::of(&[RQ, Wait(6000), OK])],
     }
