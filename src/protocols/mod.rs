@@ -20,7 +20,7 @@ pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
 pub mod mumble;
-mod other;
+pub(crate) mod other;
 mod prelude;
 pub mod quake3;
 pub mod raknet;

@@ -298,7 +298,7 @@ fn begins_encoded(p: &[u8]) -> bool {
 
 /// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
 fn is_text(p: &[u8], known: Known<'_>) -> bool {
-    if is_other_query(p) {
+    if is_other_query(&Gqp::INFO, p) {
         return false;
     }
     let plain_count =

@@ -253,7 +253,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
 
 /// Recognises a datagram that a known server sends; `open` says that a query of the client waits for its reply.
 fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Probe> {
-    if is_other_query(p) {
+    if is_other_query(&Skycoop::INFO, p) {
         return None;
     }
     let game = is_game_packet(p, wire_len);

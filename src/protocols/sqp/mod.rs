@@ -139,7 +139,7 @@ impl Protocol for Sqp {
                 candidate_query(p, wire_len, known)
             };
         }
-        if !known.conversation && !damaged(p, wire_len, known) || is_other_query(p) {
+        if !known.conversation && !damaged(p, wire_len, known) || is_other_query(&Sqp::INFO, p) {
             return None;
         }
         let level = known.level.min(Level::Medium);
