@@ -409,12 +409,12 @@ impl Info {
         }
     }
 
-    /// Whether a payload has the form of one of its messages, so that its bytes alone are some evidence.
-    pub fn resembles(&self, payload: &[u8]) -> bool {
+    /// Whether a payload has the form of one of its messages, with at least this confidence by its bytes alone.
+    pub fn resembles(&self, payload: &[u8], least: Level) -> bool {
         let fits = |message: &Message| {
             let mut forms = message.forms.iter();
             let level = forms.find_map(|form| form.fits(payload, payload.len(), None, message));
-            level >= Some(Level::Medium)
+            level >= Some(least)
         };
         self.messages.iter().any(fits)
     }

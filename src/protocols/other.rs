@@ -1,7 +1,7 @@
 //! Recognises other queries on the wire, which a protocol must not claim.
 
 use super::Id;
-use crate::contract::{Info, Known, Probe};
+use crate::contract::{Info, Known, Level, Probe};
 
 /// The protocols whose messages may begin with each byte, one bit each.
 static FIRST_BYTES: [u32; 256] = {
@@ -13,16 +13,21 @@ static FIRST_BYTES: [u32; 256] = {
     table
 };
 
-/// The protocols that have messages of the form of a payload, so that its bytes alone are some evidence.
-pub(crate) fn resembled(payload: &[u8]) -> impl Iterator<Item = Id> {
+/// The protocols that have messages of the form of a payload, with at least this confidence by its bytes alone.
+pub(crate) fn resembled(payload: &[u8], least: Level) -> impl Iterator<Item = Id> {
     let may_be = payload.first().and_then(|first| FIRST_BYTES.get(usize::from(*first))).copied().unwrap_or(0);
-    Id::ALL.iter().copied().filter(move |id| may_be >> *id as u32 & 1 == 1 && id.info().resembles(payload))
+    Id::ALL
+        .iter()
+        .copied()
+        .filter(move |id| may_be >> *id as u32 & 1 == 1 && id.info().resembles(payload, least))
 }
 
 /// Whether the payload begins like another query or its answer. A host may offer several query protocols, and a client may
-/// use one socket for all of them.
+/// use one socket for all of them. What begins as datagrams outside a connection do in Quake's family, or as parts of Valve's
+/// answers, is other traffic whatever follows.
 pub(super) fn is_other_query(own: &Info, payload: &[u8]) -> bool {
-    resembled(payload).any(|id| id.info().name != own.name)
+    matches!(payload, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
+        || resembled(payload, Level::Hint).any(|id| id.info().name != own.name)
 }
 
 /// Claims a datagram as `unknown` if its conversation is known or the user names its server, unless it is another query.
