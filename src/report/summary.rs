@@ -171,7 +171,7 @@ impl Report for Summary {
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        for SilentServer { frame, exchange: e, finding } in servers {
+        for SilentServer { frame, exchange: e, finding, .. } in servers {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin_server(e.server_index, || (e.server, e.protocol));
             self.count_findings(e.server_index, &[*finding], *frame);

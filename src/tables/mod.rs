@@ -269,6 +269,7 @@ const FINDINGS: &[Column] = &[
     column("rule", Kind::Label, "Id of the rule."),
     column("severity", Kind::Label, "`error`, `warning` or `note`."),
     column("fault", Kind::Label, "`client`, `server`, `path` or `capture`."),
+    CONFIDENCE,
     PROTOCOL,
     CLIENT_IP,
     CLIENT_PORT,

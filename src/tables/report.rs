@@ -7,7 +7,7 @@ use crate::check::{Finding, Packet};
 use crate::decode::{self, AnyListener, Json, Notes, Version};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
-use crate::protocols::Id;
+use crate::protocols::{Id, Level};
 use crate::report::server::Server;
 use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
@@ -158,7 +158,16 @@ impl<'t> Tables<'t> {
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
         key_cells(rows, Some(key));
         rows.time(subject.time);
-        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), subject.protocol.info().name]);
+        words(
+            rows,
+            [
+                f.rule.id,
+                f.severity.name(),
+                f.fault.name(),
+                subject.level.name(),
+                subject.protocol.info().name,
+            ],
+        );
         rows.endpoint(subject.client);
         rows.endpoint(subject.server);
         rows.text(f.path().as_deref());
@@ -236,6 +245,7 @@ impl<'t> Tables<'t> {
 struct Subject {
     frame: u64,
     time: Time,
+    level: Level,
     protocol: Id,
     client: Endpoint,
     server: Endpoint,
@@ -330,7 +340,15 @@ impl Report for Tables<'_> {
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             let exchange = self.exchange_key(p);
             let [client, server] = p.ends();
-            let subject = Subject { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
+            let subject = Subject {
+                frame: d.frame,
+                time: d.time,
+                level: p.level,
+                protocol: p.id,
+                client,
+                server,
+                exchange,
+            };
             p.findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
         }
         if self.wants_table(Table::Servers) { self.summary.packet(p) } else { Ok(()) }
@@ -341,8 +359,11 @@ impl Report for Tables<'_> {
             self.exchange_row(e)?;
         }
         if !findings.is_empty() && self.wants_table(Table::Findings) {
-            let Exchange { request_frame: frame, request_time: time, protocol, client, server, .. } = *e;
-            let subject = Subject { frame, time, protocol, client, server, exchange: Some(self.key(frame)) };
+            let Exchange {
+                request_frame: frame, request_time: time, level, protocol, client, server, ..
+            } = *e;
+            let subject =
+                Subject { frame, time, level, protocol, client, server, exchange: Some(self.key(frame)) };
             findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
         }
         if self.wants_table(Table::Servers) { self.summary.exchange(e, findings) } else { Ok(()) }

@@ -2,7 +2,7 @@
 
 use super::finding_store::{FindingStore, MAX_REMARKS, PendingFindings};
 use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
-use crate::capture::CaptureInfo;
+use crate::capture::{CaptureInfo, Time};
 use crate::check::{Cause, Counts, Finding, Packet, Policy};
 use crate::contract::{Abuse, Flood};
 use crate::decode::{AnyListener, Coverage};
@@ -161,6 +161,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             let entry = Entry {
                 file,
                 frame,
+                time: d.time,
                 cause_file,
                 message: Some(p.message_name()),
                 level: p.level,
@@ -277,11 +278,12 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     }
 
     /// The entry for a finding about an exchange, located at this frame.
-    fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
+    fn of_exchange(&self, e: &Exchange, (frame, time): (u64, Time), mut finding: Finding) -> Entry {
         let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
         Entry {
             file,
             frame,
+            time,
             cause_file,
             level: e.level,
             exchange: Some(e.id),
@@ -345,7 +347,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             add_once(&mut evidence.exchanges, e.protocol);
         }
         for finding in findings {
-            let entry = self.of_exchange(e, e.request_frame, *finding);
+            let entry = self.of_exchange(e, (e.request_frame, e.request_time), *finding);
             self.hold_provisional(entry)?;
         }
         Ok(())
@@ -363,7 +365,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
+        let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, (s.frame, s.time), s.finding));
         let silent: Vec<_> = silent.collect();
         let PendingFindings { entries: mut pending, more } = std::mem::take(&mut self.provisional);
         self.reported_early += if silent.is_empty() { 0 } else { more };
@@ -484,7 +486,12 @@ pub(super) mod tests {
         let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
         let missing = Finding { provisional: Some(&GEN_009), ..finding };
         let silence_finding = Finding::of_exchange(&GEN_009);
-        let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence_finding }];
+        let silent = [SilentServer {
+            frame: 1,
+            time: Time::UNKNOWN,
+            exchange: exchange.clone(),
+            finding: silence_finding,
+        }];
         // The second time, no server was silent.
         for silent in [&silent[..], &[]] {
             for _ in 0..=MAX_REMARKS {
@@ -543,7 +550,7 @@ pub(super) mod tests {
             let finding = Finding::of_exchange(&GEN_009);
             let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
             check
-                .silent_servers(&[SilentServer { frame: 1, exchange, finding }])
+                .silent_servers(&[SilentServer { frame: 1, time: Time::UNKNOWN, exchange, finding }])
                 .expect("nothing is written");
             let verdict = check.verdict(Totals::default()).expect("nothing is written");
             let symptom =

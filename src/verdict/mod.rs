@@ -30,7 +30,7 @@ pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
 pub use table::{concise, table};
 
-use crate::capture::CaptureInfo;
+use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
@@ -59,6 +59,8 @@ pub struct Entry {
     pub file: usize,
     /// Number of the frame, counted from 1 in its file. For a finding about an exchange, the frame of the request.
     pub frame: u64,
+    /// Time of that frame.
+    pub time: Time,
     /// Index and name of the file of the cause's frame, if it is another file.
     pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
@@ -117,6 +119,7 @@ impl Entry {
             finding,
             file: 0,
             frame: 1,
+            time: Time::UNKNOWN,
             cause_file: None,
             protocol,
             message: None,
