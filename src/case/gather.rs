@@ -10,7 +10,7 @@ use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::report::{Captures, Report, SilentServer, Wants};
 use crate::rule::Severity;
-use crate::rule::general::{GEN_006, GEN_014};
+use crate::rule::general::{GEN_006, GEN_008, GEN_014};
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
@@ -105,6 +105,9 @@ impl Report for Gathered {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        if p.raised.has(&GEN_008) {
+            return Ok(()); // the datagram was on the wire once
+        }
         let [_, server] = p.ends();
         let answers_elsewhere = p.direction == Direction::S2c && p.raised.has(&GEN_006);
         if answers_elsewhere
