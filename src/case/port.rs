@@ -121,8 +121,8 @@ pub struct Port {
     by_client: HashMap<Endpoint, usize>,
     /// The rules that were broken, in the order found.
     pub findings: Vec<Broken>,
-    /// Its messages, and those of them that clients cannot read.
-    messages: HashMap<u8, (u64, u64)>,
+    /// Its messages, those of them that clients cannot read, and those that they cannot if nothing is missing before.
+    messages: HashMap<u8, [u64; 3]>,
     /// The time of the last request that was answered.
     last_answered: Time,
 }
@@ -181,8 +181,12 @@ impl Port {
             self.players = facts.player_counts().or(self.players);
         }
         let tally = self.messages.entry(p.message).or_default();
-        tally.0 += 1;
-        tally.1 += u64::from(p.findings.iter().any(stops_clients));
+        let mut stopping = p.findings.iter().filter(|f| stops_clients(f)).peekable();
+        let has_some = stopping.peek().is_some();
+        let by_itself = stopping.any(|f| !f.depends_on_past());
+        tally[0] += 1;
+        tally[1] += u64::from(by_itself);
+        tally[2] += u64::from(has_some && !by_itself);
         self.prints += u64::from(p.findings.iter().any(|f| PRINTS.contains(&f.rule.id)));
     }
 
@@ -266,8 +270,12 @@ impl Port {
 
     /// Number of messages of a kind that clients cannot read, and how many there are, where at least half are so.
     pub fn unreadable(&self) -> Option<(u64, u64)> {
-        let broken = self.messages.values().filter(|(all, broken)| *broken > 0 && broken * 2 >= *all);
-        broken.max().map(|(all, broken)| (*broken, *all))
+        let count = |&[all, broken, with_past]: &[u64; 3]| {
+            (all, broken + if self.is_one_sided() { 0 } else { with_past })
+        };
+        let broken =
+            self.messages.values().map(count).filter(|(all, broken)| *broken > 0 && broken * 2 >= *all);
+        broken.max().map(|(all, broken)| (broken, all))
     }
 
     /// The worst finding that stops clients.

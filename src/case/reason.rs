@@ -98,7 +98,8 @@ impl Show {
         match self {
             _ if servers.is_empty() => format!("qdissect summary {files}"),
             Show::Lost => {
-                format!("qdissect exchanges -Y '({these}) and exchange.outcome != answered' {files}")
+                let these = if servers.len() > 1 { format!("({these})") } else { these };
+                format!("qdissect exchanges -Y '{these} and exchange.outcome != answered' {files}")
             }
             Show::Exchanges => format!("qdissect exchanges -Y '{these}' {files}"),
             Show::Packets => format!("qdissect dump -Y '{these}' {files}"),

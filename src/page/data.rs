@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_limit_are_left_out_and_counted() {
-        for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CAPTURES] {
+        for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CLIENTS, MAX_CAPTURES] {
             for (number, more) in [(most, 0), (most + 3, 3)] {
                 let (mut made, all) = (0, 0..number);
                 let (made_rows, left_out) = rows(all, most, |_| {

@@ -270,3 +270,38 @@ fn possible_requests_count_where_nothing_answers() {
     let case = parsed(&run, 0).pop().unwrap();
     assert_eq!(case["reason"], "down", "{case:#}");
 }
+
+/// The record of the server in a capture of these frames, and the text of its screen.
+#[track_caller]
+fn seen(frames: Vec<RawFrame>) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.pcapng");
+    let frames: Vec<_> =
+        frames.into_iter().chain([foreign(START + 60 * S)]).map(|frame| (0, frame)).collect();
+    std::fs::write(&path, pcapng(&frames, None)).unwrap();
+    let run = |form: &str| qdissect().args(["server", "192.0.2.10", "-T", form]).arg(&path).output().unwrap();
+    let screen = String::from_utf8(run("table").stdout).unwrap();
+    (parsed(&run("ndjson"), 0).pop().unwrap(), screen)
+}
+
+#[test]
+fn a_port_keeps_so_many_clients_and_others() {
+    let frames = (0..1_030_i64).flat_map(|n| {
+        let client = ([198, 51, (n / 200) as u8, (n % 200) as u8], 40_001);
+        let other = ([192, 0, 2, 20 + (n % 20) as u8], SERVER.1);
+        [sent(n * 10 * MS, client, SERVER, INFO), sent((n * 10 + 2) * MS, other, client, INFO_REPLY)]
+    });
+    let (case, _) = seen(frames.collect());
+    let port = &case["ports"][0];
+    assert_eq!((&port["requests"], &port["more_clients"]), (&1_030.into(), &true.into()));
+    assert_eq!(port["clients"].as_array().unwrap().len(), 100);
+    assert_eq!(port["answered_from"].as_array().unwrap().len(), 16, "{case:#}");
+}
+
+#[test]
+fn further_ports_are_counted() {
+    let frames = (0..4_100_u16).map(|n| sent(i64::from(n) * MS, CLIENT, (SERVER.0, 20_000 + n), INFO));
+    let (case, screen) = seen(frames.collect());
+    assert_eq!(case["ports"].as_array().unwrap().len(), 4_096);
+    assert!(screen.contains("of further ports, for want of room"), "{screen}");
+}
