@@ -305,3 +305,37 @@ fn further_ports_are_counted() {
     assert_eq!(case["ports"].as_array().unwrap().len(), 4_096);
     assert!(screen.contains("of further ports, for want of room"), "{screen}");
 }
+
+/// A hundred requests of a forged address within half a second, each answered at once.
+fn flood() -> Vec<(u32, RawFrame)> {
+    let victim = ([203, 0, 113, 250], 80);
+    let one = |n: i64| {
+        let at = n * 5 * MS;
+        [sent(at, victim, SERVER, INFO), sent(at + MS, SERVER, victim, INFO_REPLY)]
+    };
+    (0..100).flat_map(one).chain([foreign(START + 60 * S)]).map(|frame| (0, frame)).collect()
+}
+
+#[test]
+fn who_is_flooded_is_seen_in_the_summary_and_among_the_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flood.pcapng");
+    std::fs::write(&path, pcapng(&flood(), None)).unwrap();
+    let run = |args: &[&str]| qdissect().args(args).arg(&path).output().unwrap();
+    let summary = String::from_utf8(run(&["summary"]).stdout).unwrap();
+    assert!(summary.contains("looks abused: 100 answers to 203.0.113.250 on 1 port"), "{summary}");
+    for (prefix, client) in [(&[][..], "203.0.113.250"), (&["--prefix", "24,56"], "203.0.113.0/24")] {
+        let args = [&["stats", "--only", "clients", "-T", "ndjson"][..], prefix].concat();
+        let records = parsed(&run(&args), 0);
+        let row = records.iter().find(|r| r["type"] == "client").unwrap();
+        let expected = serde_json::json!({
+            "client": client, "servers": 1, "requests": 100, "share": 100.0, "peak_rate": 100, "mean_rate": 100.0,
+            "ports": 1, "proven": false,
+        });
+        expected.as_object().unwrap().iter().for_each(|(key, value)| assert_eq!(&row[key], value, "{key}"));
+    }
+    assert!(
+        !String::from_utf8(run(&["stats"]).stdout).unwrap().contains("Clients\n"),
+        "only where it is named"
+    );
+}
