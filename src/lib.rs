@@ -93,6 +93,8 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+#[cfg(feature = "page")]
+pub mod case;
 pub mod classify;
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -33,6 +33,7 @@ const SUBCOMMANDS: &[&str] = &[
     #[cfg(unix)]
     "live",
     "stats",
+    "server",
     "export",
     "report",
     "hex",

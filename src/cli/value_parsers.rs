@@ -5,6 +5,7 @@ use super::text::unknown_name;
 use crate::filter::{Filter, FilterError};
 use crate::protocols::Id;
 use crate::rule::Severity;
+use crate::stats::Prefix;
 use crate::text::escape::quoted;
 use crate::text::similar::similar;
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -49,6 +50,16 @@ impl Expression {
 /// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
     Id::by_name(text).ok_or_else(|| unknown_name("protocol", text, &protocols()))
+}
+
+/// Parses the lengths of prefixes of IPv4 and IPv6 addresses.
+pub fn prefix(text: &str) -> Result<Prefix, String> {
+    let lengths = text
+        .split_once(',')
+        .and_then(|(v4, v6)| Some(Prefix { v4: v4.trim().parse().ok()?, v6: v6.trim().parse().ok()? }));
+    lengths.filter(|prefix| prefix.v4 <= 32 && prefix.v6 <= 128).ok_or_else(|| {
+        format!("{} is not two lengths of prefixes, of IPv4 and IPv6, for example 24,56.", quoted(text))
+    })
 }
 
 /// Parses a rule and its severity; `None` switches the rule off.

@@ -24,7 +24,7 @@ use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::summary::Summary;
 use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
-use crate::stats::Stats;
+use crate::stats::{Prefix, Stats};
 use crate::text::escape::is_hostile;
 use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
@@ -60,7 +60,7 @@ pub struct Page<F> {
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
     /// An empty report, which passes everything on to `check`.
     pub fn new(check: Check<F>, options: &Options) -> Page<F> {
-        let (summary, stats) = (Summary::default(), Stats::new(None));
+        let (summary, stats) = (Summary::default(), Stats::new(None).with_clients(Prefix::NONE));
         let (exchanges, frames) = (Exchanges::default(), Frames::default());
         let (traces, began) = (HashMap::new(), Time::UNKNOWN);
         let gathered = Gathered { summary, stats, exchanges, frames, traces, began };

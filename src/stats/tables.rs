@@ -1,5 +1,6 @@
 //! The tables of each section.
 
+use super::clients::Clients;
 use super::series::{IntervalCounts, MAX_EMPTY};
 use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LOSSES, SERIES, Sheet, TIMES};
 use super::traffic::{Flow, Losses, Served, StepTraffic, Traffic, UNIT, Weighed};
@@ -30,6 +31,7 @@ impl Stats {
             Section::Series => vec![self.over_time()],
             Section::Amplification => vec![self.amplification()],
             Section::Losses => vec![self.losses()],
+            Section::Clients => self.asking.iter().map(Clients::sheet).collect(),
         }
     }
 

@@ -74,6 +74,7 @@ mod sarif;
 mod save;
 mod schema;
 #[cfg(feature = "parquet")]
+mod server;
 mod shards;
 mod silence;
 mod skipped;
