@@ -56,8 +56,9 @@ mod tests {
         // One hundred from 0.7 s to 1.2 s: they are in two seconds of the clock.
         (0..100).for_each(|n| rate.add(start + 700_000_000 + n * 5_000_000));
         assert_eq!(rate.peak(), 100);
-        rate.add(start + 10 * SECOND);
-        rate.add(start); // the clock was set back
-        assert_eq!(rate.peak(), 100);
+        (0..20).for_each(|n| rate.add(start + 10 * SECOND + n * 100_000_000));
+        assert_eq!((rate.sum, rate.peak()), (10, 100));
+        rate.add(start);
+        assert_eq!((rate.sum, rate.peak()), (11, 100), "the clock was set back");
     }
 }

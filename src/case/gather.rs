@@ -147,7 +147,7 @@ impl Report for Gathered {
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        for SilentServer { frame, exchange: e, finding } in servers {
+        for SilentServer { frame, exchange: e, finding, .. } in servers {
             let place = self.captures.files.place(*frame);
             if let Some(port) = self.port(e.server, e.protocol) {
                 port.findings.retain(|b| b.finding.provisional != Some(finding.rule));

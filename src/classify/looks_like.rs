@@ -8,7 +8,7 @@
 
 use crate::contract::Level;
 use crate::protocols::Id;
-use crate::protocols::other::resembled;
+use crate::protocols::candidates::resembled;
 use crate::protocols::raknet::MAGIC;
 
 /// A name, and whether a datagram fits it.

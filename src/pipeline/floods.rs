@@ -286,17 +286,6 @@ mod tests {
     }
 
     #[test]
-    fn the_busiest_second_slides() {
-        let mut rate = Victim::new().rate;
-        // 30 answers around a full second, then one every 100 ms.
-        (0..30).for_each(|n| rate.add(10 * SECOND - 15_000_000 + n * 1_000_000));
-        (0..50).for_each(|n| rate.add(12 * SECOND + n * 100_000_000));
-        assert_eq!(rate.peak, 30);
-        rate.add(5 * SECOND);
-        assert_eq!((rate.sum, rate.peak), (11, 30), "a clock that runs back");
-    }
-
-    #[test]
     fn an_address_that_has_returned_a_challenge_is_no_victim_unless_that_is_forgotten() {
         let mut floods = Floods::from(Budget::default());
         floods.note_proven(SERVER, client(1));

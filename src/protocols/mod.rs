@@ -14,13 +14,14 @@ use crate::rule::Rule;
 
 pub mod a2s;
 pub mod ase;
+pub(crate) mod candidates;
 mod gamespy;
 pub mod gamespy1;
 pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
 pub mod mumble;
-pub(crate) mod other;
+mod other;
 mod prelude;
 pub mod quake3;
 pub mod raknet;

@@ -1,26 +1,7 @@
 //! Recognises other queries on the wire, which a protocol must not claim.
 
-use super::Id;
+use super::candidates::resembled;
 use crate::contract::{Info, Known, Level, Probe};
-
-/// The protocols whose messages may begin with each byte, one bit each.
-static FIRST_BYTES: [u32; 256] = {
-    let (mut table, mut protocols) = ([0; 256], Id::ALL);
-    while let [id, others @ ..] = protocols {
-        id.info().mark(0, 1 << *id as u32, &mut table);
-        protocols = others;
-    }
-    table
-};
-
-/// The protocols that have messages of the form of a payload, with at least this confidence by its bytes alone.
-pub(crate) fn resembled(payload: &[u8], least: Level) -> impl Iterator<Item = Id> {
-    let may_be = payload.first().and_then(|first| FIRST_BYTES.get(usize::from(*first))).copied().unwrap_or(0);
-    Id::ALL
-        .iter()
-        .copied()
-        .filter(move |id| may_be >> *id as u32 & 1 == 1 && id.info().resembles(payload, least))
-}
 
 /// Whether the payload begins like another query or its answer. A host may offer several query protocols, and a client may
 /// use one socket for all of them. What begins as datagrams outside a connection do in Quake's family, or as parts of Valve's

@@ -67,8 +67,11 @@ fn translated() -> Vec<(u32, RawFrame)> {
     (0..3).flat_map(one).collect()
 }
 
-/// The frames of every capture, by name, and the number of packets that it dropped.
-fn captures() -> Vec<(&'static str, Vec<(u32, RawFrame)>, Option<u64>)> {
+/// A capture: its name, its frames by interface, and the number of packets that it dropped.
+type Capture = (&'static str, Vec<(u32, RawFrame)>, Option<u64>);
+
+/// The captures of this folder.
+fn captures() -> Vec<Capture> {
     let answer = |at: i64, from: Addr| vec![sent(at + 20 * MS, from, CLIENT, INFO_REPLY)];
     let other_port = (SERVER.0, 27_016);
     let ignored = asked(6, |at, _| {
