@@ -30,7 +30,8 @@ use std::path::{Path, PathBuf};
 
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
-const FINDINGS: u8 = 1;
+/// Exit code: something was found that makes the check fail.
+pub const FINDINGS: u8 = 1;
 const NO_TRAFFIC: u8 = 3;
 
 /// `qdissect check`

@@ -259,8 +259,13 @@ pub struct Info {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// Names that people use for it or for a game that speaks it, each with the port that goes with it; 0 where that is the
+    /// first of `ports`. Only `ask` takes them.
+    pub known_as: &'static [(&'static str, u16)],
     /// Default server ports: they never decide, but break ties.
     pub ports: &'static [u16],
+    /// How far above the port of the game servers answer queries, where they do not on that port itself.
+    pub offsets: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
     /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed, besides the
@@ -311,7 +316,9 @@ impl Info {
         Info {
             name,
             title,
+            known_as: &[],
             ports: &[],
+            offsets: &[],
             spec,
             first: &[],
             messages: &[],

@@ -44,6 +44,8 @@ impl Protocol for Sqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
+        known_as: &[("unity", 0), ("multiplay", 0)],
+        offsets: &[1],
         ports: &[],
         first: &[Form::of(&[0]).length(1, LONGEST_REQUEST), Form::of(&[1]).length(8, usize::MAX)],
         messages: MESSAGES,
