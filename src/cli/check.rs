@@ -74,6 +74,9 @@ pub struct CheckArgs {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
+    /// The tests that `ask --probe` has sent.
+    #[arg(skip)]
+    pub probed: Vec<verdict::Probed>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -94,6 +97,7 @@ impl CheckArgs {
             baseline: None,
             update_baseline: false,
             color: Colour::Auto,
+            probed: vec![],
             common,
         }
     }
@@ -203,6 +207,7 @@ fn check(
         out.flush()?;
         judged
     };
+    judged.verdict.probed.clone_from(&args.probed);
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);

@@ -2,6 +2,7 @@
 //! functions.
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
+use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
@@ -300,6 +301,8 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// The tests of `ask --probe`; the first one is the plain query.
+    pub probes: &'static [ProbeRow],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -334,6 +337,7 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            probes: &[],
             samples: &[],
         }
     }

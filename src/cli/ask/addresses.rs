@@ -53,7 +53,7 @@ pub fn addresses(text: &str, id: Id, usual: Option<u16>) -> Result<Vec<SocketAdd
 /// # Errors
 /// That the host is not known, or that many hosts may answer there.
 pub fn resolved(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
-let host = host.trim_start_matches('[').trim_end_matches(']');
+    let host = host.trim_start_matches('[').trim_end_matches(']');
     if port == 0 {
         return Err("Nobody listens on port 0: write a number from 1 to 65535.".to_owned());
     }

@@ -27,7 +27,12 @@ pub struct AskArgs {
     #[arg(value_name = "PROTO", value_parser = value_parsers::WHOM)]
     pub proto: Whom,
     /// The server; without a port the protocol's own, if it has one
-    #[arg(value_name = "HOST[:PORT]", default_value = "", hide_default_value = true, required_unless_present = "probe")]
+    #[arg(
+        value_name = "HOST[:PORT]",
+        default_value = "",
+        hide_default_value = true,
+        required_unless_present = "probe"
+    )]
     pub server: String,
     /// Ask for everything there is, not only for what every client wants
     #[arg(long)]
@@ -93,4 +98,3 @@ fn formats() -> PossibleValuesParser {
     all.dedup();
     PossibleValuesParser::new(all)
 }
-

@@ -4,9 +4,9 @@ use super::addresses::{numbered, parted, resolved};
 use super::args::AskArgs;
 use super::client::{Conversation, Pace, ask_server, to_duration};
 use super::{NO_ANSWER, answer};
+use crate::classify::Choice;
 use crate::cli::diagnostics::{OK, error};
 use crate::cli::interrupt;
-use crate::classify::Choice;
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::text::escape::quoted;
@@ -100,7 +100,8 @@ fn ask_one(id: Id, server: SocketAddr, pace: &Pace<'_>) -> Option<String> {
 /// What is asked, in order: every protocol on the given port, those first that know it; then the usual distances from it, and
 /// the ports that the protocols know.
 fn candidates(given: Option<u16>) -> Vec<(Id, u16)> {
-    let first = Ask { answered: 0, silences: 0, all: false, random: 0, server: None, first: &[], latest: &[] };
+    let first =
+        Ask { answered: 0, silences: 0, all: false, random: 0, server: None, first: &[], latest: &[] };
     let askable = || Id::ALL.iter().copied().filter(|id| id.ask(&first).is_some());
     let mut all: Vec<(Id, u16)> = vec![];
     if let Some(port) = given {

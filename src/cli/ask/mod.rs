@@ -5,15 +5,17 @@ mod answer;
 mod args;
 mod auto;
 mod client;
+mod probe;
 mod watch;
 
 pub use args::AskArgs;
+use args::ProbeMode;
 
 use super::check::{CheckArgs, FINDINGS};
 use super::choices::{CheckFormat, DUMP_FORMATS, Format};
 use super::common_args::Common;
 use super::config::Config;
-use super::diagnostics::{OK, error, error_text, note};
+use super::diagnostics::{OK, error, error_text, note, stdout_exit_code};
 use super::dump::DumpArgs;
 use super::inputs::Inputs;
 use super::job::{Job, ReadsCaptures};
@@ -25,11 +27,13 @@ use crate::capture::{CaptureInfo, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
+use crate::rule::general::{GEN_009, GEN_011};
 use crate::text::escape::quoted;
+use crate::verdict::Probed;
 use addresses::addresses;
 use clap::ValueEnum;
 use client::{Conversation, Pace};
-use std::io::{self, Cursor};
+use std::io::{self, Cursor, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -44,13 +48,29 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         Whom::Auto => return auto::run(args),
         Whom::Protocol(id, port) => (id, port),
     };
+    if args.probe == Some(ProbeMode::List) {
+        let written = io::stdout().write_all(probe::list(id)?.as_bytes());
+        return Ok(stdout_exit_code(written));
+    }
     let first_request =
         Ask { answered: 0, silences: 0, all: args.all, random: 0, server: None, first: &[], latest: &[] };
     if id.ask(&first_request).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", id.info().name));
     }
     let servers = addresses(&args.server, id, port)?;
-    let mut reading = reading(args, id)?;
+    let mut probed = vec![];
+    let mut conversation_of_tests = None;
+    if args.probe.is_some() {
+        probe::fit(args, id, &servers)?;
+        let _ = interrupt::watch();
+        interrupt::finish_first();
+        let Some(&server) = servers.first() else { return Err("The host has no address.".to_owned()) };
+        let tested = probe::run(args, id, server).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+        conversation_of_tests = Some((server, Conversation::of_tests(&tested)));
+        probed = tested.rows;
+    }
+    let probe_lines = args.probe.map(|_| probe::lines(&probed));
+    let mut reading = reading(args, id, probed)?;
     // The server's pin and the timeout of `ask` take precedence over those of a configuration.
     let common = reading.common_mut();
     common.decode_as.extend(servers.first().map(|server| (server.port(), id)));
@@ -62,13 +82,25 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let columns = run::chosen_columns(&*reading)?;
     let mut options = run::pipeline_options(reading.common(), true)?;
     options.policy.spares_clients = true;
+    if args.probe.is_some() {
+        // A row alone judges silence.
+        let silence = |rule: &&crate::rule::Rule| {
+            [&GEN_009, &GEN_011].contains(rule) || id.info().is_missing_answer(rule)
+        };
+        for rule in crate::protocols::rules().filter(silence) {
+            options.policy.set_severity(rule.id, None).map_err(|unknown| unknown.name)?;
+        }
+    }
     let _ = interrupt::watch();
     interrupt::finish_first();
     if let Some(every) = args.watch {
         return watch::run(args, id, &servers, every, is_given("count"), &options);
     }
     let pace = Pace::of(args);
-    let (server, conversation) = ask_in_turn(&args.server, id, &pace, &servers, &options)?;
+    let (server, conversation) = match conversation_of_tests {
+        Some(tested) => tested,
+        None => ask_in_turn(&args.server, id, &pace, &servers, &options)?,
+    };
     let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
         output::write(path, &capture).map_err(|e| {
@@ -78,7 +110,14 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
+    if let Some(lines) = probe_lines.as_ref().filter(|_| !is_text(args)) {
+        note(lines);
+    }
     let heading = is_text(args).then(|| answer::line(id, &conversation.frames, &options)).flatten();
+    let heading = match probe_lines.filter(|_| is_text(args)) {
+        Some(lines) => Some(heading.map_or(lines.clone(), |line| format!("{line}\n{lines}"))),
+        None => heading,
+    };
     let code = run::finish(&*reading, Job { config, columns, options, inputs, heading });
     if conversation.left_out > 0 {
         let many = count(conversation.left_out, "further datagram");
@@ -115,8 +154,7 @@ fn ask_in_turn(
     servers: &[SocketAddr],
     options: &Options,
 ) -> Result<(SocketAddr, Conversation), String> {
-    let mut first_failure =
-        Err(format!("The host {} is not known: it has no address.", quoted(name)));
+    let mut first_failure = Err(format!("The host {} is not known: it has no address.", quoted(name)));
     for &server in servers {
         let result = client::ask_server(id, pace, server, options);
         let result = result
@@ -161,7 +199,7 @@ fn no_answer_message(server: SocketAddr, conversation: &Conversation) -> String 
 }
 
 /// The arguments of `dump` or `check` that correspond to those of `ask`.
-fn reading(args: &AskArgs, id: Id) -> Result<Box<dyn ReadsCaptures>, String> {
+fn reading(args: &AskArgs, id: Id, probed: Vec<Probed>) -> Result<Box<dyn ReadsCaptures>, String> {
     let wrong = |format: &str| {
         let other = if args.check { "goes without --check" } else { "needs --check" };
         format!("-T {format} {other}.")
@@ -174,11 +212,19 @@ fn reading(args: &AskArgs, id: Id) -> Result<Box<dyn ReadsCaptures>, String> {
         ..Common::default()
     };
     let format = args.format.as_deref();
-    if args.check {
+    if args.check || args.probe.is_some() {
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
         let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
-        return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
+        return Ok(Box::new(CheckArgs {
+            format,
+            report,
+            fail_on,
+            show,
+            color,
+            probed,
+            ..CheckArgs::of(common)
+        }));
     }
     let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
     let mut dump = DumpArgs { all: true, ..DumpArgs::of(common, format.unwrap_or(Format::Tree)) };
@@ -228,7 +274,8 @@ mod tests {
         let given = command.get_matches_from(["ask", "mumble", "name", "--timeout", "100ms"]);
         let args = AskArgs::from_arg_matches(&given).unwrap();
         let ask = |servers: &[SocketAddr]| {
-            let (server, conversation) = ask_in_turn("name", Id::Mumble, &Pace::of(&args), servers, &Options::default()).unwrap();
+            let (server, conversation) =
+                ask_in_turn("name", Id::Mumble, &Pace::of(&args), servers, &Options::default()).unwrap();
             (server, conversation.answered)
         };
         assert_eq!(ask(&[no, mute, yes, no]), (yes, 1));
@@ -236,6 +283,10 @@ mod tests {
         // Sending to the broadcast address fails without SO_BROADCAST.
         let never = SocketAddr::from(([255, 255, 255, 255], 1));
         assert_eq!(ask(&[never, yes]), (yes, 1));
-        assert!(ask_in_turn("name", Id::Mumble, &Pace::of(&args), &[never], &Options::default()).unwrap_err().contains("cannot be asked"));
+        assert!(
+            ask_in_turn("name", Id::Mumble, &Pace::of(&args), &[never], &Options::default())
+                .unwrap_err()
+                .contains("cannot be asked")
+        );
     }
 }

@@ -36,7 +36,8 @@ pub fn run(
         next += to_duration(every);
         rounds += 1;
         let time = now();
-        let asked = ask_server(id, &pace, server, options).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+        let asked =
+            ask_server(id, &pace, server, options).map_err(|e| format!("{server} cannot be asked: {e}."))?;
         let answered = asked.answered > 0 && !asked.lacks_answer;
         let line = answer::line(id, &asked.frames, options).filter(|_| answered);
         code = if line.is_some() { OK } else { NO_ANSWER };
