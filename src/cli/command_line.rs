@@ -228,7 +228,10 @@ const ALTERNATIVES: &[(&str, &str)] = &[
     ("-T jsonraw", ALL_FIELDS),
     ("-b", "`dumpcap -b` writes a ring of files, which `qdissect dump --follow DIR` reads"),
     ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
-    ("-z", "`qdissect stats` and `qdissect exchanges` have its statistics"),
+    (
+        "-z",
+        "`qdissect stats` and `qdissect exchanges` have its statistics; for follow, `exchanges -Y 'udp.stream == 0'` has one conversation",
+    ),
     #[cfg(windows)]
     ("-D", CAPTURE_ON_WINDOWS),
     #[cfg(windows)]
