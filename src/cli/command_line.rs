@@ -40,6 +40,9 @@ fn with_usage(command: Command) -> Command {
     let command = READERS.iter().fold(command, |command, name| {
         command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {INPUTS}")))
     });
+    // Only `--probe=list` goes without a server.
+    let usage = "qdissect ask [OPTIONS] <PROTO> <HOST[:PORT]>";
+    let command = command.mut_subcommand("ask", |ask| ask.override_usage(usage));
     [("rule", "ID"), ("protocol", "NAME")].iter().fold(command, |command, (name, what)| {
         let usage = format!("qdissect {name} [OPTIONS] {what}...\n       qdissect {name} <COMMAND>");
         command.mut_subcommand(*name, |sub| sub.override_usage(usage))
