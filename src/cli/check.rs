@@ -30,7 +30,8 @@ use std::path::{Path, PathBuf};
 
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
-const FINDINGS: u8 = 1;
+/// Exit code: something was found that makes the check fail.
+pub const FINDINGS: u8 = 1;
 const NO_TRAFFIC: u8 = 3;
 
 /// `qdissect check`
@@ -73,6 +74,9 @@ pub struct CheckArgs {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
+    /// The tests that `ask --probe` has sent.
+    #[arg(skip)]
+    pub probed: Vec<verdict::Probed>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -93,6 +97,7 @@ impl CheckArgs {
             baseline: None,
             update_baseline: false,
             color: Colour::Auto,
+            probed: vec![],
             common,
         }
     }
@@ -202,6 +207,7 @@ fn check(
         out.flush()?;
         judged
     };
+    judged.verdict.probed.clone_from(&args.probed);
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);

@@ -23,6 +23,8 @@ pub struct Job {
     pub options: Options,
     /// The inputs to read.
     pub inputs: Inputs,
+    /// What stands above the result.
+    pub heading: Option<String>,
 }
 
 /// A subcommand that reads captures. A new one implements this in its file, and has a line in `args.rs`.

@@ -62,6 +62,30 @@ pub fn prefix(text: &str) -> Result<Prefix, String> {
     })
 }
 
+/// Whom `ask` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// Whoever answers, in every protocol.
+    Auto,
+    /// In one protocol, and on that port if none is given.
+    Protocol(Id, Option<u16>),
+}
+
+/// Parses a protocol that is asked: its name, one that people use, or `auto`.
+fn whom(text: &str) -> Result<Whom, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Whom::Auto);
+    }
+    let known = crate::protocols::Id::known_as(text).map(|(id, port)| Whom::Protocol(id, port));
+    known.ok_or_else(|| unknown_name("protocol", text, &asked_names()))
+}
+
+/// The names that `ask` takes.
+fn asked_names() -> Vec<&'static str> {
+    let people = Id::ALL.iter().flat_map(|id| id.info().known_as).map(|(name, _)| *name);
+    protocols().into_iter().chain(people).chain(["auto"]).collect()
+}
+
 /// Parses a rule and its severity; `None` switches the rule off.
 pub fn level(text: &str) -> Result<(String, Option<Severity>), String> {
     let wrong = || format!("\"{text}\" is not of the form RULE=SEVERITY, for example SQP-TXN-010=warning.");
@@ -153,6 +177,8 @@ pub struct CompletionValues<T: 'static> {
 
 /// Completes names of protocols.
 pub const PROTOCOL: CompletionValues<Id> = CompletionValues { parse: protocol, words: protocols };
+/// Completes the names of protocols, and those that people use.
+pub const WHOM: CompletionValues<Whom> = CompletionValues { parse: whom, words: asked_names };
 /// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
 pub const RULES: CompletionValues<String> = CompletionValues { parse: accept_any, words: rule_groups };
 /// Completes beginnings of rule ids and every full id.

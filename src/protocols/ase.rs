@@ -316,6 +316,8 @@ impl Protocol for Ase {
     type Memory = RecentRequests<5>;
 
     const INFO: Info = Info {
+        known_as: &[("mta", 0)],
+        offsets: &[123],
         ports: &[22126],
         messages: MESSAGES,
         steps: &[

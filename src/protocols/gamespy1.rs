@@ -186,6 +186,8 @@ impl Protocol for Gamespy1 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("ut99", 0), ("unreal", 0)],
+        offsets: &[1, 10],
         ports: &[7778, 22000, 23000, 12300],
         messages: MESSAGES,
         steps: &[StepInfo::ordered("query", ANSWERED)],

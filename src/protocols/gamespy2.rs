@@ -230,6 +230,8 @@ impl Protocol for Gamespy2 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("halo", 0)],
+        offsets: &[1],
         ports: &[2302, 23000],
         messages: MESSAGES,
         steps: &[StepInfo {

@@ -170,6 +170,14 @@ impl Id {
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)
     }
+    /// Finds a protocol by its name or by one that people use; the port is the one that goes with that name.
+    pub fn known_as(name: &str) -> Option<(Id, Option<u16>)> {
+        let of = |id: &Id| {
+            let known = id.info().known_as.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+            Some((*id, Some(known.1).filter(|port| *port != 0)))
+        };
+        Id::by_name(name).map(|id| (id, None)).or_else(|| Id::ALL.iter().find_map(of))
+    }
     /// The protocol's own rules in the order of declaration, those about exchanges last.
     pub fn rules(self) -> impl Iterator<Item = &'static Rule> {
         let info = self.info();

@@ -127,6 +127,7 @@ impl Protocol for Mumble {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("murmur", 0)],
         ports: &[64738],
         messages: MESSAGES,
         steps: &[StepInfo {

@@ -293,6 +293,7 @@ impl Protocol for Raknet {
     }
 
     const INFO: Info = Info {
+        known_as: &[("bedrock", 0), ("minecraft-bedrock", 0)],
         ports: &[19132, 19133],
         first: &[
             Form::of(b"").after(&[b"\x01", b"\x02"]).length(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),

@@ -298,6 +298,7 @@ impl Protocol for Samp {
     type Memory = Bounded<(Endpoint, Endpoint), [u64; GUESSES], MAX_REFUSED>;
 
     const INFO: Info = Info {
+        known_as: &[("sa-mp", 0), ("openmp", 0)],
         ports: &[7777, 8192],
         first: &[Form::of(b"").after(&[SAMP, VCMP, MP04]).length(OPCODE_AT, usize::MAX)],
         messages: MESSAGES,

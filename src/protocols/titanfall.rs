@@ -303,6 +303,7 @@ impl Protocol for Titanfall {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("titanfall2", 0), ("apex", 0)],
         ports: &[37015, 37005],
         messages: MESSAGES,
         steps: &[StepInfo::ordered(

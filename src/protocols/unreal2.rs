@@ -231,6 +231,8 @@ impl Protocol for Unreal2 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("ut2004", 7778), ("killingfloor", 7708)],
+        offsets: &[1],
         ports: &[7778, 7708, 7758],
         messages: MESSAGES,
         steps: &[

@@ -10,7 +10,7 @@ mod files;
 mod filtered;
 #[cfg(feature = "page")]
 mod footer;
-mod format;
+pub(crate) mod format;
 #[cfg(feature = "page")]
 mod layers;
 mod line_buffer;

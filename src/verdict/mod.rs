@@ -90,6 +90,19 @@ pub struct Entry {
     pub excused: Option<Excuse>,
 }
 
+/// The result of a test of `ask --probe`.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// Id of its row.
+    pub id: &'static str,
+    /// The rule that is broken where it fails; may be empty.
+    pub rule: &'static str,
+    /// What was sent.
+    pub sends: &'static str,
+    /// How bad it is, and what is wrong; `None` where it passed.
+    pub failed: Option<(Severity, String)>,
+}
+
 /// Capture, frame and rule of a finding.
 pub type Key = (usize, u64, &'static str);
 
@@ -277,12 +290,16 @@ pub struct Verdict {
     pub protocols: Vec<Id>,
     /// The totals of the run.
     pub totals: Totals,
+    /// The tests of `ask --probe`, if it has sent any.
+    pub probed: Vec<Probed>,
 }
 
 impl Verdict {
     /// Whether any finding that counts is at least as severe as `limit`.
     pub fn fails(&self, limit: Severity) -> bool {
-        Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
+        let failed = |row: &Probed| row.failed.as_ref().is_some_and(|(severity, _)| *severity >= limit);
+        self.probed.iter().any(failed)
+            || Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
     /// Percentage of a protocol's rules that were checked; `None` if the protocol was not seen. It is rounded down for

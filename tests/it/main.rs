@@ -20,6 +20,7 @@ mod seeds;
 mod abuse;
 mod ahead;
 mod ask;
+mod ask_broken;
 mod browser;
 mod captures;
 mod ci_formats;

@@ -439,6 +439,7 @@ impl Protocol for Gamespy3 {
     }
 
     const INFO: Info = Info {
+        known_as: &[("minecraft", 25565), ("bf2", 29900)],
         ports: &[29900, 6500, 64087, 25565],
         messages: MESSAGES,
         steps: &[

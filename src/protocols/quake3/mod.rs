@@ -430,6 +430,14 @@ impl Protocol for Quake3 {
     }
 
     const INFO: Info = Info {
+        known_as: &[
+            ("quake", 0),
+            ("quake2", 27910),
+            ("quakeworld", 27500),
+            ("cod", 28960),
+            ("fivem", 30120),
+            ("xonotic", 26000),
+        ],
         ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
         messages: MESSAGES,
         steps: &[

@@ -134,6 +134,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
             Form::of(b"\xfe\xff\xff").length(3, 4),
