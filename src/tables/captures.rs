@@ -46,7 +46,13 @@ impl Capture {
     }
 
     /// Appends its row.
-    pub fn row(&self, rows: &mut Rows, seq: u64, error: Option<&str>, (sensor, options): (Option<&str>, &str)) {
+    pub fn row(
+        &self,
+        rows: &mut Rows,
+        seq: u64,
+        error: Option<&str>,
+        (sensor, options): (Option<&str>, &str),
+    ) {
         let Capture { facts, span, .. } = self;
         let links: Vec<_> = facts.links.iter().map(|&link| link_name(link).to_string()).collect();
         rows.number(self.id);

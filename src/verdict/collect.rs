@@ -11,8 +11,8 @@ use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Place, Report, SilentServer, Totals, Wants};
-use crate::rule::general::{GEN_009, GEN_011};
 use crate::rule::Rule;
+use crate::rule::general::{GEN_009, GEN_011};
 use hashbrown::{HashMap, HashSet};
 use std::io;
 

@@ -71,7 +71,9 @@ fn add(rows: &mut Rows, sign: i64, table: Table, batch: &RecordBatch) {
         let text: Vec<_> =
             columns.map(|(field, column)| format!("{}={}", field.name(), cell(column, row))).collect();
         // Only a single run can tell.
-        let text = text.join(" ").replace("; the capture holds no answer of anybody: one direction may be missing", "");
+        let text = text
+            .join(" ")
+            .replace("; the capture holds no answer of anybody: one direction may be missing", "");
         let count = rows.entry((table, text)).or_default();
         *count += sign;
     }
