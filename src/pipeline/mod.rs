@@ -60,6 +60,8 @@ pub struct Pipeline<'r> {
     silences: Silences,
     unused: UnusedChallenges,
     floods: Floods,
+    /// The frames are those of some servers only, so that it cannot be told whether any server answered.
+    is_part: bool,
     /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
     earlier_by_servers: u64,
     checksums: Checksums,
@@ -107,6 +109,7 @@ impl<'r> Pipeline<'r> {
             silences: Silences::new(windows, options.budget),
             unused: UnusedChallenges::from(options.budget),
             floods: Floods::from(options.budget),
+            is_part: false,
             earlier_by_servers: 0,
             table,
             protocol_memories: Memories::from(options.budget),

@@ -16,6 +16,7 @@ mod json;
 mod junit;
 mod markdown;
 pub(crate) mod path;
+pub(crate) mod pending;
 mod sarif;
 #[cfg(feature = "page")]
 mod table;
