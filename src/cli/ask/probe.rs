@@ -10,8 +10,6 @@ use crate::net::{Endpoint, OwnedFrame};
 use crate::protocols::Id;
 use crate::rule::Severity;
 use crate::verdict::Probed;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
