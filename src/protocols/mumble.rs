@@ -127,8 +127,8 @@ impl Protocol for Mumble {
     type Memory = ();
 
     const INFO: Info = Info {
-        known_as: &[("murmur", 0)],
         ports: &[64738],
+        known_as: &[("murmur", 0)],
         messages: MESSAGES,
         steps: &[StepInfo {
             once: true,

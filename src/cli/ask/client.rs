@@ -1,7 +1,6 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
 use super::args::AskArgs;
-use super::probe::Tested;
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::hex::play;
@@ -84,22 +83,6 @@ pub struct Conversation {
     pub refused: bool,
     /// When the waiting ended.
     pub end: Time,
-}
-
-impl Conversation {
-    /// That of the tests of `--probe`, which judge for themselves what was not answered.
-    pub fn of_tests(tested: &Tested) -> Conversation {
-        Conversation {
-            frames: tested.frames.clone(),
-            sent: tested.sent,
-            answered: tested.received,
-            left_out: 0,
-            lacks_answer: false,
-            unclaimed: 0,
-            refused: false,
-            end: now(),
-        }
-    }
 }
 
 /// Sends all requests, one at a time, and records the conversation. `options` are those with which it is dissected.

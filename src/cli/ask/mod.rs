@@ -66,7 +66,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         interrupt::finish_first();
         let Some(&server) = servers.first() else { return Err("The host has no address.".to_owned()) };
         let tested = probe::run(args, id, server).map_err(|e| format!("{server} cannot be asked: {e}."))?;
-        conversation_of_tests = Some((server, Conversation::of_tests(&tested)));
+        conversation_of_tests = Some((server, tested.conversation()));
         probed = tested.rows;
     }
     let probe_lines = args.probe.map(|_| probe::lines(&probed));

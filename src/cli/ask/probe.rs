@@ -1,7 +1,7 @@
 //! `qdissect ask --probe`: sends what a careless or hostile client sends, one test after the other.
 
 use super::args::{AskArgs, ProbeMode};
-use super::client::{sleep_until, to_duration};
+use super::client::{Conversation, sleep_until, to_duration};
 use crate::cli::clock::now;
 use crate::cli::diagnostics::note;
 use crate::cli::interrupt;
@@ -97,6 +97,22 @@ pub struct Tested {
     pub sent: usize,
     pub received: usize,
     pub rows: Vec<Probed>,
+}
+
+impl Tested {
+    /// The conversation of the tests, which judge for themselves what was not answered.
+    pub fn conversation(&self) -> Conversation {
+        Conversation {
+            frames: self.frames.clone(),
+            sent: self.sent,
+            answered: self.received,
+            left_out: 0,
+            lacks_answer: false,
+            unclaimed: 0,
+            refused: false,
+            end: now(),
+        }
+    }
 }
 
 /// Tests a server.
