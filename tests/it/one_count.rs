@@ -254,7 +254,7 @@ fn judged_at_the_end() -> [Vec<RawFrame>; 2] {
     let answer = "ffffffff 49 11 'Lab' 00 'b' 00 'c' 00 'd' 00 f000 01 20 00 'dl' 00 01 '1' 00";
     let client = ([10, 1, 0, 1], 30_000);
     let server = |n| ([10, 2, 0, n], 27_015);
-    let halves = [0_i64, 1].map(|half| {
+    [0_i64, 1].map(|half| {
         let mut frames = vec![];
         for n in 0..4_i64 {
             let time = START + (half * 4 + n) * 10_000 * MS;
@@ -279,8 +279,7 @@ fn judged_at_the_end() -> [Vec<RawFrame>; 2] {
             }
         }
         frames
-    });
-    halves
+    })
 }
 
 #[test]
