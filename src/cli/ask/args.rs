@@ -5,7 +5,7 @@ use crate::cli::common_args::{ConfigurationArgs, RuleArgs};
 use crate::cli::value_parsers::{self, Whom, check_formats, report, timeout};
 use crate::rule::Severity;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use std::path::PathBuf;
 
 /// What `--probe` is to do.
@@ -21,6 +21,7 @@ pub enum ProbeMode {
 
 /// `qdissect ask`
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("judges").args(["check", "probe"]).multiple(true)))]
 pub struct AskArgs {
     /// The protocol that the server is asked in, by its name or one that people use, such as `source`, `minecraft`,
     /// `bedrock` or `mta`; `auto` tries all of them
@@ -60,14 +61,14 @@ pub struct AskArgs {
     /// Output format: that of `dump`, or with --check that of `check` [default: tree, or table]
     #[arg(short = 'T', long, value_name = "FMT", value_parser = formats())]
     pub format: Option<String>,
-    /// With --check: a further report in a file; may be repeated
-    #[arg(long, value_name = "FMT=PATH", value_parser = report, requires = "check")]
+    /// With --check or --probe: a further report in a file; may be repeated
+    #[arg(long, value_name = "FMT=PATH", value_parser = report, requires = "judges")]
     pub report: Vec<(CheckFormat, PathBuf)>,
-    /// With --check: what makes it fail, with exit code 1
-    #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY", requires = "check")]
+    /// With --check or --probe: what makes it fail, with exit code 1
+    #[arg(long, value_parser = FAIL_ON, default_value = "error", value_name = "SEVERITY", requires = "judges")]
     pub fail_on: FailOn,
-    /// With --check: the least severity that is listed
-    #[arg(long, value_parser = SHOW, value_name = "SEVERITY", requires = "check")]
+    /// With --check or --probe: the least severity that is listed
+    #[arg(long, value_parser = SHOW, value_name = "SEVERITY", requires = "judges")]
     pub show: Option<Severity>,
     /// The payload of each packet as hex and text, what is wrong in it marked
     #[arg(short = 'x')]
