@@ -3,7 +3,7 @@
 use super::Gathered;
 use super::retained::Trace;
 use super::table::{MAX_ROWS, columns};
-use crate::capture::{CaptureInfo, Time};
+use crate::capture::CaptureInfo;
 use crate::check::Counts;
 use crate::net::Endpoint;
 use crate::protocols::Id;
@@ -162,12 +162,10 @@ fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Row>, u64) {
     })
 }
 
-/// The `finding` record with the time of its frame and the bytes that are kept of it.
+/// The `finding` record with the bytes that are kept of it.
 fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     let place = Place { file: e.file, frame: e.frame };
     let mut record = json!(FindingRecord::new(verdict.file(e), e));
-    let time = g.frames.time_of(place);
-    record["time"] = Some(stamp(time)).filter(|_| time != Time::UNKNOWN).into();
     let start = e.finding.span.map_or(0, |span| span.start);
     record["bytes"] = match g.frames.bytes_of(place, start.into()) {
         Some(bytes) => bytes,

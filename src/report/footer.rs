@@ -74,8 +74,8 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
 fn abuse_remark(summary: &Summary) -> Option<String> {
     let (floods, largest) = summary.floods;
     let answers = largest.map(|flood| match floods {
-        1 => flood.to_string(),
-        _ => format!("{flood}; and {} more like it", floods - 1),
+        1 => format!("unproven answers, {flood}"),
+        _ => format!("unproven answers, {flood}; and {} more like it", floods - 1),
     });
     let unclaimed = summary.unclaimed.busiest().into_iter().find(|busy| busy.is_flood()).map(|busy| {
         let (senders, more) = busy.senders();

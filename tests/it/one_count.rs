@@ -63,7 +63,7 @@ fn times(records: &[Value]) -> BTreeMap<String, u64> {
 fn compare(paths: &[&Path], more: &[&str]) {
     let run = |args: &[&str]| records(&[args, more].concat(), paths);
     let at = paths[0].display();
-    let (checked, _) = run(&["check", "-T", "ndjson", "--show", "note"]);
+    let (checked, of_check) = run(&["check", "-T", "ndjson", "--show", "note"]);
     let (summed, _) = run(&["summary", "-T", "ndjson"]);
     let (dumped, said) = run(&["dump", "-T", "ndjson"]);
     let (listed, _) = run(&["exchanges", "-T", "ndjson"]);
@@ -89,7 +89,7 @@ fn compare(paths: &[&Path], more: &[&str]) {
     #[cfg(feature = "parquet")]
     exported::compare(paths, more, &checked, &summed);
     assert_eq!(said.contains("judge that at the end"), stats_said.contains("judge that at the end"), "{at}");
-    if said.contains("judge that at the end") {
+    if said.contains("judge that at the end") || of_check.contains("have only answers in the capture") {
         return; // then they count otherwise
     }
     for (name, records) in [("dump", &dumped), ("exchanges", &listed), ("stats", &stats)] {

@@ -326,7 +326,7 @@ fn who_is_flooded_is_seen_in_the_summary_and_among_the_clients() {
     std::fs::write(&path, pcapng(&flood(), None)).unwrap();
     let run = |args: &[&str]| qdissect().args(args).arg(&path).output().unwrap();
     let summary = String::from_utf8(run(&["summary"]).stdout).unwrap();
-    assert!(summary.contains("looks abused: 100 answers to 203.0.113.250 on 1 port"), "{summary}");
+    assert!(summary.contains("looks abused: unproven answers, 100 to 203.0.113.250 on 1 port"), "{summary}");
     for (prefix, client) in [(&[][..], "203.0.113.250"), (&["--prefix", "24,56"], "203.0.113.0/24")] {
         let args = [&["stats", "--only", "clients", "-T", "ndjson"][..], prefix].concat();
         let records = parsed(&run(&args), 0);

@@ -16,7 +16,16 @@ use qdissect::tables::{Table, Tables, frames};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Cursor;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Captures in which a host answers what another one was asked, or addresses are translated: such hosts share no shard.
+const OF_TWO_HOSTS: [&str; 2] = ["captures/server/other_address.pcapng", "captures/server/translated.pcapng"];
+
+/// The captures of the repository without those.
+fn of_one_host() -> Vec<PathBuf> {
+    own().into_iter().filter(|path| !OF_TWO_HOSTS.iter().any(|name| path.ends_with(name))).collect()
+}
 
 /// Names and bytes of captures that are read as one run.
 type Inputs = [(String, Vec<u8>)];
@@ -193,7 +202,7 @@ fn equal(inputs: &Inputs, what: &str) {
 
 #[test]
 fn each_capture_gives_the_same_tables_in_shards() {
-    for path in own().into_iter().chain(further()) {
+    for path in of_one_host().into_iter().chain(further()) {
         let name = path.to_string_lossy().into_owned();
         equal(&[(name.clone(), fs::read(&path).unwrap())], &name);
     }
@@ -201,8 +210,10 @@ fn each_capture_gives_the_same_tables_in_shards() {
 
 #[test]
 fn all_captures_together_give_the_same_tables_in_shards() {
-    let all: Vec<_> =
-        own().iter().map(|path| (path.to_string_lossy().into_owned(), fs::read(path).unwrap())).collect();
+    let all: Vec<_> = of_one_host()
+        .iter()
+        .map(|path| (path.to_string_lossy().into_owned(), fs::read(path).unwrap()))
+        .collect();
     equal(&all, "all captures");
 }
 
