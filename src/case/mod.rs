@@ -11,13 +11,11 @@ mod gather;
 mod port;
 mod reason;
 mod record;
-#[cfg(feature = "cli")]
 mod screen;
 
 pub use gather::Gathered;
 pub use reason::Reason;
 pub use record::CaseRecord;
-#[cfg(feature = "cli")]
 pub use screen::write;
 
 use crate::net::Endpoint;
@@ -103,7 +101,6 @@ impl<'a> Case<'a> {
     }
 
     /// Whether nothing of the server is in the captures.
-    #[cfg(feature = "cli")]
     pub fn is_absent(&self) -> bool {
         self.verdict.reason == Reason::Absent
     }
