@@ -88,7 +88,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     /// Asks for what the verdict needs, and for datagrams that no protocol claims. Of the statistics, only the hierarchy
     /// would need frames, and the page does not show it.
     fn wants(&self) -> Wants {
-        Wants { count_unclaimed: true, ..self.check.wants() }
+        Wants { count_unclaimed: true, shown_keys: true, ..self.check.wants() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
