@@ -26,9 +26,9 @@ impl Rate {
     pub fn add(&mut self, time: i64) {
         let part = time / (SECOND / PARTS as i64);
         // A time stamp before the last one counts with the last one.
-        let passed = usize::try_from(part.saturating_sub(self.last)).unwrap_or(0).min(PARTS);
+        let passed = part.saturating_sub(self.last).clamp(0, PARTS as i64);
         for n in 1..=passed {
-            let at = (self.last.max(part - PARTS as i64) + n as i64).rem_euclid(PARTS as i64) as usize;
+            let at = (self.last.max(part - PARTS as i64) + n).rem_euclid(PARTS as i64) as usize;
             self.sum -= std::mem::take(&mut self.parts[at]);
         }
         self.last = self.last.max(part);
