@@ -45,7 +45,7 @@ const SIGNATURES: [Signature; 23] = [
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
     let payload = Payload { payload, ports };
     let signature = SIGNATURES.iter().find(|(_, fits)| fits(&payload)).map(|(name, _)| *name);
-    signature.or_else(|| resembled(payload.payload, Level::Medium).next().map(name_of))
+    signature.or_else(|| resembled(payload.payload, Level::Medium, None).next().map(name_of))
 }
 
 /// The name for datagrams that have the form of a protocol's messages.
@@ -125,7 +125,7 @@ impl Payload<'_> {
         let words = self.has(0, b"\xff\xff\xff\xff") && WORDS.iter().any(|word| self.has(4, word));
         let control =
             self.byte(0) == 0x80 && self.byte(1) == 0 && self.short(2) == self.len() && self.len() > 4;
-        let queries = self.byte(0) == 0xff && Id::Quake3.info().resembles(self.payload, Level::Medium);
+        let queries = self.byte(0) == 0xff && Id::Quake3.resembles(self.payload) >= Some(Level::Medium);
         queries || words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
     }
 

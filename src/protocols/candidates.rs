@@ -2,7 +2,7 @@
 
 use super::Id;
 use crate::bounded::packed::ones;
-use crate::contract::{LONG, Lengths, Level};
+use crate::contract::{Info, LONG, Lengths, Level};
 
 /// For each of the first five bytes of a payload and each of its values, the protocols that a probe may recognise,
 /// one bit each: built at compile time. Few payloads of other traffic pass all five.
@@ -62,7 +62,10 @@ pub fn protocols_of(bits: u32) -> impl Iterator<Item = Id> {
     ones(bits).filter_map(|at| Id::ALL.get(at).copied())
 }
 
-/// The protocols that have messages of the form of a payload, with at least this confidence by its bytes alone.
-pub(crate) fn resembled(payload: &[u8], least: Level) -> impl Iterator<Item = Id> {
-    protocols_of(candidates(payload, payload.len())).filter(move |id| id.info().resembles(payload, least))
+/// The protocols that have messages of the form of a payload, with at least this confidence by its bytes alone, but for one that
+/// is not asked about.
+pub(crate) fn resembled(payload: &[u8], least: Level, except: Option<&Info>) -> impl Iterator<Item = Id> {
+    let is_asked = move |id: &Id| except.is_none_or(|own| id.info().name != own.name);
+    let possible = protocols_of(candidates(payload, payload.len())).filter(is_asked);
+    possible.filter(move |id| id.resembles(payload) >= Some(least))
 }

@@ -4,6 +4,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use crate::bounded::Forgets;
+use crate::contract::recognise;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, ShownKey, StepInfo, StepRules,
@@ -71,6 +72,10 @@ macro_rules! registry {
             #[inline(always)]
             pub fn probe(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe(payload, wire_len, ports)),* }
+            }
+            /// The confidence with which the forms of its messages recognise a payload by its bytes alone.
+            pub(crate) fn resembles(self, payload: &[u8]) -> Option<Level> {
+                match self { $(Id::$Proto => recognise::<$file::$Proto>(payload, payload.len()).map(|probe| probe.level)),* }
             }
             /// See [`Protocol::probe_known`].
             pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {

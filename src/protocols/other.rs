@@ -8,7 +8,7 @@ use crate::contract::{Info, Known, Level, Probe};
 /// answers, is other traffic whatever follows.
 pub(super) fn is_other_query(own: &Info, payload: &[u8]) -> bool {
     matches!(payload, [0xfe | 0xff, 0xff, 0xff, 0xff, ..])
-        || resembled(payload, Level::Hint).any(|id| id.info().name != own.name)
+        || resembled(payload, Level::Hint, Some(own)).next().is_some()
 }
 
 /// Claims a datagram as `unknown` if its conversation is known or the user names its server, unless it is another query.
