@@ -2,7 +2,7 @@
 
 use crate::capture::Time;
 use crate::check::{Finding, Packet};
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Outcomes};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::report::Place;
@@ -19,53 +19,13 @@ const MIN_LOST: u64 = 3;
 /// Rules about a print in the place of an answer: most often it tells that the client is banned.
 const PRINTS: [&str; 2] = ["A2S-TXN-007", "Q3-TXN-009"];
 
-/// How requests ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Requests.
-    pub requests: u64,
-    /// Answered in time.
-    pub answered: u64,
-    /// Answered after the window.
-    pub late: u64,
-    /// Not answered.
-    pub unanswered: u64,
-    /// Open when the capture ended.
-    pub undecided: u64,
-    /// Refused by ICMP errors.
-    pub refused: u64,
-}
-
-impl Counts {
-    fn add(&mut self, outcome: Outcome) {
-        self.requests += 1;
-        *match outcome {
-            Outcome::Answered => &mut self.answered,
-            Outcome::Late => &mut self.late,
-            Outcome::Unanswered => &mut self.unanswered,
-            Outcome::Undecided => &mut self.undecided,
-            Outcome::Refused => &mut self.refused,
-        } += 1;
-    }
-
-    /// Requests with an answer.
-    pub fn with_answer(&self) -> u64 {
-        self.answered + self.late
-    }
-
-    /// Requests whose outcome is known.
-    pub fn decided(&self) -> u64 {
-        self.requests - self.undecided
-    }
-}
-
 /// What one client asked.
 #[derive(Debug)]
 pub struct Client {
     /// Its address.
     pub address: Endpoint,
     /// How its requests ended.
-    pub counts: Counts,
+    pub counts: Outcomes,
     /// Requests that had no answer, and nothing else explains that.
     lost: u64,
     /// The time of its first request.
@@ -97,7 +57,7 @@ pub struct Port {
     /// The last numbers of players, and of places.
     pub players: Option<(u32, u32)>,
     /// How requests to it ended.
-    pub counts: Counts,
+    pub counts: Outcomes,
     /// Requests answered by a challenge.
     pub challenges: u64,
     /// Requests with a challenge that it had issued, which it did not answer.
@@ -136,7 +96,7 @@ impl Port {
             inner: None,
             name: None,
             players: None,
-            counts: Counts::default(),
+            counts: Outcomes::default(),
             challenges: 0,
             challenged_lost: 0,
             unsolicited: 0,
@@ -218,7 +178,7 @@ impl Port {
                 return None;
             }
             None => {
-                let (counts, lost, since) = (Counts::default(), 0, e.request_time);
+                let (counts, lost, since) = (Outcomes::default(), 0, e.request_time);
                 self.clients.push(Client { address, counts, lost, since });
                 self.by_client.insert(address, self.clients.len() - 1);
                 self.clients.len() - 1

@@ -17,6 +17,7 @@ mod closed;
 mod incomplete;
 mod join;
 mod open;
+mod outcomes;
 mod parts;
 mod queue;
 mod rules;
@@ -26,6 +27,7 @@ mod unpack;
 mod unreadable;
 mod windows;
 
+pub use outcomes::Outcomes;
 #[cfg(feature = "internals")]
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};
