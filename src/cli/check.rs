@@ -5,7 +5,6 @@ use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_S
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{Done, FAILED, OK, error, error_text, note, refuse};
-use super::inputs::Inputs;
 use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 #[cfg(target_os = "linux")]
@@ -15,7 +14,6 @@ use super::value_parsers::{self, protocol, report};
 use super::{interrupt, system, terminal};
 use crate::filter::Columns;
 use crate::page::{self, Gathered, Page};
-use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::screen::Screen;
 use crate::report::{Candidate, Layout, ONE_WAY, Totals, count, limits};
@@ -74,9 +72,6 @@ pub struct CheckArgs {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
-    /// The tests that `ask --probe` has sent.
-    #[arg(skip)]
-    pub probed: Vec<verdict::Probed>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -97,7 +92,6 @@ impl CheckArgs {
             baseline: None,
             update_baseline: false,
             color: Colour::Auto,
-            probed: vec![],
             common,
         }
     }
@@ -151,8 +145,8 @@ impl ReadsCaptures for CheckArgs {
         Allowed { read: self.baseline.iter().cloned().collect(), write, signals: false }
     }
 
-    fn run(&self, to: &mut Target, Job { config, options, inputs, .. }: Job) -> io::Result<Done> {
-        check(to, self, &config, options, inputs)
+    fn run(&self, to: &mut Target, job: Job) -> io::Result<Done> {
+        check(to, self, job)
     }
 }
 
@@ -168,15 +162,10 @@ fn coverage(text: &str) -> Result<(Id, f64), String> {
 }
 
 /// Runs the check: writes the result to `to` and further reports to their files.
-fn check(
-    to: &mut Target,
-    args: &CheckArgs,
-    config: &Config,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
+fn check(to: &mut Target, args: &CheckArgs, job: Job) -> io::Result<Done> {
+    let Job { config, options, inputs, probed, .. } = job;
     let streams_findings = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let mut accepted = match Accepted::open(config, args.baseline.as_deref(), args.update_baseline) {
+    let mut accepted = match Accepted::open(&config, args.baseline.as_deref(), args.update_baseline) {
         Ok(accepted) => accepted,
         Err(e) => return Ok(refuse(&e)),
     };
@@ -207,7 +196,7 @@ fn check(
         out.flush()?;
         judged
     };
-    judged.verdict.probed.clone_from(&args.probed);
+    judged.verdict.probed = probed;
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);

@@ -76,7 +76,7 @@ fn prepare(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> 
         return Err(conflict);
     }
     command.prepare()?;
-    Ok(Job { config, columns, options, inputs, heading: None })
+    Ok(Job { config, columns, options, inputs, heading: None, probed: vec![] })
 }
 
 /// The error message if `live` or `ask` is to write the capture to standard output.

@@ -5,6 +5,7 @@ mod answer;
 mod args;
 mod auto;
 mod client;
+mod link;
 mod probe;
 mod watch;
 
@@ -27,9 +28,7 @@ use crate::capture::{CaptureInfo, Source, Writer};
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
-use crate::rule::general::{GEN_009, GEN_011};
 use crate::text::escape::quoted;
-use crate::verdict::Probed;
 use addresses::addresses;
 use clap::ValueEnum;
 use client::{Conversation, Pace};
@@ -58,19 +57,8 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         return Err(format!("{} cannot be asked yet; capture what a client asks.", id.info().name));
     }
     let servers = addresses(&args.server, id, port)?;
-    let mut probed = vec![];
-    let mut conversation_of_tests = None;
-    if args.probe.is_some() {
-        probe::fit(args, id, &servers)?;
-        let _ = interrupt::watch();
-        interrupt::finish_first();
-        let Some(&server) = servers.first() else { return Err("The host has no address.".to_owned()) };
-        let tested = probe::run(args, id, server).map_err(|e| format!("{server} cannot be asked: {e}."))?;
-        conversation_of_tests = Some((server, tested.conversation()));
-        probed = tested.rows;
-    }
-    let probe_lines = args.probe.map(|_| probe::lines(&probed));
-    let mut reading = reading(args, id, probed)?;
+    let tested_server = args.probe.map(|mode| probe::fit(mode, id, &servers)).transpose()?;
+    let mut reading = reading(args, id)?;
     // The server's pin and the timeout of `ask` take precedence over those of a configuration.
     let common = reading.common_mut();
     common.decode_as.extend(servers.first().map(|server| (server.port(), id)));
@@ -82,24 +70,21 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let columns = run::chosen_columns(&*reading)?;
     let mut options = run::pipeline_options(reading.common(), true)?;
     options.policy.spares_clients = true;
-    if args.probe.is_some() {
-        // A row alone judges silence.
-        let silence = |rule: &&crate::rule::Rule| {
-            [&GEN_009, &GEN_011].contains(rule) || id.info().is_missing_answer(rule)
-        };
-        for rule in crate::protocols::rules().filter(silence) {
-            options.policy.set_severity(rule.id, None).map_err(|unknown| unknown.name)?;
-        }
-    }
     let _ = interrupt::watch();
     interrupt::finish_first();
     if let Some(every) = args.watch {
         return watch::run(args, id, &servers, every, is_given("count"), &options);
     }
-    let pace = Pace::of(args);
-    let (server, conversation) = match conversation_of_tests {
-        Some(tested) => tested,
-        None => ask_in_turn(&args.server, id, &pace, &servers, &options)?,
+    let (server, conversation, probed) = match tested_server {
+        Some(server) => {
+            probe::leave_silence_to_rows(&mut options.policy, id)?;
+            let tested = probe::run(args, id, server).map_err(|e| cannot_be_asked(server, &e))?;
+            (server, tested.conversation, tested.rows)
+        }
+        None => {
+            let (server, conversation) = ask_in_turn(&args.server, id, &Pace::of(args), &servers, &options)?;
+            (server, conversation, vec![])
+        }
     };
     let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
@@ -110,15 +95,16 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
-    if let Some(lines) = probe_lines.as_ref().filter(|_| !is_text(args)) {
-        note(lines);
-    }
-    let heading = is_text(args).then(|| answer::line(id, &conversation.frames, &options)).flatten();
-    let heading = match probe_lines.filter(|_| is_text(args)) {
-        Some(lines) => Some(heading.map_or(lines.clone(), |line| format!("{line}\n{lines}"))),
-        None => heading,
+    let tests = args.probe.map(|_| probe::lines(&probed));
+    let heading = if is_text(args) {
+        let parts: Vec<_> =
+            answer::line(id, &conversation.frames, &options).into_iter().chain(tests).collect();
+        (!parts.is_empty()).then(|| parts.join("\n"))
+    } else {
+        tests.iter().for_each(|lines| note(lines));
+        None
     };
-    let code = run::finish(&*reading, Job { config, columns, options, inputs, heading });
+    let code = run::finish(&*reading, Job { config, columns, options, inputs, heading, probed });
     if conversation.left_out > 0 {
         let many = count(conversation.left_out, "further datagram");
         note(&format!("{server} sent {many}, for which there was no room: nothing is said of them."));
@@ -145,6 +131,10 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     Ok(code)
 }
 
+fn cannot_be_asked(server: SocketAddr, e: &io::Error) -> String {
+    format!("{server} cannot be asked: {e}.")
+}
+
 /// Asks one address after another until one answers. If none does, the result is that of the first address that could be asked.
 fn ask_in_turn(
     name: &str,
@@ -156,9 +146,8 @@ fn ask_in_turn(
     let mut first_failure = Err(format!("The host {} is not known: it has no address.", quoted(name)));
     for &server in servers {
         let result = client::ask_server(id, pace, server, options);
-        let result = result
-            .map(|conversation| (server, conversation))
-            .map_err(|e| format!("{server} cannot be asked: {e}."));
+        let result =
+            result.map(|conversation| (server, conversation)).map_err(|e| cannot_be_asked(server, &e));
         let answered = matches!(&result, Ok((_, conversation)) if conversation.answered > 0);
         if answered || interrupt::caught().is_some() {
             return result;
@@ -198,7 +187,7 @@ fn no_answer_message(server: SocketAddr, conversation: &Conversation) -> String 
 }
 
 /// The arguments of `dump` or `check` that correspond to those of `ask`.
-fn reading(args: &AskArgs, id: Id, probed: Vec<Probed>) -> Result<Box<dyn ReadsCaptures>, String> {
+fn reading(args: &AskArgs, id: Id) -> Result<Box<dyn ReadsCaptures>, String> {
     let wrong = |format: &str| {
         let other = if args.check { "goes without --check" } else { "needs --check" };
         format!("-T {format} {other}.")
@@ -215,15 +204,7 @@ fn reading(args: &AskArgs, id: Id, probed: Vec<Probed>) -> Result<Box<dyn ReadsC
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
         let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
-        return Ok(Box::new(CheckArgs {
-            format,
-            report,
-            fail_on,
-            show,
-            color,
-            probed,
-            ..CheckArgs::of(common)
-        }));
+        return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
     let mut dump = DumpArgs { all: true, ..DumpArgs::of(common, format.unwrap_or(Format::Tree)) };

@@ -1,17 +1,19 @@
 //! `qdissect ask --probe`: sends what a careless or hostile client sends, one test after the other.
 
 use super::args::{AskArgs, ProbeMode};
-use super::client::{Conversation, sleep_until, to_duration};
+use super::client::{Conversation, to_duration};
+use super::link::{Link, sleep_until};
+use crate::check::Policy;
 use crate::cli::clock::now;
 use crate::cli::diagnostics::note;
 use crate::cli::interrupt;
 use crate::contract::probing::{Expect, Part, ProbeRow, Shot};
-use crate::net::{Endpoint, OwnedFrame};
-use crate::protocols::Id;
-use crate::rule::Severity;
+use crate::protocols::{Id, rules};
+use crate::rule::general::{GEN_009, GEN_011};
+use crate::rule::{Rule, Severity};
 use crate::verdict::Probed;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// Maximum number of datagrams and bytes that are sent, and of bytes that may come back.
@@ -68,19 +70,30 @@ fn right(expect: Expect) -> &'static str {
     }
 }
 
-/// The server that is tested, and its tests.
+/// The server that is tested.
 ///
 /// # Errors
-/// That there are none, or that the address is public and nothing allows that.
-pub fn fit(args: &AskArgs, id: Id, servers: &[SocketAddr]) -> Result<(), String> {
+/// That there are no tests, or that the address is public and nothing allows that.
+pub fn fit(mode: ProbeMode, id: Id, servers: &[SocketAddr]) -> Result<SocketAddr, String> {
     rows(id)?;
     let Some(server) = servers.first().filter(|server| !server.ip().is_unspecified()) else {
         return Err("--probe needs the address of one server.".to_owned());
     };
-    if args.probe != Some(ProbeMode::Public) && !is_near(server.ip()) {
+    if mode != ProbeMode::Public && !is_near(server.ip()) {
         return Err(format!("{server} is a public address: --probe=public tests it, if it is yours."));
     }
-    Ok(())
+    Ok(*server)
+}
+
+/// Switches off the rules about missing answers, because a row alone judges silence.
+///
+/// # Errors
+/// The name of a rule that is not known.
+pub fn leave_silence_to_rows(policy: &mut Policy, id: Id) -> Result<(), String> {
+    let is_silence = |rule: &&Rule| [&GEN_009, &GEN_011].contains(rule) || id.info().is_missing_answer(rule);
+    rules()
+        .filter(is_silence)
+        .try_for_each(|rule| policy.set_severity(rule.id, None).map_err(|unknown| unknown.name))
 }
 
 /// Whether an address is a loopback, private or link-local one.
@@ -93,26 +106,9 @@ fn is_near(ip: IpAddr) -> bool {
 
 /// What was sent and received, and the result of each test that ran.
 pub struct Tested {
-    pub frames: Vec<OwnedFrame>,
-    pub sent: usize,
-    pub received: usize,
+    /// The tests judge for themselves what was not answered.
+    pub conversation: Conversation,
     pub rows: Vec<Probed>,
-}
-
-impl Tested {
-    /// The conversation of the tests, which judge for themselves what was not answered.
-    pub fn conversation(&self) -> Conversation {
-        Conversation {
-            frames: self.frames.clone(),
-            sent: self.sent,
-            answered: self.received,
-            left_out: 0,
-            lacks_answer: false,
-            unclaimed: 0,
-            refused: false,
-            end: now(),
-        }
-    }
 }
 
 /// Tests a server.
@@ -127,7 +123,7 @@ pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
         rows.len(),
         MAX_TIME.as_secs()
     ));
-    let tested = Tested { frames: vec![], sent: 0, received: 0, rows: vec![] };
+    let tested = Tested { conversation: Conversation::new(), rows: vec![] };
     let mut tester =
         Tester { server, timeout: to_duration(args.timeout), begin: Instant::now(), bytes: [0; 2], tested };
     let [plain, others @ ..] = rows else { return Ok(tester.tested) };
@@ -151,6 +147,7 @@ pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
             }
         }
     }
+    tester.tested.conversation.end = now();
     Ok(tester.tested)
 }
 
@@ -166,7 +163,7 @@ struct Tester {
 
 /// A client of a test: its socket, and the value that it has got.
 struct Client {
-    socket: UdpSocket,
+    link: Link,
     value: Vec<u8>,
 }
 
@@ -184,7 +181,7 @@ impl Tester {
     /// Whether a limit is reached, or a signal has come.
     fn is_over(&self) -> bool {
         let [sent, received] = self.bytes;
-        self.tested.sent >= MAX_SENT
+        self.tested.conversation.sent >= MAX_SENT
             || sent >= MAX_SENT_BYTES
             || received >= MAX_RECEIVED_BYTES
             || self.begin.elapsed() >= MAX_TIME
@@ -227,13 +224,7 @@ impl Tester {
         let mut clients = vec![];
         let most = row.shots.iter().map(|shot| shot.socket + 1).max().unwrap_or(0).min(SOCKETS);
         for _ in 0..most {
-            let local: SocketAddr = match self.server {
-                SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-                SocketAddr::V6(_) => ([0u16; 8], 0).into(),
-            };
-            let socket = UdpSocket::bind(local)?;
-            socket.connect(self.server)?;
-            clients.push(Client { socket, value: vec![] });
+            clients.push(Client { link: Link::to(self.server)?, value: vec![] });
         }
         let (mut got, mut judged) = (vec![], 0);
         for shot in row.shots {
@@ -242,12 +233,12 @@ impl Tester {
             if self.is_over() {
                 break;
             }
-            self.send(&client.socket, &payload)?;
+            self.send(&mut client.link, &payload)?;
             let Some((head, len)) = shot.takes else {
                 judged = shot.socket;
                 continue;
             };
-            let answers = self.receive(&client.socket, 1)?;
+            let answers = self.receive(&mut client.link, 1)?;
             let value = |answer: &Vec<u8>| Some(answer.strip_prefix(head)?.get(..len)?.to_vec());
             let Some(value) = answers.iter().find_map(value) else {
                 return Ok(Sent { answers: got, lacks_value: true, values: vec![] });
@@ -255,47 +246,35 @@ impl Tester {
             client.value = value;
         }
         let has_judged = row.shots.iter().any(|shot| shot.takes.is_none());
-        if let Some(client) = clients.get(judged).filter(|_| has_judged) {
+        if let Some(client) = clients.get_mut(judged).filter(|_| has_judged) {
             // Silence needs the whole window; one answer is enough otherwise.
             let most = if row.right == Expect::Silence { row.shots.len() } else { 1 };
-            got = self.receive(&client.socket, most)?;
+            got = self.receive(&mut client.link, most)?;
         }
         let values = clients.into_iter().map(|client| client.value).collect();
         Ok(Sent { answers: got, lacks_value: false, values })
     }
 
-    fn send(&mut self, socket: &UdpSocket, payload: &[u8]) -> io::Result<()> {
-        let average = self.begin + AVERAGE * u32::try_from(self.tested.sent).unwrap_or(u32::MAX);
+    fn send(&mut self, link: &mut Link, payload: &[u8]) -> io::Result<()> {
+        let average = self.begin + AVERAGE * u32::try_from(self.tested.conversation.sent).unwrap_or(u32::MAX);
         sleep_until(average.max(Instant::now() + PAUSE));
-        let time = now();
-        match socket.send(payload) {
-            // What was sent before was refused.
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused => _ = socket.send(payload)?,
-            sent => _ = sent?,
-        }
-        let [local, server] = [socket.local_addr()?, self.server].map(Endpoint::from);
-        self.tested.frames.push(OwnedFrame::udp(time, local, server, payload, 0));
-        self.tested.sent += 1;
+        self.tested.conversation.frames.push(link.send(payload)?);
+        self.tested.conversation.sent += 1;
         self.bytes[0] += payload.len();
         Ok(())
     }
 
     /// Receives at most so many datagrams inside the answer window.
-    fn receive(&mut self, socket: &UdpSocket, most: usize) -> io::Result<Vec<Vec<u8>>> {
-        let (end, mut got, mut space) = (Instant::now() + self.timeout, vec![], vec![0; 65_535]);
-        while got.len() < most && interrupt::caught().is_none() && self.bytes[1] < MAX_RECEIVED_BYTES {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), BETWEEN)))?;
-            let Ok(length) = socket.recv(&mut space) else { continue };
-            let bytes = space.get(..length).unwrap_or_default();
-            let [local, server] = [socket.local_addr()?, self.server].map(Endpoint::from);
-            self.tested.frames.push(OwnedFrame::udp(now(), server, local, bytes, 0));
-            self.tested.received += 1;
-            self.bytes[1] += length;
-            got.push(bytes.to_vec());
+    fn receive(&mut self, link: &mut Link, most: usize) -> io::Result<Vec<Vec<u8>>> {
+        let (deadline, mut got) = (Instant::now() + self.timeout, vec![]);
+        while got.len() < most
+            && self.bytes[1] < MAX_RECEIVED_BYTES
+            && let Some((frame, payload)) = link.receive(deadline)?
+        {
+            self.tested.conversation.frames.push(frame);
+            self.tested.conversation.answered += 1;
+            self.bytes[1] += payload.len();
+            got.push(payload);
         }
         Ok(got)
     }

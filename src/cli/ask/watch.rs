@@ -1,7 +1,8 @@
 //! `qdissect ask --watch`: asks again and again, one line each time.
 
-use super::client::{Pace, ask_server, sleep_until, to_duration};
-use super::{NO_ANSWER, answer, no_answer_message};
+use super::client::{Pace, ask_server, to_duration};
+use super::link::sleep_until;
+use super::{NO_ANSWER, answer, cannot_be_asked, no_answer_message};
 use crate::cli::ask::AskArgs;
 use crate::cli::clock::now;
 use crate::cli::diagnostics::OK;
@@ -36,8 +37,7 @@ pub fn run(
         next += to_duration(every);
         rounds += 1;
         let time = now();
-        let asked =
-            ask_server(id, &pace, server, options).map_err(|e| format!("{server} cannot be asked: {e}."))?;
+        let asked = ask_server(id, &pace, server, options).map_err(|e| cannot_be_asked(server, &e))?;
         let answered = asked.answered > 0 && !asked.lacks_answer;
         let line = answer::line(id, &asked.frames, options).filter(|_| answered);
         code = if line.is_some() { OK } else { NO_ANSWER };
