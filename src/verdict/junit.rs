@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
             _ => Ending::Passed,
         };
         let case = |row: &super::Probed| {
-            let alive = if row.rule == "PRB-ALIVE" { " alive" } else { "" };
+            let alive = if row.rule == super::PRB_ALIVE { " alive" } else { "" };
             let output = row.failed.as_ref().map_or(String::new(), |(_, what)| what.clone() + "\n");
             Case { name: format!("{}{alive} {}", row.id, row.sends), file: None, ending: ending(row), output }
         };

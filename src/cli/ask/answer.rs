@@ -5,6 +5,7 @@ use crate::net::OwnedFrame;
 use crate::pipeline::Options;
 use crate::protocols::{Id, Level};
 use crate::report::format::duration;
+use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
 use crate::text::escape::quoted;
 
@@ -16,7 +17,7 @@ pub fn line(id: Id, frames: &[OwnedFrame], options: &Options) -> Option<String> 
     let server = summary.servers().find(|server| server.id == id && server.answered + server.late > 0)?;
     let facts = &server.facts;
     let mut parts = vec![];
-    let mut add = |what: &str, text: &Option<crate::report::server_text::ServerText>| {
+    let mut add = |what: &str, text: &Option<ServerText>| {
         let text = text.as_ref().map(|text| text.text().into_owned()).filter(|text| !text.is_empty());
         parts.extend(text.map(|text| format!("{what}{}", quoted(&text))));
     };

@@ -80,7 +80,7 @@ pub struct AskArgs {
     pub rules: RuleArgs,
     #[command(flatten)]
     pub configuration: ConfigurationArgs,
-    /// Write the result to a file, aside first, and renamed when it is complete
+    /// Write to FILE, replacing it only when complete
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// No packets and findings, only the counts at the end

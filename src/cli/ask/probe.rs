@@ -11,7 +11,7 @@ use crate::contract::probing::{Expect, Part, ProbeRow, Shot};
 use crate::protocols::{Id, rules};
 use crate::rule::general::{GEN_009, GEN_011};
 use crate::rule::{Rule, Severity};
-use crate::verdict::Probed;
+use crate::verdict::{PRB_ALIVE, Probed};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -35,8 +35,6 @@ const TRIES: usize = 3;
 const SILENCES: usize = 2;
 /// Clients of one test.
 const SOCKETS: usize = 8;
-/// What stands where a server stops answering.
-const ALIVE: &str = "PRB-ALIVE";
 
 /// Prints the tests of a protocol.
 ///
@@ -140,7 +138,7 @@ pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
         if !tester.is_over() && tester.judge(plain)?.failed.is_some() {
             let what = format!("server stopped answering after {}", row.id);
             let failed = Some((Severity::Error, what));
-            tester.tested.rows.push(Probed { id: row.id, rule: ALIVE, sends: row.sends, failed });
+            tester.tested.rows.push(Probed { id: row.id, rule: PRB_ALIVE, sends: row.sends, failed });
             sleep_until(Instant::now() + RECOVERY);
             if tester.judge(plain)?.failed.is_some() {
                 break;
