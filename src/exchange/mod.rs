@@ -17,7 +17,6 @@ mod closed;
 mod incomplete;
 mod join;
 mod open;
-mod outcomes;
 mod parts;
 mod queue;
 mod rules;
@@ -27,7 +26,6 @@ mod unpack;
 mod unreadable;
 mod windows;
 
-pub use outcomes::Outcomes;
 #[cfg(feature = "internals")]
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};

@@ -5,6 +5,7 @@
 
 mod clients;
 mod hierarchy;
+mod outcomes;
 mod screen;
 mod series;
 mod sheet;
@@ -12,6 +13,8 @@ mod tables;
 mod traffic;
 
 pub use clients::Prefix;
+#[cfg(feature = "cli")]
+pub use outcomes::Outcomes;
 #[cfg(feature = "cli")]
 pub use screen::write;
 use sheet::Sheet;
