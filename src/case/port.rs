@@ -2,13 +2,12 @@
 
 use crate::capture::Time;
 use crate::check::{Finding, Packet};
-use crate::exchange::{Exchange, Outcome};
+use crate::exchange::{Exchange, Outcome, Outcomes};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
 use crate::report::Place;
 use crate::report::server_text::{ServerText, update_text};
 use crate::rule::{Severity, Side};
-use crate::stats::Outcomes;
 use hashbrown::HashMap;
 
 /// Most clients counted of a port.

@@ -5,7 +5,6 @@
 
 mod clients;
 mod hierarchy;
-mod outcomes;
 mod screen;
 mod series;
 mod sheet;
@@ -13,8 +12,6 @@ mod tables;
 mod traffic;
 
 pub use clients::Prefix;
-#[cfg(feature = "cli")]
-pub use outcomes::Outcomes;
 #[cfg(feature = "cli")]
 pub use screen::write;
 use sheet::Sheet;

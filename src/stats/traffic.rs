@@ -1,8 +1,7 @@
 //! The traffic of servers and clients, and a map that keeps those with the most.
 
-use super::outcomes::Outcomes;
 use crate::check::Packet;
-use crate::exchange::{Exchange, Pairing};
+use crate::exchange::{Exchange, Outcomes, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id};
 use crate::report::server_text::ServerText;

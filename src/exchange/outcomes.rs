@@ -1,6 +1,6 @@
 //! Counts of exchanges by how they ended.
 
-use crate::exchange::Outcome;
+use super::Outcome;
 
 /// How exchanges ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
