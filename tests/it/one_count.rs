@@ -6,7 +6,7 @@ use crate::kit::{captures, frames};
 use qdissect::rule::hex;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is counted: datagrams, exchanges and their outcomes, findings by severity.
 const KEYS: [&str; 12] = [
@@ -205,6 +205,14 @@ fn every_command_counts_the_same_of_every_capture() {
     }
 }
 
+/// Writes frames as a capture.
+fn written(folder: &Path, name: &str, frames: Vec<RawFrame>) -> PathBuf {
+    let kept = |RawFrame { time, link, wire_len, bytes }| frames::Kept { time, link, wire_len, bytes };
+    let path = folder.join(name);
+    std::fs::write(&path, frames::pcap(&frames.into_iter().map(kept).collect::<Vec<_>>())).unwrap();
+    path
+}
+
 /// More clients and servers than any table with 1 MiB holds, requests that wait for their confirmation, and faults.
 fn crowd() -> Vec<RawFrame> {
     let answer = "ffffffff 49 11 'Lab' 00 'b' 00 'c' 00 'd' 00 f000 28 20 00 'dl' 00 01 '1' 00";
@@ -235,9 +243,7 @@ fn crowd() -> Vec<RawFrame> {
 #[test]
 fn every_command_counts_the_same_where_tables_are_full() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("crowd.pcap");
-    let kept = |RawFrame { time, link, wire_len, bytes }| frames::Kept { time, link, wire_len, bytes };
-    std::fs::write(&path, frames::pcap(&crowd().into_iter().map(kept).collect::<Vec<_>>())).unwrap();
+    let path = written(folder.path(), "crowd.pcap", crowd());
     let (records, _) = records(&["check", "-T", "ndjson", "--memory", "1"], &[&path]);
     let full = |key| summary(&records)[key].as_u64().unwrap() > 0;
     assert!(full("waiting_overflow") && full("servers_refused"), "{}", summary(&records));
@@ -285,11 +291,8 @@ fn judged_at_the_end() -> [Vec<RawFrame>; 2] {
 #[test]
 fn what_is_judged_at_the_end_is_the_same_in_several_files_and_with_options() {
     let folder = tempfile::tempdir().unwrap();
-    let kept = |RawFrame { time, link, wire_len, bytes }| frames::Kept { time, link, wire_len, bytes };
-    let paths = ["a.pcap", "b.pcap"].map(|name| folder.path().join(name));
-    for (path, half) in paths.iter().zip(judged_at_the_end()) {
-        std::fs::write(path, frames::pcap(&half.into_iter().map(kept).collect::<Vec<_>>())).unwrap();
-    }
+    let [first, second] = judged_at_the_end();
+    let paths = [written(folder.path(), "a.pcap", first), written(folder.path(), "b.pcap", second)];
     let both = [paths[0].as_path(), &paths[1]];
     let (checked, _) = records(&["check", "-T", "ndjson", "--show", "note"], &both);
     for rule in ["GEN-009", "GEN-011", "GEN-014"] {
@@ -300,4 +303,29 @@ fn what_is_judged_at_the_end_is_the_same_in_several_files_and_with_options() {
         compare(&both, more);
         compare(&both[..1], more);
     }
+}
+
+/// A query that waits, because its conversation may become another one's, breaks a rule that explains why it has no answer.
+#[test]
+fn a_waiting_request_explains_its_missing_answer_in_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (client, server, other) =
+        (([192, 0, 2, 1], 40_001), ([198, 51, 100, 1], 27_100), ([198, 51, 100, 1], 7_777));
+    let sent = [
+        (0, client, server, "0000000000"),
+        (1, server, client, "0080902348"),
+        (2, client, server, "0180902348000101"),
+        (3, client, server, "0180902348000101"),
+        (4, client, server, "6563686f1e61006204"),
+        (1_019, client, server, "00"),
+        (1_210, client, other, "0000000000"),
+        (1_401, other, client, "0080902348"),
+        (1_592, client, other, "0180902348000101"),
+        (1_783, other, client, "01809023480001000000120000000e0001000801410162016301641e61"),
+        (1_791, client, server, "00"),
+        (2_003, client, server, "0180902348"),
+        (7_027, other, client, "d5f60101efcdab8967452301"),
+    ];
+    let frames = sent.map(|(at, from, to, text)| udp_frame(START + at * MS, from, to, &hex(text)));
+    compare(&[&written(folder.path(), "waiting.pcap", frames.into())], &[]);
 }
