@@ -267,7 +267,7 @@ impl<'r> Pipeline<'r> {
             return self.process_copy(d, v, of);
         }
         let several_origins = self.dedup.has_several_origins();
-        if several_origins && v.direction == Direction::S2c && self.hold_inner_answer(d, v)? {
+        if several_origins && v.direction == Direction::S2c && self.hold_untranslated_answer(d, v)? {
             return Ok(());
         }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
@@ -284,7 +284,7 @@ impl<'r> Pipeline<'r> {
         let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
         if several_origins && v.direction == Direction::S2c {
-            self.note_outer_answer(d, pairing);
+            self.note_translated_answer(d, pairing);
         }
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();
