@@ -28,6 +28,9 @@ pub struct Packet<'a> {
     pub level: Level,
     /// Index of its server, or `crate::conversation::NONE`.
     pub server_index: u32,
+    /// The server that its exchange and its findings belong to: the one that was asked, which may not be the one that
+    /// answers, nor the one behind translated addresses.
+    pub server: Endpoint,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
     /// The results of decoding it.

@@ -16,6 +16,7 @@ mod table;
 
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Finding, Packet};
+use crate::contract::Flood;
 use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::exchange::Exchange;
@@ -118,6 +119,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         g.summary.exchange(e, findings)?;
         g.stats.exchange(e, findings)?;
         self.check.exchange(e, findings)
+    }
+
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.gathered.summary.translated(outer, inner);
+        self.check.translated(outer, inner);
+    }
+
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.gathered.summary.floods(floods)?;
+        self.check.floods(floods)
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {

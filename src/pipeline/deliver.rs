@@ -6,10 +6,11 @@ use super::options::Options;
 use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::check::Packet;
+use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
 use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
 use crate::rule::general::{GEN_003, GEN_011};
@@ -110,6 +111,7 @@ impl Pipeline<'_> {
             direction,
             level,
             server_index: claim.verdict.server_index,
+            server: self.server_of(d, v),
             pairing: claim.pairing,
             raised: claim.raised,
             decoded: &decoded,
@@ -120,10 +122,17 @@ impl Pipeline<'_> {
         })
     }
 
+    /// The server that a datagram is counted for.
+    #[inline]
+    fn server_of(&self, d: &Datagram<'_>, v: &Verdict) -> Endpoint {
+        self.classifier.servers.endpoint(v.server_index).unwrap_or_else(|| v.server(d))
+    }
+
     /// Counts the findings of a datagram in the totals. A once-per-server finding counts once for each server, even if
     /// the report wants every finding.
     #[cold]
     fn count_findings(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
+        let endpoint = self.server_of(d, claim.verdict);
         let (servers, id, every) =
             (&mut self.classifier.servers, claim.verdict.id, self.wants.repeat_remarks);
         for f in &mut self.findings {
@@ -134,7 +143,7 @@ impl Pipeline<'_> {
                 f.provisional = self.silences.may_answer_only_challenges(server).then_some(&GEN_011);
             }
             if !f.repeated {
-                self.totals.add_finding((server, claim.verdict.server(d), id), f);
+                self.totals.add_finding((server, endpoint, id), f);
             }
         }
     }

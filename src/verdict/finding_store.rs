@@ -21,7 +21,7 @@ const REPLACEABLE_RANKS: [Option<Severity>; 3] = [None, Some(Severity::Note), So
 /// The findings of a server that count.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerCounts {
-    /// The endpoint that answers.
+    /// The server that was asked.
     pub server: Endpoint,
     /// Its protocol.
     pub protocol: Id,

@@ -68,7 +68,7 @@ pub struct Entry {
     pub protocol: Id,
     /// Name of the message; `None` for a finding about an exchange.
     pub message: Option<&'static str>,
-    /// The endpoint that answers.
+    /// The server that was asked.
     pub server: Endpoint,
     /// The endpoint that asks.
     pub client: Endpoint,
