@@ -76,7 +76,7 @@ impl Summary {
     #[inline(never)]
     fn add_packet(&mut self, p: &Packet<'_>) {
         let by_server = p.direction == Direction::S2c;
-        self.begin_server(p.server_index, || (p.server, p.id));
+        self.begin_server(p.server_index, || (p.server(), p.id));
         if !p.findings.is_empty() {
             self.count_findings(p.server_index, p.findings, p.datagram.frame);
         }

@@ -136,7 +136,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             // A remark belongs to the first packet that causes it. If a filter left out that packet, it left out the
             // remark.
             if finding.repeated {
-                self.repeat_remark(finding, p.server, p.id);
+                self.repeat_remark(finding, p.server(), p.id);
             } else {
                 self.add(Found::in_packet(p, finding))?;
             }

@@ -54,7 +54,7 @@ pub(crate) struct Found {
 impl Found {
     /// A finding about a datagram.
     pub fn in_packet(p: &Packet<'_>, finding: &Finding) -> Found {
-        let (d, [client, _], server) = (p.datagram, p.ends(), p.server);
+        let (d, [client, _], server) = (p.datagram, p.ends(), p.server());
         let span = finding.span.unwrap_or_default();
         let marked = if p.coverage().is_some_and(|c| c.secret) { &[][..] } else { span.of(p.bytes) };
         Found {
