@@ -130,6 +130,10 @@ mod decode;
 #[cfg(feature = "internals")]
 pub mod decode;
 #[cfg(not(feature = "internals"))]
+mod diagnosis;
+#[cfg(feature = "internals")]
+pub mod diagnosis;
+#[cfg(not(feature = "internals"))]
 mod exchange;
 #[cfg(feature = "internals")]
 pub mod exchange;

@@ -3,6 +3,7 @@
 use crate::check::Finding;
 use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
 use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
+use crate::diagnosis::Diagnosis;
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Id;
 
@@ -40,6 +41,8 @@ pub struct Packet<'a> {
     pub findings: &'a [Finding],
     /// Number of further findings, which were only counted.
     pub more_findings: u32,
+    /// What would make it fit, if it breaks rules and the report [wants](crate::report::Wants::diagnosis) to know.
+    pub diagnosis: Option<&'a Diagnosis>,
     /// It is no message, but came in the place of an answer: its bytes are one field.
     pub unreadable: bool,
 }

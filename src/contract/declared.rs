@@ -5,6 +5,7 @@ use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
+use crate::diagnosis::Layout;
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use crate::text::escape::to_hex;
@@ -295,6 +296,12 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// How its messages are built, for the [diagnosis](crate::diagnosis) of broken ones; none: no diagnosis.
+    pub layouts: &'static [Layout],
+    /// Rules that are a reason for a diagnosis although they are notes, or compare datagrams.
+    pub suspicious: &'static [&'static Rule],
+    /// Rules about the bytes of a message that are no reason for a diagnosis.
+    pub unsuspicious: &'static [&'static Rule],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -327,6 +334,9 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            layouts: &[],
+            suspicious: &[],
+            unsuspicious: &[],
             samples: &[],
         }
     }

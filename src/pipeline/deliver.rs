@@ -7,6 +7,7 @@ use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::check::Packet;
 use crate::conversation::Slot;
+use crate::diagnosis::{self, Case, Diagnosis};
 use crate::decode::{AnyListener, Listener, Violation};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
@@ -79,6 +80,7 @@ impl Pipeline<'_> {
             AnyListener::Json(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);
+        let mut diagnosis = None;
         if breaks_rule || !claim.raised.is_empty() {
             self.findings.clear();
             let notes = self.listener.notes();
@@ -95,7 +97,12 @@ impl Pipeline<'_> {
             } else if direction == Direction::C2s {
                 self.attribution.note_request_causes(d, &claim, notes.violations());
             }
+            if self.wants.diagnosis {
+                diagnosis = self.diagnose(d, &claim, bytes, cx);
+            }
             findings = &self.findings;
+        } else if self.wants.diagnosis && usize::from(message).saturating_add(1) == v.id.info().messages.len() {
+            diagnosis = self.diagnose(d, &claim, bytes, cx);
         }
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
             self.attribution.note_request(d, &claim);
@@ -116,8 +123,25 @@ impl Pipeline<'_> {
             listener: &self.listener,
             findings,
             more_findings,
+            diagnosis: diagnosis.as_ref(),
             unreadable: v.is_unreadable(),
         })
+    }
+
+    /// What would make a message fit that breaks rules or is unknown.
+    #[cold]
+    #[inline(never)]
+    fn diagnose(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>, bytes: &[u8], context: Context) -> Option<Diagnosis> {
+        let v = claim.verdict;
+        if claim.piece.is_some() || context.missing > 0 || claim.is_copy() {
+            return None;
+        }
+        let violations = self.listener.notes().violations().iter().map(|v| (v.rule, v.minor));
+        let raised = claim.raised.rules().map(|rule| (rule, true));
+        let reason = diagnosis::reason(v.id, v.probe.message, violations.chain(raised))?;
+        let (expected, step) = self.table.expected(claim.slot, d, v, claim.pairing);
+        let case = Case { id: v.id, bytes, context, expected, step };
+        self.diagnoses.diagnose(v.server_index, &case, reason)
     }
 
     /// Counts the findings of a datagram in the totals. A once-per-server finding counts once for each server, even if

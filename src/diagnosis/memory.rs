@@ -1,0 +1,79 @@
+//! How many searches a run makes, and what it has found so far.
+
+use super::{Attempt, Case, Diagnosis, Reason};
+use hashbrown::HashMap;
+
+/// Searches for each server, message and first broken rule at most. Further messages are read only as the ones before them
+/// were.
+pub const MAX_SEARCHES_EACH: u32 = 3;
+/// Searches at most, all together.
+pub const MAX_SEARCHES: u32 = 1000;
+
+/// The index of the server, the message, and the identifier of the first broken rule.
+type Kind = (u32, u8, u8, &'static str);
+
+/// What was found for one kind of message.
+#[derive(Debug, Default)]
+struct Found {
+    searches: u32,
+    /// What the messages of this kind are read with so far; `None` if that differs.
+    attempt: Option<Attempt>,
+    differs: bool,
+}
+
+/// What the run has found so far.
+#[derive(Debug, Default)]
+pub struct Diagnoses {
+    found: HashMap<Kind, Found>,
+    searches: u32,
+    untried: u64,
+}
+
+impl Diagnoses {
+    /// Number of broken messages that were not examined, because too many came before them or they are too long.
+    pub fn untried(&self) -> u64 {
+        self.untried
+    }
+
+    /// The diagnosis of a message of that server.
+    #[cold]
+    #[inline(never)]
+    pub fn diagnose(&mut self, server: u32, case: &Case<'_>, reason: Reason) -> Option<Diagnosis> {
+        if case.id.info().layouts.is_empty() {
+            return None;
+        }
+        let rule = reason.rule.map_or("", |rule| rule.id);
+        let kind = (server, case.id as u8, case.context.message, rule);
+        let known = self.found.get(&kind);
+        let searches = known.map_or(0, |found| found.searches);
+        if case.bytes.len() > super::MAX_BYTES
+            || searches < MAX_SEARCHES_EACH && self.searches >= MAX_SEARCHES
+        {
+            self.untried = self.untried.saturating_add(1);
+            return None;
+        }
+        if searches >= MAX_SEARCHES_EACH {
+            let attempt = known.filter(|found| !found.differs).and_then(|found| found.attempt.as_ref());
+            let Some((attempt, bytes)) = attempt.and_then(|attempt| Some((attempt, case.read_as(attempt)?))) else {
+                self.untried = self.untried.saturating_add(1);
+                return None;
+            };
+            return Some(case.diagnosis(attempt, &bytes));
+        }
+        self.searches = self.searches.saturating_add(1);
+        let result = case.search(reason.rule.is_some());
+        let found = self.found.entry(kind).or_default();
+        found.searches = found.searches.saturating_add(1);
+        let same = match (&found.attempt, &result) {
+            (Some(before), Some((now, _))) => before.names() == now.names(),
+            (None, None) => true,
+            (None, Some(_)) => found.searches == 1,
+            (Some(_), None) => false,
+        };
+        found.differs |= !same;
+        let (attempt, bytes) = result?;
+        let diagnosis = case.diagnosis(&attempt, &bytes);
+        found.attempt.get_or_insert(attempt);
+        Some(diagnosis)
+    }
+}
