@@ -220,7 +220,7 @@ pub struct Layout {
     /// The variations, each list in order.
     pub variations: &'static [&'static [Variation]],
     /// The variations of the message as a whole.
-    pub wholes: &'static [&'static Whole],
+    pub wholes: &'static [&'static [&'static Whole]],
     /// What the specification says about numbers, about texts, and about everything else.
     pub says: [Says; 3],
 }
@@ -245,7 +245,7 @@ impl Layout {
             plausible: |_| true,
             refuses: |_| false,
             variations: &[],
-            wholes: super::wholes::ALL,
+            wholes: super::wholes::SHARED,
             says,
         }
     }

@@ -22,7 +22,7 @@ mod read;
 mod search;
 mod texts;
 mod variation;
-mod wholes;
+pub mod wholes;
 mod words;
 
 pub use judge::reason;

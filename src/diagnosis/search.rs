@@ -77,6 +77,8 @@ pub fn search(data: &[u8], layout: &'static Layout, expected: Expected) -> HashM
     let undone: Vec<(&'static Whole, Vec<u8>)> = layout
         .wholes
         .iter()
+        .copied()
+        .flatten()
         .filter_map(|whole| Some((*whole, (whole.undo)(data)?)))
         .collect();
     let mut found: HashMap<Vec<u8>, Vec<Fit>> = HashMap::new();

@@ -15,6 +15,17 @@ impl<'a> Reader<'a> {
         self.text_as(name, self.layout.form, self.layout.encoding)
     }
 
+    /// Reads a key, which is not empty, and its value, and writes both. Where a width is varied, the key must begin as
+    /// names do.
+    pub fn pair(&mut self) -> Option<()> {
+        self.text("key")?;
+        let first = self.last_text().chars().next()?;
+        if self.has_other_width() && !first.is_alphanumeric() && first != '_' {
+            return None;
+        }
+        self.text("value")
+    }
+
     pub(super) fn texts_part(&mut self, names: &'static [&'static str]) -> Option<()> {
         let misses = self.misses("text");
         for (i, name) in names.iter().enumerate() {

@@ -21,8 +21,10 @@ impl Whole {
     }
 }
 
+/// Those of every protocol of bytes, as a layout lists them.
+pub const SHARED: &[&[&Whole]] = &[ALL];
 /// Those of every protocol of bytes.
-pub static ALL: &[&Whole] = &[&HEX, &BASE64, &MANGLED, &SHORT_BIG, &SHORT_LITTLE, &LONG_BIG, &LONG_LITTLE];
+pub const ALL: &[&Whole] = &[&HEX, &BASE64, &MANGLED, &SHORT_BIG, &SHORT_LITTLE, &LONG_BIG, &LONG_LITTLE];
 
 static HEX: Whole = Whole::of("hex_text", "the bytes are written as hex text", |data| {
     let digit = |b: &u8| (*b as char).to_digit(16);

@@ -19,6 +19,7 @@
 mod answers;
 mod browser;
 mod challenges;
+mod layouts;
 mod parts;
 
 use super::prelude::*;
@@ -210,6 +211,9 @@ impl Protocol for A2s {
         ],
         challenge: Some(CHALLENGE_RESPONSE),
         challenges_again: Some(&CHL_004),
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&CHL_005],
+        unsuspicious: &[&PLY_004],
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[

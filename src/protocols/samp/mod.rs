@@ -15,6 +15,8 @@
 //! address is the one that the client knows. Each line of the console is an answer of its own, and nothing marks the last one.
 //! Vice City has 'VCMP' in requests, 'MP04' in answers, a version of 12 bytes in front of i, and names alone in c.
 
+mod layouts;
+
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::net::Endpoint;
@@ -330,6 +332,7 @@ impl Protocol for Samp {
             (Relation::Request, &[&REQ_002], &[&TXN_003]),
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),
         ],
+        layouts: layouts::LAYOUTS,
         samples: &[
             Example::of(&[
                 ASK,

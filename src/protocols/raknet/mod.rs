@@ -14,6 +14,8 @@
 //! number of servers answer a ping to a broadcast address, each from its own address. The port is shared with the game, whose
 //! other packets are not handled here.
 
+mod layouts;
+
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::decode::Escapes;
@@ -312,6 +314,8 @@ impl Protocol for Raknet {
             (Relation::Request, &[&PNG_002], &[&TXN_003]),
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),
         ],
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_002],
         samples: &[Example::of(&[ASK, OK])],
         ..Info::of("raknet", "RakNet unconnected ping", SPEC, &PING_ENDS)
     };
