@@ -14,7 +14,8 @@ const fn token(id: &'static str, words: &'static str, token: Token) -> Variation
 }
 
 /// Numbers are little-endian.
-pub const LITTLE_ENDIAN: Variation = Variation::of("little_endian", "numbers are little-endian", Change::Swap);
+pub const LITTLE_ENDIAN: Variation =
+    Variation::of("little_endian", "numbers are little-endian", Change::Swap);
 /// Numbers are big-endian.
 pub const BIG_ENDIAN: Variation = Variation::of("big_endian", "numbers are big-endian", Change::Swap);
 /// One number is little-endian.
@@ -90,8 +91,11 @@ pub const LONG_TEXTS: &[Variation] = &[
 ];
 
 /// Zeros follow.
-pub const ZEROS: Variation =
-    Variation::of("trailing_zeros", "the zeros at the end are left out: the whole buffer was sent", Change::Zeros);
+pub const ZEROS: Variation = Variation::of(
+    "trailing_zeros",
+    "the zeros at the end are left out: the whole buffer was sent",
+    Change::Zeros,
+);
 /// Another type.
 pub const WRONG_TYPE: Variation = Variation::of("wrong_type", "the type is another one", Change::Type);
 /// A struct of C.
@@ -110,4 +114,5 @@ pub const TOKEN_ZERO: Variation = token("token_zero", "0 is sent instead of the 
 pub const TOKEN_REPLACED: Variation =
     token("bytes_replaced", "the repeated value went through a text, which replaced bytes", Token::Replaced);
 /// The value is text.
-pub const TOKEN_AS_TEXT: Variation = token("token_as_text", "the value is written as decimal text", Token::Text);
+pub const TOKEN_AS_TEXT: Variation =
+    token("token_as_text", "the value is written as decimal text", Token::Text);

@@ -14,7 +14,9 @@ impl Diagnosis {
             }
             push_text(line, name.as_bytes());
         }
-        for (key, text) in [("],\"help\":", self.help.as_str()), (",\"says\":", self.says), (",\"section\":", self.section)] {
+        for (key, text) in
+            [("],\"help\":", self.help.as_str()), (",\"says\":", self.says), (",\"section\":", self.section)]
+        {
             line.extend_from_slice(key.as_bytes());
             push_text(line, text.as_bytes());
         }

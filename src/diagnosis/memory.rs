@@ -54,7 +54,8 @@ impl Diagnoses {
         }
         if searches >= MAX_SEARCHES_EACH {
             let attempt = known.filter(|found| !found.differs).and_then(|found| found.attempt.as_ref());
-            let Some((attempt, bytes)) = attempt.and_then(|attempt| Some((attempt, case.read_as(attempt)?))) else {
+            let Some((attempt, bytes)) = attempt.and_then(|attempt| Some((attempt, case.read_as(attempt)?)))
+            else {
                 self.untried = self.untried.saturating_add(1);
                 return None;
             };

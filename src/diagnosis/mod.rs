@@ -27,7 +27,7 @@ mod words;
 
 pub use judge::reason;
 pub use layout::{Encoding, Form, Kind, Known, Layout, Number, Order, Part, Says, Sized};
-pub use memory::{MAX_SEARCHES, MAX_SEARCHES_EACH, Diagnoses};
+pub use memory::{Diagnoses, MAX_SEARCHES, MAX_SEARCHES_EACH};
 pub use read::{Expected, Reader};
 pub use search::{Attempt, search};
 pub use variation::{Change, Length, Nul, Token, Variation, rank};
@@ -140,7 +140,8 @@ impl Case<'_> {
         let context = self.context_of(attempt.layout);
         let mut fits = attempt.read(self.bytes, self.expected);
         let (bytes, strong) = fits.pop().filter(|_| fits.is_empty())?;
-        let fits = strong && bytes != self.bytes && judge::accepts(self.id, &bytes, &context, &mut Notes::default());
+        let fits =
+            strong && bytes != self.bytes && judge::accepts(self.id, &bytes, &context, &mut Notes::default());
         fits.then_some(bytes)
     }
 
@@ -149,7 +150,9 @@ impl Case<'_> {
         let context = self.context_of(attempt.layout);
         let decoded = self.id.dissect(rewritten, &context, &mut crate::decode::Skip);
         let (says, section) = words::says(attempt);
-        let facts = decoded.facts().map_or(String::new(), |facts| words::facts(facts, attempt.layout, rewritten, self.expected));
+        let facts = decoded
+            .facts()
+            .map_or(String::new(), |facts| words::facts(facts, attempt.layout, rewritten, self.expected));
         Diagnosis {
             variations: attempt.names(),
             help: words::help(attempt),

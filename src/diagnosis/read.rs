@@ -53,7 +53,12 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader of that message.
-    pub fn new(data: &'a [u8], layout: &'static Layout, set: &'a [&'static Variation], expected: Expected) -> Reader<'a> {
+    pub fn new(
+        data: &'a [u8],
+        layout: &'static Layout,
+        set: &'a [&'static Variation],
+        expected: Expected,
+    ) -> Reader<'a> {
         Reader {
             data,
             at: 0,
@@ -546,8 +551,7 @@ impl<'a> Reader<'a> {
         let start = self.out.len();
         self.parts(parts)?;
         let is_zeros = || self.find(|v| v.change == Change::Zeros).is_some();
-        if size.is_some() && self.at != self.end
-            || size.is_none() && fill && self.at != outer && !is_zeros()
+        if size.is_some() && self.at != self.end || size.is_none() && fill && self.at != outer && !is_zeros()
         {
             return None;
         }

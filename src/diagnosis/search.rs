@@ -40,7 +40,8 @@ impl Attempt {
     /// Names of the variations, in alphabetical order.
     pub fn names(&self) -> Vec<String> {
         let whole = self.whole.map(|whole| whole.id.to_owned());
-        let mut names: Vec<String> = whole.into_iter().chain(self.set.iter().map(|v| v.to_string())).collect();
+        let mut names: Vec<String> =
+            whole.into_iter().chain(self.set.iter().map(|v| v.to_string())).collect();
         names.sort_unstable();
         names
     }
@@ -148,6 +149,7 @@ fn is_strong(reader: &Reader<'_>, set: &[&'static Variation]) -> bool {
             Change::Nul(nul) => nul != Nul::Wrapped,
             _ => is_wide,
         };
-        (!is_wide || texts().any(|text| text.chars().nth(2).is_some())) && (!counts || texts().count() >= least)
+        (!is_wide || texts().any(|text| text.chars().nth(2).is_some()))
+            && (!counts || texts().count() >= least)
     })
 }

@@ -46,7 +46,9 @@ impl<'a> Reader<'a> {
             return None;
         }
         let text = decode(raw, encoding)?;
-        if text.chars().any(|c| matches!(c as u32, 0..32 | 127..160)) || encoding.is_wide() && !is_wide_text(raw, &text) {
+        if text.chars().any(|c| matches!(c as u32, 0..32 | 127..160))
+            || encoding.is_wide() && !is_wide_text(raw, &text)
+        {
             return None;
         }
         if encoding == encoded {

@@ -102,7 +102,10 @@ impl fmt::Display for Variation {
 impl Variation {
     /// A variation of the whole message.
     pub const fn of(id: &'static str, words: &'static str, change: Change) -> Variation {
-        let weak = matches!(change, Change::Missing | Change::Length(Length::Zero) | Change::Token(Token::Zero) | Change::Type);
+        let weak = matches!(
+            change,
+            Change::Missing | Change::Length(Length::Zero) | Change::Token(Token::Zero) | Change::Type
+        );
         Variation { id, field: "", words, change, weak }
     }
     /// The same of one field.
@@ -241,7 +244,9 @@ fn for_each_pair(all: &[&'static Variation], mut visit: impl FnMut(&'static Vari
 /// The triples that are seen: byte order and form of texts with zero bytes, unit or encoding; byte order and two widths;
 /// byte order, texts and a length; encoding and unit with byte order or form.
 fn for_each_triple(all: &[&'static Variation], mut visit: impl FnMut(&[&'static Variation])) {
-    let those = |is: fn(&Variation) -> bool| -> Vec<&'static Variation> { all.iter().copied().filter(|v| is(v)).collect() };
+    let those = |is: fn(&Variation) -> bool| -> Vec<&'static Variation> {
+        all.iter().copied().filter(|v| is(v)).collect()
+    };
     let swaps = those(Variation::swaps_all);
     let forms = those(|v| matches!(v.change, Change::Texts(Form::Length(..) | Form::SevenBits)));
     let nuls = those(|v| matches!(v.change, Change::Nul(Nul::Counted | Nul::Uncounted)));

@@ -37,10 +37,11 @@ static HEX: Whole = Whole::of("hex_text", "the bytes are written as hex text", |
 static BASE64: Whole = Whole::of("base64_text", "the bytes are written as Base64", |data| {
     (data.len() >= 12).then(|| STANDARD.decode(data).ok())?
 });
-static MANGLED: Whole = Whole::of("utf8_mangled", "the bytes went through a text, which made UTF-8 of them", |data| {
-    let text = std::str::from_utf8(data).ok().filter(|text| !text.is_ascii())?;
-    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
-});
+static MANGLED: Whole =
+    Whole::of("utf8_mangled", "the bytes went through a text, which made UTF-8 of them", |data| {
+        let text = std::str::from_utf8(data).ok().filter(|text| !text.is_ascii())?;
+        text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+    });
 
 const PREFIXED: &str = "the length before the message is left out";
 static SHORT_BIG: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length::<2>(data, u64_be));

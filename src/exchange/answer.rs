@@ -6,11 +6,11 @@ use super::search::{Found, Search, answers_of};
 use super::table::Table;
 use super::windows::{EARLY, GIVE_UP};
 use super::{Answer, Exchange, MAX_ELSEWHERE, MAX_HOSTS, MAX_STEPS_BACK, Outcome, Pairing};
-use crate::diagnosis::Expected;
 use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
 use crate::contract::Part;
 use crate::conversation::{Conversation, NONE, Slot};
+use crate::diagnosis::Expected;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role, StepInfo};
 
@@ -473,14 +473,26 @@ impl Table {
     /// latest one before it.
     #[cold]
     #[inline(never)]
-    pub fn expected(&self, slot: Slot, d: &Datagram<'_>, v: &Verdict, pairing: &Pairing) -> (Expected, Option<u8>) {
+    pub fn expected(
+        &self,
+        slot: Slot,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        pairing: &Pairing,
+    ) -> (Expected, Option<u8>) {
         let issued = self.conversations.get(slot).and_then(|c| c.issued()).map(|issued| issued.value);
         if v.direction == Direction::C2s {
             return (Expected { issued, ..Expected::default() }, None);
         }
         let before = || self.chain(slot).map(|(_, r)| r).filter(|r| r.frame < d.frame);
-        let asked = pairing.exchange().and_then(|id| before().find(|r| r.id == id)).or_else(|| before().next());
-        let expected = Expected { key: asked.and_then(Request::key), asked: asked.map(|r| r.request_state), issued, ..Expected::default() };
+        let asked =
+            pairing.exchange().and_then(|id| before().find(|r| r.id == id)).or_else(|| before().next());
+        let expected = Expected {
+            key: asked.and_then(Request::key),
+            asked: asked.map(|r| r.request_state),
+            issued,
+            ..Expected::default()
+        };
         (expected, asked.map(|r| r.step))
     }
 

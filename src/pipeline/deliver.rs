@@ -7,8 +7,8 @@ use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::check::Packet;
 use crate::conversation::Slot;
-use crate::diagnosis::{self, Case, Diagnosis};
 use crate::decode::{AnyListener, Listener, Violation};
+use crate::diagnosis::{self, Case, Diagnosis};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
@@ -101,7 +101,8 @@ impl Pipeline<'_> {
                 diagnosis = self.diagnose(d, &claim, bytes, cx);
             }
             findings = &self.findings;
-        } else if self.wants.diagnosis && usize::from(message).saturating_add(1) == v.id.info().messages.len() {
+        } else if self.wants.diagnosis && usize::from(message).saturating_add(1) == v.id.info().messages.len()
+        {
             diagnosis = self.diagnose(d, &claim, bytes, cx);
         }
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
@@ -131,7 +132,13 @@ impl Pipeline<'_> {
     /// What would make a message fit that breaks rules or is unknown.
     #[cold]
     #[inline(never)]
-    fn diagnose(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>, bytes: &[u8], context: Context) -> Option<Diagnosis> {
+    fn diagnose(
+        &mut self,
+        d: &Datagram<'_>,
+        claim: &ClaimRef<'_>,
+        bytes: &[u8],
+        context: Context,
+    ) -> Option<Diagnosis> {
         let v = claim.verdict;
         if claim.piece.is_some() || context.missing > 0 || claim.is_copy() {
             return None;

@@ -17,12 +17,14 @@ const PREFIX: crate::diagnosis::Part = Const("prefix", b"\xff\xff\xff\xff");
 
 pub(super) static LAYOUTS: &[Layout] = &[INFO, PLAYERS, RULES, CHALLENGE, ASKS_PLAYERS, ASKS_RULES];
 
-static NO_PREFIX: Whole = Whole::of("prefix_missing", "the four bytes FF before the message are there", |data| {
-    matches!(data.first(), Some(b'I' | b'D' | b'E' | b'A')).then(|| [b"\xff\xff\xff\xff", data].concat())
-});
-static TWO_PREFIXES: Whole = Whole::of("prefix_twice", "the four bytes FF before the message are there once", |data| {
-    data.starts_with(&[0xff; 8]).then(|| data.get(4..).map(<[u8]>::to_vec))?
-});
+static NO_PREFIX: Whole =
+    Whole::of("prefix_missing", "the four bytes FF before the message are there", |data| {
+        matches!(data.first(), Some(b'I' | b'D' | b'E' | b'A')).then(|| [b"\xff\xff\xff\xff", data].concat())
+    });
+static TWO_PREFIXES: Whole =
+    Whole::of("prefix_twice", "the four bytes FF before the message are there once", |data| {
+        data.starts_with(&[0xff; 8]).then(|| data.get(4..).map(<[u8]>::to_vec))?
+    });
 
 const WHOLES: &[&[&Whole]] = &[wholes::ALL, &[&NO_PREFIX, &TWO_PREFIXES]];
 
@@ -151,8 +153,14 @@ fn extra_data(r: &mut Reader<'_>) -> Option<()> {
     if flag & 0x0e != 0 {
         return None;
     }
-    let fields =
-        [(0x80, "port", 2), (0x10, "steam_id", 8), (0x40, "stv_port", 2), (0x40, "stv_name", 0), (0x20, "keywords", 0), (0x01, "game_id", 8)];
+    let fields = [
+        (0x80, "port", 2),
+        (0x10, "steam_id", 8),
+        (0x40, "stv_port", 2),
+        (0x40, "stv_name", 0),
+        (0x20, "keywords", 0),
+        (0x01, "game_id", 8),
+    ];
     for (bit, name, width) in fields {
         if flag & bit == 0 {
             continue;

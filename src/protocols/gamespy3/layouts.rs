@@ -24,7 +24,11 @@ const CHALLENGE: Layout = Layout {
         TOKEN_SWAPPED,
         TOKEN_REPLACED,
     ]],
-    ..Layout::of(CHALLENGE_RESPONSE, SAYS, &[Const("type", &[9]), Token("session_id", 4, Big, Key), Custom(decimal)])
+    ..Layout::of(
+        CHALLENGE_RESPONSE,
+        SAYS,
+        &[Const("type", &[9]), Token("session_id", 4, Big, Key), Custom(decimal)],
+    )
 };
 const FULL: Layout = Layout {
     step: Some(STAT),
@@ -62,7 +66,12 @@ const ASK: Layout = Layout {
     ..Layout::of(
         FULL_REQUEST,
         SAYS,
-        &[Const("magic", b"\xfe\xfd"), Const("type", &[0]), Token("session_id", 4, Big, Nothing), Custom(challenge)],
+        &[
+            Const("magic", b"\xfe\xfd"),
+            Const("type", &[0]),
+            Token("session_id", 4, Big, Nothing),
+            Custom(challenge),
+        ],
     )
 };
 

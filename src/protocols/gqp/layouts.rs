@@ -4,7 +4,11 @@ use super::{EOT, REQUEST, RESPONSE};
 use crate::diagnosis::wholes::Whole;
 use crate::diagnosis::{Layout, Part, Says};
 
-const SAYS: [Says; 3] = [("GQP is text", "Grammar"), ("GQP is ASCII", "Grammar"), ("a message of GQP ends with EOT, and its separators are RS and US", "Grammar")];
+const SAYS: [Says; 3] = [
+    ("GQP is text", "Grammar"),
+    ("GQP is ASCII", "Grammar"),
+    ("a message of GQP ends with EOT, and its separators are RS and US", "Grammar"),
+];
 const RS: u8 = 0x1e;
 const US: u8 = 0x1f;
 

@@ -18,23 +18,23 @@ const STATUS_AT: usize = 33;
 
 pub(super) static LAYOUTS: &[Layout] = &[STATUS];
 
-static NO_LENGTH: Whole = Whole::of("missing_field@status_length", "the length of the status is left out", |data| {
-    let (head, status) = data.split_at_checked(STATUS_AT)?;
-    let length = u16::try_from(status.len()).ok()?.to_be_bytes();
-    let begins = status.starts_with(b"MCPE;") || status.starts_with(b"MCEE;");
-    begins.then(|| [head, &length, status].concat())
-});
+static NO_LENGTH: Whole =
+    Whole::of("missing_field@status_length", "the length of the status is left out", |data| {
+        let (head, status) = data.split_at_checked(STATUS_AT)?;
+        let length = u16::try_from(status.len()).ok()?.to_be_bytes();
+        let begins = status.starts_with(b"MCPE;") || status.starts_with(b"MCEE;");
+        begins.then(|| [head, &length, status].concat())
+    });
 
 const STATUS: Layout = Layout {
     form: Form::U16_BE,
     one_text: true,
     plausible: is_status,
-    variations: &[&[TEXTS_U8], LONG_TEXTS, &[
-        little_endian_at("status_length"),
-        TOKEN_SWAPPED,
-        ZEROS,
-        Variation::missing("magic"),
-    ]],
+    variations: &[
+        &[TEXTS_U8],
+        LONG_TEXTS,
+        &[little_endian_at("status_length"), TOKEN_SWAPPED, ZEROS, Variation::missing("magic")],
+    ],
     wholes: &[wholes::ALL, &[&NO_LENGTH]],
     ..Layout::of(
         PONG,

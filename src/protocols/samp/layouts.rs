@@ -24,12 +24,16 @@ const INFO: Layout = Layout {
         let (players, max) = (r.number("players").unwrap_or(0), r.number("max_players").unwrap_or(0));
         players <= max && (1..=2000).contains(&max) && asks(r, b'i')
     },
-    variations: &[&[BIG_ENDIAN, TEXTS_U8], LONG_TEXTS, &[
-        Variation::width("players", 4),
-        Variation::width("players", 1),
-        Variation::missing("password"),
-        ZEROS,
-    ]],
+    variations: &[
+        &[BIG_ENDIAN, TEXTS_U8],
+        LONG_TEXTS,
+        &[
+            Variation::width("players", 4),
+            Variation::width("players", 1),
+            Variation::missing("password"),
+            ZEROS,
+        ],
+    ],
     ..Layout::of(
         INFO_RESPONSE,
         SAYS,
@@ -50,15 +54,19 @@ const RULES: Layout = Layout {
     order: Little,
     encoding: Encoding::Bytes,
     plausible: |r| r.number("rule_count").is_some_and(|n| (1..500).contains(&n)) && asks(r, b'r'),
-    variations: &[&[BIG_ENDIAN], LONG_TEXTS, &[
-        Variation::width("rule_count", 1),
-        Variation::width("rule_count", 4),
-        ZEROS,
-    ]],
+    variations: &[
+        &[BIG_ENDIAN],
+        LONG_TEXTS,
+        &[Variation::width("rule_count", 1), Variation::width("rule_count", 4), ZEROS],
+    ],
     ..Layout::of(
         RULES_RESPONSE,
         SAYS,
-        &[Const("samp", b"SAMP"), Token("address", 7, Big, Key), Count("rule_count", 2, &[Custom(|r| r.pair())])],
+        &[
+            Const("samp", b"SAMP"),
+            Token("address", 7, Big, Key),
+            Count("rule_count", 2, &[Custom(|r| r.pair())]),
+        ],
     )
 };
 

@@ -30,19 +30,23 @@ const STATE: Layout = Layout {
         let vague = ["nul_", "terminator", "token", "width", "missing", "string_length_u8"];
         set.len() > 1 && set.iter().all(|v| vague.iter().any(|start| v.id.starts_with(start)))
     },
-    variations: &[&[BIG_ENDIAN, TEXTS_U8], LONG_TEXTS, &[
-        PADDING,
-        ZEROS,
-        TOKEN_SWAPPED,
-        TOKEN_ZERO,
-        TOKEN_REPLACED,
-        TERMINATOR_ZERO,
-        Variation::missing("sub_states"),
-        Variation::width("server_flags", 4),
-        Variation::width("net_cl", 8),
-        Variation::width("sub_state_version", 4),
-        Variation::width("sub_state_version", 1),
-    ]],
+    variations: &[
+        &[BIG_ENDIAN, TEXTS_U8],
+        LONG_TEXTS,
+        &[
+            PADDING,
+            ZEROS,
+            TOKEN_SWAPPED,
+            TOKEN_ZERO,
+            TOKEN_REPLACED,
+            TERMINATOR_ZERO,
+            Variation::missing("sub_states"),
+            Variation::width("server_flags", 4),
+            Variation::width("net_cl", 8),
+            Variation::width("sub_state_version", 4),
+            Variation::width("sub_state_version", 1),
+        ],
+    ],
     ..Layout::of(
         STATE_RESPONSE,
         SAYS,
@@ -54,10 +58,14 @@ const STATE: Layout = Layout {
             Num(Number::of("state", 1).accepting(|n| (1..=3).contains(&n))),
             Num(Number::of("net_cl", 4)),
             Num(Number::of("server_flags", 8)),
-            Count("sub_states", 1, &[
-                Num(Number::of("sub_state_id", 1).accepting(|n| n < 8)),
-                Num(Number::of("sub_state_version", 2)),
-            ]),
+            Count(
+                "sub_states",
+                1,
+                &[
+                    Num(Number::of("sub_state_id", 1).accepting(|n| n < 8)),
+                    Num(Number::of("sub_state_version", 2)),
+                ],
+            ),
             Text("server_name"),
             Const("terminator", &[1]),
         ],
@@ -67,11 +75,15 @@ const ASK: Layout = Layout {
     answer: false,
     order: Little,
     variations: &[&[BIG_ENDIAN, TERMINATOR_ZERO, ZEROS]],
-    ..Layout::of(POLL, SAYS, &[
-        MAGIC,
-        Const("message", &[0]),
-        Const("protocol", &[1]),
-        Token("cookie", 8, Little, Nothing),
-        Const("terminator", &[1]),
-    ])
+    ..Layout::of(
+        POLL,
+        SAYS,
+        &[
+            MAGIC,
+            Const("message", &[0]),
+            Const("protocol", &[1]),
+            Token("cookie", 8, Little, Nothing),
+            Const("terminator", &[1]),
+        ],
+    )
 };

@@ -8,7 +8,10 @@ use crate::diagnosis::{Encoding, Form, Layout, Number, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("Sky Co-op is little-endian", "Packet.cs"),
-    ("texts of Sky Co-op are UTF-16, little-endian, behind a length of 32 bits in bytes; the version is UTF-8", "Packet.cs"),
+    (
+        "texts of Sky Co-op are UTF-16, little-endian, behind a length of 32 bits in bytes; the version is UTF-8",
+        "Packet.cs",
+    ),
     ("a message of Sky Co-op has its fields and nothing else", "Packet.cs"),
 ];
 
@@ -22,7 +25,11 @@ const STATUS: Layout = Layout {
     plausible: |r| {
         let (players, max) = (r.number("players").unwrap_or(0), r.number("max_players").unwrap_or(0));
         let config = r.string("config");
-        0 <= players && players <= max.saturating_add(1) && max <= 1000 && config.starts_with('{') && config.ends_with('}')
+        0 <= players
+            && players <= max.saturating_add(1)
+            && max <= 1000
+            && config.starts_with('{')
+            && config.ends_with('}')
     },
     variations: &[&[
         BIG_ENDIAN,

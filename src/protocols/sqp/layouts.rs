@@ -1,11 +1,11 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{CHALLENGE_RESPONSE, QUERY_REQUEST, QUERY_RESPONSE};
-use crate::diagnosis::common::*;
 use crate::diagnosis::Known::{Issued, Key, Nothing};
 use crate::diagnosis::Order::Big;
 use crate::diagnosis::Part::{Const, Custom, Number as Num, Rest, Sized as Counted, Texts, Token};
-use crate::diagnosis::{Length, Layout, Number, Part, Reader, Says, Sized, Variation};
+use crate::diagnosis::common::*;
+use crate::diagnosis::{Layout, Length, Number, Part, Reader, Says, Sized, Variation};
 
 const SAYS: [Says; 3] = [
     ("SQP is big-endian", "Data types"),
@@ -26,7 +26,8 @@ const QUERY: Layout = Layout {
     answer: false,
     needs_issued: true,
     plausible: |r| {
-        (0..=2).contains(&r.number("version").unwrap_or(0)) && (1..32).contains(&r.number("requested_chunks").unwrap_or(0))
+        (0..=2).contains(&r.number("version").unwrap_or(0))
+            && (1..32).contains(&r.number("requested_chunks").unwrap_or(0))
     },
     variations: &[&[
         LITTLE_ENDIAN,
