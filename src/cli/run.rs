@@ -17,7 +17,7 @@ use crate::contract::Budget;
 use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::Layout;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Runs a subcommand; returns the exit code. `is_given` tells whether an option was given on the command line.
@@ -47,7 +47,8 @@ pub fn finish(command: &dyn ReadsCaptures, mut job: Job) -> u8 {
         Ok(target) => target,
         Err(e) => return not_writable(common, &e),
     };
-    let read = command.run(&mut target, job);
+    let heading = job.heading.take().map_or(Ok(()), |heading| writeln!(target, "{heading}"));
+    let read = heading.and_then(|()| command.run(&mut target, job));
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
@@ -75,7 +76,7 @@ fn prepare(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> 
         return Err(conflict);
     }
     command.prepare()?;
-    Ok(Job { config, columns, options, inputs })
+    Ok(Job { config, columns, options, inputs, heading: None, probed: vec![] })
 }
 
 /// The error message if `live` or `ask` is to write the capture to standard output.

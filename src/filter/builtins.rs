@@ -94,6 +94,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("frame.time", Kind::Stamp, DATAGRAM, |v| {
         Some(stamp(v.time()?)).filter(|stamp| !stamp.is_empty()).map(owned)
     }),
+    one("frame.time_utc", Kind::Stamp, DATAGRAM, |v| {
+        Some(stamp(v.time()?)).filter(|stamp| !stamp.is_empty()).map(owned)
+    }),
     one("frame.time_relative", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.first).map(Datum::Nanos)),
     one("frame.time_delta", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.before).map(Datum::Nanos)),
     one("frame.interface_id", UINT, FACTS, |v| int(v.facts.map(|f| f.interface))),
@@ -121,6 +124,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
     several("ip.host", Kind::Text, ENDPOINTS, |v, visit| {
         src_and_dst(v, |v, at| v4(v, at)?.string(&[]).map(owned), visit)
     }),
+    one("ip.src_host", Kind::Text, ENDPOINTS, |v| v4(v, 0)?.string(&[]).map(owned)),
+    one("ip.dst_host", Kind::Text, ENDPOINTS, |v| v4(v, 1)?.string(&[]).map(owned)),
     one("ip.version", UINT8, DATAGRAM, |v| {
         int(endpoint(v, 0).map(|endpoint| if endpoint.octets().is_some() { 4 } else { 6 }))
     }),
