@@ -142,6 +142,10 @@ mod exchange;
 #[cfg(feature = "internals")]
 pub mod exchange;
 #[cfg(not(feature = "internals"))]
+mod layout;
+#[cfg(feature = "internals")]
+pub mod layout;
+#[cfg(not(feature = "internals"))]
 mod rule;
 #[cfg(feature = "internals")]
 pub mod rule;

@@ -6,7 +6,7 @@ use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
-use crate::diagnosis::Layout;
+use crate::layout::Layout;
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use crate::text::escape::to_hex;

@@ -1,6 +1,6 @@
 //! How many searches a run makes, and what it has found so far.
 
-use super::{Attempt, Case, Diagnosis, Reason};
+use super::{Attempt, Case, Examined, Reason};
 use hashbrown::HashMap;
 
 /// Searches for each server, message and first broken rule at most. Further messages are read only as the ones before them
@@ -35,31 +35,30 @@ impl Diagnoses {
         self.untried
     }
 
-    /// The diagnosis of a message of that server.
+    /// Examines a message of that server.
     #[cold]
     #[inline(never)]
-    pub fn diagnose(&mut self, server: u32, case: &Case<'_>, reason: Reason) -> Option<Diagnosis> {
+    pub fn examine(&mut self, server: u32, case: &Case<'_>, reason: Reason) -> Examined {
         if case.id.info().layouts.is_empty() {
-            return None;
+            return Examined::Untried;
         }
         let rule = reason.rule.map_or("", |rule| rule.id);
         let kind = (server, case.id as u8, case.context.message, rule);
         let known = self.found.get(&kind);
         let searches = known.map_or(0, |found| found.searches);
-        if case.bytes.len() > super::MAX_BYTES
-            || searches < MAX_SEARCHES_EACH && self.searches >= MAX_SEARCHES
-        {
+        let is_known = searches >= MAX_SEARCHES_EACH;
+        if case.bytes.len() > super::MAX_BYTES || !is_known && self.searches >= MAX_SEARCHES {
             self.untried = self.untried.saturating_add(1);
-            return None;
+            return Examined::Untried;
         }
-        if searches >= MAX_SEARCHES_EACH {
+        if is_known {
             let attempt = known.filter(|found| !found.differs).and_then(|found| found.attempt.as_ref());
-            let Some((attempt, bytes)) = attempt.and_then(|attempt| Some((attempt, case.read_as(attempt)?)))
-            else {
+            let Some(attempt) = attempt else {
                 self.untried = self.untried.saturating_add(1);
-                return None;
+                return Examined::Untried;
             };
-            return Some(case.diagnosis(attempt, &bytes));
+            let read = case.read_as(attempt);
+            return read.map_or(Examined::Unexplained, |bytes| explained(case, attempt, &bytes));
         }
         self.searches = self.searches.saturating_add(1);
         let result = case.search(reason.rule.is_some());
@@ -72,9 +71,13 @@ impl Diagnoses {
             (Some(_), None) => false,
         };
         found.differs |= !same;
-        let (attempt, bytes) = result?;
-        let diagnosis = case.diagnosis(&attempt, &bytes);
+        let Some((attempt, bytes)) = result else { return Examined::Unexplained };
+        let examined = explained(case, &attempt, &bytes);
         found.attempt.get_or_insert(attempt);
-        Some(diagnosis)
+        examined
     }
+}
+
+fn explained(case: &Case<'_>, attempt: &Attempt, rewritten: &[u8]) -> Examined {
+    Examined::Explained(Box::new(case.diagnosis(attempt, rewritten)))
 }

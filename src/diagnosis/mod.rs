@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Layout + Variations ──> Reader ──the message as it should have been──> Id::dissect_to(Notes) ──nothing broken──> Diagnosis
-//! layout, variation       read, texts                                    judge
+//! crate::layout               search                                         judge
 //! ```
 //!
 //! The decoder stays the one truth: a wrong layout can lose a diagnosis, and never make one that the rules would not
@@ -13,28 +13,19 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-pub mod common;
 mod json;
 mod judge;
-mod layout;
 mod memory;
-mod read;
 mod search;
-mod texts;
-mod variation;
-pub mod wholes;
 mod words;
 
-pub use judge::reason;
-pub use layout::{Encoding, Form, Kind, Known, Layout, Number, Order, Part, Says, Sized};
+pub use judge::{is_reason, reason};
 pub use memory::{Diagnoses, MAX_SEARCHES, MAX_SEARCHES_EACH};
-pub use read::{Expected, Reader};
-pub use search::{Attempt, search};
-pub use variation::{Change, Length, Nul, Token, Variation, rank};
-pub use wholes::Whole;
+pub use search::Attempt;
 
 use crate::contract::{Context, Direction};
 use crate::decode::Notes;
+use crate::layout::{Expected, Layout, Reader};
 use crate::protocols::Id;
 use crate::rule::Rule;
 
@@ -67,6 +58,27 @@ pub struct Diagnosis {
     pub reading: Vec<u8>,
     /// It explains one value only, so that one message proves little.
     pub weak: bool,
+}
+
+/// What the search came to for one message.
+#[derive(Debug, Default)]
+pub enum Examined {
+    /// Nothing is wrong with its bytes.
+    #[default]
+    Clean,
+    /// It is broken, and was not searched: it is cut or a part, or there were too many before it.
+    Untried,
+    /// It is broken, and nothing makes it fit.
+    Unexplained,
+    /// It is broken, and this makes it fit.
+    Explained(Box<Diagnosis>),
+}
+
+impl Examined {
+    /// The diagnosis, if there is one.
+    pub fn diagnosis(&self) -> Option<&Diagnosis> {
+        if let Examined::Explained(diagnosis) = self { Some(diagnosis) } else { None }
+    }
 }
 
 /// A message that may have a diagnosis.
@@ -117,7 +129,7 @@ impl Case<'_> {
             }
             let context = self.context_of(layout);
             let mut accepted = vec![];
-            for (bytes, fits) in search(self.bytes, layout, self.expected) {
+            for (bytes, fits) in search::search(self.bytes, layout, self.expected) {
                 let Some(attempt) = search::commonest(fits).filter(|_| bytes != self.bytes) else { continue };
                 judged = judged.saturating_add(1);
                 if judged > MAX_JUDGED {

@@ -1,9 +1,6 @@
 //! The search: every set of variations of a layout, the smallest first, until one size of set reads the message.
 
-use super::layout::{Form, Layout};
-use super::read::{Expected, Reader};
-use super::variation::{Change, Nul, Set, Variation, for_each_set, rank};
-use super::wholes::Whole;
+use crate::layout::{Change, Expected, Form, Layout, Nul, Reader, Set, Variation, Whole, for_each_set, rank};
 use hashbrown::HashMap;
 
 /// Variations in a set at most.

@@ -1,9 +1,8 @@
 //! A diagnosis in words.
 
 use super::search::Attempt;
-use super::variation::Change;
-use super::{Expected, Layout, Reader};
 use crate::decode::{Facts, Value, Version};
+use crate::layout::{Change, Expected, Layout, Reader};
 use crate::text::escape::{quoted, truncated};
 use std::fmt::Write;
 

@@ -10,7 +10,7 @@ use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
 use crate::contract::Part;
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::diagnosis::Expected;
+use crate::layout::Expected;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role, StepInfo};
 

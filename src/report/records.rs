@@ -264,7 +264,7 @@ impl<W: Write> Report for Records<W> {
             self.out.line.add(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
         }
-        if let Some(diagnosis) = p.diagnosis {
+        if let Some(diagnosis) = p.diagnosis() {
             diagnosis.push_json(&mut self.out.line);
         }
         self.out.line.push(b'}');

@@ -1,19 +1,19 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::*;
-use crate::diagnosis::Known::{Issued, Nothing};
-use crate::diagnosis::Order::Little;
-use crate::diagnosis::Part::{Const, Count, Custom, Number as Num, Text, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::wholes::{self, Whole};
-use crate::diagnosis::{Encoding, Form, Layout, Number, Reader, Says, Variation};
+use crate::layout::Known::{Issued, Nothing};
+use crate::layout::Order::Little;
+use crate::layout::Part::{Const, Count, Custom, Number as Num, Text, Token};
+use crate::layout::common::*;
+use crate::layout::wholes::{self, Whole};
+use crate::layout::{Encoding, Form, Layout, Number, Reader, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("A2S is little-endian", "Data Types"),
     ("texts of A2S are UTF-8 and end with a zero byte", "Data Types"),
     ("a message of A2S has the fields of its page and nothing else", "Requests"),
 ];
-const PREFIX: crate::diagnosis::Part = Const("prefix", b"\xff\xff\xff\xff");
+const PREFIX: crate::layout::Part = Const("prefix", b"\xff\xff\xff\xff");
 
 pub(super) static LAYOUTS: &[Layout] = &[INFO, PLAYERS, RULES, CHALLENGE, ASKS_PLAYERS, ASKS_RULES];
 
@@ -28,7 +28,7 @@ static TWO_PREFIXES: Whole =
 
 const WHOLES: &[&[&Whole]] = &[wholes::ALL, &[&NO_PREFIX, &TWO_PREFIXES]];
 
-const fn answer_of(message: u8, parts: &'static [crate::diagnosis::Part]) -> Layout {
+const fn answer_of(message: u8, parts: &'static [crate::layout::Part]) -> Layout {
     Layout {
         order: Little,
         form: Form::Nul,
@@ -37,7 +37,7 @@ const fn answer_of(message: u8, parts: &'static [crate::diagnosis::Part]) -> Lay
         ..Layout::of(message, SAYS, parts)
     }
 }
-const fn request_of(message: u8, parts: &'static [crate::diagnosis::Part]) -> Layout {
+const fn request_of(message: u8, parts: &'static [crate::layout::Part]) -> Layout {
     Layout {
         answer: false,
         needs_issued: true,

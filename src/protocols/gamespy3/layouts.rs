@@ -1,11 +1,11 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{CHALLENGE_RESPONSE, FULL_REQUEST, FULL_RESPONSE, SHAKE, STAT};
-use crate::diagnosis::Known::{Key, Nothing};
-use crate::diagnosis::Order::Big;
-use crate::diagnosis::Part::{Const, Custom, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::{Encoding, Form, Layout, Reader, Says, Variation};
+use crate::layout::Known::{Key, Nothing};
+use crate::layout::Order::Big;
+use crate::layout::Part::{Const, Custom, Token};
+use crate::layout::common::*;
+use crate::layout::{Encoding, Form, Layout, Reader, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("the challenge is a number in the request and a text in the answer", "Challenge token"),

@@ -1,8 +1,8 @@
 //! The mistakes that servers and clients make with the text of a message.
 
 use super::{EOT, REQUEST, RESPONSE};
-use crate::diagnosis::wholes::Whole;
-use crate::diagnosis::{Layout, Part, Says};
+use crate::layout::wholes::Whole;
+use crate::layout::{Layout, Part, Says};
 
 const SAYS: [Says; 3] = [
     ("GQP is text", "Grammar"),

@@ -1,12 +1,12 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{MAGIC, PONG};
-use crate::diagnosis::Known::{Key, Nothing};
-use crate::diagnosis::Order::Big;
-use crate::diagnosis::Part::{Const, Text, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::wholes::{self, Whole};
-use crate::diagnosis::{Form, Layout, Reader, Says, Variation};
+use crate::layout::Known::{Key, Nothing};
+use crate::layout::Order::Big;
+use crate::layout::Part::{Const, Text, Token};
+use crate::layout::common::*;
+use crate::layout::wholes::{self, Whole};
+use crate::layout::{Form, Layout, Reader, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("RakNet is big-endian", "Unconnected Pong"),

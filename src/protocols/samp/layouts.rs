@@ -1,11 +1,11 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{INFO_RESPONSE, RULES_RESPONSE};
-use crate::diagnosis::Known::Key;
-use crate::diagnosis::Order::{Big, Little};
-use crate::diagnosis::Part::{Const, Count, Custom, Number as Num, Text, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::{Encoding, Form, Layout, Number, Reader, Says, Variation};
+use crate::layout::Known::Key;
+use crate::layout::Order::{Big, Little};
+use crate::layout::Part::{Const, Count, Custom, Number as Num, Text, Token};
+use crate::layout::common::*;
+use crate::layout::{Encoding, Form, Layout, Number, Reader, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("SA-MP is little-endian", "Query Mechanism"),

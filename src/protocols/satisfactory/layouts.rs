@@ -1,18 +1,18 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{POLL, STATE_RESPONSE};
-use crate::diagnosis::Known::{Key, Nothing};
-use crate::diagnosis::Order::Little;
-use crate::diagnosis::Part::{Const, ConstNumber, Count, Number as Num, Text, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::{Form, Layout, Number, Says, Variation};
+use crate::layout::Known::{Key, Nothing};
+use crate::layout::Order::Little;
+use crate::layout::Part::{Const, ConstNumber, Count, Number as Num, Text, Token};
+use crate::layout::common::*;
+use crate::layout::{Form, Layout, Number, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("the Lightweight Query is little-endian", "Protocol"),
     ("the name of the server is UTF-8 behind a length of 16 bits", "Server State Response"),
     ("a message has the fields of its table and a terminator", "Protocol"),
 ];
-const MAGIC: crate::diagnosis::Part = ConstNumber("magic", b"\xd5\xf6");
+const MAGIC: crate::layout::Part = ConstNumber("magic", b"\xd5\xf6");
 const TERMINATOR_ZERO: Variation = Variation::custom("terminator_zero", "the terminator is 0").weakly();
 
 pub(super) static LAYOUTS: &[Layout] = &[STATE, ASK];

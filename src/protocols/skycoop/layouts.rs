@@ -1,10 +1,10 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{STATUS_REQUEST, STATUS_RESPONSE};
-use crate::diagnosis::Order::Little;
-use crate::diagnosis::Part::{ConstNumber, Number as Num, Text, TextAs};
-use crate::diagnosis::common::*;
-use crate::diagnosis::{Encoding, Form, Layout, Number, Says, Variation};
+use crate::layout::Order::Little;
+use crate::layout::Part::{ConstNumber, Number as Num, Text, TextAs};
+use crate::layout::common::*;
+use crate::layout::{Encoding, Form, Layout, Number, Says, Variation};
 
 const SAYS: [Says; 3] = [
     ("Sky Co-op is little-endian", "Packet.cs"),

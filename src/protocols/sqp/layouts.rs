@@ -1,11 +1,11 @@
 //! How the messages are built, and the mistakes that servers and clients make with them.
 
 use super::{CHALLENGE_RESPONSE, QUERY_REQUEST, QUERY_RESPONSE};
-use crate::diagnosis::Known::{Issued, Key, Nothing};
-use crate::diagnosis::Order::Big;
-use crate::diagnosis::Part::{Const, Custom, Number as Num, Rest, Sized as Counted, Texts, Token};
-use crate::diagnosis::common::*;
-use crate::diagnosis::{Layout, Length, Number, Part, Reader, Says, Sized, Variation};
+use crate::layout::Known::{Issued, Key, Nothing};
+use crate::layout::Order::Big;
+use crate::layout::Part::{Const, Custom, Number as Num, Rest, Sized as Counted, Texts, Token};
+use crate::layout::common::*;
+use crate::layout::{Layout, Length, Number, Part, Reader, Says, Sized, Variation};
 
 const SAYS: [Says; 3] = [
     ("SQP is big-endian", "Data types"),

@@ -1,6 +1,6 @@
 //! Variations of a layout: the mistakes that implementations make, which of them go together, and which are common.
 
-use super::layout::{Encoding, Form};
+use super::{Encoding, Form};
 use std::fmt;
 
 /// One variation. Its name in records is `id` or `id@field`.

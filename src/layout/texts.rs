@@ -1,8 +1,8 @@
 //! Reads texts with variations.
 
-use super::layout::{Encoding, Form, Order};
-use super::read::{Reader, Value, write_number};
-use super::variation::{Change, Nul};
+use super::numbers::write_number;
+use super::reader::{Reader, Value};
+use super::{Change, Encoding, Form, Nul, Order};
 
 /// Text that stands for a text that is left out.
 const PLACEHOLDER: &str = "?";

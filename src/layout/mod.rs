@@ -1,9 +1,25 @@
 //! Layouts: how messages are built, as plain data. With a layout, a message can be read with variations and written again
 //! as it should have been.
+//!
+//! ```text
+//! Layout: parts, variations ──> Reader ──> the message as it should have been
+//! here, variation, wholes       reader, parts, numbers, tokens, texts
+//! ```
 
-use super::read::Reader;
-use super::variation::Variation;
-use super::wholes::Whole;
+#![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+
+pub mod common;
+mod numbers;
+mod parts;
+mod reader;
+mod texts;
+mod tokens;
+mod variation;
+pub mod wholes;
+
+pub use reader::{Expected, Reader};
+pub use variation::{Change, Length, Nul, Set, Token, Variation, for_each_set, rank};
+pub use wholes::Whole;
 
 /// Order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,7 +261,7 @@ impl Layout {
             plausible: |_| true,
             refuses: |_| false,
             variations: &[],
-            wholes: super::wholes::SHARED,
+            wholes: wholes::SHARED,
             says,
         }
     }

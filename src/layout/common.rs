@@ -1,6 +1,6 @@
 //! The variations that many layouts share.
 
-use super::layout::{Encoding, Form};
+use super::{Encoding, Form};
 use super::variation::{Change, Nul, Token, Variation};
 
 const fn texts(id: &'static str, words: &'static str, form: Form) -> Variation {
