@@ -7,8 +7,10 @@ use crate::conversation::NONE;
 use crate::diagnosis::{Diagnosis, Examined};
 use crate::net::Endpoint;
 use crate::protocols::Id;
+use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// Kinds of broken messages that are remembered at most. Nothing is said about further ones.
 pub const MAX_KINDS: usize = 4_096;
@@ -23,7 +25,7 @@ const MASK: u8 = 63;
 pub type Kind = (u32, Option<Endpoint>, u8);
 
 /// What explains the broken messages of a kind.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
     /// The diagnosis of the first of them.
     pub diagnosis: Diagnosis,
@@ -32,11 +34,18 @@ pub struct Explained {
     /// The protocol.
     pub protocol: Id,
     /// The rules that they break, in the order found.
-    pub rules: Vec<&'static str>,
+    pub rules: Vec<&'static Rule>,
     /// Number of messages.
     pub messages: u64,
     /// They are answers.
     pub by_server: bool,
+}
+
+impl Explained {
+    /// Whether clients give up on such messages: they break more than notes.
+    pub fn is_serious(&self) -> bool {
+        self.rules.iter().any(|rule| rule.severity > Severity::Note)
+    }
 }
 
 /// `everything fits if numbers are little-endian: .... SQP is big-endian (Data types) (explains SQP-RSP-004 in 12 answers)`.
@@ -44,7 +53,7 @@ impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = if self.by_server { "answer" } else { "request" };
         let (n, s) = (self.messages, if self.messages == 1 { "" } else { "s" });
-        let rules = self.rules.join(", ");
+        let rules = self.rules.iter().map(|rule| rule.id).collect::<Vec<_>>().join(", ");
         let place = if rules.is_empty() { "" } else { " in " };
         write!(f, "{} (explains {rules}{place}{n} {what}{s})", self.diagnosis)
     }
@@ -53,7 +62,7 @@ impl fmt::Display for Explained {
 /// What was found of one kind.
 #[derive(Debug)]
 struct Seen {
-    explained: Option<Explained>,
+    explained: Option<Arc<Explained>>,
     disagrees: bool,
 }
 
@@ -123,26 +132,28 @@ impl Agreements {
             seen.disagrees = true;
             return;
         };
-        let explained = seen.explained.get_or_insert_with(|| Explained {
-            diagnosis: diagnosis.clone(),
-            server: p.server(),
-            protocol: p.id,
-            rules: vec![],
-            messages: 0,
-            by_server: kind.1.is_none(),
+        let explained = seen.explained.get_or_insert_with(|| {
+            Arc::new(Explained {
+                diagnosis: diagnosis.clone(),
+                server: p.server(),
+                protocol: p.id,
+                rules: vec![],
+                messages: 0,
+                by_server: kind.1.is_none(),
+            })
         });
+        let explained = Arc::make_mut(explained);
         seen.disagrees |= explained.diagnosis.variations != diagnosis.variations;
         explained.messages += 1;
-        let is_new = |rules: &[&str], f: &Finding| rules.len() < MAX_RULES && !rules.contains(&f.rule.id);
-        for finding in p.findings.iter().filter(|f| p.explains(f)) {
-            if is_new(&explained.rules, finding) {
-                explained.rules.push(finding.rule.id);
+        for Finding { rule, .. } in p.findings.iter().filter(|f| p.explains(f)) {
+            if explained.rules.len() < MAX_RULES && !explained.rules.contains(rule) {
+                explained.rules.push(rule);
             }
         }
     }
 
     /// What explains the broken messages of a kind, if all of them agree and none is clean.
-    pub fn agreed(&self, kind: Kind) -> Option<&Explained> {
+    pub fn agreed(&self, kind: Kind) -> Option<&Arc<Explained>> {
         let seen = self.kinds.get(&kind).filter(|seen| !seen.disagrees)?;
         let (server, client, message) = kind;
         let clean = self.clean.get(server as usize).copied().unwrap_or(0);
@@ -153,15 +164,10 @@ impl Agreements {
     }
 
     /// All that is agreed, by server, answers first.
-    pub fn all(&self) -> Vec<&Explained> {
+    pub fn all(&self) -> Vec<&Arc<Explained>> {
         let mut all: Vec<_> =
             self.kinds.keys().filter_map(|kind| Some((kind, self.agreed(*kind)?))).collect();
         all.sort_by_key(|((server, client, message), _)| (client.is_some(), *server, *client, *message));
         all.into_iter().map(|(_, explained)| explained).collect()
-    }
-
-    /// What explains the answers of a server.
-    pub fn of_server(&self, server: Endpoint, id: Id) -> Option<&Explained> {
-        self.all().into_iter().find(|e| e.by_server && e.server == server && e.protocol == id)
     }
 }

@@ -1,28 +1,47 @@
-//! A diagnosis in records.
+//! A diagnosis in records and in words.
 
 use super::Diagnosis;
-use crate::decode::push_text;
-use crate::text::line::Line;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// What would make the message fit.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "term.diagnosis", deny_unknown_fields)]
+pub struct DiagnosisRecord<'a> {
+    variations: &'a [String],
+    help: &'a str,
+    says: &'static str,
+    section: &'static str,
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    reading: Option<Box<RawValue>>,
+}
+
+impl DiagnosisRecord<'_> {
+    /// The cause in a sentence, without values of the message.
+    pub fn cause(&self) -> String {
+        format!("{}. {} ({})", self.help, self.says, self.section)
+    }
+}
 
 impl Diagnosis {
-    /// Appends the member `diagnosis` to an object in JSON that has members already.
-    pub fn push_json(&self, line: &mut Line) {
-        line.add(b",\"diagnosis\":{\"variations\":[");
-        for (i, name) in self.variations.iter().enumerate() {
-            if i > 0 {
-                line.push(b',');
-            }
-            push_text(line, name.as_bytes());
+    /// The member `diagnosis` of records.
+    pub fn record(&self) -> DiagnosisRecord<'_> {
+        let reading = String::from_utf8_lossy(&self.reading).into_owned();
+        DiagnosisRecord {
+            variations: &self.variations,
+            help: &self.help,
+            says: self.says,
+            section: self.section,
+            reading: RawValue::from_string(reading).ok(),
         }
-        for (key, text) in
-            [("],\"help\":", self.help.as_str()), (",\"says\":", self.says), (",\"section\":", self.section)]
-        {
-            line.extend_from_slice(key.as_bytes());
-            push_text(line, text.as_bytes());
-        }
-        line.add(b",\"reading\":");
-        line.extend_from_slice(&self.reading);
-        line.push(b'}');
+    }
+}
+
+impl Diagnosis {
+    /// The cause without values of the message: `everything fits if numbers are little-endian. SQP is big-endian (Data types)`.
+    pub fn cause(&self) -> String {
+        self.record().cause()
     }
 }
 

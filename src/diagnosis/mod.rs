@@ -19,8 +19,11 @@ mod memory;
 mod search;
 mod words;
 
+pub use json::DiagnosisRecord;
 pub use judge::{is_reason, reason};
-pub use memory::{Diagnoses, MAX_SEARCHES, MAX_SEARCHES_EACH};
+pub use memory::Diagnoses;
+#[cfg(feature = "internals")]
+pub use memory::{MAX_SEARCHES, MAX_SEARCHES_EACH};
 pub use search::Attempt;
 
 use crate::contract::{Context, Direction};

@@ -29,11 +29,6 @@ pub struct Fit {
 }
 
 impl Attempt {
-    /// The message as declared.
-    pub fn declared(layout: &'static Layout) -> Attempt {
-        Attempt { layout, whole: None, set: Set::new() }
-    }
-
     /// Names of the variations, in alphabetical order.
     pub fn names(&self) -> Vec<String> {
         let whole = self.whole.map(|whole| whole.id.to_owned());

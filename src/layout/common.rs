@@ -1,7 +1,7 @@
 //! The variations that many layouts share.
 
-use super::{Encoding, Form};
 use super::variation::{Change, Nul, Token, Variation};
+use super::{Encoding, Form};
 
 const fn texts(id: &'static str, words: &'static str, form: Form) -> Variation {
     Variation::of(id, words, Change::Texts(form))

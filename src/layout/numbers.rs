@@ -27,7 +27,12 @@ impl Reader<'_> {
     }
 
     /// Reads a number; `Some(None)` if it is left out.
-    pub(super) fn raw_number(&mut self, name: &str, group: &str, declared: usize) -> Option<Option<(u64, usize)>> {
+    pub(super) fn raw_number(
+        &mut self,
+        name: &str,
+        group: &str,
+        declared: usize,
+    ) -> Option<Option<(u64, usize)>> {
         let (width, place) = self.width([name, group], declared);
         place.into_iter().for_each(|place| self.mark(place));
         self.align(width)?;

@@ -19,6 +19,7 @@ use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::{Finding, Packet};
 use crate::decode::{Node, Span, Tree, Value, display};
+use crate::diagnosis::Diagnosis;
 use crate::filter::masked;
 use crate::net::Datagram;
 use crate::rule::Severity;
@@ -36,12 +37,12 @@ pub struct FieldStyle {
     pub colour: bool,
 }
 
-/// The lines of a tree and its findings, indented by four blanks per level. Text from the network is escaped.
+/// The lines of a tree, its findings and its diagnosis, indented by four blanks per level. Text from the network is escaped.
 /// `frame_name` names the frame of a cause.
 pub fn fields(
     tree: &Tree,
     payload: &[u8],
-    findings: &[Finding],
+    (findings, diagnosis): (&[Finding], Option<&Diagnosis>),
     style: FieldStyle,
     frame_name: &dyn Fn(u64) -> String,
 ) -> Vec<String> {
@@ -59,7 +60,13 @@ pub fn fields(
     }
     let other_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| owner.is_none());
     out.extend(other_findings.map(|(f, _)| finding_line(f, false, style.colour, frame_name)));
+    out.extend(diagnosis.map(help_line));
     out
+}
+
+/// The line of a diagnosis below the findings of a message.
+pub fn help_line(diagnosis: &Diagnosis) -> String {
+    format!("= help: {diagnosis}")
 }
 
 /// Index of the field that a finding is about: the field with exactly its bytes, or the last field that contains its

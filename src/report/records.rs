@@ -265,7 +265,8 @@ impl<W: Write> Report for Records<W> {
             push_u64(&mut self.out.line, u64::from(p.more_findings));
         }
         if let Some(diagnosis) = p.diagnosis() {
-            diagnosis.push_json(&mut self.out.line);
+            self.out.line.add(b",\"diagnosis\":");
+            self.out.line.extend_from_slice(terminal_safe_json(&diagnosis.record()).as_bytes());
         }
         self.out.line.push(b'}');
         self.out.end()

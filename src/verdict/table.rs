@@ -1,14 +1,15 @@
 //! The verdict for people: the worst findings first, each in several lines like compiler diagnostics, or in one line.
 
 use super::{Entry, Key, Outcome, ServerCounts, Verdict};
-use crate::check::Counts;
+use crate::check::{Counts, Explained};
 use crate::report::screen::{BOLD, DIM, Screen, style, wrapped};
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use crate::text::escape::escaped;
 use anstyle::Style;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// Columns in a line of bytes for other text: the text before the bytes, and "… and 65535 more" after them.
 const COLUMNS_BESIDE_BYTES: usize = 22;
@@ -67,8 +68,11 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool
     let mut page = Page { out, screen };
     if !quiet {
         let symptoms = verdict.symptoms();
+        let mut said = HashSet::new();
         for block in verdict.blocks() {
             write_block(&mut page, verdict, &block, &symptoms)?;
+            help(&mut page, &block, &mut said)?;
+            writeln!(page.out)?;
         }
         servers(&mut page, verdict)?;
     }
@@ -110,7 +114,14 @@ fn write_block(
     if let Some(excuse) = &e.excused {
         page.remark(&excuse.text(|why| escaped(why).into_owned()))?;
     }
-    writeln!(page.out)
+    Ok(())
+}
+
+/// Writes what explains a block, below the first one that it explains.
+fn help(page: &mut Page<'_>, block: &[&Entry], said: &mut HashSet<*const Explained>) -> io::Result<()> {
+    let explained = block.iter().filter_map(|e| e.explained.as_ref());
+    let new: Vec<_> = explained.filter(|explained| said.insert(Arc::as_ptr(explained))).collect();
+    new.into_iter().try_for_each(|explained| page.remark(&format!("help: {explained}")))
 }
 
 /// A line with the frames of the findings that repeat a finding.
