@@ -6,8 +6,10 @@ use hashbrown::HashMap;
 /// Searches for each server, message and first broken rule at most. Further messages are read only as the ones before them
 /// were.
 pub const MAX_SEARCHES_EACH: u32 = 3;
-/// Searches at most, all together.
+/// Searches at most, all together, and bytes of the messages that are searched.
 pub const MAX_SEARCHES: u32 = 1000;
+/// See [`MAX_SEARCHES`].
+pub const MAX_SEARCHED_BYTES: usize = 1 << 20;
 
 /// The index of the server, the message, and the identifier of the first broken rule.
 type Kind = (u32, u8, u8, &'static str);
@@ -26,13 +28,15 @@ struct Found {
 pub struct Diagnoses {
     found: HashMap<Kind, Found>,
     searches: u32,
+    searched_bytes: usize,
     untried: u64,
 }
 
 impl Diagnoses {
-    /// Number of broken messages that were not examined, because too many came before them or they are too long.
-    pub fn untried(&self) -> u64 {
-        self.untried
+    /// Number of searches, and of broken messages that were not examined: too many came before them, or they are too long.
+    #[cfg(test)]
+    pub fn counts(&self) -> (u32, u64) {
+        (self.searches, self.untried)
     }
 
     /// Examines a message of that server.
@@ -47,7 +51,8 @@ impl Diagnoses {
         let known = self.found.get(&kind);
         let searches = known.map_or(0, |found| found.searches);
         let is_known = searches >= MAX_SEARCHES_EACH;
-        if case.bytes.len() > super::MAX_BYTES || !is_known && self.searches >= MAX_SEARCHES {
+        let is_spent = self.searches >= MAX_SEARCHES || self.searched_bytes >= MAX_SEARCHED_BYTES;
+        if case.bytes.len() > super::MAX_BYTES || !is_known && is_spent {
             self.untried = self.untried.saturating_add(1);
             return Examined::Untried;
         }
@@ -61,6 +66,7 @@ impl Diagnoses {
             return read.map_or(Examined::Unexplained, |bytes| explained(case, attempt, &bytes));
         }
         self.searches = self.searches.saturating_add(1);
+        self.searched_bytes = self.searched_bytes.saturating_add(case.bytes.len());
         let result = case.search(reason.rule.is_some());
         let found = self.found.entry(kind).or_default();
         found.searches = found.searches.saturating_add(1);

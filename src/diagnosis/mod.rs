@@ -17,13 +17,13 @@ mod json;
 mod judge;
 mod memory;
 mod search;
+#[cfg(test)]
+mod tests;
 mod words;
 
 pub use json::DiagnosisRecord;
 pub use judge::{is_reason, reason};
 pub use memory::Diagnoses;
-#[cfg(feature = "internals")]
-pub use memory::{MAX_SEARCHES, MAX_SEARCHES_EACH};
 pub use search::Attempt;
 
 use crate::contract::{Context, Direction};

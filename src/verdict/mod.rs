@@ -91,7 +91,7 @@ pub struct Entry {
     /// The reason why the finding does not fail the check, if a baseline or a suppression excuses it.
     pub excused: Option<Excuse>,
     /// The messages whose diagnosis may explain it.
-    kind: Option<Kind>,
+    pub kind: Option<Kind>,
     /// What explains them, which is known once everything has been read.
     pub explained: Option<Arc<Explained>>,
 }
