@@ -54,7 +54,7 @@ fn messages() -> Vec<Right> {
             Id::Sqp,
             "query_response",
             sqp,
-            "01 5bd1e995 0001 00 00 002f 0000002b 0005 0020 0d 'Harbour night' 09 'Free roam' 05 '1.0.3' 04 'Pier' 1e61",
+            "01 5bd1e995 0001 00 00 002d 00000029 0005 0020 0d 'Harbour night' 09 'Free roam' 05 '1.0.3' 04 'Pier' 1e61",
         ),
         right(
             Id::Satisfactory,
@@ -98,7 +98,7 @@ fn messages() -> Vec<Right> {
             Id::Raknet,
             "unconnected_pong",
             key(1),
-            "1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 001f 'MCPE;Harbour night;649;1.20;1;8;'",
+            "1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0020 'MCPE;Harbour night;649;1.20;1;8;'",
         ),
     ]
 }

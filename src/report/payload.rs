@@ -245,7 +245,7 @@ impl Picked {
 impl Report for Picked {
     /// Requests the same input as records, so that the packet is reported in the same way.
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, diagnosis: true, ..Wants::default() }
     }
 
     fn file(&mut self, _name: &str, _facts: &CaptureInfo, before: u64) -> io::Result<()> {
@@ -265,6 +265,7 @@ impl Report for Picked {
             "bytes": masked(p.bytes, &in_tree(&tree), 0),
             "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
+            "help": p.diagnosis().map(Diagnosis::to_string),
         }))
     }
 
