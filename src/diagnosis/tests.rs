@@ -1,4 +1,5 @@
 //! The inverse writer: right messages are written as wrong servers write them, and each mistake is found again.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::memory::{MAX_SEARCHED_BYTES, MAX_SEARCHES, MAX_SEARCHES_EACH};
 use super::{Case, Diagnoses, Examined, MAX_BYTES, Reason};
@@ -47,8 +48,9 @@ fn messages() -> Vec<Right> {
     let sqp = Expected { asked: Some(1), ..key(TOKEN.into()) };
     let samp = |opcode: u8| key(0x00c0_0002_0a61_1e00 | u64::from(opcode));
     let wide = |text: &str| text.chars().map(|c| format!("{:02x}00", c as u32)).collect::<String>();
-    let (name, config) = (wide("Northern lights"), wide("{\"a\":1}"));
-    let sky = format!("93000000 1e000000 {name} 03000000 '1.2' 03000000 08000000 0e000000 {config}");
+    let (name, config) =
+        (wide("Northern lights"), wide("{'players':['Ann'],'experience':'Stalker','pvp':'True'}"));
+    let sky = format!("93000000 1e000000 {name} 05000000 '0.1.2' 01000000 08000000 6e000000 {config}");
     vec![
         right(
             Id::Sqp,
@@ -134,9 +136,19 @@ fn inverse(layout: &'static Layout, variation: &Variation) -> Option<(Layout, Va
     Some((written, Variation::of("inverse", "", change)))
 }
 
+/// Where a constant is a number, another order cannot be declared; where a zero ends texts, or they are bytes, UTF-16 cannot.
+const UNWRITTEN: [&str; 6] = [
+    "big_endian of state_response",
+    "big_endian of status_response",
+    "nul_terminated of status_response",
+    "utf16_le of info_response",
+    "utf16_le of players_response",
+    "utf16_le of rules_response",
+];
+
 #[test]
 fn every_order_form_and_encoding_is_found_again() {
-    let (mut tried, mut lost) = (0, vec![]);
+    let (mut tried, mut lost, mut unwritten) = (0, vec![], vec![]);
     for right in messages() {
         let layout = right.layout();
         for variation in layout.variations.iter().copied().flatten() {
@@ -148,7 +160,7 @@ fn every_order_form_and_encoding_is_found_again() {
             let is_written = reader.read().is_some();
             let what = format!("{} of {}", variation, right.message);
             if !is_written || reader.out == right.bytes {
-                lost.push(format!("{what} is not written"));
+                unwritten.push(what);
                 continue;
             }
             tried += 1;
@@ -159,6 +171,7 @@ fn every_order_form_and_encoding_is_found_again() {
         }
     }
     assert!(tried > 40 && lost.is_empty(), "{tried} tried, lost: {lost:#?}");
+    assert_eq!(unwritten, UNWRITTEN);
 }
 
 /// The fields of an answer of SQP as a wrong server may write them; lengths count what is there.
@@ -203,7 +216,8 @@ impl Fields {
 /// What a server does to the fields.
 type Mistake = fn(&mut Fields);
 
-/// The mistakes that no layout of another form can write, each with its name.
+/// The mistakes that no layout of another form can write, each with its name. A version that is left out is not among them:
+/// the same bytes have version 0 and no packet numbers.
 const MISTAKES: &[(&str, Mistake)] = &[
     ("trailing_zeros", |f| f.tail = 40),
     ("wrong_type", |f| f.head = vec![2]),
@@ -212,7 +226,6 @@ const MISTAKES: &[(&str, Mistake)] = &[
     ("packet_numbers_from_one", |f| f.packets = vec![1, 1]),
     ("last_packet_is_count", |f| f.packets = vec![0, 1]),
     ("missing_field@packet_numbers", |f| f.packets = vec![]),
-    ("missing_field@version", |f| f.version = vec![]),
     ("missing_field@port", |f| f.port = vec![]),
     ("width_32@version", |f| f.version = vec![0, 0, 0, 1]),
     ("width_32@players", |f| f.counts = vec![0, 0, 0, 5, 0, 0, 0, 32]),

@@ -163,16 +163,16 @@ rules! {
             Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
         ],
     }
-    /// Steam gives servers numbers of its public universe, whose highest byte is 1. Another one shows that the eight bytes are no
-    /// such number: they are in the other order, or a field before them is missing.
-    INF_007 = "A2S-INF-007" Note "steam id is not of the public universe" {
+    /// The highest byte names a universe: 1 the public one, 0 none in particular, 2 to 5 those of Valve. Another one shows that the
+    /// eight bytes are no such number: they are in the other order, or a field before them is missing.
+    INF_007 = "A2S-INF-007" Note "steam id is of no universe" {
         cite: Cite {
             doc: "Valve Developer Community",
             section: "SteamID, Format",
             url: "https://developer.valvesoftware.com/wiki/SteamID",
         },
         per_server: true,
-        examples: [Example::of(&[IQ, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 90 8769 0140010000000002")])],
+        examples: [Example::of(&[IQ, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 90 8769 0200000001400145")])],
     }
     /// GoldSrc servers with names in other encodings, and names that were cut at a number of bytes. Values of binary lists are not
     /// judged.
@@ -574,8 +574,8 @@ const EXTRA: [(u8, &Field); 6] = [
     (0x20, &KEYWORDS),
     (0x01, &GAME_ID),
 ];
-/// Steam's universe of public servers, the highest byte of their numbers.
-const PUBLIC: u64 = 1;
+/// The last of Steam's universes, the highest byte of its numbers.
+const MOST_UNIVERSE: u64 = 5;
 /// Seconds that a player may have been on a server, unless they are 0.
 const LEAST_TIME: f32 = 0.001;
 const MOST_TIME: f32 = 46.0 * 86_400.0;
@@ -823,6 +823,7 @@ fn rust_tags<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
     c.check(&INF_002, || flag & 0x0e == 0);
+    c.check(&INF_007, || true);
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
             FieldKind::Text => {
@@ -837,7 +838,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
                 if field == &GAME_ID {
                     c.check(&INF_005, || app_id == 0 || app_id == id as u16);
                 } else {
-                    c.check(&INF_007, || id == 0 || id >> 56 == PUBLIC);
+                    c.check(&INF_007, || id >> 56 <= MOST_UNIVERSE);
                 }
             }
         }

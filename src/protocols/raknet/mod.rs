@@ -444,6 +444,7 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         c.check_at(&PON_004, at, || !STATUS_EDITIONS.iter().any(|edition| has_edition(edition)));
         return Ok(());
     }
+    c.check(&PON_004, || true);
     let text = c.field(&STATUS, remaining)?;
     c.check(&PON_002, || behind_length);
     c.check(&MOT_003, || cut || text.is_utf8());
