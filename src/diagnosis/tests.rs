@@ -4,7 +4,7 @@
 use super::memory::{MAX_SEARCHED_BYTES, MAX_SEARCHES, MAX_SEARCHES_EACH};
 use super::{Case, Diagnoses, Examined, MAX_BYTES, Reason};
 use crate::contract::{Context, Direction};
-use crate::layout::{Change, Expected, Form, Layout, Reader, Variation, common};
+use crate::layout::{Change, Expected, Form, Layout, Part, Reader, Variation, common};
 use crate::protocols::Id;
 use crate::rule::hex;
 
@@ -120,11 +120,12 @@ fn right_messages_are_written_as_they_are_and_have_no_diagnosis() {
 /// mistake in a right message; `None` if no layout can say that.
 fn inverse(layout: &'static Layout, variation: &Variation) -> Option<(Layout, Variation)> {
     let swapped = layout.order.swapped();
+    let has_own_form = layout.parts.iter().any(|part| matches!(part, Part::TextAs(..)));
     let (order, form, encoding, change) = match variation.change {
         Change::Swap if variation.field.is_empty() => {
             (swapped, layout.form.swapped(), layout.encoding, Change::Swap)
         }
-        Change::Texts(form @ (Form::Length(..) | Form::Nul)) if form != layout.form => {
+        Change::Texts(form @ (Form::Length(..) | Form::Nul)) if form != layout.form && !has_own_form => {
             (layout.order, form, layout.encoding, Change::Texts(layout.form))
         }
         Change::Encoding(encoding) if encoding != layout.encoding => {
@@ -137,10 +138,9 @@ fn inverse(layout: &'static Layout, variation: &Variation) -> Option<(Layout, Va
 }
 
 /// Where a constant is a number, another order cannot be declared; where a zero ends texts, or they are bytes, UTF-16 cannot.
-const UNWRITTEN: [&str; 6] = [
+const UNWRITTEN: [&str; 5] = [
     "big_endian of state_response",
     "big_endian of status_response",
-    "nul_terminated of status_response",
     "utf16_le of info_response",
     "utf16_le of players_response",
     "utf16_le of rules_response",
