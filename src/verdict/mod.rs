@@ -91,9 +91,6 @@ pub struct Entry {
     pub excused: Option<Excuse>,
 }
 
-/// The rule of a test of `ask --probe` after which the server no longer answers.
-pub const PRB_ALIVE: &str = "PRB-ALIVE";
-
 /// The result of a test of `ask --probe`.
 #[derive(Clone, Debug)]
 pub struct Probed {

@@ -21,6 +21,7 @@ mod abuse;
 mod ahead;
 mod ask;
 mod ask_broken;
+mod ask_probe;
 mod browser;
 mod captures;
 mod ci_formats;

@@ -69,7 +69,6 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     }
     let columns = run::chosen_columns(&*reading)?;
     let mut options = run::pipeline_options(reading.common(), true)?;
-    options.policy.spares_clients = true;
     let _ = interrupt::watch();
     interrupt::finish_first();
     if let Some(every) = args.watch {
@@ -86,6 +85,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
             (server, conversation, vec![])
         }
     };
+    options.policy.asked_server = Some(server.into());
     let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
         output::write(path, &capture).map_err(|e| {

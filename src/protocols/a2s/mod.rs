@@ -20,6 +20,7 @@ mod answers;
 mod browser;
 mod challenges;
 mod parts;
+mod probing;
 
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
@@ -187,6 +188,7 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[
             ("source", 0),
             ("goldsrc", 0),

@@ -12,6 +12,7 @@
 //! of a packet of the game, so a game packet of that length begins like a reply.
 
 mod config;
+mod probing;
 mod reply;
 
 use super::other::is_other_query;
@@ -134,6 +135,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
