@@ -107,7 +107,7 @@ impl ReadsCaptures for CheckArgs {
     }
 
     fn prints_meanwhile(&self) -> bool {
-        self.format == CheckFormat::Ndjson
+        self.writes_ndjson()
     }
 
     fn configure(&mut self, config: &Config, is_given: &dyn Fn(&str) -> bool) {
@@ -143,6 +143,10 @@ impl ReadsCaptures for CheckArgs {
             write.extend(writable_paths(Path::new(&summary)));
         }
         Allowed { read: self.baseline.iter().cloned().collect(), write, signals: false }
+    }
+
+    fn writes_ndjson(&self) -> bool {
+        self.format == CheckFormat::Ndjson
     }
 
     fn run(&self, to: &mut Target, job: Job) -> io::Result<Done> {

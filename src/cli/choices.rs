@@ -200,6 +200,11 @@ pub const HEX_FORMATS: Choices<Format> = Choices(&[
 ]);
 
 impl Format {
+    /// Whether it is one record a line.
+    pub fn is_ndjson(self) -> bool {
+        self == Format::Records(Form::Ndjson)
+    }
+
     /// The form of the records, if it has records.
     pub fn form(self) -> Option<Form> {
         match self {

@@ -233,7 +233,8 @@ const ALTERNATIVES: &[(&str, &str)] = &[
     ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
     (
         "-z",
-        "`qdissect stats` and `qdissect exchanges` have its statistics; for follow, `exchanges -Y 'udp.stream == 0'` has one conversation",
+        "`qdissect stats` and `qdissect exchanges` have its statistics; for follow, `exchanges -Y 'udp.stream == 0'` \
+         has one conversation, and `server ADDR` one server",
     ),
     #[cfg(windows)]
     ("-D", CAPTURE_ON_WINDOWS),

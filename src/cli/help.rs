@@ -15,7 +15,7 @@ const HEADINGS: [(&str, &str); 6] = [
     (
         "Output",
         "format to tables report fields layout tree only hex explain when show top sort color output dir write \
-         annotate quiet line_buffered numeric show_secrets",
+         annotate quiet line_buffered records numeric show_secrets",
     ),
 ];
 

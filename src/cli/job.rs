@@ -53,6 +53,11 @@ pub trait ReadsCaptures {
         false
     }
 
+    /// Whether the result is one record a line, so that [`Common::records`] may choose among them.
+    fn writes_ndjson(&self) -> bool {
+        false
+    }
+
     /// Fills in what the configuration says beyond the common options. `is_given` tells whether an option was given on the
     /// command line.
     fn configure(&mut self, _config: &Config, _is_given: &dyn Fn(&str) -> bool) {}

@@ -44,6 +44,10 @@ impl ReadsCaptures for SummaryArgs {
         &mut self.common
     }
 
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
+    }
+
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
         let (mut summary, common) = (Summary::default(), &self.common);
         let (totals, code) = read_all(common, options, inputs, &mut summary)?;
@@ -131,6 +135,10 @@ impl ReadsCaptures for StatsArgs {
             return Err("--prefix is about the table of clients: name it with --only clients.".to_owned());
         }
         Ok(None)
+    }
+
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
     }
 
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {

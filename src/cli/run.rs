@@ -44,7 +44,7 @@ pub fn finish(command: &dyn ReadsCaptures, mut job: Job) -> u8 {
     let target =
         if save::hides_result(common) { Ok(Target::sink()) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
-        Ok(target) => target,
+        Ok(target) => target.for_records(&common.records),
         Err(e) => return not_writable(common, &e),
     };
     let heading = job.heading.take().map_or(Ok(()), |heading| writeln!(target, "{heading}"));
@@ -75,8 +75,20 @@ fn prepare(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> 
     if let Some(conflict) = output_conflict(command, common, &inputs, &config) {
         return Err(conflict);
     }
+    check_records(command)?;
     command.prepare()?;
     Ok(Job { config, columns, options, inputs, heading: None, probed: vec![] })
+}
+
+/// Checks that the result has records if some of them are chosen.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn check_records(command: &dyn ReadsCaptures) -> Result<(), String> {
+    if command.common().records.is_empty() || command.writes_ndjson() {
+        return Ok(());
+    }
+    Err("--records chooses among the lines of -T ndjson: give that, too.".to_owned())
 }
 
 /// The error message if `live` or `ask` is to write the capture to standard output.

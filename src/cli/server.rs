@@ -57,6 +57,10 @@ impl ReadsCaptures for ServerArgs {
         &mut self.common
     }
 
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
+    }
+
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
         let mut gathered = Gathered::new(case::Target::parse(&self.server));
         let (totals, code) = read_all(&self.common, options, inputs, &mut gathered)?;

@@ -5,6 +5,7 @@ use super::text::unknown_name;
 use crate::filter::{Filter, FilterError};
 use crate::protocols::Id;
 use crate::rule::Severity;
+use crate::schema;
 use crate::stats::Prefix;
 use crate::text::escape::quoted;
 use crate::text::similar::similar;
@@ -175,8 +176,17 @@ pub struct CompletionValues<T: 'static> {
     words: fn() -> Vec<&'static str>,
 }
 
+impl<T> CompletionValues<T> {
+    /// The words that complete a value.
+    pub fn words(&self) -> Vec<&'static str> {
+        (self.words)()
+    }
+}
+
 /// Completes names of protocols.
 pub const PROTOCOL: CompletionValues<Id> = CompletionValues { parse: protocol, words: protocols };
+/// Completes the types of records.
+pub const RECORD: CompletionValues<String> = CompletionValues { parse: record_type, words: record_types };
 /// Completes the names of protocols, and those that people use.
 pub const WHOM: CompletionValues<Whom> = CompletionValues { parse: whom, words: asked_names };
 /// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
@@ -192,7 +202,20 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> 
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+        Some(Box::new(self.words().into_iter().map(PossibleValue::new)))
+    }
+}
+
+fn record_types() -> Vec<&'static str> {
+    schema::records().collect()
+}
+
+fn record_type(text: &str) -> Result<String, String> {
+    let types = record_types();
+    if types.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err(unknown_name("type of record", text, &types))
     }
 }
 

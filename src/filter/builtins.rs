@@ -73,6 +73,7 @@ const DATAGRAM: Needs = Needs::DATAGRAM;
 const FACTS: Needs = Needs::FACTS.and(DATAGRAM);
 const COMMENTS: Needs = Needs::COMMENTS.and(DATAGRAM);
 const RAW: Needs = Needs::RAW.and(DATAGRAM);
+const UNCLAIMED: Needs = RAW.and(PACKET);
 /// Results of the pipeline about a packet or an exchange.
 const PACKET: Needs = Needs::PACKET;
 const FINDINGS: Needs = Needs::FINDINGS.and(PACKET);
@@ -149,11 +150,21 @@ pub(super) static BUILTINS: &[Builtin] = &[
     }),
     one("udp.checksum", UINT16, DATAGRAM, |v| int(v.datagram.map(|d| d.checksum))),
     one("udp.checksum.status", Kind::Int(0, 3), DATAGRAM, |v| int(v.datagram.map(checksum_status))),
-    one("udp.stream", UINT, FACTS, |v| int(v.facts?.stream)),
+    one("udp.stream", UINT, FACTS, |v| int(v.facts?.stream.map(|stream| stream.number))),
+    one("udp.time_relative", Kind::Seconds, FACTS, |v| {
+        v.time()?.since(v.facts?.stream?.first).map(Datum::Nanos)
+    }),
+    one("udp.time_delta", Kind::Seconds, FACTS, |v| {
+        v.time()?.since(v.facts?.stream?.before).map(Datum::Nanos)
+    }),
     // A payload without bytes is absent, as in tshark.
-    one("udp.payload", Kind::Bytes, RAW, |v| {
-        let payload = v.datagram?.payload;
-        (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
+    one("udp.payload", Kind::Bytes, RAW, |v| payload(v)),
+    // A payload that no protocol claims.
+    one("data", Kind::Presence, UNCLAIMED, |v| present(unclaimed(v).is_some())),
+    one("data.data", Kind::Bytes, UNCLAIMED, |v| unclaimed(v)),
+    one("data.len", UINT16, UNCLAIMED, |v| match unclaimed(v)? {
+        Datum::Bytes(bytes) => Some(Datum::Int(bytes.len() as i128)),
+        _ => None,
     }),
     one("server", Kind::Endpoint, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
     one("client", Kind::Endpoint, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
@@ -257,6 +268,15 @@ fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 
 fn v6(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
     endpoint(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv6).map(Datum::Ip)
+}
+
+fn payload<'v>(view: &View<'v>) -> Option<Datum<'v>> {
+    let payload = view.datagram?.payload;
+    (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
+}
+
+fn unclaimed<'v>(view: &View<'v>) -> Option<Datum<'v>> {
+    if view.protocol.is_some() { None } else { payload(view) }
 }
 
 /// The IP header, if it is of this version.
