@@ -155,10 +155,8 @@ const INFO_MESSAGES: &[u8] =
     &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, GOLDSRC_SHORT_INFO_RESPONSE, PRINT_RESPONSE];
 
 const ANSWERED: StepRules = StepRules {
-    second: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
-    out_of_order: Some(&SPL_003),
     contradicting: Some(&SPL_004),
     incomplete: Some(&SPL_002),
     larger: Some((10, &SEC_004)),
