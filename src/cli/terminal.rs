@@ -29,6 +29,7 @@ pub fn screen(colour: Colour, common: &Common) -> Screen {
         ascii: !utf8(),
         top,
         sort: Sort::default(),
+        show: None,
     }
 }
 

@@ -44,7 +44,20 @@ pub(super) fn write_footer(
         screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
     writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
-    remarks(summary, t).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+    write_remarks(out, &remarks(summary, t))
+}
+
+/// Maximum number of remarks at the end of a screen.
+pub(crate) const MAX_REMARKS: usize = 5;
+
+/// Writes the first remarks, a line each, and how many more there are.
+pub(crate) fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    let shown = if remarks.len() > MAX_REMARKS { MAX_REMARKS - 1 } else { remarks.len() };
+    remarks.iter().take(shown).try_for_each(|remark| writeln!(out, "{remark}"))?;
+    match remarks.len() - shown {
+        0 => Ok(()),
+        more => writeln!(out, "and {}; -T ndjson has all numbers", count(more as u64, "more remark")),
+    }
 }
 
 /// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.

@@ -7,6 +7,7 @@ use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
+use crate::text::digits::grouped;
 use crate::report::terms;
 use hashbrown::HashMap;
 use schemars::JsonSchema;
@@ -223,14 +224,14 @@ impl Totals {
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
         self.unfiltered
             .as_ref()
-            .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
+            .map_or_else(|| grouped(number(self)), |all| format!("{} of {}", grouped(number(self)), grouped(number(all))))
     }
 
     /// A count with its noun, and the count before filtering if there is a filter: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
         match &self.unfiltered {
             None => count(number(self), what),
-            Some(all) => format!("{} of {}", number(self), count(number(all), what)),
+            Some(all) => format!("{} of {}", grouped(number(self)), count(number(all), what)),
         }
     }
 

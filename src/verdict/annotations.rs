@@ -102,7 +102,7 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "{unlisted}.")?;
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         writeln!(out, "{below_threshold}")?;
     }
     writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text())

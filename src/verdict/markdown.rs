@@ -61,7 +61,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "\n{unlisted}.")?;
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         writeln!(out, "\n{}.", plain(&below_threshold))?;
     }
     Ok(())

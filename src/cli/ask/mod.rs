@@ -3,7 +3,7 @@
 mod client;
 
 use super::check::CheckArgs;
-use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format, SHOW};
+use super::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, Format, SHOW, shown};
 use super::common_args::{Common, ConfigurationArgs, RuleArgs};
 use super::config::Config;
 use super::diagnostics::{OK, error, error_text, note};
@@ -196,7 +196,7 @@ fn reading(args: &AskArgs) -> Result<Box<dyn ReadsCaptures>, String> {
     if args.check {
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
-        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, shown(args.show), args.color);
         return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;

@@ -1,0 +1,246 @@
+//! Tables for people: a row is one line, columns are as wide as their cells, and what is cut ends with `…`.
+
+use super::terminal::{DIM, Screen, style};
+use crate::rule::Severity;
+use crate::text::escape::truncated;
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// Blanks between two columns, and where a table would have to cut cells otherwise.
+const GAPS: [usize; 2] = [2, 1];
+
+/// How a column behaves where the screen is too narrow for the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It is always there, and whole.
+    Whole,
+    /// Its cells are cut to no less than this width. An address keeps its port.
+    Cut(usize),
+    /// It is there only where all before it have room.
+    Spare,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    /// The heading, of one or several lines.
+    pub head: &'static str,
+    /// Whether its cells are aligned to the right, as numbers are.
+    pub is_number: bool,
+    /// How it behaves on a narrow screen.
+    pub fit: Fit,
+}
+
+impl Column {
+    /// A column of words.
+    pub(crate) const fn text(head: &'static str, fit: Fit) -> Column {
+        Column { head, is_number: false, fit }
+    }
+
+    /// A column of numbers.
+    pub(crate) const fn number(head: &'static str, fit: Fit) -> Column {
+        Column { head, is_number: true, fit }
+    }
+
+    fn head_width(&self) -> usize {
+        self.head.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
+    }
+}
+
+/// A cell: a text without line breaks, and its colour if it is about a severity.
+pub(crate) type Cell = (String, Option<Severity>);
+
+/// A table.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Grid {
+    /// A table without rows.
+    pub(crate) fn new(columns: Vec<Column>) -> Grid {
+        Grid { columns, rows: vec![] }
+    }
+
+    /// Adds a row with a cell for each column.
+    pub(crate) fn add(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// Adds a row of cells without colours.
+    pub(crate) fn add_plain(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.add(cells.into_iter().map(|cell| (cell, None)).collect());
+    }
+
+    /// Writes the heading and a line for each row, without trailing blanks.
+    pub(crate) fn write(&self, out: &mut dyn Write, screen: Screen) -> io::Result<()> {
+        let (widths, gap) = self.layout(screen.width.into());
+        let height = self.columns.iter().map(|c| c.head.lines().count()).max().unwrap_or(0);
+        for at in 0..height {
+            let cells = self.columns.iter().map(|column| {
+                let above = height - column.head.lines().count();
+                let line = at.checked_sub(above).and_then(|at| column.head.lines().nth(at));
+                (line.unwrap_or_default().to_owned(), None)
+            });
+            let line = self.line(Screen::default(), &cells.collect::<Vec<_>>(), &widths, gap);
+            writeln!(out, "{}", screen.paint(DIM, &line))?;
+        }
+        self.rows.iter().try_for_each(|row| writeln!(out, "{}", self.line(screen, row, &widths, gap)))
+    }
+
+    /// The width of each column, with 0 for those that are left out, and the gap between two.
+    fn layout(&self, room: usize) -> (Vec<usize>, usize) {
+        let widest = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(|(c, _)| c.width()).max();
+        let natural: Vec<_> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| widest(at).unwrap_or(0).max(column.head_width()))
+            .collect();
+        let mut widths = natural.clone();
+        let says_something = |at: usize| {
+            self.rows.iter().filter_map(|row| row.get(at)).any(|(c, _)| !c.is_empty() && c != "-")
+        };
+        for (width, _) in widths.iter_mut().zip(&self.columns).filter(|(_, c)| c.fit == Fit::Spare) {
+            *width = 0;
+        }
+        let gap = GAPS.into_iter().find(|gap| sum(&widths, *gap) <= room).unwrap_or(GAPS[1]);
+        self.cut(&mut widths, room, gap);
+        for (at, _) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == Fit::Spare) {
+            widths[at] = natural[at];
+            if sum(&widths, gap) > room || !says_something(at) {
+                widths[at] = 0;
+            }
+        }
+        (widths, gap)
+    }
+
+    /// Cuts columns until the table fits, always the widest of those that may become narrower.
+    fn cut(&self, widths: &mut [usize], room: usize, gap: usize) {
+        while sum(widths, gap) > room {
+            let narrower = self.columns.iter().zip(widths.iter_mut()).filter_map(|(column, width)| {
+                matches!(column.fit, Fit::Cut(least) if *width > least).then_some(width)
+            });
+            let Some(widest) = narrower.max_by_key(|width| **width) else { return };
+            *widest -= 1;
+        }
+    }
+
+    fn line(&self, screen: Screen, cells: &[Cell], widths: &[usize], gap: usize) -> String {
+        let mut line = String::new();
+        let mut pending = 0;
+        for ((column, (text, severity)), width) in self.columns.iter().zip(cells).zip(widths) {
+            if *width == 0 {
+                continue;
+            }
+            let text = shortened(text, *width);
+            let blanks = width - text.width();
+            let (before, after) = if column.is_number { (blanks, 0) } else { (0, blanks) };
+            line.push_str(&" ".repeat(pending + before));
+            line.push_str(&severity.map_or(text.clone(), |severity| screen.paint(style(severity), &text)));
+            pending = after + gap;
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+/// The width of a line with columns of these widths.
+fn sum(widths: &[usize], gap: usize) -> usize {
+    widths.iter().filter(|w| **w > 0).map(|width| width + gap).sum::<usize>().saturating_sub(gap)
+}
+
+/// Cuts a text to a width. What ends with a port keeps it: half an address is a hint, half a port is wrong.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let port = text.rfind(':').filter(|at| {
+        let digits = text.get(at + 1..).unwrap_or_default();
+        (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    match port.map(|at| text.split_at(at)) {
+        Some((address, port)) if port.len() + 2 <= width => {
+            let bracket = if address.ends_with(']') && port.len() + 4 <= width { "]" } else { "" };
+            let room = width - port.len() - bracket.len();
+            truncated(address.trim_end_matches(']'), room.min(address.width().saturating_sub(1))) + bracket + port
+        }
+        _ => truncated(text, width),
+    }
+}
+
+/// A duration in three digits: `2.55 ms`, `17.1 ms`, `115 ms`.
+pub(crate) fn brief(nanos: i64) -> String {
+    let size = nanos.unsigned_abs() as f64;
+    let (unit, name) = match size {
+        ..1e6 => (1e3, "µs"),
+        ..1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let decimals = match size / unit {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{:.decimals$} {name}", nanos as f64 / unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(width: u16) -> Vec<String> {
+        let mut grid = Grid::new(vec![
+            Column::text("server", Fit::Cut(21)),
+            Column::text("name", Fit::Cut(5)),
+            Column::number("on the\nwire", Fit::Whole),
+            Column::text("map", Fit::Spare),
+            Column::text("version", Fit::Spare),
+        ]);
+        grid.add_plain(["192.0.2.1:9000", "サーバー of the lab", "1,024", "Harbour", "-"].map(str::to_owned));
+        grid.add_plain(["[2001:db8:1:2:3:4:5:6]:27015", "-", "7", "-", "-"].map(str::to_owned));
+        let mut out = vec![];
+        grid.write(&mut out, Screen { width, ..Screen::default() }).expect("memory takes everything");
+        String::from_utf8(out).expect("UTF-8").lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_row_is_one_line_of_at_most_the_width_and_says_what_is_cut() {
+        for width in 34..90 {
+            let lines = lines(width);
+            assert!(lines.iter().all(|line| line.width() <= width.into()), "{width}: {lines:#?}");
+            assert_eq!(lines.len(), 4, "two lines of headings, two rows");
+            assert!(lines[3].contains(":27015 "), "a port is never cut: {lines:#?}");
+            assert!(lines[2].contains("lab") || lines[2].contains('…'), "{lines:#?}");
+        }
+    }
+
+    #[test]
+    fn spare_columns_come_with_room_if_they_say_anything() {
+        assert!(!lines(56)[1].contains("map"));
+        assert!(lines(66)[1].ends_with("map"), "{:#?}", lines(66));
+        assert!(!lines(200)[1].contains("version"), "every cell of it is empty");
+    }
+
+    #[test]
+    fn what_is_cut_keeps_its_port() {
+        assert_eq!(shortened("192.0.2.1:9000", 14), "192.0.2.1:9000");
+        assert_eq!(shortened("192.0.2.123:9000", 14), "192.0.2.1…:9000".replace("1…", "…"));
+        assert_eq!(shortened("[2001:db8::1]:9000", 14), "[2001:db…]:9000".replace("b…", "…"));
+        assert_eq!(shortened("no address at all", 5), "no a…");
+    }
+
+    #[test]
+    fn durations_have_three_digits() {
+        for (nanos, text) in [
+            (999, "1.00 µs"),
+            (2_547_100, "2.55 ms"),
+            (17_101_737, "17.1 ms"),
+            (-115_616_830, "-116 ms"),
+            (1_412_600_000, "1.41 s"),
+        ] {
+            assert_eq!(brief(nanos), text);
+        }
+    }
+}
