@@ -94,7 +94,7 @@ impl DetailArgs {
     ) -> Box<dyn Report + 'a> {
         match format.form() {
             _ if self.shows_details(format) => {
-                Box::new(Details::new(to, flush, many_files, self.detail(format, common, options)))
+                Box::new(Details::new(terminal::wrap(to, common), flush, many_files, self.detail(format, common, options)))
             }
             Some(form) => {
                 let records = Records::new(Output::new(to, form, flush), true, common.quiet);

@@ -151,7 +151,8 @@ fn sum(widths: &[usize], gap: usize) -> usize {
     widths.iter().filter(|w| **w > 0).map(|width| width + gap).sum::<usize>().saturating_sub(gap)
 }
 
-/// Cuts a text to a width. What ends with a port keeps it: half an address is a hint, half a port is wrong.
+/// Cuts a text to a width. What ends with a port keeps it, and both ends of its address: half an address is a hint, half
+/// a port is wrong.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -161,10 +162,14 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
         (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
     });
     match port.map(|at| text.split_at(at)) {
-        Some((address, port)) if port.len() + 2 <= width => {
-            let bracket = if address.ends_with(']') && port.len() + 4 <= width { "]" } else { "" };
-            let room = width - port.len() - bracket.len();
-            truncated(address.trim_end_matches(']'), room.min(address.width().saturating_sub(1))) + bracket + port
+        // An address may have an arrow before it, and all of its characters take one column.
+        Some((address, port))
+            if port.len() + 3 <= width && address.chars().all(|c| c.is_ascii() || c == '→') =>
+        {
+            let (room, all) = (width - port.len() - 1, address.chars().count());
+            let first = address.chars().take(room / 3);
+            let last = address.chars().skip(all.saturating_sub(room - room / 3));
+            first.chain(['…']).chain(last).chain(port.chars()).collect()
         }
         _ => truncated(text, width),
     }
@@ -226,8 +231,9 @@ mod tests {
     #[test]
     fn what_is_cut_keeps_its_port() {
         assert_eq!(shortened("192.0.2.1:9000", 14), "192.0.2.1:9000");
-        assert_eq!(shortened("192.0.2.123:9000", 14), "192.0.2.1…:9000".replace("1…", "…"));
-        assert_eq!(shortened("[2001:db8::1]:9000", 14), "[2001:db…]:9000".replace("b…", "…"));
+        assert_eq!(shortened("192.0.2.123:9000", 14), "19….2.123:9000");
+        assert_eq!(shortened("[2001:db8::1]:9000", 14), "[2…8::1]:9000");
+        assert_eq!(shortened("サーバ:9000", 8), "サーバ:…");
         assert_eq!(shortened("no address at all", 5), "no a…");
     }
 

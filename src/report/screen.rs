@@ -51,7 +51,7 @@ const RULES: [Column; 5] = [
     Column::text("severity", Fit::Whole),
     Column::text("what", Fit::Cut(MAX_CELL / 2)),
     Column::number("times", Fit::Whole),
-    Column::text("first in frame", Fit::Cut(14)),
+    Column::number("first\nin frame", Fit::Cut(8)),
 ];
 
 /// Maximum number of interface names shown.

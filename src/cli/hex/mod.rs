@@ -241,9 +241,11 @@ fn dissect(
             stand_ins,
             ..Detail::default()
         };
-        play(input, options, &mut Details::new(&mut target, false, false, detail))?;
+        let to = terminal::wrap(&mut target, common);
+        play(input, options, &mut Details::new(to, false, false, detail))?;
     } else {
-        play(input, options, &mut Text::new(&mut target, screen, &frames, stand_ins))?;
+        let to = terminal::wrap(&mut target, common);
+        play(input, options, &mut Text::new(to, screen, &frames, stand_ins))?;
     }
     target.complete(!pasted.pieces.is_empty())
 }
