@@ -264,6 +264,11 @@ const SORTS: Choices<Sort> = Choices(&[
 impl TopArgs {
     /// The given screen with these options for rows applied.
     pub fn of(&self, screen: Screen) -> Screen {
-        Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), sort: self.sort, show: self.show, ..screen }
+        Screen {
+            top: self.top.map(NonZeroUsize::get).or(screen.top),
+            sort: self.sort,
+            show: self.show,
+            ..screen
+        }
     }
 }

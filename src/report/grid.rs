@@ -167,8 +167,14 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
             if port.len() + 3 <= width && address.chars().all(|c| c.is_ascii() || c == '→') =>
         {
             let (room, all) = (width - port.len() - 1, address.chars().count());
-            let first = address.chars().take(room / 3);
-            let last = address.chars().skip(all.saturating_sub(room - room / 3));
+            // The end of an address tells more than its beginning, which neighbours share.
+            let kept = match room {
+                _ if address.starts_with('→') => "→ ".chars().count(),
+                ..9 => 0,
+                _ => room / 3,
+            };
+            let first = address.chars().take(kept);
+            let last = address.chars().skip(all.saturating_sub(room - kept));
             first.chain(['…']).chain(last).chain(port.chars()).collect()
         }
         _ => truncated(text, width),
@@ -231,8 +237,8 @@ mod tests {
     #[test]
     fn what_is_cut_keeps_its_port() {
         assert_eq!(shortened("192.0.2.1:9000", 14), "192.0.2.1:9000");
-        assert_eq!(shortened("192.0.2.123:9000", 14), "19….2.123:9000");
-        assert_eq!(shortened("[2001:db8::1]:9000", 14), "[2…8::1]:9000");
+        assert_eq!(shortened("192.0.2.123:9000", 14), "….0.2.123:9000");
+        assert_eq!(shortened("[2001:db8::1]:9000", 14), "…:db8::1]:9000");
         assert_eq!(shortened("サーバ:9000", 8), "サーバ:…");
         assert_eq!(shortened("no address at all", 5), "no a…");
     }

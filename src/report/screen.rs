@@ -70,11 +70,7 @@ pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &To
 }
 
 /// Writes two lines about the captures, and between them the origin of a single capture, if known.
-pub(crate) fn write_head(
-    out: &mut dyn Write,
-    captures: &Captures,
-    totals: &Totals,
-) -> io::Result<()> {
+pub(crate) fn write_head(out: &mut dyn Write, captures: &Captures, totals: &Totals) -> io::Result<()> {
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let in_compression =
@@ -90,12 +86,7 @@ pub(crate) fn write_head(
         None => String::new(),
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
-    writeln!(
-        out,
-        "{}, {links}, {}{time}{incomplete}",
-        name,
-        totals.part("packet", |t| t.packets)
-    )?;
+    writeln!(out, "{}, {links}, {}{time}{incomplete}", name, totals.part("packet", |t| t.packets))?;
     if let [(_, facts)] = captures.list.as_slice() {
         write_origin(out, facts)?;
     }
@@ -177,7 +168,8 @@ fn server_row(s: &Server) -> Vec<Cell> {
     let [game, map] = [&s.facts.game, &s.facts.map].map(|name| text(name.as_ref()));
     let version = text(s.facts.version.as_ref()).or_else(|| s.facts.build.map(|n| n.to_string()));
     let state = s.facts.state.map(str::to_owned);
-    let words = [game, map.or(state), version].map(|word| word.filter(|w| !w.is_empty()).unwrap_or_else(dash));
+    let words =
+        [game, map.or(state), version].map(|word| word.filter(|w| !w.is_empty()).unwrap_or_else(dash));
     let row = [address(s), s.id.info().name.to_owned(), name(s), players(s), answered(s), median, p99];
     let plain = row.into_iter().chain([grouped(s.requests)]).chain(words).map(|cell| (cell, None));
     plain.chain(severity_cells(s.findings)).collect()

@@ -54,8 +54,6 @@ impl Screen {
     pub(crate) fn rows(&self) -> usize {
         self.top.unwrap_or(MAX_ROWS)
     }
-
-
 }
 
 /// The style of titles.

@@ -7,8 +7,8 @@ use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
-use crate::text::digits::grouped;
 use crate::report::terms;
+use crate::text::digits::grouped;
 use hashbrown::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -222,9 +222,10 @@ impl Totals {
 
     /// A count, with the count before filtering if there is a filter: `3`, `3 of 108`.
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
-        self.unfiltered
-            .as_ref()
-            .map_or_else(|| grouped(number(self)), |all| format!("{} of {}", grouped(number(self)), grouped(number(all))))
+        self.unfiltered.as_ref().map_or_else(
+            || grouped(number(self)),
+            |all| format!("{} of {}", grouped(number(self)), grouped(number(all))),
+        )
     }
 
     /// A count with its noun, and the count before filtering if there is a filter: `3 packets`, `3 of 108 packets`.

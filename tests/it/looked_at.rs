@@ -234,3 +234,23 @@ fn quiet_json_and_ndjson_have_no_findings() {
     assert!(lines.iter().all(|record| record["type"] != "finding"));
     assert_eq!(lines.last().unwrap()["finding_counts"]["error"], 3);
 }
+
+#[test]
+fn known_findings_take_a_line_each_unless_all_of_them_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = folder.path().join("b.json");
+    let baseline = baseline.to_str().unwrap();
+    let run = |args: &[&str]| {
+        let output = check(&[&["captures/demo.pcapng", "--baseline", baseline], args].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["--update-baseline"]);
+    let short = run(&[]);
+    assert!(!short.contains("-->"), "{short}");
+    assert_eq!(short.lines().filter(|line| line.starts_with("known[")).count(), 9, "{short}");
+    for show in ["known", "note,known"] {
+        let long = run(&["--show", show]);
+        assert!(long.contains("-->") && long.contains("= known: it is in the baseline"), "{show}: {long}");
+        assert_eq!(long.contains("note[GEN-007]"), show != "known", "{long}");
+    }
+}

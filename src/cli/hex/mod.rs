@@ -167,7 +167,8 @@ fn reading(args: &mut HexArgs) -> Result<Box<dyn ReadsCaptures>, String> {
         let wrong = |name| format!("-T {name} goes without --check.");
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
-        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, shown(args.show), args.color);
+        let (report, fail_on, show, color) =
+            (args.report.clone(), args.fail_on, shown(args.show), args.color);
         return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| HEX_FORMATS.find(name).ok_or(format!("-T {name} needs --check.")));

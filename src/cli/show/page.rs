@@ -1,7 +1,7 @@
 //! Text pages, wrapped to the width of the terminal and coloured if that is wanted.
 
-use crate::cli::terminal::wrapped as broken;
 use crate::check::Finding;
+use crate::cli::terminal::wrapped as broken;
 use crate::decode::Tree;
 pub use crate::report::screen::{BOLD, DIM, style};
 use crate::report::screen::{Screen, wrapped};
