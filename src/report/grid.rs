@@ -1,13 +1,18 @@
 //! Tables for people: a row is one line, columns are as wide as their cells, and what is cut ends with `…`.
 
-use super::terminal::{DIM, Screen, style};
+use super::count;
+use super::terminal::{DIM, Screen, shortened, style};
 use crate::rule::Severity;
-use crate::text::escape::truncated;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// Blanks between two columns, and where a table would have to cut cells otherwise.
 const GAPS: [usize; 2] = [2, 1];
+
+/// Width to which the address of a server is cut at most: an IPv4 address with its port is never cut.
+pub(crate) const LEAST_ADDRESS: usize = 21;
+/// Width to which a name is cut at most.
+pub(crate) const LEAST_NAME: usize = 8;
 
 /// How a column behaves where the screen is too narrow for the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,33 +156,11 @@ fn sum(widths: &[usize], gap: usize) -> usize {
     widths.iter().filter(|w| **w > 0).map(|width| width + gap).sum::<usize>().saturating_sub(gap)
 }
 
-/// Cuts a text to a width. What ends with a port keeps it, and both ends of its address: half an address is a hint, half
-/// a port is wrong.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let port = text.rfind(':').filter(|at| {
-        let digits = text.get(at + 1..).unwrap_or_default();
-        (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
-    });
-    match port.map(|at| text.split_at(at)) {
-        // An address may have an arrow before it, and all of its characters take one column.
-        Some((address, port))
-            if port.len() + 3 <= width && address.chars().all(|c| c.is_ascii() || c == '→') =>
-        {
-            let (room, all) = (width - port.len() - 1, address.chars().count());
-            // The end of an address tells more than its beginning, which neighbours share.
-            let kept = match room {
-                _ if address.starts_with('→') => "→ ".chars().count(),
-                ..9 => 0,
-                _ => room / 3,
-            };
-            let first = address.chars().take(kept);
-            let last = address.chars().skip(all.saturating_sub(room - kept));
-            first.chain(['…']).chain(last).chain(port.chars()).collect()
-        }
-        _ => truncated(text, width),
+/// Writes how many rows a table leaves out, if any.
+pub(super) fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
+    match rows.saturating_sub(screen.rows()) {
+        0 => Ok(()),
+        n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
     }
 }
 

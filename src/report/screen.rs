@@ -2,7 +2,7 @@
 
 use super::footer::write_footer;
 pub(crate) use super::footer::write_remarks;
-use super::grid::{Cell, Column, Fit, Grid, brief};
+use super::grid::{Cell, Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief, write_rest};
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
 use super::summary::Summary;
@@ -20,10 +20,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// Width to which the address of a server is cut at most: an IPv4 address with its port is never cut.
-pub(crate) const LEAST_ADDRESS: usize = 21;
-/// Width to which a name is cut at most.
-pub(crate) const LEAST_NAME: usize = 8;
 /// Maximum width in columns of text from the network in a cell.
 pub(crate) const MAX_CELL: usize = 48;
 
@@ -153,13 +149,6 @@ fn sort_servers(rows: &mut [&Server], sort: Sort) {
         Sort::Time => rows.sort_by_key(|s| Reverse(s.times.quantile(0.5))),
         Sort::Loss => rows.sort_by_key(|s| Reverse(s.unanswered + s.refused + s.late)),
         Sort::Name => rows.sort_by_key(|s| (s.facts.server_name.as_ref(), s.endpoint)),
-    }
-}
-
-pub(super) fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
-    match rows.saturating_sub(screen.rows()) {
-        0 => Ok(()),
-        n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
     }
 }
 

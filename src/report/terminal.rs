@@ -1,7 +1,6 @@
 //! The screen: width, colours, and the layout of tables and lines. Each column of lines is as wide as its cells, and no
 //! line is wider than the screen.
 
-use super::grid::shortened;
 use crate::rule::Severity;
 use crate::text::escape::truncated;
 use crate::text::line::Line;
@@ -80,6 +79,36 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Cuts a text to a width. What ends with a port keeps it, and both ends of its address: half an address is a hint, half
+/// a port is wrong.
+pub(super) fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let port = text.rfind(':').filter(|at| {
+        let digits = text.get(at + 1..).unwrap_or_default();
+        (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    match port.map(|at| text.split_at(at)) {
+        // An address may have an arrow before it, and all of its characters take one column.
+        Some((address, port))
+            if port.len() + 3 <= width && address.chars().all(|c| c.is_ascii() || c == '→') =>
+        {
+            let (room, all) = (width - port.len() - 1, address.chars().count());
+            // The end of an address tells more than its beginning, which neighbours share.
+            let kept = match room {
+                _ if address.starts_with('→') => "→ ".chars().count(),
+                ..9 => 0,
+                _ => room / 3,
+            };
+            let first = address.chars().take(kept);
+            let last = address.chars().skip(all.saturating_sub(room - kept));
+            first.chain(['…']).chain(last).chain(port.chars()).collect()
+        }
+        _ => truncated(text, width),
+    }
 }
 
 /// The colour of a severity.

@@ -1,8 +1,8 @@
 //! Writes the table of unclaimed traffic: the busiest endpoints, and those of one port on many hosts as one.
 
-use super::grid::{Column, Fit, Grid};
-use super::screen::{LEAST_ADDRESS, LEAST_NAME, Screen, write_rest};
+use super::grid::{Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, write_rest};
 use super::summary::Summary;
+use super::terminal::Screen;
 use super::unclaimed::UnclaimedEndpoint;
 use crate::text::digits::grouped;
 use hashbrown::HashMap;

@@ -3,8 +3,8 @@
 use super::sheet::{Cell, CellType, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
-use crate::report::grid::{self, Fit, Grid, brief};
-use crate::report::screen::{LEAST_ADDRESS, LEAST_NAME, MAX_CELL, Screen, write_head};
+use crate::report::grid::{self, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief};
+use crate::report::screen::{MAX_CELL, Screen, write_head};
 use crate::report::{Totals, count, limits};
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};

@@ -2,10 +2,8 @@
 
 use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
-use crate::report::grid::{Column, Fit, Grid};
-use crate::report::screen::{
-    BOLD, DIM, LEAST_ADDRESS, Screen, severity_cells, style, wrapped, write_remarks,
-};
+use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS};
+use crate::report::screen::{BOLD, DIM, Screen, severity_cells, style, wrapped, write_remarks};
 use crate::report::{count, dropped_remark};
 use crate::rule::Severity;
 use crate::text::digits::grouped;
