@@ -204,7 +204,8 @@ fn known_findings_are_listed_last() {
     let (baseline, known) = (baseline.to_str().unwrap(), "captures/sqp/fake_badutf8.pcap");
     assert!(check(&["--baseline", baseline, "--update-baseline", known]).status.success());
     let table =
-        String::from_utf8(check(&["--baseline", baseline, "--show", "note", known, DEMO]).stdout).unwrap();
+        String::from_utf8(check(&["--baseline", baseline, "--show", "note,known", known, DEMO]).stdout)
+            .unwrap();
     let blocks: Vec<_> = table.split("\n\n").filter(|block| block.contains("\n  --> ")).collect();
     let is_known = |block: &&str| block.contains("known: it is in the baseline");
     let (new, old) = blocks.split_at(blocks.iter().position(&is_known).unwrap());

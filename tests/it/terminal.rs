@@ -258,7 +258,7 @@ fn at_80_columns_a_server_is_a_line_and_a_packet_keeps_ports_and_protocol() {
         assert!(line.contains(protocol) && line.contains(port), "{line}");
     }
     // Lines that are shown as they come have the same columns from the first on.
-    let steady = columns(&packets("dump --line-buffered -c 30"));
+    let steady = columns(&packets("dump -l -c 30"));
     assert!(steady.len() > 8 && steady.iter().all(|at| *at == steady[0]), "{steady:?}");
     for command in ["-V", "rule GEN-009", "hex 0080902348"] {
         let file = if command == "-V" { DEMO } else { "" };
