@@ -2,6 +2,7 @@
 //! functions.
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
+use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
@@ -259,8 +260,13 @@ pub struct Info {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// Names that people use for it or for a game that speaks it, each with the port that goes with it; 0 where that is the
+    /// first of `ports`. Only `ask` takes them.
+    pub known_as: &'static [(&'static str, u16)],
     /// Default server ports: they never decide, but break ties.
     pub ports: &'static [u16],
+    /// How far above the port of the game servers answer queries, where they do not on that port itself.
+    pub offsets: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
     /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed, besides the
@@ -295,6 +301,8 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// The tests of `ask --probe`; the first one is the plain query.
+    pub probes: &'static [ProbeRow],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -311,7 +319,9 @@ impl Info {
         Info {
             name,
             title,
+            known_as: &[],
             ports: &[],
+            offsets: &[],
             spec,
             first: &[],
             messages: &[],
@@ -327,6 +337,7 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            probes: &[],
             samples: &[],
         }
     }

@@ -4,6 +4,7 @@
 mod abuse;
 mod declared;
 mod message;
+pub mod probing;
 mod split;
 
 pub use crate::bounded::Budget;

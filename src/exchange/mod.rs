@@ -17,6 +17,8 @@ mod closed;
 mod incomplete;
 mod join;
 mod open;
+#[cfg(feature = "page")]
+mod outcomes;
 mod parts;
 mod queue;
 mod rules;
@@ -26,6 +28,8 @@ mod unpack;
 mod unreadable;
 mod windows;
 
+#[cfg(feature = "page")]
+pub use outcomes::Outcomes;
 #[cfg(feature = "internals")]
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};

@@ -3,8 +3,8 @@
 use super::server::Server;
 use super::server_counters::MAX_TIMED;
 use super::summary::Summary;
-use super::terminal::{Screen, style};
-use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
+use super::terminal::{Screen, style, wrapped};
+use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, dropped_remark, grouped_count};
 use crate::rule::Severity;
 use anstyle::Style;
 use std::fmt::Write as _;
@@ -44,25 +44,31 @@ pub(super) fn write_footer(
         screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
     writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
-    write_remarks(out, &remarks(summary, t))
+    write_remarks(out, screen, &remarks(summary, t))
 }
 
 /// Maximum number of remarks at the end of a screen.
 pub(crate) const MAX_REMARKS: usize = 5;
 
-/// Writes the first remarks, a line each, and how many more there are.
-pub(crate) fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+/// Writes the first remarks, wrapped between words, and how many more there are.
+pub(crate) fn write_remarks(out: &mut dyn Write, screen: Screen, remarks: &[String]) -> io::Result<()> {
     let shown = if remarks.len() > MAX_REMARKS { MAX_REMARKS - 1 } else { remarks.len() };
-    remarks.iter().take(shown).try_for_each(|remark| writeln!(out, "{remark}"))?;
+    remarks.iter().take(shown).try_for_each(|remark| write_wrapped(out, screen, remark))?;
     match remarks.len() - shown {
         0 => Ok(()),
-        more => writeln!(out, "and {}; -T ndjson has all numbers", count(more as u64, "more remark")),
+        more => writeln!(out, "and {}; -T ndjson has all numbers", grouped_count(more as u64, "more remark")),
     }
+}
+
+/// Writes a text for people, wrapped between words.
+pub(crate) fn write_wrapped(out: &mut dyn Write, screen: Screen, text: &str) -> io::Result<()> {
+    wrapped(text, screen.width.into(), 2).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.
 pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     let mut remarks: Vec<_> = dropped_remark(t).into_iter().collect();
+    remarks.extend(abuse_remark(summary));
     remarks.extend(silent_server_remarks(summary));
     remarks.extend(t.candidate_remarks());
     remarks.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
@@ -82,6 +88,28 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     remarks
 }
 
+/// A line about floods: answers to an address that has proven nothing, or datagrams of no known protocol from many senders.
+fn abuse_remark(summary: &Summary) -> Option<String> {
+    let (floods, largest) = summary.floods;
+    let answers = largest.map(|flood| match floods {
+        1 => format!("unproven answers, {flood}"),
+        _ => format!("unproven answers, {flood}; and {} more like it", floods - 1),
+    });
+    let unclaimed = summary.unclaimed.busiest().into_iter().find(|busy| busy.is_flood()).map(|busy| {
+        let (senders, more) = busy.senders();
+        let plus = if more { "+" } else { "" };
+        format!(
+            "{} of no known protocol at {} from {senders}{plus} senders, {} in the busiest second",
+            grouped_count(busy.datagrams, "datagram"),
+            busy.endpoint,
+            busy.peak_rate
+        )
+    });
+    let parts: Vec<_> = answers.into_iter().chain(unclaimed).collect();
+    let more = "`qdissect stats --only clients` shows who asks";
+    (!parts.is_empty()).then(|| format!("looks abused: {}; {more}", parts.join("; ")))
+}
+
 /// Remarks on servers that received several requests and answered none, ordered by the number of requests, whether or
 /// not a rule reports them.
 fn silent_server_remarks(summary: &Summary) -> Vec<String> {
@@ -99,7 +127,7 @@ fn silent_server_remarks(summary: &Summary) -> Vec<String> {
     };
     let mut remarks: Vec<_> = servers.iter().take(MAX_LISTED).map(remark).collect();
     let more = servers.len().saturating_sub(MAX_LISTED) as u64;
-    remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further server"))));
+    remarks.extend((more > 0).then(|| format!("and the same of {}", grouped_count(more, "further server"))));
     remarks
 }
 

@@ -1,8 +1,11 @@
-//! Tables for people: a row is one line, columns are as wide as their cells, and what is cut ends with `…`.
+//! Tables for people: a row is one line, and what is cut ends with `…`. Here is decided which columns give way on a narrow
+//! screen; everything else is laid out by the table.
 
-use super::count;
+use super::grouped_count;
 use super::terminal::{DIM, Screen, shortened, style};
 use crate::rule::Severity;
+use anstyle::Style;
+use comfy_table::{CellAlignment, ColumnConstraint, Row, Table, Width, presets};
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
@@ -19,8 +22,10 @@ pub(crate) const LEAST_NAME: usize = 8;
 pub(crate) enum Fit {
     /// It is always there, and whole.
     Whole,
-    /// Its cells are cut to no less than this width. An address keeps its port.
+    /// Its cells are cut to no less than this width.
     Cut(usize),
+    /// As `Cut`, but what is cut is the middle: an address keeps its port.
+    Address(usize),
     /// It is there only where all before it have room.
     Spare,
 }
@@ -50,10 +55,27 @@ impl Column {
     fn head_width(&self) -> usize {
         self.head.lines().map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
+
+    /// The text of a cell for a column of this width, marked for its colour.
+    fn text_of(&self, screen: Screen, (text, severity): &Cell, width: usize) -> String {
+        let mark = SEVERITY_MARKS.iter().find(|(of, _)| screen.colour && Some(*of) == *severity);
+        match mark {
+            Some((_, mark)) => format!("{mark}{text}{END_MARK}"),
+            None if matches!(self.fit, Fit::Address(_)) => shortened(text, width),
+            None => text.clone(),
+        }
+    }
 }
 
 /// A cell: a text without line breaks, and its colour if it is about a severity.
 pub(crate) type Cell = (String, Option<Severity>);
+
+/// Marks before words that are coloured after the table is laid out. They have no width, and no text from the network
+/// contains them.
+const SEVERITY_MARKS: [(Severity, char); 3] =
+    [(Severity::Error, '\u{2061}'), (Severity::Warning, '\u{2062}'), (Severity::Note, '\u{2063}')];
+/// The mark after such words.
+const END_MARK: char = '\u{2064}';
 
 /// A table.
 #[derive(Debug)]
@@ -81,32 +103,56 @@ impl Grid {
     /// Writes the heading and a line for each row, without trailing blanks.
     pub(crate) fn write(&self, out: &mut dyn Write, screen: Screen) -> io::Result<()> {
         let (widths, gap) = self.layout(screen.width.into());
-        let height = self.columns.iter().map(|c| c.head.lines().count()).max().unwrap_or(0);
-        for at in 0..height {
-            let cells = self.columns.iter().map(|column| {
-                let above = height - column.head.lines().count();
-                let line = at.checked_sub(above).and_then(|at| column.head.lines().nth(at));
-                (line.unwrap_or_default().to_owned(), None)
-            });
-            let line = self.line(Screen::default(), &cells.collect::<Vec<_>>(), &widths, gap);
-            writeln!(out, "{}", screen.paint(DIM, &line))?;
+        let shown = self.columns.iter().zip(&widths).filter(|(_, width)| **width > 0);
+        let height = shown.map(|(column, _)| column.head.lines().count()).max().unwrap_or(0);
+        for (at, line) in self.table(screen, height, &widths, gap).lines().enumerate() {
+            let line = line.trim_end();
+            match at < height {
+                true => writeln!(out, "{}", screen.paint(DIM, line))?,
+                false => writeln!(out, "{}", coloured(line))?,
+            }
         }
-        self.rows.iter().try_for_each(|row| writeln!(out, "{}", self.line(screen, row, &widths, gap)))
+        Ok(())
+    }
+
+    /// The table with the columns that have room. Cells end with `…` where they are cut.
+    fn table(&self, screen: Screen, height: usize, widths: &[usize], gap: usize) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_truncation_indicator("…");
+        // Headings of few lines stand at the bottom.
+        table.set_header(
+            self.columns.iter().map(|c| "\n".repeat(height.saturating_sub(c.head.lines().count())) + c.head),
+        );
+        for cells in &self.rows {
+            let cells = cells.iter().zip(self.columns.iter().zip(widths));
+            let mut row =
+                Row::from(cells.map(|(cell, (column, width))| column.text_of(screen, cell, *width)));
+            row.max_height(1);
+            table.add_row(row);
+        }
+        for (in_table, (column, width)) in table.column_iter_mut().zip(self.columns.iter().zip(widths)) {
+            let with_gap = u16::try_from(width + gap).unwrap_or(u16::MAX);
+            in_table.set_padding((0, gap as u16)).set_constraint(match width {
+                0 => ColumnConstraint::Hidden,
+                _ => ColumnConstraint::Absolute(Width::Fixed(with_gap)),
+            });
+            if column.is_number {
+                in_table.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table
     }
 
     /// The width of each column, with 0 for those that are left out, and the gap between two.
     fn layout(&self, room: usize) -> (Vec<usize>, usize) {
-        let widest = |at: usize| self.rows.iter().filter_map(|row| row.get(at)).map(|(c, _)| c.width()).max();
+        let cells = |at: usize| self.rows.iter().filter_map(move |row| row.get(at)).map(|(text, _)| text);
         let natural: Vec<_> = self
             .columns
             .iter()
             .enumerate()
-            .map(|(at, column)| widest(at).unwrap_or(0).max(column.head_width()))
+            .map(|(at, c)| cells(at).map(|text| text.width()).max().unwrap_or(0).max(c.head_width()))
             .collect();
         let mut widths = natural.clone();
-        let says_something = |at: usize| {
-            self.rows.iter().filter_map(|row| row.get(at)).any(|(c, _)| !c.is_empty() && c != "-")
-        };
         for (width, _) in widths.iter_mut().zip(&self.columns).filter(|(_, c)| c.fit == Fit::Spare) {
             *width = 0;
         }
@@ -114,7 +160,7 @@ impl Grid {
         self.cut(&mut widths, room, gap);
         for (at, _) in self.columns.iter().enumerate().filter(|(_, c)| c.fit == Fit::Spare) {
             widths[at] = natural[at];
-            if sum(&widths, gap) > room || !says_something(at) {
+            if sum(&widths, gap) > room || cells(at).all(|text| text.is_empty() || text == "-") {
                 widths[at] = 0;
             }
         }
@@ -125,30 +171,24 @@ impl Grid {
     fn cut(&self, widths: &mut [usize], room: usize, gap: usize) {
         while sum(widths, gap) > room {
             let narrower = self.columns.iter().zip(widths.iter_mut()).filter_map(|(column, width)| {
-                matches!(column.fit, Fit::Cut(least) if *width > least).then_some(width)
+                matches!(column.fit, Fit::Cut(least) | Fit::Address(least) if *width > least).then_some(width)
             });
             let Some(widest) = narrower.max_by_key(|width| **width) else { return };
             *widest -= 1;
         }
     }
+}
 
-    fn line(&self, screen: Screen, cells: &[Cell], widths: &[usize], gap: usize) -> String {
-        let mut line = String::new();
-        let mut pending = 0;
-        for ((column, (text, severity)), width) in self.columns.iter().zip(cells).zip(widths) {
-            if *width == 0 {
-                continue;
-            }
-            let text = shortened(text, *width);
-            let blanks = width - text.width();
-            let (before, after) = if column.is_number { (blanks, 0) } else { (0, blanks) };
-            line.push_str(&" ".repeat(pending + before));
-            line.push_str(&severity.map_or(text.clone(), |severity| screen.paint(style(severity), &text)));
-            pending = after + gap;
-        }
-        line.truncate(line.trim_end().len());
-        line
+/// Replaces the marks in a line by the colours of their severities.
+fn coloured(line: &str) -> String {
+    if !line.contains(END_MARK) {
+        return line.to_owned();
     }
+    let mut line = line.replace(END_MARK, &Style::new().bold().render_reset().to_string());
+    for (severity, mark) in SEVERITY_MARKS {
+        line = line.replace(mark, &style(severity).to_string());
+    }
+    line
 }
 
 /// The width of a line with columns of these widths.
@@ -160,7 +200,7 @@ fn sum(widths: &[usize], gap: usize) -> usize {
 pub(super) fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
     match rows.saturating_sub(screen.rows()) {
         0 => Ok(()),
-        n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
+        n => writeln!(out, "and {} more; --top {rows} shows all", grouped_count(n as u64, what)),
     }
 }
 
@@ -186,7 +226,7 @@ mod tests {
 
     fn lines(width: u16) -> Vec<String> {
         let mut grid = Grid::new(vec![
-            Column::text("server", Fit::Cut(21)),
+            Column::text("server", Fit::Address(21)),
             Column::text("name", Fit::Cut(5)),
             Column::number("on the\nwire", Fit::Whole),
             Column::text("map", Fit::Spare),

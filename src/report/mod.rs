@@ -10,7 +10,7 @@ mod files;
 mod filtered;
 #[cfg(feature = "page")]
 mod footer;
-mod format;
+pub(crate) mod format;
 #[cfg(feature = "page")]
 pub(crate) mod grid;
 #[cfg(feature = "page")]
@@ -123,6 +123,8 @@ pub struct Wants {
 pub struct SilentServer {
     /// Frame of the last request to the server.
     pub frame: u64,
+    /// Time of that frame.
+    pub time: Time,
     /// The exchange of that request, which has already been reported.
     pub exchange: Exchange,
     /// The finding about the server.
@@ -258,8 +260,14 @@ pub fn dropped_remark(totals: &Totals) -> Option<String> {
     ))
 }
 
-/// A count with its noun, for people: `1 packet`, `2,000 packets`.
+/// A count with its noun: `1 packet`, `2000 packets`.
 pub fn count(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{s}")
+}
+
+/// A count with its noun as screens and pages show it: `1 packet`, `2,000 packets`. What programs read has no commas.
+pub fn grouped_count(n: u64, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{} {what}{s}", grouped(n))
 }

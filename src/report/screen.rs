@@ -1,14 +1,14 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::write_footer;
-pub(crate) use super::footer::write_remarks;
+pub(crate) use super::footer::{write_remarks, write_wrapped};
 use super::grid::{Cell, Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief, write_rest};
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
 use super::summary::Summary;
 pub use super::terminal::{BOLD, DIM, Screen, Sort, style, wrapped};
 use super::unclaimed_screen;
-use super::{Captures, Place, Totals, count, duration};
+use super::{Captures, Place, Totals, duration, grouped_count};
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
 use crate::rule::Severity;
@@ -25,7 +25,7 @@ pub(crate) const MAX_CELL: usize = 48;
 
 /// Columns of the table of servers.
 const SERVERS: [Column; 14] = [
-    Column::text("server", Fit::Cut(LEAST_ADDRESS)),
+    Column::text("server", Fit::Address(LEAST_ADDRESS)),
     Column::text("protocol", Fit::Whole),
     Column::text("name", Fit::Cut(LEAST_NAME)),
     Column::number("players", Fit::Whole),
@@ -58,7 +58,7 @@ const MAX_NAMES: usize = 8;
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    write_head(out, &summary.captures, totals)?;
+    write_head(out, screen, &summary.captures, totals)?;
     write_servers(out, screen, summary)?;
     unclaimed_screen::write(out, screen, summary)?;
     write_rules(out, screen, summary)?;
@@ -66,7 +66,12 @@ pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &To
 }
 
 /// Writes two lines about the captures, and between them the origin of a single capture, if known.
-pub(crate) fn write_head(out: &mut dyn Write, captures: &Captures, totals: &Totals) -> io::Result<()> {
+pub(crate) fn write_head(
+    out: &mut dyn Write,
+    screen: Screen,
+    captures: &Captures,
+    totals: &Totals,
+) -> io::Result<()> {
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let in_compression =
@@ -82,12 +87,13 @@ pub(crate) fn write_head(out: &mut dyn Write, captures: &Captures, totals: &Tota
         None => String::new(),
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
-    writeln!(out, "{}, {links}, {}{time}{incomplete}", name, totals.part("packet", |t| t.packets))?;
+    let packets = totals.part("packet", |t| t.packets);
+    write_wrapped(out, screen, &format!("{name}, {links}, {packets}{time}{incomplete}"))?;
     if let [(_, facts)] = captures.list.as_slice() {
-        write_origin(out, facts)?;
+        write_origin(out, screen, facts)?;
     }
     let datagrams = totals.part("datagram", |t| t.recognised);
-    writeln!(out, "{datagrams} of query traffic{}", other_traffic(totals))
+    write_wrapped(out, screen, &format!("{datagrams} of query traffic{}", other_traffic(totals)))
 }
 
 /// A clause about other traffic than query traffic; empty if there is none.
@@ -103,7 +109,7 @@ pub(crate) fn other_traffic(totals: &Totals) -> String {
 }
 
 /// Writes a line about the origin of a capture, if known.
-fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
+fn write_origin(out: &mut dyn Write, screen: Screen, facts: &CaptureInfo) -> io::Result<()> {
     let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&truncated(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
     let interfaces = match names.as_slice() {
@@ -121,7 +127,7 @@ fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     let captured = Some(origin.join(" ")).filter(|o| !o.is_empty()).map(|o| format!("captured {o}"));
     let comment = text(&facts.comment).map(|t| format!("comment {t}"));
     let parts: Vec<_> = [captured, comment].into_iter().flatten().collect();
-    if parts.is_empty() { Ok(()) } else { writeln!(out, "{}", parts.join("; ")) }
+    if parts.is_empty() { Ok(()) } else { write_wrapped(out, screen, &parts.join("; ")) }
 }
 
 fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
@@ -252,7 +258,7 @@ fn write_folded(out: &mut dyn Write, screen: Screen, rules: &[&Broken]) -> io::R
     }
     let sum = |of: fn(&Counts) -> u64| rules.iter().map(|b| of(&b.counts)).sum::<u64>();
     let counts = [(sum(|c| c.warning), "warning"), (sum(|c| c.note), "note")];
-    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(*n, what));
+    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| grouped_count(*n, what));
     let head = format!("{} (--show note lists them): ", counts.collect::<Vec<_>>().join(", "));
     let names = rules.iter().map(|b| match b.counts.total() {
         1 => b.rule.id.to_owned(),

@@ -126,11 +126,13 @@ const GATHERED_LINES: usize = 200;
 const MIN_REST: [usize; 2] = [12, 28];
 /// Minimum width of the first words after the columns.
 const MIN_WORDS: usize = 10;
+/// The width of words that is worth cutting the last column that gives way.
+const LEAST_WORDS: usize = 8;
 /// Minimum width of the middle words. They are omitted if there is less room.
 const MIN_MIDDLE: usize = 4;
 
 /// The index of a column, and the minimum width to which it may be cut if a line is too long. With a minimum width of
-/// 0, the column is left out.
+/// 0, the column is left out. The last of several gives way only where hardly any words would have room.
 pub(super) type GiveWay = (usize, usize);
 
 /// Lines that are pending until the widths of their columns are known.
@@ -223,9 +225,11 @@ impl Fitted {
     /// The widths of the columns, reduced if the screen is too narrow.
     fn fitted_widths(&self) -> Vec<usize> {
         let mut widths = self.widths.clone();
-        for &(column, min) in self.give_way {
+        for (at, &(column, min)) in self.give_way.iter().enumerate() {
+            let is_last = at > 0 && at + 1 == self.give_way.len();
+            let rest_width = if is_last { self.rest_width.min(LEAST_WORDS) } else { self.rest_width };
             let needed: usize = widths.iter().map(|width| width + usize::from(*width > 0)).sum();
-            let excess = (needed + self.rest_width).saturating_sub(self.screen.width.into());
+            let excess = (needed + rest_width).saturating_sub(self.screen.width.into());
             if let Some(width) = widths.get_mut(column).filter(|_| excess > 0) {
                 *width = if min == 0 { 0 } else { width.saturating_sub(excess).max(min.min(*width)) };
             }

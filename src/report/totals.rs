@@ -1,6 +1,6 @@
 //! The totals of a run.
 
-use super::{SilentServer, count};
+use super::{SilentServer, grouped_count};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
@@ -138,7 +138,7 @@ pub struct Candidate {
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Candidate { server, protocol, datagrams, refused, undecided } = *self;
-        let (datagrams, name) = (count(datagrams, "datagram"), protocol.info().name);
+        let (datagrams, name) = (grouped_count(datagrams, "datagram"), protocol.info().name);
         write!(f, "{datagrams} could be {name} to {server}, never answered")?;
         match (refused, undecided) {
             (0, 0) => Ok(()),
@@ -211,7 +211,9 @@ impl Totals {
     pub fn candidate_remarks(&self) -> Vec<String> {
         let (listed, more) = self.candidates();
         let mut remarks: Vec<_> = listed.iter().map(ToString::to_string).collect();
-        remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
+        remarks.extend(
+            (more > 0).then(|| format!("and the same of {}", grouped_count(more, "further endpoint"))),
+        );
         remarks
     }
 
@@ -231,8 +233,8 @@ impl Totals {
     /// A count with its noun, and the count before filtering if there is a filter: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
         match &self.unfiltered {
-            None => count(number(self), what),
-            Some(all) => format!("{} of {}", grouped(number(self)), count(number(all), what)),
+            None => grouped_count(number(self), what),
+            Some(all) => format!("{} of {}", grouped(number(self)), grouped_count(number(all), what)),
         }
     }
 

@@ -18,7 +18,7 @@ const MAX_LOOKS: usize = 2;
 
 /// Columns without and with those for floods, and that for endpoints which share a row.
 const COLUMNS: [Column; 8] = [
-    Column::text("unclaimed", Fit::Cut(LEAST_ADDRESS)),
+    Column::text("unclaimed", Fit::Address(LEAST_ADDRESS)),
     Column::number("hosts", Fit::Whole),
     Column::text("looks like", Fit::Cut(LEAST_NAME)),
     Column::text("first bytes", Fit::Whole),

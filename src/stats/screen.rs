@@ -4,8 +4,8 @@ use super::sheet::{Cell, CellType, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
 use crate::report::grid::{self, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief};
-use crate::report::screen::{MAX_CELL, Screen, write_head};
-use crate::report::{Totals, count, limits};
+use crate::report::screen::{MAX_CELL, Screen, write_head, write_wrapped};
+use crate::report::{Totals, grouped_count, limits};
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
 use crate::text::timestamps::stamp;
@@ -27,7 +27,7 @@ pub fn write(
     totals: &Totals,
     sections: &[Section],
 ) -> io::Result<()> {
-    write_head(out, &stats.captures, totals)?;
+    write_head(out, screen, &stats.captures, totals)?;
     for section in sections {
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
             writeln!(out, "\n{}", sheet.title)?;
@@ -35,7 +35,7 @@ pub fn write(
             histograms(out, screen, sheet)?;
         }
     }
-    limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+    limits(totals).iter().try_for_each(|remark| write_wrapped(out, screen, remark))
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
@@ -45,7 +45,7 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
         let is_number = sheet.rows.iter().any(|row| is_number(&row[at]));
         let fit = match column.cell_type {
             _ if column.spare => Fit::Spare,
-            CellType::Server | CellType::Endpoint => Fit::Cut(LEAST_ADDRESS),
+            CellType::Server | CellType::Endpoint => Fit::Address(LEAST_ADDRESS),
             CellType::Name | CellType::Text => Fit::Cut(LEAST_NAME),
             _ => Fit::Whole,
         };
@@ -60,13 +60,13 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
     }
     table.write(out, screen)?;
     if sheet.rows.len() > screen.rows() {
-        writeln!(out, "and {}", count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
+        writeln!(out, "and {}", grouped_count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
     }
     sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
 }
 
 fn is_number(cell: &Cell) -> bool {
-    matches!(cell, Cell::Count(_) | Cell::Duration(_) | Cell::Number(_))
+    matches!(cell, Cell::Count(_) | Cell::AtLeast(..) | Cell::Duration(_) | Cell::Number(_))
 }
 
 fn cell(cell: &Cell) -> String {
@@ -76,7 +76,10 @@ fn cell(cell: &Cell) -> String {
         Cell::Text(text) => escaped(text).into_owned(),
         Cell::Name(name) => truncated(&escaped(&name.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
-        Cell::Count(n) => grouped(*n),
+        Cell::Count(n) | Cell::AtLeast(n, false) => grouped(*n),
+        Cell::AtLeast(n, true) => format!("{}+", grouped(*n)),
+        Cell::Flag(true) => "yes".to_owned(),
+        Cell::Flag(false) => "no".to_owned(),
         Cell::Duration(nanos) => brief(*nanos),
         Cell::Time(time) => moment(*time),
         Cell::Number(x) => format!("{x:.1}"),

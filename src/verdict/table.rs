@@ -4,7 +4,7 @@ use super::{Entry, Excuse, Key, Outcome, Verdict};
 use crate::check::Counts;
 use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS};
 use crate::report::screen::{BOLD, DIM, Screen, severity_cells, style, wrapped, write_remarks};
-use crate::report::{count, dropped_remark};
+use crate::report::{count, dropped_remark, grouped_count};
 use crate::rule::Severity;
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
@@ -177,7 +177,7 @@ fn write_symptoms(
     let total: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
     match total.saturating_sub(symptoms_of(first).len().min(SHOWN_SYMPTOMS)) {
         0 => Ok(()),
-        further => page.remark(&format!("and {} caused", count(further as u64, "further finding"))),
+        further => page.remark(&format!("and {} caused", grouped_count(further as u64, "further finding"))),
     }
 }
 
@@ -200,7 +200,7 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     }
     let more = all.len().saturating_sub(SHOWN_SERVERS);
     let mut table = Grid::new(vec![
-        Column::text("server", Fit::Cut(LEAST_ADDRESS)),
+        Column::text("server", Fit::Address(LEAST_ADDRESS)),
         Column::text("protocol", Fit::Whole),
         Column::number("E", Fit::Whole),
         Column::number("W", Fit::Whole),
@@ -213,7 +213,7 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     }
     table.write(page.out, page.screen)?;
     if more > 0 {
-        writeln!(page.out, "and {}", count(more as u64, "more server"))?;
+        writeln!(page.out, "and {}", grouped_count(more as u64, "more server"))?;
     }
     writeln!(page.out)
 }
@@ -228,7 +228,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
             &format!(
                 "{}: {} kept, {} broken,{} {} not exercised ({:.0} % checked)",
                 id.info().name,
-                count(count_of(Outcome::Pass) as u64, "rule"),
+                grouped_count(count_of(Outcome::Pass) as u64, "rule"),
                 count_of(Outcome::Fail),
                 known_text.unwrap_or_default(),
                 count_of(Outcome::NotExercised),
@@ -236,18 +236,18 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
             ),
         )?;
     }
-    let mut lines = vec![];
-    write_remarks(&mut lines, &remarks(verdict, page.width()))?;
-    for line in String::from_utf8_lossy(&lines).lines() {
-        page.text(Style::new(), line)?;
-    }
+    let remarks = remarks(verdict, page.width());
+    write_remarks(page.out, page.screen, &remarks)?;
     let worst = match verdict.counts {
         Counts { error: 1.., .. } => style(Severity::Error),
         Counts { warning: 1.., .. } => style(Severity::Warning),
         _ => BOLD,
     };
     let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
-    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text()))
+    page.text(
+        worst,
+        &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text(grouped_count)),
+    )
 }
 
 /// Remarks on findings that are not listed, inputs that were not read, and results that are uncertain.
@@ -255,7 +255,10 @@ fn remarks(verdict: &Verdict, width: usize) -> Vec<String> {
     let mut remarks: Vec<_> = verdict.unlisted().map(|unlisted| unlisted + ".").into_iter().collect();
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
-        remarks.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
+        remarks.push(format!(
+            "{} caused by these, not counted.",
+            grouped_count(symptoms as u64, "further finding")
+        ));
     }
     remarks.extend(verdict.below_threshold(Some(width)));
     remarks.extend(dropped_remark(&verdict.totals));
@@ -289,7 +292,7 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
     }
     let unlisted = verdict.unlisted().into_iter().chain(verdict.below_threshold(None));
     unlisted.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
-    writeln!(out, "{}", verdict.counts_text())
+    writeln!(out, "{}", verdict.counts_text(count))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod seeds;
 mod abuse;
 mod ahead;
 mod ask;
+mod ask_broken;
 mod browser;
 mod captures;
 mod ci_formats;
@@ -74,6 +75,7 @@ mod sarif;
 mod save;
 mod schema;
 #[cfg(feature = "parquet")]
+mod server;
 mod shards;
 mod silence;
 mod skipped;

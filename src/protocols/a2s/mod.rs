@@ -187,6 +187,17 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
+        known_as: &[
+            ("source", 0),
+            ("goldsrc", 0),
+            ("steam", 0),
+            ("cs2", 0),
+            ("csgo", 0),
+            ("tf2", 0),
+            ("gmod", 0),
+            ("rust", 28017),
+        ],
+        offsets: &[1],
         ports: &[27015, 27016],
         messages: MESSAGES,
         joining: Some(&JOINING),

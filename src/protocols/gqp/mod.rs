@@ -96,14 +96,13 @@ rules! {
         examples: [Example::of(&[AQ, AR, C2("6368616c6c656e6765 1e 78797a 04")])],
     }
     /// The answer window is two seconds; the draft itself says nothing about time.
-    TXN_008 = "GQP-TXN-008" Warning "no answer in time" {
+    TXN_008: UNANSWERED = "GQP-TXN-008" {
         cite: draft("Grammar, Server response"),
         examples: [Example::of(&[IDQ])],
     }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
-    TXN_009 = "GQP-TXN-009" Note "answer arrived twice" {
+    TXN_009: COPY = "GQP-TXN-009" {
         cite: draft("Grammar, Server response"),
-        side: Path,
         examples: [Example::of(&[IDQ, IDR, IDR])],
     }
     /// A request with a forged source address brings a victim more than five times as much: nothing proves
@@ -299,7 +298,7 @@ fn begins_encoded(p: &[u8]) -> bool {
 
 /// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
 fn is_text(p: &[u8], known: Known<'_>) -> bool {
-    if is_other_query(p) {
+    if is_other_query(&Gqp::INFO, p) {
         return false;
     }
     let plain_count =
