@@ -3,7 +3,7 @@
 use super::Case;
 use super::port::{Broken, Port};
 use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME};
-use crate::report::screen::{BOLD, DIM, MAX_CELL, Screen, style, wrapped, write_wrapped};
+use crate::report::screen::{BOLD, DIM, MAX_CELL, Screen, style};
 use crate::report::{Captures, grouped_count};
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
@@ -14,8 +14,6 @@ use std::io::{self, Write};
 const MAX_CLIENTS: usize = 10;
 /// Most lines about ports that were asked in vain.
 const MAX_LINES: usize = 10;
-/// The width of severity and rule before a finding.
-const FINDING_HEAD: usize = "warning SQP-STR-002 ".len();
 /// The table of ports, and that of clients.
 const PORTS: [Column; 9] = [
     Column::number("port", Fit::Whole),
@@ -42,8 +40,7 @@ const CLIENTS: [Column; 6] = [
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Captures) -> io::Result<()> {
-    let sentence = wrapped(&escaped(&case.verdict.text), screen.width.into(), 2);
-    sentence.iter().try_for_each(|line| writeln!(out, "{}", screen.paint(BOLD, line)))?;
+    writeln!(out, "{}", screen.paint(BOLD, &escaped(&case.verdict.text)))?;
     writeln!(out, "  {}", screen.paint(DIM, &escaped(&case.verdict.command)))?;
     if !case.ports.is_empty() {
         table(out, screen, &PORTS, case.ports.iter().take(screen.rows()).map(|p| port_row(p)))?;
@@ -53,7 +50,7 @@ pub fn write(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Ca
         }
         clients(out, screen, case)?;
     }
-    remarks(case).iter().try_for_each(|remark| write_wrapped(out, screen, remark))?;
+    remarks(case).iter().try_for_each(|remark| writeln!(out, "{remark}"))?;
     findings(out, screen, case, captures)
 }
 
@@ -182,14 +179,7 @@ fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Cap
         };
         let times = if b.count == 1 { "once".to_owned() } else { format!("{} times", b.count) };
         let (id, frame) = (b.finding.rule.id, b.first.frame);
-        let text = format!("{} ({times}, first in {file}frame {frame})", b.finding);
-        let lines = wrapped(&text, usize::from(screen.width).saturating_sub(FINDING_HEAD), 0);
-        for (at, line) in lines.iter().enumerate() {
-            match at {
-                0 => writeln!(out, "{word} {id:<11} {line}")?,
-                _ => writeln!(out, "{:FINDING_HEAD$}{line}", "")?,
-            }
-        }
+        writeln!(out, "{word} {id:<11} {} ({times}, first in {file}frame {frame})", b.finding)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::server::Server;
 use super::server_counters::MAX_TIMED;
 use super::summary::Summary;
-use super::terminal::{Screen, style, wrapped};
+use super::terminal::{Screen, style};
 use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, dropped_remark, grouped_count};
 use crate::rule::Severity;
 use anstyle::Style;
@@ -44,25 +44,20 @@ pub(super) fn write_footer(
         screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
     writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
-    write_remarks(out, screen, &remarks(summary, t))
+    write_remarks(out, &remarks(summary, t))
 }
 
 /// Maximum number of remarks at the end of a screen.
 pub(crate) const MAX_REMARKS: usize = 5;
 
-/// Writes the first remarks, wrapped between words, and how many more there are.
-pub(crate) fn write_remarks(out: &mut dyn Write, screen: Screen, remarks: &[String]) -> io::Result<()> {
+/// Writes the first remarks, a line each, and how many more there are.
+pub(crate) fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
     let shown = if remarks.len() > MAX_REMARKS { MAX_REMARKS - 1 } else { remarks.len() };
-    remarks.iter().take(shown).try_for_each(|remark| write_wrapped(out, screen, remark))?;
+    remarks.iter().take(shown).try_for_each(|remark| writeln!(out, "{remark}"))?;
     match remarks.len() - shown {
         0 => Ok(()),
         more => writeln!(out, "and {}; -T ndjson has all numbers", grouped_count(more as u64, "more remark")),
     }
-}
-
-/// Writes a text for people, wrapped between words.
-pub(crate) fn write_wrapped(out: &mut dyn Write, screen: Screen, text: &str) -> io::Result<()> {
-    wrapped(text, screen.width.into(), 2).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.

@@ -1,7 +1,7 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::write_footer;
-pub(crate) use super::footer::{write_remarks, write_wrapped};
+pub(crate) use super::footer::write_remarks;
 use super::grid::{Cell, Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief, write_rest};
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
@@ -58,7 +58,7 @@ const MAX_NAMES: usize = 8;
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    write_head(out, screen, &summary.captures, totals)?;
+    write_head(out, &summary.captures, totals)?;
     write_servers(out, screen, summary)?;
     unclaimed_screen::write(out, screen, summary)?;
     write_rules(out, screen, summary)?;
@@ -66,12 +66,7 @@ pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &To
 }
 
 /// Writes two lines about the captures, and between them the origin of a single capture, if known.
-pub(crate) fn write_head(
-    out: &mut dyn Write,
-    screen: Screen,
-    captures: &Captures,
-    totals: &Totals,
-) -> io::Result<()> {
+pub(crate) fn write_head(out: &mut dyn Write, captures: &Captures, totals: &Totals) -> io::Result<()> {
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let in_compression =
@@ -88,12 +83,12 @@ pub(crate) fn write_head(
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
     let packets = totals.part("packet", |t| t.packets);
-    write_wrapped(out, screen, &format!("{name}, {links}, {packets}{time}{incomplete}"))?;
+    writeln!(out, "{name}, {links}, {packets}{time}{incomplete}")?;
     if let [(_, facts)] = captures.list.as_slice() {
-        write_origin(out, screen, facts)?;
+        write_origin(out, facts)?;
     }
     let datagrams = totals.part("datagram", |t| t.recognised);
-    write_wrapped(out, screen, &format!("{datagrams} of query traffic{}", other_traffic(totals)))
+    writeln!(out, "{datagrams} of query traffic{}", other_traffic(totals))
 }
 
 /// A clause about other traffic than query traffic; empty if there is none.
@@ -109,7 +104,7 @@ pub(crate) fn other_traffic(totals: &Totals) -> String {
 }
 
 /// Writes a line about the origin of a capture, if known.
-fn write_origin(out: &mut dyn Write, screen: Screen, facts: &CaptureInfo) -> io::Result<()> {
+fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
     let text = |text: &Option<String>| text.as_ref().map(|t| quoted(&truncated(t, MAX_CELL)));
     let names: Vec<_> = facts.interfaces.iter().filter_map(|i| text(&i.name)).take(MAX_NAMES + 1).collect();
     let interfaces = match names.as_slice() {
@@ -127,7 +122,7 @@ fn write_origin(out: &mut dyn Write, screen: Screen, facts: &CaptureInfo) -> io:
     let captured = Some(origin.join(" ")).filter(|o| !o.is_empty()).map(|o| format!("captured {o}"));
     let comment = text(&facts.comment).map(|t| format!("comment {t}"));
     let parts: Vec<_> = [captured, comment].into_iter().flatten().collect();
-    if parts.is_empty() { Ok(()) } else { write_wrapped(out, screen, &parts.join("; ")) }
+    if parts.is_empty() { Ok(()) } else { writeln!(out, "{}", parts.join("; ")) }
 }
 
 fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {

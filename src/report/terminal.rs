@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(fitted(40, &[row]), ["1 address protocol a message details of…"]);
         assert_eq!(fitted(29, &[row]), ["1 address protocol a message"]);
         assert_eq!(fitted(25, &[row]), ["1 address prot… a message"]);
-        assert_eq!(fitted(17, &[row]), ["1 addr… a message"]);
+        assert_eq!(fitted(17, &[row]), ["1 addre… a messa…"], "the last keeps more than the words");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::sheet::{Cell, CellType, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
 use crate::report::grid::{self, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief};
-use crate::report::screen::{MAX_CELL, Screen, write_head, write_wrapped};
+use crate::report::screen::{MAX_CELL, Screen, write_head};
 use crate::report::{Totals, grouped_count, limits};
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
@@ -27,7 +27,7 @@ pub fn write(
     totals: &Totals,
     sections: &[Section],
 ) -> io::Result<()> {
-    write_head(out, screen, &stats.captures, totals)?;
+    write_head(out, &stats.captures, totals)?;
     for section in sections {
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
             writeln!(out, "\n{}", sheet.title)?;
@@ -35,7 +35,7 @@ pub fn write(
             histograms(out, screen, sheet)?;
         }
     }
-    limits(totals).iter().try_for_each(|remark| write_wrapped(out, screen, remark))
+    limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {

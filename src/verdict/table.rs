@@ -236,8 +236,11 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
             ),
         )?;
     }
-    let remarks = remarks(verdict, page.width());
-    write_remarks(page.out, page.screen, &remarks)?;
+    let mut lines = vec![];
+    write_remarks(&mut lines, &remarks(verdict, page.width()))?;
+    for line in String::from_utf8_lossy(&lines).lines() {
+        page.text(Style::new(), line)?;
+    }
     let worst = match verdict.counts {
         Counts { error: 1.., .. } => style(Severity::Error),
         Counts { warning: 1.., .. } => style(Severity::Warning),
