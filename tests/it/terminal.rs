@@ -252,10 +252,14 @@ fn at_80_columns_a_server_is_a_line_and_a_packet_keeps_ports_and_protocol() {
             .map(|(at, _)| at)
             .collect::<Vec<_>>()
     };
-    let lines = packets("dump");
-    for (line, protocol, port) in [(" 9 ", " skycoop ", ":26950 "), ("33 ", " sqp ", ":9010 ")] {
-        let line = lines.lines().find(|l| l.trim_start().starts_with(line.trim_start())).unwrap();
-        assert!(line.contains(protocol) && line.contains(port), "{line}");
+    for command in ["dump", "dump -l", "dump -t ad"] {
+        let lines = packets(command);
+        let expected =
+            [("7 ", " satisfactory ", ":7777 "), ("9 ", " skycoop ", ":26950 "), ("33 ", " sqp ", ":9010 ")];
+        for (line, protocol, port) in expected {
+            let line = lines.lines().find(|l| l.trim_start().starts_with(line)).unwrap();
+            assert!(line.contains(protocol) && line.contains(port), "{command}: {line}");
+        }
     }
     // Lines that are shown as they come have the same columns from the first on.
     let steady = columns(&packets("dump -l -c 30"));
