@@ -226,8 +226,11 @@ impl<'a> Run<'a> {
     /// The tests of the whole run: whether everything was read, and whether everything is listed.
     fn run_suite(&self) -> Suite {
         let totals = &self.verdict.totals;
-        let mut output =
-            self.verdict.below_threshold().map(|below_threshold| below_threshold + "\n").unwrap_or_default();
+        let mut output = self
+            .verdict
+            .below_threshold(None)
+            .map(|below_threshold| below_threshold + "\n")
+            .unwrap_or_default();
         let mut ending = Ending::Passed;
         if !totals.complete {
             let unread = totals.unread.iter();

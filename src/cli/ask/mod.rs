@@ -13,7 +13,7 @@ pub use args::AskArgs;
 use args::ProbeMode;
 
 use super::check::{CheckArgs, FINDINGS};
-use super::choices::{CheckFormat, DUMP_FORMATS, Format};
+use super::choices::{CheckFormat, DUMP_FORMATS, Format, shown};
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{OK, error, error_text, note, stdout_exit_code};
@@ -203,7 +203,8 @@ fn reading(args: &AskArgs, id: Id) -> Result<Box<dyn ReadsCaptures>, String> {
     if args.check || args.probe.is_some() {
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
-        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        let (report, fail_on, show, color) =
+            (args.report.clone(), args.fail_on, shown(args.show), args.color);
         return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;
