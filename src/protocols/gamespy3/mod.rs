@@ -406,7 +406,6 @@ messages! {
 const ANSWERED: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_007),
-    earlier_key: Some(&TXN_008),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     contradicting: Some(&SPL_003),
@@ -544,6 +543,9 @@ impl Protocol for Gamespy3 {
 
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
+        if matches!(seen.pairing, Pairing::Answered(Answer { foreign_key: true, .. })) {
+            raised.add(&TXN_008);
+        }
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
                 let payload = seen.datagram.payload;

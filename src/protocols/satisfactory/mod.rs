@@ -13,6 +13,7 @@
 mod exchange;
 mod layouts;
 mod message;
+mod probing;
 
 use super::other::is_other_query;
 use super::prelude::*;
@@ -48,6 +49,7 @@ impl Protocol for Satisfactory {
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         ports: &[GAME_PORT, LEGACY_PORT],
         first: &[
             Form::of(&WIRE_MAGIC),

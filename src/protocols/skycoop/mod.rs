@@ -13,6 +13,7 @@
 
 mod config;
 mod layouts;
+mod probing;
 mod reply;
 
 use super::other::is_other_query;
@@ -135,6 +136,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
@@ -148,7 +150,6 @@ impl Protocol for Skycoop {
             "status",
             StepRules {
                 unsolicited: Some(&TXN_001),
-                overlapping: Some(&TXN_003),
                 late: Some(&TXN_005),
                 copy: Some(&TXN_004),
                 larger: Some((10, &SEC_001)),
@@ -220,8 +221,10 @@ impl Protocol for Skycoop {
 
     #[inline(never)]
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
-        if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
-            raised.add(&TXN_006);
+        match seen.pairing {
+            Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
+            Pairing::Answered(_) if seen.server.port() != PORT => raised.add(&TXN_006),
+            _ => {}
         }
     }
 }
