@@ -148,7 +148,7 @@ impl Reader<'_> {
             self.end = self.at.saturating_add(size);
         }
         let hole = self.out.len();
-        self.write(&[0; 8][..width.min(8)]);
+        self.write([0; 8].get(..width)?);
         let start = self.out.len();
         self.parts(parts)?;
         let is_zeros = || self.find(|v| v.change == Change::Zeros).is_some();

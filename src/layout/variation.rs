@@ -178,7 +178,7 @@ impl Variation {
 
     /// Whether the two make a set.
     pub fn pairs_with(&self, other: &Variation) -> bool {
-        !self.excludes(other) && !(self.weak && other.weak) && !self.shifts_with(other)
+        !(self.excludes(other) || self.weak && other.weak || self.shifts_with(other))
     }
 
     /// Whether it swaps all numbers.
@@ -189,7 +189,11 @@ impl Variation {
     /// How common it is; the least is the commonest.
     fn rank(&self) -> u32 {
         match self.change {
-            Change::Swap => u32::from(self.id == "big_endian") + if self.field.is_empty() { 0 } else { 3 },
+            Change::Swap => match (self.id, self.field) {
+                ("big_endian", "") => 1,
+                (_, "") => 0,
+                _ => 3,
+            },
             Change::Texts(Form::Length(2, _)) => 2,
             Change::Texts(Form::Length(4, _)) => 3,
             Change::Texts(Form::Length(1, _)) => 4,
