@@ -11,7 +11,7 @@ pub use policy::{Unknown, rules_named};
 pub use silence::Silence;
 
 use crate::contract::{Abuse, Direction, Raised};
-use crate::decode::{Field, Index, Span, Violation, path};
+use crate::decode::{Compared, Field, Index, Span, Told, Violation, path};
 use crate::rule::general::{GEN_012, GEN_014};
 use crate::rule::{Rule, Severity, Side};
 use schemars::JsonSchema;
@@ -33,6 +33,8 @@ pub struct Finding {
     pub span: Option<Span>,
     /// Number of bytes that the field needs, where too few are left; else 0.
     pub needs: u32,
+    /// What is there, and what should be, where the rule compares.
+    pub values: Compared,
     /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
     /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore
@@ -73,6 +75,7 @@ impl Finding {
             index,
             span: None,
             needs: 0,
+            values: Compared::NOTHING,
             minor: false,
             repeated: false,
             provisional: None,
@@ -95,14 +98,14 @@ impl Finding {
         raised.iter().map(move |(rule, at)| {
             let whole = Finding::of_datagram(rule, len);
             let abuse = raised.abuse.filter(|_| [&GEN_012, &GEN_014].contains(&rule));
-            Finding { span: at.or(whole.span), abuse, ..whole }
+            Finding { span: at.or(whole.span), abuse, values: raised.values(rule), ..whole }
         })
     }
 
     /// A finding about a place in a datagram.
     pub fn of_violation(v: &Violation) -> Finding {
-        let Violation { rule, at, field, index, needs, minor } = *v;
-        Finding { field, index, span: Some(at), needs, minor, ..Finding::of_exchange(rule) }
+        let Violation { rule, at, field, index, needs, minor, values } = *v;
+        Finding { field, index, span: Some(at), needs, minor, values, ..Finding::of_exchange(rule) }
     }
 
     /// Replaces [`Side::Sender`] as the side at fault by the client or the server, given the direction of the
@@ -125,6 +128,20 @@ impl Finding {
         self.rule.needs_past && self.counts() && !self.rule.per_server && self.severity > Severity::Note
     }
 
+    /// What is there, where the finding is about a value.
+    pub fn found(&self) -> Option<Told> {
+        match (self.span.filter(|_| self.needs > 0), self.sizes) {
+            (Some(span), _) => Some(Told::Bytes(span.end.saturating_sub(span.start).into())),
+            (None, Some([_, response])) => Some(Told::Bytes(response.into())),
+            (None, None) => self.values.found.some(),
+        }
+    }
+
+    /// What should be there, where the finding is about a value.
+    pub fn expected(&self) -> Option<Told> {
+        if self.needs > 0 { Some(Told::Bytes(self.needs.into())) } else { self.values.expected.some() }
+    }
+
     /// Path of the field, with indices.
     pub fn path(&self) -> Option<String> {
         self.field.map(|f| path(f, self.index))
@@ -139,6 +156,9 @@ impl fmt::Display for Finding {
             let left = span.end - span.start;
             let bytes = if self.needs == 1 { "byte" } else { "bytes" };
             write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
+        }
+        if self.needs == 0 {
+            write!(f, "{}", self.values)?;
         }
         if let Some([request, response]) = self.sizes {
             let ratio = f64::from(response) / f64::from(request.max(1));

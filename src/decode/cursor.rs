@@ -1,7 +1,8 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
+use super::text::Blemish;
 use super::wire::{Stop, Wire};
-use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields, work};
+use super::{Compared, Facts, Field, FieldSink, Index, Span, Str, Told, Value, Violation, fields, work};
 use crate::rule::Rule;
 use crate::rule::general::GEN_001;
 
@@ -21,6 +22,8 @@ pub struct Fault {
     pub field: Option<&'static Field>,
     /// How many bytes the field needs; 0 where the fault is another one.
     pub needs: u32,
+    /// What is there, and what should be, where the rule compares.
+    pub values: Compared,
 }
 
 /// The rules that the end of a scope can break, one for each kind of scope: "the datagram is short", "the chunk is
@@ -270,8 +273,22 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
         if S::RULES && !text.is_plain() {
             let (at, field, index) = (self.last(), self.field, self.index());
-            let damaged = Violation { rule: utf8, at, field, index, needs: 0, minor: false };
-            check_text_slowly(self.sink, text, damaged, no_control);
+            let start = self.place(text.0.as_ptr() as usize);
+            let damaged = place(utf8, at, field, index);
+            check_text_slowly(self.sink, text, start, damaged, no_control);
+        }
+    }
+
+    /// Checks that the text just read is UTF-8.
+    #[inline(always)]
+    pub fn check_utf8(&mut self, rule: &'static Rule, text: Str<'_>) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
+        if S::RULES && !text.is_plain() {
+            let start = self.place(text.0.as_ptr() as usize);
+            let damaged = place(rule, self.last(), self.field, self.index());
+            check_utf8_slowly(self.sink, text, start, damaged);
         }
     }
 
@@ -286,14 +303,73 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         }
     }
 
+    /// Checks that the number just read is what is expected.
+    #[inline(always)]
+    pub fn check_number(&mut self, rule: &'static Rule, found: impl Into<i64>, expected: Told) {
+        let found = found.into();
+        self.compare(rule, || expected.admits(found), || Compared::new(found, expected));
+    }
+
+    /// As [`check`](Self::check), for a rule that compares: `values` gives what is there and what should be, and is
+    /// called only where the rule is broken.
+    #[inline(always)]
+    pub fn compare(
+        &mut self,
+        rule: &'static Rule,
+        holds: impl FnOnce() -> bool,
+        values: impl FnOnce() -> Compared,
+    ) {
+        self.compare_at(rule, self.last(), holds, values);
+    }
+
+    /// As [`compare`](Self::compare), of the bytes at `at`.
+    #[inline(always)]
+    pub fn compare_at(
+        &mut self,
+        rule: &'static Rule,
+        at: Span,
+        holds: impl FnOnce() -> bool,
+        values: impl FnOnce() -> Compared,
+    ) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
+        if S::RULES && !holds() {
+            self.differs(rule, at, values());
+        }
+    }
+
+    /// As [`compare`](Self::compare), of the payload as a whole.
+    #[inline(always)]
+    pub fn compare_whole(
+        &mut self,
+        rule: &'static Rule,
+        holds: impl FnOnce() -> bool,
+        values: impl FnOnce() -> Compared,
+    ) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
+        if S::RULES && !holds() {
+            let values = values();
+            let (at, index) = (self.whole(), self.index());
+            report_compared(self.sink, place(rule, at, None, index), values);
+        }
+    }
+
+    /// Reports that the values at `at` break `rule`, even to listeners without checks.
+    #[inline(always)]
+    pub(super) fn differs(&mut self, rule: &'static Rule, at: Span, values: Compared) {
+        let (field, index) = (self.field, self.index());
+        report_compared(self.sink, place(rule, at, field, index), values);
+    }
+
     /// Reports that the field just read breaks `rule` in a way that is only a note.
     #[cold]
     pub fn remark(&mut self, rule: &'static Rule) {
         let (at, field) = (self.last(), self.field);
-        report_violation(
-            self.sink,
-            Violation { rule, at, field, index: self.index(), needs: 0, minor: true },
-        );
+        let index = self.index();
+        self.sink.violation(Violation { minor: true, ..violation(place(rule, at, field, index)) });
     }
 
     /// Checks a condition on the payload as a whole.
@@ -305,7 +381,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         if S::RULES && !holds() {
             let at = self.whole();
             let index = self.index();
-            report_violation(self.sink, Violation { rule, at, field: None, index, needs: 0, minor: false });
+            report_violation(self.sink, place(rule, at, None, index));
         }
     }
 
@@ -313,7 +389,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     #[inline(always)]
     pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
         let (field, index) = (self.field, self.index());
-        report_violation(self.sink, Violation { rule, at, field, index, needs: 0, minor: false });
+        report_violation(self.sink, place(rule, at, field, index));
     }
 
     /// Sets the field that the next checks refer to; `None` for the message as a whole.
@@ -383,6 +459,20 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         if holds { Ok(()) } else { Err(self.stop(rule)) }
     }
 
+    /// As [`require`](Self::require), for a rule that compares: `values` gives what is there and what should be.
+    ///
+    /// # Errors
+    /// When it does not hold.
+    #[inline(always)]
+    pub fn require_that(
+        &mut self,
+        rule: &'static Rule,
+        holds: bool,
+        values: impl FnOnce() -> Compared,
+    ) -> Result<(), Fault> {
+        self.require(rule, holds).map_err(|fault| Fault { values: values(), ..fault })
+    }
+
     /// A fault of the field just read: the following bytes cannot be understood.
     #[inline(always)]
     pub fn stop(&self, rule: &'static Rule) -> Fault {
@@ -398,8 +488,9 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     /// Reports a fault that causes another one; the latter is reported when it stops decoding.
     #[cold]
     pub fn report(&mut self, fault: Fault) {
-        let Fault { rule, at, field, needs } = fault;
-        report_violation(self.sink, Violation { rule, at, field, index: self.index(), needs, minor: false });
+        let Fault { rule, at, field, needs, values } = fault;
+        let index = self.index();
+        self.sink.violation(Violation { rule, at, field, index, needs, minor: false, values });
     }
 
     /// Span from here to the end of the scope.
@@ -410,10 +501,28 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
     }
 }
 
+/// The rule and the place of a violation; few enough values to be handed over in registers.
+type Broken = (&'static Rule, Span, Option<&'static Field>, Index);
+
+#[inline(always)]
+fn place(rule: &'static Rule, at: Span, field: Option<&'static Field>, index: Index) -> Broken {
+    (rule, at, field, index)
+}
+
+fn violation((rule, at, field, index): Broken) -> Violation {
+    Violation { rule, at, field, index, needs: 0, minor: false, values: Compared::NOTHING }
+}
+
 #[cold]
 #[inline(never)]
-fn report_violation<S: FieldSink>(sink: &mut S, violation: Violation) {
-    sink.violation(violation);
+fn report_violation<S: FieldSink>(sink: &mut S, broken: Broken) {
+    sink.violation(violation(broken));
+}
+
+#[cold]
+#[inline(never)]
+fn report_compared<S: FieldSink>(sink: &mut S, broken: Broken, values: Compared) {
+    sink.violation(Violation { values, ..violation(broken) });
 }
 
 /// Checks a text that is not plain; `damaged` is reported where it is not UTF-8.
@@ -422,21 +531,38 @@ fn report_violation<S: FieldSink>(sink: &mut S, violation: Violation) {
 fn check_text_slowly<S: FieldSink>(
     sink: &mut S,
     text: Str<'_>,
-    damaged: Violation,
+    start: u16,
+    damaged: Broken,
     no_control: &'static Rule,
 ) {
-    if !text.is_utf8() {
-        sink.violation(damaged);
+    check_utf8_slowly(sink, text, start, damaged);
+    if let Some(fault) = text.first_control() {
+        let (_, at, field, index) = damaged;
+        sink.violation(fault.violation(start, (no_control, at, field, index)));
     }
-    if text.has_control() {
-        sink.violation(Violation { rule: no_control, ..damaged });
+}
+
+#[cold]
+#[inline(never)]
+fn check_utf8_slowly<S: FieldSink>(sink: &mut S, text: Str<'_>, start: u16, damaged: Broken) {
+    if let Some(fault) = text.first_damage() {
+        sink.violation(fault.violation(start, damaged));
+    }
+}
+
+impl Blemish {
+    /// The violation about this part of a text that begins at `start`.
+    fn violation(self, start: u16, broken: Broken) -> Violation {
+        let start = start.saturating_add(self.at);
+        let at = Span { start, end: start.saturating_add(self.len) };
+        Violation { at, values: self.values, ..violation(broken) }
     }
 }
 
 #[cold]
 #[inline(never)]
 fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault {
-    Fault { rule, at, field, needs: 0 }
+    Fault { rule, at, field, needs: 0, values: Compared::NOTHING }
 }
 
 /// The fault, extended to the `prefix` bytes before the text, which hold its length.

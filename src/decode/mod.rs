@@ -13,6 +13,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod compact;
+mod compared;
 mod coverage;
 mod cursor;
 mod escapes;
@@ -35,6 +36,7 @@ pub mod work;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
+pub use compared::{Compared, Told};
 pub use coverage::Coverage;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};

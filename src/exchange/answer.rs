@@ -67,7 +67,7 @@ impl Table {
         let keyless = step.key_digits == 0 || probe.key.is_none();
         let elsewhere = keyless && self.awaits_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
-        Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
+        Pairing::Unsolicited { open: found.open, asked: found.asked, key: found.key, other_step, elsewhere }
     }
 
     /// The pairing of an answer that belongs to no open request, if it is a copy of one, or a further one.

@@ -2,6 +2,7 @@
 
 use super::{Observation, Pairing};
 use crate::contract::{Proof, Raised, StepInfo};
+use crate::decode::{Compared, Told};
 use crate::rule::Rule;
 use crate::rule::general::{GEN_006, GEN_007, GEN_013};
 
@@ -30,12 +31,14 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
         Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
             add(raised, rules.mistaken);
         }
-        Pairing::Unsolicited { open, asked, .. } => {
+        Pairing::Unsolicited { open, asked, key, .. } => {
             let only_open = rules.other_than_only.filter(|_| asked.is_some());
             match (only_open.or(rules.other_key.filter(|_| open)), rules.key_at) {
                 // Without a complete key, it is unknown to which request the answer belongs.
                 (Some(_), _) if observation.probe.key.is_none() => {}
-                (Some(rule), Some(at)) => raised.add_at(rule, at),
+                (Some(rule), Some(at)) => {
+                    raised.add_values(rule, Some(at), keys(step, observation.probe.key, key));
+                }
                 (rule, _) => add(raised, rule.or(rules.unsolicited)),
             }
         }
@@ -60,7 +63,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
-                raised.add_at(rule, at);
+                raised.add_values(rule, Some(at), keys(step, observation.probe.key, None));
             }
             if answer.second && answer.repeats_message {
                 add(raised, rules.second);
@@ -101,6 +104,14 @@ pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &m
         }
         _ => {}
     }
+}
+
+/// The key of an answer, and that of the request, or what is known of it.
+#[cold]
+fn keys(step: &StepInfo, found: Option<u64>, expected: Option<u64>) -> Compared {
+    let told = |key| Told::Hex(key, step.key_digits as u8);
+    let expected = expected.map_or(Told::Words("the key of a request"), told);
+    Compared::new(found.map_or(Told::Nothing, told), expected)
 }
 
 fn add(raised: &mut Raised, rule: Option<&'static Rule>) {

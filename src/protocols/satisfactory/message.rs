@@ -105,15 +105,15 @@ static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
-    c.require(&ENV_002, magic == MAGIC)?;
+    c.require_that(&ENV_002, magic == MAGIC, || Compared::new(Told::Hex(magic.into(), 4), Told::Hex(MAGIC.into(), 4)))?;
     c.check(&LEG_001, || true);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
-    c.require(&ENV_003, kind <= 1)?;
+    c.require_that(&ENV_003, kind <= 1, || Compared::new(kind, "0 or 1"))?;
     let by_server = cx.direction == Direction::S2c;
-    c.check(&REQ_005, || (kind == 1) == by_server);
+    c.compare(&REQ_005, || (kind == 1) == by_server, || Compared::new(kind, i64::from(by_server)));
     let version = c.field(&PROTOCOL_VERSION, byte)?;
-    c.check(&ENV_004, || version == 1);
-    c.check(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server);
+    c.compare(&ENV_004, || version == 1, || Compared::new(version, 1));
+    c.compare(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server, || Compared::new(version, 1));
     if c.rest().is_empty() {
         c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
         return Err(c.short(&ENV_001));
@@ -129,7 +129,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
 fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&POLL_ENDS);
     let cookie = c.field(&COOKIE, le_u64)?;
-    c.check(&REQ_004, || cookie != 0);
+    c.compare(&REQ_004, || cookie != 0, || Compared::new(Told::Hex(cookie, 16), "a cookie other than 0"));
     if c.rest().is_empty() {
         c.about(Some(&TERMINATOR));
         return Err(c.short(&REQ_001));
@@ -149,7 +149,7 @@ fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
     }
     c.report(fault);
     let at = Span { start: whole.end.saturating_sub(1), ..whole };
-    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
+    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0, values: Compared::NOTHING }
 }
 
 /// Reads the terminator, which is the last byte. `none` is broken if no byte is left for it, and `more` if other bytes precede
@@ -176,14 +176,14 @@ fn terminator<S: FieldSink>(
         c.out_of_line(|c| surplus(c, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
-    c.check(&ENV_005, || last == 1);
+    c.compare(&ENV_005, || last == 1, || Compared::new(Told::byte(last), Told::byte(1)));
     Ok(())
 }
 
 #[cold]
 fn surplus<S: FieldSink>(c: &mut Cursor<'_, '_, S>, len: usize, rule: &'static Rule) -> Result<(), Fault> {
     c.field(&PAYLOAD_SURPLUS, bytes(len))?;
-    c.check(rule, || false);
+    c.compare(rule, || false, || Compared::new(Told::Bytes(len as u64), "none"));
     Ok(())
 }
 
@@ -353,21 +353,21 @@ static NAME: Ends = Ends::new(&RSP_005, &ENV_006, &SURPLUS);
 fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&FIXED);
     let wire_len = c.wire_len();
-    c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
+    c.compare_whole(&RSP_007, || wire_len <= CLIENT_BUFFER, || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(CLIENT_BUFFER as i64)));
     c.field(&COOKIE, le_u64)?;
     cut_before(c, &SERVER_STATE, 1)?;
     let server_state = c.field(&SERVER_STATE, byte)?;
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
-    c.check(&RSP_002, || server_state <= PLAYING);
-    c.check(&RSP_003, || server_state != 0);
+    c.compare(&RSP_002, || server_state <= PLAYING, || Compared::new(server_state, Told::AtMost(PLAYING.into())));
+    c.compare(&RSP_003, || server_state != 0, || Compared::new(server_state, Told::Not(0)));
     cut_before(c, &SERVER_NET_CL, 4)?;
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
-    c.check(&RSP_011, || server_net_cl != 0);
+    c.compare(&RSP_011, || server_net_cl != 0, || Compared::new(server_net_cl, Told::Not(0)));
     cut_before(c, &SERVER_FLAGS, 8)?;
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
-    c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
-    c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
+    c.compare(&RSP_009, || server_flags & !KNOWN_FLAGS == 0, || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & KNOWN_FLAGS, 16)));
+    c.compare(&RSP_010, || server_flags & KNOWN_FLAGS == 0, || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & !KNOWN_FLAGS, 16)));
     cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
     if !c.is_cut() && is_misprinted(count.into(), c.rest()) {
@@ -383,7 +383,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         return Err(name_too_long(c));
     }
     let server_name = c.text_after_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
-    c.check(&RSP_012, || !server_name.0.is_empty());
+    c.compare(&RSP_012, || !server_name.0.is_empty(), || Compared::new(server_name, "a name"));
     c.check_text(server_name, &RSP_006, &RSP_013);
     *c.facts = Facts {
         server_name: Some(server_name.into()),
@@ -441,9 +441,9 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
             c.group(&SUB_STATE, |c| {
                 let id = c.field(&SUB_STATE_ID, byte)?;
                 c.derived(&SUB_STATE_NAME, named(id, &SUB_STATES));
-                c.check(&SUB_001, || (id as usize) < SUB_STATES.len());
-                c.check(&SUB_002, || !(4..8).contains(&id));
-                c.check(&SUB_003, || first_time(&mut seen, id));
+                c.compare(&SUB_001, || (id as usize) < SUB_STATES.len(), || Compared::new(id, Told::AtMost(SUB_STATES.len().saturating_sub(1) as i64)));
+                c.compare(&SUB_002, || !(4..8).contains(&id), || Compared::new(id, "a number that the game uses"));
+                c.compare(&SUB_003, || first_time(&mut seen, id), || Compared::new(id, "each number once"));
                 c.field(&SUB_STATE_VERSION, le_u16).map(drop)
             })
         },

@@ -219,7 +219,7 @@ impl Protocol for Skycoop {
     #[inline(never)]
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
         if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
-            raised.add(&TXN_006);
+            raised.add_values(&TXN_006, None, Compared::new(seen.server.port(), PORT));
         }
     }
 }
@@ -294,7 +294,7 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
         };
     }
     let header = c.field(&HEADER, le_i32)?;
-    c.check(&RSP_001, || header == REPLY);
+    c.compare(&RSP_001, || header == REPLY, || Compared::new(header, REPLY));
     unknown(c, cx, whole)
 }
 

@@ -237,17 +237,17 @@ fn utf16_text<'a, S: FieldSink>(
     units: bool,
 ) -> Result<&'a [u8], Fault> {
     let claimed = c.field(length, le_i32)?;
-    c.require(&STR_001, claimed >= 0)?;
+    c.require_that(&STR_001, claimed >= 0, || Compared::new(claimed, Told::AtLeast(0)))?;
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
     let bytes = c.text_after_length(LENGTH, text, bytes(len), Value::Utf16)?;
     c.ends(&FIXED);
-    c.check(&STR_006, || !units);
-    c.check(&STR_003, || bytes.len().is_multiple_of(2));
+    c.compare(&STR_006, || !units, || Compared::new(claimed, len));
+    c.compare(&STR_003, || bytes.len().is_multiple_of(2), || Compared::new(bytes.len(), "an even number"));
     let whole = bytes.as_chunks::<2>().0.as_flattened();
     c.check(&STR_004, || utf16(whole).all(|unit| unit.is_ok()));
-    c.check(&STR_007, || !bytes.starts_with(&[0xff, 0xfe]));
+    c.compare(&STR_007, || !bytes.starts_with(&[0xff, 0xfe]), || Compared::new(Told::Hex(0xfffe, 4), "no byte-order mark"));
     c.check(&STR_008, || !utf16(whole).flatten().any(char::is_control));
     Ok(bytes)
 }
@@ -409,21 +409,21 @@ static LAYOUTS: [&str; 2] = ["current", "legacy"];
 
 pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let wire_len = c.wire_len();
-    c.check_whole(&RSP_007, || wire_len <= ONE_PIECE);
+    c.compare_whole(&RSP_007, || wire_len <= ONE_PIECE, || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(ONE_PIECE as i64)));
     if has_prefix(c.rest(), wire_len) {
         c.field(&LENGTH_PREFIX, le_i32)?;
-        c.check(&RSP_006, || false);
+        c.compare(&RSP_006, || false, || Compared::new("length and header", "the header"));
     }
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
-    c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
+    c.require_that(&RSP_001, header == REPLY || header == SWAPPED, || Compared::new(header, REPLY))?;
     // Either the header alone is big-endian, or everything; the lengths show which.
-    c.require(&RSP_003, header == REPLY || is_exact(c.rest()))?;
-    c.check(&RSP_003, || header == REPLY);
+    c.require_that(&RSP_003, header == REPLY || is_exact(c.rest()), || Compared::new(header, REPLY))?;
+    c.compare(&RSP_003, || header == REPLY, || Compared::new(header, REPLY));
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
-    c.check_whole(&RSP_005, || layout != Layout::Legacy);
+    c.compare_whole(&RSP_005, || layout != Layout::Legacy, || Compared::new("legacy", "current"));
     match layout {
         Layout::Current(units) => current(c, units),
         Layout::Legacy => legacy(c),
@@ -465,15 +465,16 @@ fn boolean<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Re
 /// Reads the version after its length, which counts bytes, or UTF-16 units if `units` says so.
 fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
-    c.require(&STR_001, length >= 0)?;
-    let length = length as usize;
+    c.require_that(&STR_001, length >= 0, || Compared::new(length, Told::AtLeast(0)))?;
+    let claimed = length as usize;
+    let length = claimed;
     let length = if units { utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
     let version = c.text_after_length(LENGTH, &VERSION, text(length), Value::from)?;
     c.ends(&FIXED);
-    c.check(&STR_009, || !units);
-    c.check(&STR_005, || version.is_utf8());
-    c.check(&VAL_003, || is_version(version.0) || !version.is_utf8());
+    c.compare(&STR_009, || !units, || Compared::new(claimed, length));
+    c.check_utf8(&STR_005, version);
+    c.compare(&VAL_003, || is_version(version.0) || !version.is_utf8(), || Compared::new(version, "a version such as 1.2.3"));
     c.facts.version = Some(Version::Text(version.into()));
     Ok(())
 }
@@ -481,13 +482,13 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
 /// Reads both numbers of players; returns the current one.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let players = c.field(&PLAYERS, le_i32)?;
-    c.check(&VAL_001, || players >= 0);
+    c.compare(&VAL_001, || players >= 0, || Compared::new(players, Told::AtLeast(0)));
     let at = c.last();
     let most = c.field(&MAX_PLAYERS, le_i32)?;
-    c.check(&VAL_001, || most >= 0);
+    c.compare(&VAL_001, || most >= 0, || Compared::new(most, Told::AtLeast(0)));
     c.about(Some(&PLAYERS));
     // One additional slot is the operator's.
-    c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
+    c.compare_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1), || Compared::new(players, Told::AtMost(i64::from(most).saturating_add(1))));
     (c.facts.players, c.facts.max_players) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)
 }
