@@ -2,6 +2,7 @@
 //! somebody reads it.
 
 use std::fmt;
+use std::net::SocketAddrV4;
 
 /// Maximum number of bytes of a text from the network in a finding; a longer one ends with `…`.
 const MAX_QUOTED: usize = 22;
@@ -30,6 +31,8 @@ pub enum Told {
     AtMost(i64),
     /// At least this number.
     AtLeast(i64),
+    /// An address and a port.
+    Address(SocketAddrV4),
     /// Words of this program.
     Words(&'static str),
     /// Text from the network.
@@ -124,6 +127,7 @@ impl fmt::Display for Told {
             Told::Not(n) => write!(f, "not {n}"),
             Told::AtMost(n) => write!(f, "at most {n}"),
             Told::AtLeast(n) => write!(f, "at least {n}"),
+            Told::Address(address) => write!(f, "{address}"),
             Told::Words(words) => f.write_str(words),
             Told::Text(clip) => write!(f, "{clip}"),
         }
@@ -181,6 +185,11 @@ impl From<f32> for Told {
     #[inline(always)]
     fn from(n: f32) -> Told {
         Told::Float(n)
+    }
+}
+impl From<SocketAddrV4> for Told {
+    fn from(address: SocketAddrV4) -> Told {
+        Told::Address(address)
     }
 }
 impl From<&'static str> for Told {

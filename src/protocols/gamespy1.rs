@@ -311,7 +311,11 @@ fn query<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
     let command = c.text(&COMMAND, after_mark(BACKSLASH, BACKSLASH))?;
     let whole = !c.rest().is_empty() || c.is_cut();
     c.check(&REQ_002, || whole);
-    c.check(&REQ_003, || COMMANDS.contains(&command.0));
+    c.compare(
+        &REQ_003,
+        || COMMANDS.contains(&command.0),
+        || Compared::new(command, "a query of the protocol"),
+    );
     if whole {
         c.text(&ARGUMENT, after_mark(BACKSLASH, BACKSLASH))?;
         return Ok(!matches!(c.rest(), [] | BACKSLASH));

@@ -283,7 +283,11 @@ impl Protocol for Gamespy2 {
         for field in keys {
             let key = c.field(field, byte)?;
             any_requested |= key != 0;
-            c.check(&REQ_003, || [0, 0xff].contains(&key));
+            c.compare(
+                &REQ_003,
+                || [0, 0xff].contains(&key),
+                || Compared::new(Told::byte(key), "0x00 or 0xff"),
+            );
         }
         c.about(None);
         c.check_whole(&REQ_002, || any_requested);
@@ -458,7 +462,11 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, table: &Table) -> Result<(), Fa
     c.groups([table.fields, table.field], has_fields, |c| {
         let name = terminated_text(c, table.name)?;
         let whole = !c.may_continue();
-        c.check(&TAB_002, || !whole || name.0.ends_with(table.ending));
+        c.compare(
+            &TAB_002,
+            || !whole || name.0.ends_with(table.ending),
+            || Compared::new(name, "a name with the ending of its table"),
+        );
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;

@@ -115,7 +115,7 @@ impl Protocol for Teamspeak3 {
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         c.field(&INIT_MAGIC, text(MAGIC.len()))?;
         let id = c.field(&PACKET_NUMBER, be_u16)?;
-        c.check(&INI_002, || id == PACKET_ID);
+        c.compare(&INI_002, || id == PACKET_ID, || Compared::new(id, PACKET_ID));
         let answers = cx.message == RESPONSE || cx.message == UNKNOWN && cx.direction == Direction::S2c;
         if !answers {
             c.field(&CLIENT_ID, be_u16)?;

@@ -336,7 +336,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         terminated_text(c, text)?;
     }
     let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
-    c.check(&DET_002, || players <= most);
+    c.compare(&DET_002, || players <= most, || Compared::new(players, Told::AtMost(most.into())));
     let numbers: &[&'static Field] = match layout(c.rest()) {
         None if c.is_cut() => &[],
         Some(UT2004) => &[&PING, &FLAGS],
@@ -374,7 +374,7 @@ fn layout(rest: &[u8]) -> Option<usize> {
 
 fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = terminated_text(c, &KEY)?;
-    c.check(&RUL_001, || !key.is_empty());
+    c.compare(&RUL_001, || !key.is_empty(), || Compared::new(key.text, "a name"));
     let value = terminated_text(c, &VALUE)?;
     if key.text == b"ServerVersion" {
         c.facts.set(Fact::Version, value.value());

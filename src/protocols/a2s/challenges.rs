@@ -152,7 +152,14 @@ impl Memory {
             return Carried::Unknown;
         }
         let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
-        raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
+        raised.add_values(
+            &CHL_005,
+            Some(Span { start, end: start.saturating_add(4) }),
+            Compared::new(
+                Told::Hex(value.into(), 8),
+                last.map_or(Told::from("a challenge of this client"), |last| Told::Hex(last.value.into(), 8)),
+            ),
+        );
         Carried::Foreign
     }
 
@@ -195,7 +202,11 @@ impl Memory {
                     (stated, bytes.get(5).filter(|_| prefix_len(bytes) == MARK.len()))
                     && players != count
                 {
-                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
+                    raised.add_values(
+                        &PLY_004,
+                        Some(Span { start: 5, end: 6 }),
+                        Compared::new(*count, *players),
+                    );
                 }
             }
             _ => {}

@@ -295,7 +295,12 @@ impl Protocol for A2s {
         if prefix > 0 {
             c.field(&PREFIX, bytes(prefix))?;
         }
-        c.check_at(&HDR_002, Span { start: 0, end: prefix.max(first) as u16 }, || prefix == MARK.len());
+        c.compare_at(
+            &HDR_002,
+            Span { start: 0, end: prefix.max(first) as u16 },
+            || prefix == MARK.len(),
+            || Compared::new(Told::Bytes(prefix as u64), Told::Bytes(MARK.len() as u64)),
+        );
         if WORDS.contains(&cx.message) {
             c.text(&QUERY, until(b"\0\n"))?;
             c.check(&REQ_004, || false);
@@ -314,7 +319,7 @@ impl Protocol for A2s {
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
                 let right = (ended || cut) && QUERY_TEXT.strip_suffix(b"\0") == Some(text.0);
-                c.check_at(&REQ_001, at, || right || cut);
+                c.compare_at(&REQ_001, at, || right || cut, || Compared::new(text, "Source Engine Query"));
                 if !right {
                     return c.ignored(&SURPLUS);
                 }
@@ -344,7 +349,11 @@ impl Protocol for A2s {
             CHALLENGE_RESPONSE => {
                 c.ends(&CHALLENGE_ENDS);
                 let value = c.field(&CHALLENGE, le_u32)?;
-                c.check(&CHL_003, || !NONE_YET.contains(&value));
+                c.compare(
+                    &CHL_003,
+                    || !NONE_YET.contains(&value),
+                    || Compared::new(Told::Hex(value.into(), 8), "a challenge other than 0 and 0xffffffff"),
+                );
                 Ok(())
             }
             PING_RESPONSE => {

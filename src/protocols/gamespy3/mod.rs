@@ -509,7 +509,11 @@ impl Protocol for Gamespy3 {
         c.field(&MESSAGE_TYPE, byte)?;
         let id = c.field(&SESSION_ID, be_u32)?;
         if asks {
-            c.check(&REQ_003, || id & 0x8080_8080 == 0);
+            c.compare(
+                &REQ_003,
+                || id & 0x8080_8080 == 0,
+                || Compared::new(Told::Hex(id.into(), 8), Told::Hex((id & !0x8080_8080).into(), 8)),
+            );
         }
         match cx.message {
             CHALLENGE_REQUEST => {
@@ -660,13 +664,24 @@ impl Handshake {
         let word = word(request);
         if word != self.value {
             if carried(request).is_some() {
-                raised.add_at(&TXN_005, Span { start: 7, end: 11 });
+                raised.add_values(
+                    &TXN_005,
+                    Some(Span { start: 7, end: 11 }),
+                    Compared::new(
+                        word.map_or(Told::Nothing, Told::from),
+                        self.value.map_or(Told::Nothing, Told::from),
+                    ),
+                );
             }
             return if word.is_some() && word == self.before { Carried::Right } else { Carried::Wrong };
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFETIME)
         {
-            raised.add_at(&TXN_006, Span { start: 7, end: 11 });
+            raised.add_values(
+                &TXN_006,
+                Some(Span { start: 7, end: 11 }),
+                Compared::new(word.map_or(Told::Nothing, Told::from), "a challenge that is fresh"),
+            );
         }
         Carried::Right
     }
@@ -818,8 +833,8 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         None => drop(c.text(&CHALLENGE_TEXT, text(digits.len()))?),
     }
     let is_valid = value.is_some() && digits.len() < rest.len() || c.is_cut();
-    c.check(&CHA_001, || is_valid);
-    c.check(&CHA_002, || value != Some(0));
+    c.compare(&CHA_001, || is_valid, || Compared::new(Str(digits), "a number"));
+    c.compare(&CHA_002, || value != Some(0), || Compared::new(0, Told::Not(0)));
     c.skip_all(b"\0");
     c.ignored(&IGNORED)
 }
@@ -832,7 +847,7 @@ fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, message: u8) -> Result<
         c.ignored(&BODY)?;
         c.about(None);
     }
-    c.check_at(&REQ_002, at, || is_valid);
+    c.compare_at(&REQ_002, at, || is_valid, || Compared::new(Told::Bytes(len as u64), "4, 7 or 8 bytes"));
     if is_valid && !selects {
         c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
     }

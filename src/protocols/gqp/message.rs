@@ -97,15 +97,24 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
     let start = c.offset();
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], &EVERYWHERE)?;
     let whole = !around.continues && !around.open;
-    c.check(&REQ_001, || !name.is_empty() || !whole);
+    c.compare(&REQ_001, || !name.is_empty() || !whole, || Compared::new(Told::from(&b""[..]), "a name"));
     let known = required(name);
     let by_case = |r: &Required| r.name.as_bytes().eq_ignore_ascii_case(name);
-    c.compare(&REQ_006, || known.is_some() || around.continues || !REQUIRED.iter().any(by_case), || Compared::new(name, REQUIRED.iter().find(|r| by_case(r)).map_or("", |r| r.name)));
+    c.compare(
+        &REQ_006,
+        || known.is_some() || around.continues || !REQUIRED.iter().any(by_case),
+        || Compared::new(name, REQUIRED.iter().find(|r| by_case(r)).map_or("", |r| r.name)),
+    );
     let arguments = arguments(c, around)?;
     let at = Span { start: start.saturating_add(before as u16), end: c.offset() };
     c.about(Some(&NAME));
     let expected = known.and_then(|k| k.arguments).filter(|_| whole);
-    c.compare_at(&REQ_005, at, || expected.is_none_or(|n| n == usize::from(arguments)), || Compared::new(arguments, expected.unwrap_or_default()));
+    c.compare_at(
+        &REQ_005,
+        at,
+        || expected.is_none_or(|n| n == usize::from(arguments)),
+        || Compared::new(arguments, expected.unwrap_or_default()),
+    );
     c.check_at(&SEC_001, at, || around.continues || name != b"auth" || arguments == 0);
     Ok(())
 }
@@ -116,9 +125,17 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<
     let argument = |c: &mut Cursor<'_, '_, S>| {
         let separator = c.rest().first().copied();
         string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
-        c.compare(&REQ_002, || count > 0 || separator == Some(RS) || around.continues, || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(RS.into(), 2)));
+        c.compare(
+            &REQ_002,
+            || count > 0 || separator == Some(RS) || around.continues,
+            || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(RS.into(), 2)),
+        );
         // If a US takes the place of the first RS, the next RS is the first one.
-        c.compare(&REQ_003, || separator == Some(US) || !has_rs || around.continues, || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(US.into(), 2)));
+        c.compare(
+            &REQ_003,
+            || separator == Some(US) || !has_rs || around.continues,
+            || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(US.into(), 2)),
+        );
         has_rs |= separator == Some(RS);
         count = count.saturating_add(1);
         Ok(())
@@ -268,9 +285,17 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     // If the reply began in the previous datagram, this may be any part of it.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], rules)?;
-    c.compare(&RSP_007, || blanks == 0 || status.is_none(), || Compared::new(Told::Bytes(blanks as u64), "none"));
+    c.compare(
+        &RSP_007,
+        || blanks == 0 || status.is_none(),
+        || Compared::new(Told::Bytes(blanks as u64), "none"),
+    );
     let whole = !around.continues && !around.open;
-    c.check(&RSP_006, || !name.is_empty() || status.is_none() || !whole);
+    c.compare(
+        &RSP_006,
+        || !name.is_empty() || status.is_none() || !whole,
+        || Compared::new(Told::from(&b""[..]), "a name"),
+    );
     let at = Span { start, end: c.offset() };
     let has_data = matches!(c.rest().first(), Some(&RS));
     c.check_at(&RSP_003, at, || has_data || !whole);
@@ -300,7 +325,12 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
         let shown_len = reply.len().min(2) as u16;
         c.about(Some(&STATUS));
         let cut = around.open && reply.len() < 2;
-        c.compare_at(&RSP_001, Span { start, end: start.saturating_add(shown_len) }, || cut, || Compared::new(reply.get(..2).unwrap_or(reply), "two digits"));
+        c.compare_at(
+            &RSP_001,
+            Span { start, end: start.saturating_add(shown_len) },
+            || cut,
+            || Compared::new(reply.get(..2).unwrap_or(reply), "two digits"),
+        );
         return Ok(None);
     };
     let digits = if binary { 1 } else { 2 };
@@ -394,9 +424,19 @@ fn decode_record<S: FieldSink>(
     let at = Span { start, end: c.offset() };
     c.about(Some(&VALUES));
     // The mark of a record that began in the previous datagram is in that datagram.
-    c.compare_at(&REC_003, at, || kind != 0 || values == 1 || mark.is_none() && cut, || Compared::new(values, 1));
+    c.compare_at(
+        &REC_003,
+        at,
+        || kind != 0 || values == 1 || mark.is_none() && cut,
+        || Compared::new(values, 1),
+    );
     c.compare_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut, || Compared::new(values, 2));
-    c.compare_at(&REC_005, at, || mark != Some(DC4) || values > 1 || cut, || Compared::new(values, Told::AtLeast(2)));
+    c.compare_at(
+        &REC_005,
+        at,
+        || mark != Some(DC4) || values > 1 || cut,
+        || Compared::new(values, Told::AtLeast(2)),
+    );
     let name_bit = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
     *identity |= name_bit.map_or(0, |bit| 1 << bit);
     Ok(())
@@ -533,7 +573,12 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     c.list(&COMMANDS, |c, done| done == 0 || c.rest().first() == Some(&GS), command)?;
     if !answers {
         c.about(Some(&COMMANDS));
-        c.compare_at(&REQ_007, c.whole(), || usize::from(count) <= MANY, || Compared::new(count, Told::AtMost(MANY as i64)));
+        c.compare_at(
+            &REQ_007,
+            c.whole(),
+            || usize::from(count) <= MANY,
+            || Compared::new(count, Told::AtMost(MANY as i64)),
+        );
     }
     end(c, cx, whole.last() == Some(&b'#'))?;
     if answers && cx.message != FRAGMENT && !cx.continues {

@@ -514,7 +514,11 @@ fn check_announced(
     let name = memory.hash(command.name);
     let announced = memory.announced.get(&seen.server);
     if announced.is_none_or(|all| !all.more && !all.names.contains(&name)) {
-        raised.add_at(&REQ_004, at);
+        raised.add_values(
+            &REQ_004,
+            Some(at),
+            Compared::new(command.name, "a command that the server has announced"),
+        );
     }
 }
 
@@ -574,7 +578,11 @@ fn observe_response(
         count = count.saturating_add(1);
     }
     if plain.is_some_and(|a| !a.opaque && !opaque && a.count != count) {
-        raised.add(&TXN_002);
+        raised.add_values(
+            &TXN_002,
+            None,
+            Compared::new(count, asked.map_or(Told::Nothing, |asked| Told::from(asked.count))),
+        );
     }
 }
 
@@ -587,7 +595,9 @@ fn compare(memory: &Memory, asked: &OpenRequest, n: usize, reply: &Reply<'_>, at
         return;
     }
     if memory.hash(reply.name) != *name {
-        raised.add_at(&TXN_003, at);
+        let is_asked = |known: &&Required| memory.hash(known.name.as_bytes()) == *name;
+        let expected = REQUIRED.iter().find(is_asked).map_or("the name of the command", |known| known.name);
+        raised.add_values(&TXN_003, Some(at), Compared::new(reply.name, expected));
     } else if reply.name == b"echo"
         && reply.status == Some(10)
         && memory.hash_texts(reply.values()) != *arguments

@@ -329,10 +329,18 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
             let (used, open) = memory.record_reuse(key, old, new);
             let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
             if used {
-                raised.add_values(&REQ_003, Some(at), Compared::new(Told::Hex(cookie, 16), "a cookie that was not used before"));
+                raised.add_values(
+                    &REQ_003,
+                    Some(at),
+                    Compared::new(Told::Hex(cookie, 16), "a cookie that was not used before"),
+                );
             }
             if open {
-                raised.add_values(&TXN_006, Some(at), Compared::new(Told::Hex(cookie, 16), "a cookie of this client alone"));
+                raised.add_values(
+                    &TXN_006,
+                    Some(at),
+                    Compared::new(Told::Hex(cookie, 16), "a cookie of this client alone"),
+                );
             }
         }
     }
@@ -342,7 +350,11 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
 /// Checks the number of successive polls without an answer. A retransmission counts as a poll.
 fn check_unanswered(seen: &Observation<'_>, raised: &mut Raised) {
     if seen.unanswered == NORMAL_UNANSWERED.saturating_add(1) {
-        raised.add_values(&TXN_009, None, Compared::new(seen.unanswered, Told::AtMost(NORMAL_UNANSWERED.into())));
+        raised.add_values(
+            &TXN_009,
+            None,
+            Compared::new(seen.unanswered, Told::AtMost(NORMAL_UNANSWERED.into())),
+        );
     }
 }
 

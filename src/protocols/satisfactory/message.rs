@@ -105,7 +105,9 @@ static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
-    c.require_that(&ENV_002, magic == MAGIC, || Compared::new(Told::Hex(magic.into(), 4), Told::Hex(MAGIC.into(), 4)))?;
+    c.require_that(&ENV_002, magic == MAGIC, || {
+        Compared::new(Told::Hex(magic.into(), 4), Told::Hex(MAGIC.into(), 4))
+    })?;
     c.check(&LEG_001, || true);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
     c.require_that(&ENV_003, kind <= 1, || Compared::new(kind, "0 or 1"))?;
@@ -353,21 +355,37 @@ static NAME: Ends = Ends::new(&RSP_005, &ENV_006, &SURPLUS);
 fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&FIXED);
     let wire_len = c.wire_len();
-    c.compare_whole(&RSP_007, || wire_len <= CLIENT_BUFFER, || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(CLIENT_BUFFER as i64)));
+    c.compare_whole(
+        &RSP_007,
+        || wire_len <= CLIENT_BUFFER,
+        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(CLIENT_BUFFER as i64)),
+    );
     c.field(&COOKIE, le_u64)?;
     cut_before(c, &SERVER_STATE, 1)?;
     let server_state = c.field(&SERVER_STATE, byte)?;
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
-    c.compare(&RSP_002, || server_state <= PLAYING, || Compared::new(server_state, Told::AtMost(PLAYING.into())));
-    c.compare(&RSP_003, || server_state != 0, || Compared::new(server_state, Told::Not(0)));
+    c.compare(
+        &RSP_002,
+        || server_state <= PLAYING,
+        || Compared::new(server_state, Told::AtMost(PLAYING.into())),
+    );
+    c.check_number(&RSP_003, server_state, Told::Not(0));
     cut_before(c, &SERVER_NET_CL, 4)?;
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
-    c.compare(&RSP_011, || server_net_cl != 0, || Compared::new(server_net_cl, Told::Not(0)));
+    c.check_number(&RSP_011, server_net_cl, Told::Not(0));
     cut_before(c, &SERVER_FLAGS, 8)?;
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
-    c.compare(&RSP_009, || server_flags & !KNOWN_FLAGS == 0, || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & KNOWN_FLAGS, 16)));
-    c.compare(&RSP_010, || server_flags & KNOWN_FLAGS == 0, || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & !KNOWN_FLAGS, 16)));
+    c.compare(
+        &RSP_009,
+        || server_flags & !KNOWN_FLAGS == 0,
+        || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & KNOWN_FLAGS, 16)),
+    );
+    c.compare(
+        &RSP_010,
+        || server_flags & KNOWN_FLAGS == 0,
+        || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & !KNOWN_FLAGS, 16)),
+    );
     cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
     if !c.is_cut() && is_misprinted(count.into(), c.rest()) {
@@ -441,8 +459,16 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
             c.group(&SUB_STATE, |c| {
                 let id = c.field(&SUB_STATE_ID, byte)?;
                 c.derived(&SUB_STATE_NAME, named(id, &SUB_STATES));
-                c.compare(&SUB_001, || (id as usize) < SUB_STATES.len(), || Compared::new(id, Told::AtMost(SUB_STATES.len().saturating_sub(1) as i64)));
-                c.compare(&SUB_002, || !(4..8).contains(&id), || Compared::new(id, "a number that the game uses"));
+                c.compare(
+                    &SUB_001,
+                    || (id as usize) < SUB_STATES.len(),
+                    || Compared::new(id, Told::AtMost(SUB_STATES.len().saturating_sub(1) as i64)),
+                );
+                c.compare(
+                    &SUB_002,
+                    || !(4..8).contains(&id),
+                    || Compared::new(id, "a number that the game uses"),
+                );
                 c.compare(&SUB_003, || first_time(&mut seen, id), || Compared::new(id, "each number once"));
                 c.field(&SUB_STATE_VERSION, le_u16).map(drop)
             })

@@ -452,12 +452,33 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
-    c.compare(&JSN_004, || listed().is_none_or(|n| i32::try_from(n) == Ok(players)), || Compared::new(listed().unwrap_or_default(), players));
-    c.compare(&SEC_003, || listed().unwrap_or_default() == 0, || Compared::new(listed().unwrap_or_default(), "no names"));
+    c.compare(
+        &JSN_004,
+        || listed().is_none_or(|n| i32::try_from(n) == Ok(players)),
+        || Compared::new(listed().unwrap_or_default(), players),
+    );
+    c.compare(
+        &SEC_003,
+        || listed().unwrap_or_default() == 0,
+        || Compared::new(listed().unwrap_or_default(), "no names"),
+    );
     let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
-    c.compare(&JSN_005, || config.experience.is_none_or(known), || Compared::new(config.experience.map_or(Told::Nothing, |e| e.told()), "a difficulty of the game"));
+    c.compare(
+        &JSN_005,
+        || config.experience.is_none_or(known),
+        || Compared::new(config.experience.map_or(Told::Nothing, |e| e.told()), "a difficulty of the game"),
+    );
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
-    c.compare(&JSN_007, || config.pvp.is_none_or(by_dotnet), || Compared::new(config.pvp.map_or(Told::Nothing, |(value, _)| value.told()), "the text True or False"));
+    c.compare(
+        &JSN_007,
+        || config.pvp.is_none_or(by_dotnet),
+        || {
+            Compared::new(
+                config.pvp.map_or(Told::Nothing, |(value, _)| value.told()),
+                "the text True or False",
+            )
+        },
+    );
     report(c, &config);
 }
 

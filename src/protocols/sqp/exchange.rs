@@ -419,7 +419,11 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     memory.recent.get_mut(memory.next % RECENT).into_iter().for_each(|oldest| *oldest = (key, now));
     memory.next = memory.next.wrapping_add(1);
     if token != 0 && before.is_some() && !translated {
-        raised.add_values(&TXN_015, Some(TOKEN_AT), Compared::new(Told::Hex(token.into(), 8), "a token that was not issued before"));
+        raised.add_values(
+            &TXN_015,
+            Some(TOKEN_AT),
+            Compared::new(Told::Hex(token.into(), 8), "a token that was not issued before"),
+        );
     }
 }
 
@@ -435,7 +439,11 @@ fn token_rules(
     if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
         raised.proof = Proof::Returns;
         if issued.used {
-            raised.add_values(&TXN_006, Some(TOKEN_AT), Compared::new(Told::Hex(token, 8), "a token that was not used before"));
+            raised.add_values(
+                &TXN_006,
+                Some(TOKEN_AT),
+                Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+            );
         }
         return;
     }
@@ -447,7 +455,11 @@ fn token_rules(
             && !memory.issues_nothing(seen, exchange, client) =>
         {
             if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
-                raised.add_values(&TXN_006, Some(TOKEN_AT), Compared::new(Told::Hex(token, 8), "a token that was not used before"));
+                raised.add_values(
+                    &TXN_006,
+                    Some(TOKEN_AT),
+                    Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+                );
             }
             return;
         }
@@ -459,7 +471,11 @@ fn token_rules(
             // used.
             _ => {
                 raised.proof = Proof::Returns;
-                return raised.add_values(&TXN_006, Some(TOKEN_AT), Compared::new(Told::Hex(token, 8), "a token that was not used before"));
+                return raised.add_values(
+                    &TXN_006,
+                    Some(TOKEN_AT),
+                    Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+                );
             }
         },
     };
