@@ -157,7 +157,7 @@ impl fmt::Display for Finding {
             let bytes = if self.needs == 1 { "byte" } else { "bytes" };
             write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
         }
-        if self.needs == 0 {
+        if self.needs == 0 && self.sizes.is_none() {
             write!(f, "{}", self.values)?;
         }
         if let Some([request, response]) = self.sizes {
@@ -257,6 +257,15 @@ mod tests {
         assert!(
             Finding::of_raised(&raised, 7).all(|finding| finding.span == Some(Span { start: 0, end: 7 }))
         );
+    }
+
+    #[test]
+    fn keeps_the_values_of_two_raised_rules() {
+        let mut raised = Raised::default();
+        let rules: Vec<_> = crate::protocols::rules().take(3).collect();
+        rules.iter().for_each(|rule| raised.add_values(rule, None, Compared::new(1, 2)));
+        let found: Vec<_> = Finding::of_raised(&raised, 7).map(|f| f.found().is_some()).collect();
+        assert_eq!(found, [true, true, false]);
     }
 
     #[test]

@@ -305,6 +305,8 @@ pub struct Answer {
     pub contradicts: bool,
     /// It carries the value last issued to the client, not the one that the request carries.
     pub foreign_key: bool,
+    /// Key of the request, where the answer carries another one.
+    pub asked_key: Option<u64>,
     /// A further part of an answer that has begun.
     pub part: bool,
     /// A part with a higher number came before it.

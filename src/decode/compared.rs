@@ -31,6 +31,8 @@ pub enum Told {
     AtMost(i64),
     /// At least this number.
     AtLeast(i64),
+    /// A time in nanoseconds, shown in seconds.
+    Nanos(i64),
     /// An address and a port.
     Address(SocketAddrV4),
     /// Words of this program.
@@ -127,11 +129,16 @@ impl fmt::Display for Told {
             Told::Not(n) => write!(f, "not {n}"),
             Told::AtMost(n) => write!(f, "at most {n}"),
             Told::AtLeast(n) => write!(f, "at least {n}"),
+            Told::Nanos(n) => write!(f, "{:.3} s", seconds(n)),
             Told::Address(address) => write!(f, "{address}"),
             Told::Words(words) => f.write_str(words),
             Told::Text(clip) => write!(f, "{clip}"),
         }
     }
+}
+
+fn seconds(nanos: i64) -> f64 {
+    nanos as f64 / 1e9
 }
 
 /// What is there, and what should be.

@@ -485,6 +485,12 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         fault(rule, self.to_end(), None)
     }
 
+    /// Index of the element that is read, in the innermost list.
+    pub fn element(&self) -> u16 {
+        let level = usize::from(self.depth.saturating_sub(1));
+        self.index().get(level).copied().unwrap_or_default()
+    }
+
     /// Reports a fault that causes another one; the latter is reported when it stops decoding.
     #[cold]
     pub fn report(&mut self, fault: Fault) {

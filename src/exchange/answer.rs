@@ -219,7 +219,8 @@ impl Table {
         }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
-        let answer = Answer { late, foreign_key, keyless, ..request.answer_at(d.time) };
+        let asked_key = if foreign_key { request.key() } else { None };
+        let answer = Answer { late, foreign_key, asked_key, keyless, ..request.answer_at(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             let mut partial = PartialAnswer {

@@ -1,7 +1,7 @@
 //! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
 
 use super::{Observation, Pairing};
-use crate::contract::{Proof, Raised, StepInfo};
+use crate::contract::{Answer, Proof, Raised, StepInfo};
 use crate::decode::{Compared, Told};
 use crate::rule::Rule;
 use crate::rule::general::{GEN_006, GEN_007, GEN_013};
@@ -44,7 +44,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
         }
         Pairing::Answered(ref answer) => {
             if answer.late {
-                add(raised, rules.late);
+                late(step, answer, raised);
             }
             if answer.keyless && observation.datagram.cut == 0 {
                 add(raised, rules.keyless);
@@ -58,12 +58,13 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             if answer.contradicts {
                 add(raised, rules.contradicting);
             }
-            if answer.foreign_key && rules.earlier_key.is_some() {
-                add(raised, rules.earlier_key);
+            if let Some(rule) = rules.earlier_key.filter(|_| answer.foreign_key) {
+                let values = keys(step, observation.probe.key, answer.asked_key);
+                raised.add_values(rule, rules.key_at, values);
             } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
-                raised.add_values(rule, Some(at), keys(step, observation.probe.key, None));
+                raised.add_values(rule, Some(at), keys(step, observation.probe.key, answer.asked_key));
             }
             if answer.second && answer.repeats_message {
                 add(raised, rules.second);
@@ -72,7 +73,8 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
                 && answer.asked & step.carries == 0
                 && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), observation.datagram)
             {
-                raised.add(rule);
+                let most = times.saturating_mul(answer.request_bytes as usize);
+                raised.add_values(rule, None, Compared::new(Told::Nothing, Told::AtMost(most as i64)));
             }
         }
         _ => {}
@@ -84,13 +86,13 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
 pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &mut Raised) {
     match *observation.pairing {
         Pairing::Unsolicited { elsewhere: true, .. } => raised.add(&GEN_006),
-        Pairing::DuplicateResponse { further: MOST_FURTHER, .. } => raised.add(&GEN_013),
+        Pairing::DuplicateResponse { further: MOST_FURTHER, .. } => too_many(raised),
         Pairing::Answered(ref answer) => {
             if answer.elsewhere {
                 raised.add(&GEN_006);
             }
             if answer.further == MOST_FURTHER {
-                raised.add(&GEN_013);
+                too_many(raised);
             }
             let proves = step.proves(answer.asked);
             if (!proves || raised.proof == Proof::Wrong)
@@ -98,12 +100,26 @@ pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &m
             {
                 raised.unproven = !answer.second;
                 if !proves {
-                    raised.add(&GEN_007);
+                    let most = Told::AtMost(answer.request_bytes.into());
+                    raised.add_values(&GEN_007, None, Compared::new(Told::Nothing, most));
                 }
             }
         }
         _ => {}
     }
+}
+
+#[cold]
+fn too_many(raised: &mut Raised) {
+    let answers = Told::Number(i64::from(MOST_FURTHER).saturating_add(1));
+    raised.add_values(&GEN_013, None, Compared::new(answers, Told::AtMost(MOST_FURTHER.into())));
+}
+
+#[cold]
+fn late(step: &StepInfo, answer: &Answer, raised: &mut Raised) {
+    let Some(rule) = step.rules.late else { return };
+    let time = answer.response_time.map_or(Told::Nothing, Told::Nanos);
+    raised.add_values(rule, None, Compared::new(time, "within the answer window"));
 }
 
 /// The key of an answer, and that of the request, or what is known of it.

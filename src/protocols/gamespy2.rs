@@ -415,7 +415,8 @@ const TEAM_TABLE: Table = Table {
 };
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    let full = c.wire_len() >= FULL;
+    let wire_len = c.wire_len();
+    let full = wire_len >= FULL;
     c.ends(if full { &FULL_ENDS } else { &TABLE_ENDS });
     let out = match asked.filter(|asked| asked & Context::UNPAIRED == 0) {
         None | Some(0) => guess_sections(c, full),
@@ -423,7 +424,11 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Resu
         Some(asked) => sections(c, asked, full),
     };
     c.about(None);
-    c.check_whole(&RSP_001, || !full || out.is_err());
+    c.compare_whole(
+        &RSP_001,
+        || !full || out.is_err(),
+        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(FULL as i64 - 1)),
+    );
     out
 }
 

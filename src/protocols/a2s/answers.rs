@@ -883,7 +883,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let player = |c: &mut Cursor<'_, '_, S>| {
         if row(c.rest()).is_err() {
             c.about(Some(&PLAYERS));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(rows, count), ..c.ended_early() });
         }
         c.group(&PLAYER, |c| {
             c.field(&INDEX, byte)?;
@@ -924,7 +924,7 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
     let rule = |c: &mut Cursor<'a, '_, S>| {
         if pair(c.rest()).is_err() {
             c.about(Some(&RULES_LIST));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(c.element(), count), ..c.ended_early() });
         }
         c.group(&RULE_ITEM, |c| {
             let key = c.field(&KEY, until(b"\0"))?;

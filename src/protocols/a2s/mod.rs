@@ -307,7 +307,8 @@ impl Protocol for A2s {
             c.skip_all(b"\0\n");
             return trailing(c);
         }
-        let whole = cx.layout.is_some() || c.wire_len() <= 1400;
+        let wire_len = c.wire_len();
+        let whole = cx.layout.is_some() || wire_len <= 1400;
         c.field(&MESSAGE_TYPE, byte)?;
         if cx.message <= PING_REQUEST {
             c.check(&REQ_004, || cx.message < CHALLENGE_REQUEST);
@@ -319,7 +320,12 @@ impl Protocol for A2s {
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
                 let right = (ended || cut) && QUERY_TEXT.strip_suffix(b"\0") == Some(text.0);
-                c.compare_at(&REQ_001, at, || right || cut, || Compared::new(text, "Source Engine Query"));
+                c.compare_at(
+                    &REQ_001,
+                    at,
+                    || right || cut,
+                    || Compared::new(text, "'Source Engine Query' and a zero byte"),
+                );
                 if !right {
                     return c.ignored(&SURPLUS);
                 }
@@ -363,7 +369,11 @@ impl Protocol for A2s {
             }
             _ => {
                 c.ends(&INFO_ENDS);
-                c.check_whole(&SPL_008, || whole);
+                c.compare_whole(
+                    &SPL_008,
+                    || whole,
+                    || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(1400)),
+                );
                 match cx.message {
                     INFO_RESPONSE => info(c),
                     GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
@@ -472,7 +482,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     let padding = rest.iter().all(|byte| *byte == 0);
     c.ignored(&SURPLUS)?;
-    c.check(&REQ_003, || padding);
+    c.compare(&REQ_003, || padding, || Compared::new(Told::Bytes(rest.len() as u64), "none"));
     if padding {
         c.remark(&REQ_003);
     }

@@ -520,7 +520,12 @@ impl Protocol for Gamespy3 {
                 let at = c.to_end();
                 let ended = c.rest().is_empty();
                 c.ignored(&BODY)?;
-                c.check_at(&REQ_001, at, || ended);
+                c.compare_at(
+                    &REQ_001,
+                    at,
+                    || ended,
+                    || Compared::new(Told::Bytes(at.end.saturating_sub(at.start).into()), "none"),
+                );
                 Ok(())
             }
             CHALLENGE_RESPONSE => challenge(c),

@@ -279,7 +279,7 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
         c.text(&LINE, until(b"\n\0"))?;
         let cut = c.is_cut() && c.rest().is_empty();
         let found = line(c.rest());
-        c.compare(&PLR_001, || cut, || Compared::new(found, "a line of a player"));
+        c.compare(&PLR_001, || cut, || Compared::new(Told::Bytes(found.len() as u64), "a line of a player"));
         return Ok(());
     };
     c.check(&PLR_001, || true);

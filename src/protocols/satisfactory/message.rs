@@ -118,7 +118,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     c.compare(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server, || Compared::new(version, 1));
     if c.rest().is_empty() {
         c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
-        return Err(c.short(&ENV_001));
+        return Err(Fault { needs: 1, ..c.short(&ENV_001) });
     }
     // A closure that holds the cursor, as `map_err` takes, would keep the cursor out of registers.
     match if kind == 1 { state(c) } else { poll(c) } {
@@ -134,7 +134,7 @@ fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.compare(&REQ_004, || cookie != 0, || Compared::new(Told::Hex(cookie, 16), "a cookie other than 0"));
     if c.rest().is_empty() {
         c.about(Some(&TERMINATOR));
-        return Err(c.short(&REQ_001));
+        return Err(Fault { needs: 1, ..c.short(&REQ_001) });
     }
     terminator(c, &REQ_001, &REQ_002)
 }
@@ -421,7 +421,9 @@ fn cut_before<S: FieldSink>(
 ) -> Result<(), Fault> {
     if ends_with_terminator(c, width) {
         c.about(Some(field));
-        return Err(c.short(&RSP_001));
+        let left = Told::Bytes(width.saturating_sub(1) as u64);
+        let values = Compared::new(left, Told::Bytes(width as u64));
+        return Err(Fault { values, ..c.short(&RSP_001) });
     }
     Ok(())
 }
@@ -454,7 +456,8 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
         |c| {
             if c.rest().len() < ENTRY || ends_with_terminator(c, ENTRY) {
                 c.about(Some(&SUB_STATE_LIST));
-                return Err(c.short(&RSP_004)); // an incomplete entry does not count
+                let values = Compared::new(c.element(), count);
+                return Err(Fault { values, ..c.short(&RSP_004) }); // an incomplete entry does not count
             }
             c.group(&SUB_STATE, |c| {
                 let id = c.field(&SUB_STATE_ID, byte)?;

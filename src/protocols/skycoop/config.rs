@@ -460,7 +460,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.compare(
         &SEC_003,
         || listed().unwrap_or_default() == 0,
-        || Compared::new(listed().unwrap_or_default(), "no names"),
+        || Compared::new(listed().unwrap_or_default(), 0),
     );
     let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
     c.compare(

@@ -462,10 +462,18 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     }
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
-    c.require_that(&RSP_001, header == REPLY || header == SWAPPED, || Compared::new(header, REPLY))?;
+    c.require_that(&RSP_001, header == REPLY || header == SWAPPED, || {
+        Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8))
+    })?;
     // Either the header alone is big-endian, or everything; the lengths show which.
-    c.require_that(&RSP_003, header == REPLY || is_exact(c.rest()), || Compared::new(header, REPLY))?;
-    c.compare(&RSP_003, || header == REPLY, || Compared::new(header, REPLY));
+    c.require_that(&RSP_003, header == REPLY || is_exact(c.rest()), || {
+        Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8))
+    })?;
+    c.compare(
+        &RSP_003,
+        || header == REPLY,
+        || Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8)),
+    );
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));

@@ -527,7 +527,7 @@ fn records<'a, S: FieldSink>(
     let record = |c: &mut Cursor<'a, '_, S>| {
         if c.rest().is_empty() {
             c.about(Some(f.record));
-            return Err(c.short(&TAB_003));
+            return Err(Fault { values: Compared::new(c.element(), count), ..c.short(&TAB_003) });
         }
         let mut columns = columns;
         let value = |c: &mut Cursor<'a, '_, S>| {
