@@ -113,6 +113,10 @@ pub mod verdict;
 mod bounded;
 #[cfg(feature = "internals")]
 pub mod bounded;
+#[cfg(all(feature = "cli", not(feature = "internals")))]
+mod case;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod case;
 #[cfg(not(feature = "internals"))]
 mod check;
 #[cfg(feature = "internals")]

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-limit=1048576
+limit=1310720
 report=../src/page
 target=${CARGO_TARGET_DIR:-$PWD/target}
 

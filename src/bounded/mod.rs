@@ -3,7 +3,7 @@
 //! ```text
 //!  --memory ──> Budget ──> Bounded, Numbered ──> Forgets: how much was forgotten
 //!                           └─ Buckets: the hash index of their entries
-//!  Count, Flags, Bits, Numbers: entries in few bytes
+//!  Count, Flags, Bits, Numbers: entries in few bytes; Rate: the busiest second
 //! ```
 
 pub(crate) mod buckets;
@@ -12,6 +12,7 @@ mod by_frame;
 pub(crate) mod hashing;
 mod map;
 pub(crate) mod packed;
+pub(crate) mod rate;
 
 pub use budget::{Budget, Forgets};
 pub(crate) use by_frame::ByFrame;

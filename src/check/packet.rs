@@ -26,8 +26,10 @@ pub struct Packet<'a> {
     pub direction: Direction,
     /// Confidence of the recognition.
     pub level: Level,
-    /// Index of its server, or [`crate::conversation::NONE`].
+    /// Index of its server, or `crate::conversation::NONE`.
     pub server_index: u32,
+    /// The server that was asked, if another endpoint answers, or translated addresses hide it.
+    pub(crate) asked_server: Option<Endpoint>,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
     /// The results of decoding it.
@@ -49,6 +51,12 @@ impl Packet<'_> {
     #[inline]
     pub fn ends(&self) -> [Endpoint; 2] {
         self.direction.order([self.datagram.src, self.datagram.dst])
+    }
+
+    /// The server that its exchange and its findings belong to: the one that was asked, which may not be the one that
+    /// answers, nor the one behind translated addresses.
+    pub fn server(&self) -> Endpoint {
+        self.asked_server.unwrap_or_else(|| self.ends()[1])
     }
 
     /// Name of the message.

@@ -59,6 +59,8 @@ pub fn rules_named(name: &str) -> Result<Vec<&'static Rule>, Unknown> {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     changed: HashMap<&'static str, Option<Severity>>,
+    /// Nothing is said of clients: the only one is this program.
+    pub spares_clients: bool,
 }
 
 impl Policy {

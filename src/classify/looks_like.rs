@@ -6,9 +6,10 @@
 //! signatures come first, and signatures of a few bits last; where only a few bits are fixed, a known port must match,
 //! too.
 
+use crate::contract::Level;
 use crate::protocols::Id;
+use crate::protocols::candidates::resembled;
 use crate::protocols::raknet::MAGIC;
-use std::sync::LazyLock;
 
 /// A name, and whether a datagram fits it.
 type Signature = (&'static str, fn(&Payload<'_>) -> bool);
@@ -44,19 +45,8 @@ const SIGNATURES: [Signature; 23] = [
 pub fn looks_like(payload: &[u8], ports: [u16; 2]) -> Option<&'static str> {
     let payload = Payload { payload, ports };
     let signature = SIGNATURES.iter().find(|(_, fits)| fits(&payload)).map(|(name, _)| *name);
-    signature.or_else(|| {
-        let possible = FIRST_BYTES.get(usize::from(*payload.payload.first()?)).copied()?;
-        let may_be = |id: &&Id| possible >> **id as u32 & 1 == 1 && id.info().resembles(payload.payload);
-        Id::ALL.iter().find(may_be).map(|id| name_of(*id))
-    })
+    signature.or_else(|| resembled(payload.payload, Level::Medium, None).next().map(name_of))
 }
-
-/// The protocols whose messages may begin with each byte, one bit each.
-static FIRST_BYTES: LazyLock<[u32; 256]> = LazyLock::new(|| {
-    let mut table = [0; 256];
-    Id::ALL.iter().for_each(|id| id.info().mark(0, 1 << *id as u32, &mut table));
-    table
-});
 
 /// The name for datagrams that have the form of a protocol's messages.
 fn name_of(id: Id) -> &'static str {
@@ -135,7 +125,7 @@ impl Payload<'_> {
         let words = self.has(0, b"\xff\xff\xff\xff") && WORDS.iter().any(|word| self.has(4, word));
         let control =
             self.byte(0) == 0x80 && self.byte(1) == 0 && self.short(2) == self.len() && self.len() > 4;
-        let queries = self.byte(0) == 0xff && Id::Quake3.info().resembles(self.payload);
+        let queries = self.byte(0) == 0xff && Id::Quake3.resembles(self.payload) >= Some(Level::Medium);
         queries || words || control && (self.has(5, b"QUAKE\0") || self.is_kind(4, 0x81..=0x85))
     }
 

@@ -3,72 +3,18 @@
 //! [`probe`] is pure and may run on any thread: tables map the first bytes to the protocols that are possible, and each
 //! of these examines a few bytes. [`Classifier::classify`] runs in frame order and uses earlier datagrams and the
 //! options: the known servers of each protocol, and the ports that the user pinned. The state of a conversation is
-//! passed in, see [`crate::conversation`].
+//! passed in, see `crate::conversation`.
 
 pub mod looks_like;
 pub mod servers;
 
-use crate::bounded::packed::ones;
 use crate::classify::servers::Servers;
-use crate::contract::{Budget, LONG, Lengths};
+use crate::contract::Budget;
 use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
+pub use crate::protocols::candidates::{candidates, candidates_by_first_byte, protocols_of};
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
 use std::cmp::Reverse;
-
-/// For each of the first five bytes of a payload and each of its values, the protocols that a probe may recognise,
-/// one bit each: built at compile time. Few payloads of other traffic pass all five.
-static CANDIDATES: [[u32; 256]; 5] = {
-    let mut tables = [[0; 256]; 5];
-    let mut p = 0;
-    while p < Id::ALL.len() {
-        let mut at = 0;
-        while at < tables.len() {
-            Id::ALL[p].info().mark(at, 1 << p, &mut tables[at]);
-            at += 1;
-        }
-        p += 1;
-    }
-    tables
-};
-
-/// For each length on the wire, and the upper two bits of the first byte, the protocols that a probe may recognise.
-static LENGTHS: Lengths = {
-    let mut table = [[0; LONG]; 4];
-    let mut p = 0;
-    while p < Id::ALL.len() {
-        Id::ALL[p].info().mark_lengths(1 << p, &mut table);
-        p += 1;
-    }
-    table
-};
-
-/// The protocols that a probe may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
-#[inline(always)]
-pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
-    let [of_first, of_second, of_third, of_fourth, of_fifth] = &CANDIDATES;
-    let Some(&first) = payload.first() else { return 0 };
-    let bits = of_first[usize::from(first)] & LENGTHS[usize::from(first >> 6)][wire_len.min(LONG - 1)];
-    match *payload {
-        [_, second, third, fourth, fifth, ..] => {
-            bits & of_second[usize::from(second)]
-                & of_third[usize::from(third)]
-                & of_fourth[usize::from(fourth)]
-                & of_fifth[usize::from(fifth)]
-        }
-        _ => bits,
-    }
-}
-
-/// The protocols whose payloads may begin with that byte; none for an empty payload.
-pub fn candidates_by_first_byte(byte: Option<&u8>) -> impl Iterator<Item = Id> {
-    protocols_of(byte.map_or(0, |byte| CANDIDATES[0][usize::from(*byte)]))
-}
-
-/// The protocols whose bits are set, in registry order.
-pub fn protocols_of(bits: u32) -> impl Iterator<Item = Id> {
-    ones(bits).filter_map(|at| Id::ALL.get(at).copied())
-}
 
 /// The user's choices for the classifier.
 #[derive(Clone, Debug)]
@@ -138,7 +84,7 @@ pub struct Verdict {
     pub turns: bool,
     /// Its conversation, if there is one already.
     pub slot: Option<Slot>,
-    /// Index of its server, or [`NONE`].
+    /// Index of its server, or `NONE`.
     pub server_index: u32,
     /// Only its server suggests the protocol: neither its bytes nor its conversation show it.
     pub by_server: bool,

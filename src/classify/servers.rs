@@ -87,6 +87,12 @@ impl Servers {
         self.index_of(endpoint, id).filter(|&at| self.list[at as usize].confirmed)
     }
 
+    /// The endpoint of the server with that number.
+    #[inline]
+    pub fn endpoint(&self, index: u32) -> Option<Endpoint> {
+        self.list.get(index as usize).map(|server| server.endpoint)
+    }
+
     /// The protocols of the servers at an endpoint, one bit each.
     pub fn protocols_at(&self, endpoint: Endpoint) -> u32 {
         if !self.watches(endpoint.port()) {

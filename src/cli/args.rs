@@ -8,6 +8,7 @@ use super::generate::GenerateCommand;
 use super::hex::HexArgs;
 use super::job::ReadsCaptures;
 use super::overview::{ReportArgs, StatsArgs, SummaryArgs};
+use super::server::ServerArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 use super::view::ViewArgs;
 use clap::{Parser, Subcommand};
@@ -72,6 +73,8 @@ pub enum Reading {
     Live(super::live::args::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
+    /// One server on one screen: who asks it, what it answers, and what keeps it from being listed
+    Server(ServerArgs),
     /// Tables in Parquet files, for DuckDB, Polars, pandas and Spark
     Export(ExportArgs),
     /// One page of HTML with everything that was found, which needs no network and no server
@@ -89,6 +92,7 @@ impl Reading {
             #[cfg(unix)]
             Reading::Live(args) => Box::new(args),
             Reading::Stats(args) => Box::new(args),
+            Reading::Server(args) => Box::new(args),
             Reading::Export(args) => Box::new(args),
             Reading::Report(args) => Box::new(args),
         }

@@ -5,7 +5,6 @@ use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_S
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{Done, FAILED, OK, error, error_text, note, refuse};
-use super::inputs::Inputs;
 use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 #[cfg(target_os = "linux")]
@@ -15,7 +14,6 @@ use super::value_parsers::{self, protocol, report};
 use super::{interrupt, system, terminal};
 use crate::filter::Columns;
 use crate::page::{self, Gathered, Page};
-use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::screen::Screen;
 use crate::report::{Candidate, Layout, ONE_WAY, Totals, count, limits};
@@ -30,7 +28,8 @@ use std::path::{Path, PathBuf};
 
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 64 * 1024;
-const FINDINGS: u8 = 1;
+/// Exit code: something was found that makes the check fail.
+pub const FINDINGS: u8 = 1;
 const NO_TRAFFIC: u8 = 3;
 
 /// `qdissect check`
@@ -108,7 +107,7 @@ impl ReadsCaptures for CheckArgs {
     }
 
     fn prints_meanwhile(&self) -> bool {
-        self.format == CheckFormat::Ndjson
+        self.writes_ndjson()
     }
 
     fn configure(&mut self, config: &Config, is_given: &dyn Fn(&str) -> bool) {
@@ -146,8 +145,12 @@ impl ReadsCaptures for CheckArgs {
         Allowed { read: self.baseline.iter().cloned().collect(), write, signals: false }
     }
 
-    fn run(&self, to: &mut Target, Job { config, options, inputs, .. }: Job) -> io::Result<Done> {
-        check(to, self, &config, options, inputs)
+    fn writes_ndjson(&self) -> bool {
+        self.format == CheckFormat::Ndjson
+    }
+
+    fn run(&self, to: &mut Target, job: Job) -> io::Result<Done> {
+        check(to, self, job)
     }
 }
 
@@ -163,15 +166,10 @@ fn coverage(text: &str) -> Result<(Id, f64), String> {
 }
 
 /// Runs the check: writes the result to `to` and further reports to their files.
-fn check(
-    to: &mut Target,
-    args: &CheckArgs,
-    config: &Config,
-    options: Options,
-    inputs: Inputs,
-) -> io::Result<Done> {
+fn check(to: &mut Target, args: &CheckArgs, job: Job) -> io::Result<Done> {
+    let Job { config, options, inputs, probed, .. } = job;
     let streams_findings = args.format == CheckFormat::Ndjson && !args.common.quiet;
-    let mut accepted = match Accepted::open(config, args.baseline.as_deref(), args.update_baseline) {
+    let mut accepted = match Accepted::open(&config, args.baseline.as_deref(), args.update_baseline) {
         Ok(accepted) => accepted,
         Err(e) => return Ok(refuse(&e)),
     };
@@ -202,6 +200,7 @@ fn check(
         out.flush()?;
         judged
     };
+    judged.verdict.probed = probed;
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);

@@ -96,6 +96,7 @@ pub const SECTIONS: Choices<Section> = Choices(&[
     ("series", Section::Series, "Queries and answers over time"),
     ("amplification", Section::Amplification, "What servers send for what they get"),
     ("losses", Section::Losses, "Losses and retransmissions"),
+    ("clients", Section::Clients, "Who asks how much, at which rate; only if it is named"),
 ]);
 
 /// `--tables`
@@ -164,6 +165,9 @@ const TABLE: (&str, Format, &str) = ("table", Format::Text, "For people");
 /// `-T` of `rule` and `protocol`
 pub const TABLE_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON]);
 
+/// `-T` of `server`
+pub const SERVER_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON]);
+
 /// `-T` of `summary` and `exchanges`
 pub const ROW_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON, CSV, TSV]);
 
@@ -196,6 +200,11 @@ pub const HEX_FORMATS: Choices<Format> = Choices(&[
 ]);
 
 impl Format {
+    /// Whether it is one record a line.
+    pub fn is_ndjson(self) -> bool {
+        self == Format::Records(Form::Ndjson)
+    }
+
     /// The form of the records, if it has records.
     pub fn form(self) -> Option<Form> {
         match self {

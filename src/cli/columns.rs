@@ -1,6 +1,7 @@
 //! `-T fields`, `csv` and `tsv`: which columns are written, and how.
 
 use super::choices::Format;
+use super::clock::local_zone;
 use super::common_args::Common;
 use super::diagnostics::Done;
 use super::output::Target;
@@ -124,6 +125,7 @@ impl ColumnArgs {
             [] => Columns::parse(USUAL)?,
             named => Columns::parse(named)?,
         };
+        let columns = if columns.show_local_time() { columns.in_zone(local_zone()?) } else { columns };
         let mut layout = Layout::of(style);
         for choice in &self.layout {
             let _ = apply(choice, &mut layout); // it was checked when it was parsed

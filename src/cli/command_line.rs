@@ -40,6 +40,9 @@ fn with_usage(command: Command) -> Command {
     let command = READERS.iter().fold(command, |command, name| {
         command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {INPUTS}")))
     });
+    // Only `--probe=list` goes without a server.
+    let usage = "qdissect ask [OPTIONS] <PROTO> <HOST[:PORT]>";
+    let command = command.mut_subcommand("ask", |ask| ask.override_usage(usage));
     [("rule", "ID"), ("protocol", "NAME")].iter().fold(command, |command, (name, what)| {
         let usage = format!("qdissect {name} [OPTIONS] {what}...\n       qdissect {name} <COMMAND>");
         command.mut_subcommand(*name, |sub| sub.override_usage(usage))
@@ -81,12 +84,19 @@ pub fn is_given(matches: &ArgMatches, option: &str) -> bool {
 const PACKETS: [&str; 4] = ["tree", "only", "hex", "fields"];
 /// Formats that ask for packets if no subcommand is given.
 const PACKET_FORMATS: [&str; 4] = ["text", "tree", "fields", "tsv"];
+/// Formats that ask for packets where `-r` names the capture, as in tshark.
+const READ_FORMATS: [&str; 2] = ["json", "ek"];
+
 /// Inserts the implied subcommand if the arguments do not begin with one, and `show` before the name of a rule or protocol.
 ///
 /// A word that could be a mistyped subcommand is left to clap, which suggests a similar one. A filter for a capture that comes
 /// through a pipe is not treated as a mistyped subcommand.
 pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
     let cli = Cli::command();
+    // The word of rustc.
+    if let Some(explain) = args.get_mut(1).filter(|word| *word == "explain") {
+        *explain = "rule".into();
+    }
     let is_builtin = |word: &str| ["-h", "--help", "-v", "--version", "help"].contains(&word);
     let Some(first) = args.get(1).and_then(|a| a.to_str()) else {
         args.insert(1, "summary".into());
@@ -118,9 +128,14 @@ pub fn with_subcommand(mut args: Vec<OsString>) -> Vec<OsString> {
 
 /// Whether the arguments ask for output that only `dump` has.
 fn ask_for_packets(dump: &Command, args: &[OsString]) -> bool {
+    let is_read = args.iter().filter_map(|arg| arg.to_str()).any(|word| {
+        let is_short = word.starts_with("-r") && !word.starts_with("--");
+        is_short || word == "--read" || word.starts_with("--read=")
+    });
     let asks = |option: &Arg, value: Option<&str>| {
         let id = option.get_id().as_str();
-        PACKETS.contains(&id) || id == "format" && value.is_some_and(|value| PACKET_FORMATS.contains(&value))
+        let is_format = |value| PACKET_FORMATS.contains(&value) || is_read && READ_FORMATS.contains(&value);
+        PACKETS.contains(&id) || id == "when" && is_read || id == "format" && value.is_some_and(is_format)
     };
     let mut words = args.iter().map(|arg| arg.to_str().unwrap_or_default());
     while let Some(word) = words.next().filter(|word| *word != "--") {
@@ -216,7 +231,11 @@ const ALTERNATIVES: &[(&str, &str)] = &[
     ("-T jsonraw", ALL_FIELDS),
     ("-b", "`dumpcap -b` writes a ring of files, which `qdissect dump --follow DIR` reads"),
     ("-o", "there are no preferences; -d udp.port==N,PROTO pins a protocol on a port"),
-    ("-z", "`qdissect stats` and `qdissect exchanges` have its statistics"),
+    (
+        "-z",
+        "`qdissect stats` and `qdissect exchanges` have its statistics; for follow, `exchanges -Y 'udp.stream == 0'` \
+         has one conversation, and `server ADDR` one server",
+    ),
     #[cfg(windows)]
     ("-D", CAPTURE_ON_WINDOWS),
     #[cfg(windows)]

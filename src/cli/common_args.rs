@@ -57,6 +57,9 @@ pub struct Common {
     /// Flush after each record or line
     #[arg(short = 'l')]
     pub line_buffered: bool,
+    /// With -T ndjson: only records of these types, separated by commas: packet,summary
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = value_parsers::RECORD)]
+    pub records: Vec<String>,
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -105,6 +108,7 @@ impl Default for Common {
             count: None,
             quiet: false,
             line_buffered: false,
+            records: vec![],
             threads: None,
             memory: Budget::DEFAULT_MIB,
             per_file: false,

@@ -1,10 +1,11 @@
 //! The options of `dump` and `live` that show packets in detail.
 
 use super::choices::{Colour, Format};
+use super::clock::local_zone;
 use super::common_args::Common;
 use super::output::Target;
+use super::terminal;
 use super::text::unknown_name;
-use super::{system, terminal};
 use crate::exchange::Windows;
 use crate::pipeline::Options;
 use crate::protocols::Id;
@@ -14,7 +15,6 @@ use crate::report::{
 use crate::text::escape::quoted;
 use clap::Args;
 use jiff::tz::TimeZone;
-use std::path::Path;
 
 /// What `dump` and `live` show of each packet beyond its line.
 #[derive(Debug, Args)]
@@ -155,28 +155,6 @@ fn when(text: &str) -> Result<TimeFormat, String> {
             meanings.join(", ")
         )
     })
-}
-
-/// The most bytes of a file that `TZ` names; those of the system have 4 KiB at most.
-const MAX_ZONE_FILE: u64 = 1 << 20;
-
-/// The zone of local time. A file that `TZ` names is looked at first: a device has no end.
-///
-/// # Errors
-/// A sentence, if that is no file of a zone.
-fn local_zone() -> Result<TimeZone, String> {
-    let named = std::env::var_os("TZ").unwrap_or_default();
-    let text = named.to_string_lossy();
-    let path = Path::new(text.strip_prefix(':').unwrap_or(&text));
-    if let Ok(data) = std::fs::metadata(path)
-        && !(data.is_file() && data.len() <= MAX_ZONE_FILE && system::is_on_disk(path))
-    {
-        return Err(format!(
-            "TZ names {}, which is no file of a time zone: unset it, or name a zone, as in TZ=Europe/Berlin.",
-            quoted(&text)
-        ));
-    }
-    Ok(TimeZone::system())
 }
 
 fn layer(text: &str) -> Result<Shown, String> {

@@ -61,6 +61,10 @@ impl ReadsCaptures for DumpArgs {
     }
 
     /// Writes packets: in columns if the user has chosen some, or as [`DetailArgs::report`] does.
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
+    }
+
     fn run(&self, to: &mut Target, Job { columns, options, inputs, .. }: Job) -> io::Result<Done> {
         if let Some(wrong) = self.detail.format_conflict(self.format) {
             return Ok(refuse(&wrong));
@@ -104,6 +108,10 @@ impl ReadsCaptures for ExchangesArgs {
     }
 
     /// Writes exchanges as rows, as records or as a table.
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
+    }
+
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
         let common = &self.common;
         let (quiet, flush) = (common.quiet, common.flushes());

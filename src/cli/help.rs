@@ -6,16 +6,16 @@ use clap::Command;
 const HEADINGS: [(&str, &str); 6] = [
     ("Capture", "interface list_interfaces filter snaplen buffer autostop summary"),
     ("Input", "read input_format port count threads memory follow per_file allow_truncated no_sandbox"),
-    ("Selection", "display_filter protocol all decode_as timeout min_confidence interval"),
+    ("Selection", "display_filter protocol all decode_as timeout min_confidence interval watch prefix"),
     ("Rules", "profile select ignore level config no_config"),
     (
         "Verdict",
-        "check fail_on require require_coverage allow_empty baseline update_baseline sarif_style junit_style",
+        "check probe fail_on require require_coverage allow_empty baseline update_baseline sarif_style junit_style",
     ),
     (
         "Output",
         "format to tables report fields layout tree only hex explain when show top sort color output dir write \
-         annotate quiet line_buffered numeric show_secrets",
+         annotate quiet line_buffered records numeric show_secrets",
     ),
 ];
 

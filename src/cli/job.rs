@@ -10,6 +10,7 @@ use super::sandbox::Allowed;
 use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::Layout;
+use crate::verdict::Probed;
 use std::io;
 use std::path::Path;
 
@@ -23,6 +24,10 @@ pub struct Job {
     pub options: Options,
     /// The inputs to read.
     pub inputs: Inputs,
+    /// What stands above the result.
+    pub heading: Option<String>,
+    /// The results of the tests that `ask --probe` has sent.
+    pub probed: Vec<Probed>,
 }
 
 /// A subcommand that reads captures. A new one implements this in its file, and has a line in `args.rs`.
@@ -45,6 +50,11 @@ pub trait ReadsCaptures {
 
     /// Whether results are printed while inputs are still being read.
     fn prints_meanwhile(&self) -> bool {
+        false
+    }
+
+    /// Whether the result is one record a line, so that [`Common::records`] may choose among them.
+    fn writes_ndjson(&self) -> bool {
         false
     }
 

@@ -4,11 +4,11 @@
 //! ```text
 //!  mod ──> command_line, ask, generate, hex, show, view
 //!           └──> run
-//!           └──> args ──> overview, dump, check, live, export
+//!           └──> args ──> overview, dump, check, live, server, export
 //!                          └──> job, save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
 //! ```
 //! The options of a subcommand are in its file, or in the `mod.rs` of its folder. One that reads captures says there, by
-//! [`job::ReadsCaptures`], what it reads, writes and allows.
+//! `job::ReadsCaptures`, what it reads, writes and allows.
 
 mod accepted;
 mod args;
@@ -42,6 +42,7 @@ mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod save;
+mod server;
 mod show;
 mod system;
 mod terminal;

@@ -12,17 +12,32 @@ use tempfile::NamedTempFile;
 const MAX_LINKS: u32 = 40;
 
 /// An open output.
-pub enum Target {
+pub struct Target {
+    place: Place,
+    /// The records that it lets pass, if not all.
+    chosen: Option<ChosenRecords>,
+}
+
+/// Where an output goes.
+enum Place {
     /// Standard output, or a FIFO or a device, which must not be replaced by a file.
     Stream(Box<dyn Write + Send>),
     /// A temporary file, and its final name.
     File(NamedTempFile, PathBuf),
 }
 
+/// Lets pass the lines of NDJSON that are records of some types.
+struct ChosenRecords {
+    /// How these lines begin.
+    beginnings: Vec<Vec<u8>>,
+    /// A line whose end has not been written yet.
+    line: Vec<u8>,
+}
+
 impl Target {
     /// Discards the output.
     pub fn sink() -> Target {
-        Target::Stream(Box::new(io::sink()))
+        Target::to(Place::Stream(Box::new(io::sink())))
     }
 
     /// Opens standard output, or a temporary file beside `path`.
@@ -30,9 +45,10 @@ impl Target {
     /// # Errors
     /// When the file cannot be created.
     pub fn open(path: Option<&Path>) -> io::Result<Target> {
-        let Some(path) = path else { return Ok(Target::Stream(Box::new(io::stdout()))) };
+        let Some(path) = path else { return Ok(Target::to(Place::Stream(Box::new(io::stdout())))) };
         if is_device(path) {
-            return Ok(Target::Stream(Box::new(File::options().write(true).open(path)?)));
+            let device = File::options().write(true).open(path)?;
+            return Ok(Target::to(Place::Stream(Box::new(device))));
         }
         let path = resolve_links(path);
         if path.is_dir() {
@@ -40,7 +56,27 @@ impl Target {
         }
         let folder = folder(&path);
         fs::metadata(folder)?;
-        Ok(Target::File(temporary_file(folder, &path)?, path))
+        Ok(Target::to(Place::File(temporary_file(folder, &path)?, path)))
+    }
+
+    fn to(place: Place) -> Target {
+        Target { place, chosen: None }
+    }
+
+    /// The same, for lines of NDJSON of which only records of these types are written; without types, all.
+    pub fn for_records(mut self, types: &[String]) -> Target {
+        let beginning = |name: &String| format!("{{\"type\":\"{name}\"").into_bytes();
+        let beginnings: Vec<_> = types.iter().map(beginning).collect();
+        self.chosen = (!types.is_empty()).then_some(ChosenRecords { beginnings, line: vec![] });
+        self
+    }
+
+    /// The temporary file and its final name, if the output is a file.
+    pub fn file(&self) -> Option<(&NamedTempFile, &Path)> {
+        match &self.place {
+            Place::Stream(_) => None,
+            Place::File(file, path) => Some((file, path)),
+        }
     }
 
     /// Gives the file its final name. If it would contain no capture, the existing file is kept instead, because it is worth
@@ -48,15 +84,58 @@ impl Target {
     ///
     /// # Errors
     /// When it cannot be renamed.
-    pub fn complete(self, has_capture: bool) -> io::Result<()> {
-        match self {
-            Target::Stream(mut out) => out.flush(),
-            Target::File(..) if !has_capture => Ok(()),
-            Target::File(file, path) => {
+    pub fn complete(mut self, has_capture: bool) -> io::Result<()> {
+        self.flush()?;
+        match self.place {
+            Place::File(file, path) if has_capture => {
                 file.as_file().sync_all()?;
                 file.persist(path).map(drop).map_err(|e| e.error)
             }
+            Place::Stream(_) | Place::File(..) => Ok(()),
         }
+    }
+}
+
+impl ChosenRecords {
+    /// Takes bytes, and appends the lines that end in them and pass to `out`.
+    fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                if self.beginnings.iter().any(|beginning| self.line.starts_with(beginning)) {
+                    out.extend_from_slice(&self.line);
+                }
+                self.line.clear();
+            }
+        }
+    }
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Place::Stream(out) => out.write(bytes),
+            Place::File(file, _) => file.write(bytes),
+        }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Place::Stream(out) => out.flush(),
+            Place::File(file, _) => file.flush(),
+        }
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(chosen) = &mut self.chosen else { return self.place.write(bytes) };
+        let mut passed = vec![];
+        chosen.pass(bytes, &mut passed);
+        self.place.write_all(&passed)?;
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.place.flush()
     }
 }
 
@@ -113,21 +192,6 @@ fn temporary_file(folder: &Path, path: &Path) -> io::Result<NamedTempFile> {
         file.as_file().set_permissions(replaced.permissions())?;
     }
     Ok(file)
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Target::Stream(out) => out.write(bytes),
-            Target::File(file, _) => file.write(bytes),
-        }
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Target::Stream(out) => out.flush(),
-            Target::File(file, _) => file.flush(),
-        }
-    }
 }
 
 /// Identifies a version of a file, to detect later changes.

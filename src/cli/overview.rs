@@ -8,13 +8,13 @@ use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_all;
 use super::terminal::{self, wrap};
-use super::value_parsers::timeout;
+use super::value_parsers::{prefix, timeout};
 use crate::filter::Columns;
 use crate::page::{self, Page};
 use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
 use crate::report::{Layout, Output, Totals, server_rows};
-use crate::stats::{self, Section, Stats};
+use crate::stats::{self, Prefix, Section, Stats};
 use crate::verdict::{Check, Entry};
 use clap::Args;
 use std::io::{self, BufWriter, Write};
@@ -42,6 +42,10 @@ impl ReadsCaptures for SummaryArgs {
 
     fn common_mut(&mut self) -> &mut Common {
         &mut self.common
+    }
+
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
     }
 
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
@@ -83,6 +87,9 @@ pub struct StatsArgs {
     /// Only these sections, separated by commas
     #[arg(long, value_parser = SECTIONS, value_name = "SECTION,...", value_delimiter = ',')]
     pub only: Vec<Section>,
+    /// Of `clients`: networks instead of addresses, by the lengths of their prefixes of IPv4 and IPv6, e.g. 24,56
+    #[arg(long, value_name = "N,N", value_parser = prefix)]
+    pub prefix: Option<Prefix>,
     /// Length of an interval of the series, e.g. 500ms, 1m; chosen for some 20 to 60 rows unless given
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     pub interval: Option<i64>,
@@ -99,7 +106,8 @@ pub struct StatsArgs {
 impl StatsArgs {
     /// The requested sections, each once, in the order in which they are shown.
     fn sections(&self) -> Vec<Section> {
-        Section::ALL.iter().copied().filter(|s| self.only.is_empty() || self.only.contains(s)).collect()
+        let by_default = |s: &Section| self.only.is_empty() && *s != Section::Clients;
+        Section::ALL.iter().copied().filter(|s| by_default(s) || self.only.contains(s)).collect()
     }
 }
 
@@ -120,15 +128,25 @@ impl ReadsCaptures for StatsArgs {
     fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
         if matches!(self.format, Format::Rows(_)) && self.sections().len() != 1 {
             return Err("CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
-                        hierarchy, series, amplification and losses."
+                        hierarchy, series, amplification, losses and clients."
                 .to_owned());
         }
+        if self.prefix.is_some() && !self.sections().contains(&Section::Clients) {
+            return Err("--prefix is about the table of clients: name it with --only clients.".to_owned());
+        }
         Ok(None)
+    }
+
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
     }
 
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
         let sections = self.sections();
         let mut stats = Stats::new(self.interval);
+        if sections.contains(&Section::Clients) {
+            stats = stats.with_clients(self.prefix.unwrap_or(Prefix::NONE));
+        }
         let (totals, code) = read_all(&self.common, options, inputs, &mut stats)?;
         match (self.format, sections.as_slice()) {
             (Format::Records(form), sections) => {

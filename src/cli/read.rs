@@ -33,6 +33,7 @@ const SUBCOMMANDS: &[&str] = &[
     #[cfg(unix)]
     "live",
     "stats",
+    "server",
     "export",
     "report",
     "hex",
@@ -103,8 +104,8 @@ fn read_into(
     let totals = pipeline.finish(complete)?;
     if totals.judged_later > 0 {
         note(&format_args!(
-            "{} answered nothing, or nothing but challenges, or in one direction only: the summary and `check` judge that at \
-             the end, and count otherwise.",
+            "{} answered nothing, or nothing but challenges, or in one direction only: the summary, `check`, `report` and \
+             `export` judge that at the end, and count otherwise.",
             count(totals.judged_later, "server")
         ));
     }

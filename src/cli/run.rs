@@ -17,7 +17,7 @@ use crate::contract::Budget;
 use crate::filter::Columns;
 use crate::pipeline::Options;
 use crate::report::Layout;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Runs a subcommand; returns the exit code. `is_given` tells whether an option was given on the command line.
@@ -44,10 +44,11 @@ pub fn finish(command: &dyn ReadsCaptures, mut job: Job) -> u8 {
     let target =
         if save::hides_result(common) { Ok(Target::sink()) } else { Target::open(common.output.as_deref()) };
     let mut target = match target {
-        Ok(target) => target,
+        Ok(target) => target.for_records(&common.records),
         Err(e) => return not_writable(common, &e),
     };
-    let read = command.run(&mut target, job);
+    let heading = job.heading.take().map_or(Ok(()), |heading| writeln!(target, "{heading}"));
+    let read = heading.and_then(|()| command.run(&mut target, job));
     match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
@@ -74,8 +75,20 @@ fn prepare(command: &mut dyn ReadsCaptures, is_given: &dyn Fn(&str) -> bool) -> 
     if let Some(conflict) = output_conflict(command, common, &inputs, &config) {
         return Err(conflict);
     }
+    check_records(command)?;
     command.prepare()?;
-    Ok(Job { config, columns, options, inputs })
+    Ok(Job { config, columns, options, inputs, heading: None, probed: vec![] })
+}
+
+/// Checks that the result has records if some of them are chosen.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub fn check_records(command: &dyn ReadsCaptures) -> Result<(), String> {
+    if command.common().records.is_empty() || command.writes_ndjson() {
+        return Ok(());
+    }
+    Err("--records chooses among the lines of -T ndjson: give that, too.".to_owned())
 }
 
 /// The error message if `live` or `ask` is to write the capture to standard output.

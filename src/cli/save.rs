@@ -157,7 +157,7 @@ fn read_and_save(
             return Ok((Totals::default(), FAILED));
         }
     };
-    let is_file = matches!(target, Target::File(..));
+    let is_file = target.file().is_some();
     let folder = if is_file { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = OpenedInputs { folder, opened: vec![] };
     let mut recorder = Recorder::new(report, common.annotate);

@@ -5,6 +5,8 @@ use super::text::unknown_name;
 use crate::filter::{Filter, FilterError};
 use crate::protocols::Id;
 use crate::rule::Severity;
+use crate::schema;
+use crate::stats::Prefix;
 use crate::text::escape::quoted;
 use crate::text::similar::similar;
 use clap::builder::{PossibleValue, TypedValueParser};
@@ -49,6 +51,40 @@ impl Expression {
 /// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
     Id::by_name(text).ok_or_else(|| unknown_name("protocol", text, &protocols()))
+}
+
+/// Parses the lengths of prefixes of IPv4 and IPv6 addresses.
+pub fn prefix(text: &str) -> Result<Prefix, String> {
+    let lengths = text
+        .split_once(',')
+        .and_then(|(v4, v6)| Some(Prefix { v4: v4.trim().parse().ok()?, v6: v6.trim().parse().ok()? }));
+    lengths.filter(|prefix| prefix.v4 <= 32 && prefix.v6 <= 128).ok_or_else(|| {
+        format!("{} is not two lengths of prefixes, of IPv4 and IPv6, for example 24,56.", quoted(text))
+    })
+}
+
+/// Whom `ask` asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// Whoever answers, in every protocol.
+    Auto,
+    /// In one protocol, and on that port if none is given.
+    Protocol(Id, Option<u16>),
+}
+
+/// Parses a protocol that is asked: its name, one that people use, or `auto`.
+fn whom(text: &str) -> Result<Whom, String> {
+    if text.eq_ignore_ascii_case("auto") {
+        return Ok(Whom::Auto);
+    }
+    let known = crate::protocols::Id::known_as(text).map(|(id, port)| Whom::Protocol(id, port));
+    known.ok_or_else(|| unknown_name("protocol", text, &asked_names()))
+}
+
+/// The names that `ask` takes.
+fn asked_names() -> Vec<&'static str> {
+    let people = Id::ALL.iter().flat_map(|id| id.info().known_as).map(|(name, _)| *name);
+    protocols().into_iter().chain(people).chain(["auto"]).collect()
 }
 
 /// Parses a rule and its severity; `None` switches the rule off.
@@ -140,8 +176,19 @@ pub struct CompletionValues<T: 'static> {
     words: fn() -> Vec<&'static str>,
 }
 
+impl<T> CompletionValues<T> {
+    /// The words that complete a value.
+    pub fn words(&self) -> Vec<&'static str> {
+        (self.words)()
+    }
+}
+
 /// Completes names of protocols.
 pub const PROTOCOL: CompletionValues<Id> = CompletionValues { parse: protocol, words: protocols };
+/// Completes the types of records.
+pub const RECORD: CompletionValues<String> = CompletionValues { parse: record_type, words: record_types };
+/// Completes the names of protocols, and those that people use.
+pub const WHOM: CompletionValues<Whom> = CompletionValues { parse: whom, words: asked_names };
 /// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
 pub const RULES: CompletionValues<String> = CompletionValues { parse: accept_any, words: rule_groups };
 /// Completes beginnings of rule ids and every full id.
@@ -155,7 +202,20 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for CompletionValues<T> 
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.words)().into_iter().map(PossibleValue::new)))
+        Some(Box::new(self.words().into_iter().map(PossibleValue::new)))
+    }
+}
+
+fn record_types() -> Vec<&'static str> {
+    schema::records().collect()
+}
+
+fn record_type(text: &str) -> Result<String, String> {
+    let types = record_types();
+    if types.contains(&text) {
+        Ok(text.to_owned())
+    } else {
+        Err(unknown_name("type of record", text, &types))
     }
 }
 

@@ -2,6 +2,7 @@
 //! functions.
 
 use super::message::{Begins, Form, Message, recognise, recognise_known};
+use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
@@ -97,7 +98,7 @@ impl ShownKey {
 }
 
 /// The rules of a step that depend on pairing alone, as far as its protocol has them: they are the same for all
-/// protocols, and are raised in one place, see [`crate::exchange`].
+/// protocols, and are raised in one place, see `crate::exchange`.
 #[derive(Debug)]
 pub struct StepRules {
     /// No answer has come in time, or none at all; a rule about the exchange.
@@ -116,7 +117,7 @@ pub struct StepRules {
     pub reused: Option<&'static Rule>,
     /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
     pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see [`Answers::also`](super::message::Answers::also).
+    /// An answer to a request of another step, see `Answers::also`.
     pub other_step: Option<&'static Rule>,
     /// An unsolicited answer, where a request of another step is open.
     pub mistaken: Option<&'static Rule>,
@@ -126,7 +127,7 @@ pub struct StepRules {
     pub contradicting: Option<&'static Rule>,
     /// An answer of which parts are missing when none has come for an answer window; a rule about the exchange.
     pub incomplete: Option<&'static Rule>,
-    /// A second, different answer of the same kind, see [`Answers::follows`](super::Answers::follows).
+    /// A second, different answer of the same kind, see `Answers::follows`.
     pub second: Option<&'static Rule>,
     /// An answer of which no part is known to be missing, but no part is marked as the last; a rule about the exchange.
     /// Without this rule, such an answer breaks `incomplete`.
@@ -259,8 +260,13 @@ pub struct Info {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// Names that people use for it or for a game that speaks it, each with the port that goes with it; 0 where that is the
+    /// first of `ports`. Only `ask` takes them.
+    pub known_as: &'static [(&'static str, u16)],
     /// Default server ports: they never decide, but break ties.
     pub ports: &'static [u16],
+    /// How far above the port of the game servers answer queries, where they do not on that port itself.
+    pub offsets: &'static [u16],
     /// Address of the specification.
     pub spec: &'static str,
     /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed, besides the
@@ -295,6 +301,8 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// The tests of `ask --probe`; the first one is the plain query.
+    pub probes: &'static [ProbeRow],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -311,7 +319,9 @@ impl Info {
         Info {
             name,
             title,
+            known_as: &[],
             ports: &[],
+            offsets: &[],
             spec,
             first: &[],
             messages: &[],
@@ -327,6 +337,7 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            probes: &[],
             samples: &[],
         }
     }
@@ -369,7 +380,7 @@ impl Info {
         self.messages.iter().filter(answers).count() > 1
     }
 
-    /// Whether a message refuses a request of that step, see [`Answers::refuses`](super::message::Answers::refuses).
+    /// Whether a message refuses a request of that step, see `Answers::refuses`.
     pub fn refuses(&self, message: u8, step: u8) -> bool {
         let message = self.messages.get(usize::from(message));
         message.is_some_and(|message| message.answers.refuses && message.step != step)
@@ -431,7 +442,7 @@ pub trait Protocol {
         recognise_known::<Self>(payload, wire_len, known)
     }
 
-    /// Decodes a datagram into a sink, and stores the facts about its server in [`Cursor::facts`].
+    /// Decodes a datagram into a sink, and stores the facts about its server in `Cursor::facts`.
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault>;
 
     /// The payload that a client sends next; `None` where it has asked for everything, or the answers do not allow more.

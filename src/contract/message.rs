@@ -409,16 +409,6 @@ impl Info {
         }
     }
 
-    /// Whether a payload has the form of one of its messages, so that its bytes alone are some evidence.
-    pub fn resembles(&self, payload: &[u8]) -> bool {
-        let fits = |message: &Message| {
-            let mut forms = message.forms.iter();
-            let level = forms.find_map(|form| form.fits(payload, payload.len(), None, message));
-            level >= Some(Level::Medium)
-        };
-        self.messages.iter().any(fits)
-    }
-
     /// The first bytes of payloads that a probe may recognise.
     pub fn first_bytes(&self) -> impl Iterator<Item = u8> {
         let mut table = [0; 256];

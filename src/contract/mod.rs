@@ -4,6 +4,7 @@
 mod abuse;
 mod declared;
 mod message;
+pub mod probing;
 mod split;
 
 pub use crate::bounded::Budget;
@@ -135,7 +136,7 @@ impl Probe {
     /// bytes are.
     pub const ANYTHING: u32 = 1 << 29;
     /// Flag in the request_state of a stray datagram of a client: the server may answer it by a message that could also
-    /// [refuse](super::contract::Answers::refuses) a request.
+    /// refuse a request.
     pub const COMMAND: u32 = 1 << 28;
 
     /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
@@ -246,7 +247,7 @@ pub enum Pairing {
         asked: u32,
         /// Its step: index into the protocol's steps.
         step: u8,
-        /// Number of further answers to the request and of copies so far, including this one; see [`Answer::further`].
+        /// Number of further answers to the request and of copies so far, including this one; see `Answer::further`.
         further: u8,
         /// It is the first copy of an answer to the request.
         first: bool,
@@ -535,7 +536,7 @@ pub struct Context {
     pub missing: usize,
     /// An earlier datagram began the message.
     pub continues: bool,
-    /// The layout of a part, or of the parts that were joined: index into [`Joining::layouts`].
+    /// The layout of a part, or of the parts that were joined: index into `Joining::layouts`.
     pub layout: Option<u8>,
     /// Passwords may be shown.
     pub secrets: bool,
@@ -544,8 +545,6 @@ pub struct Context {
 impl Context {
     /// See [`Context::asked`]; a bit that is not used in any request_state that a decoder reads.
     pub const UNPAIRED: u32 = 1 << 31;
-    /// The flags in a request_state, none of which shares a bit with another.
-    const FLAGS: u32 = Context::UNPAIRED | Probe::WHOLE_ANSWER | Probe::ANYTHING | Probe::COMMAND;
 
     /// The context of a whole message without further knowledge.
     pub const fn of(message: u8, direction: Direction) -> Context {
@@ -561,7 +560,11 @@ impl Context {
     }
 }
 
-const _: () = assert!(Context::FLAGS.count_ones() == 4);
+// The flags in a request_state share no bit with another.
+const _: () = {
+    let flags = Context::UNPAIRED | Probe::WHOLE_ANSWER | Probe::ANYTHING | Probe::COMMAND;
+    assert!(flags.count_ones() == 4);
+};
 
 /// The result of decoding a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,7 @@
 //! The building blocks of text protocols: separators, and lists of keys and values.
 
-use super::cursor::{Cursor, Fault};
+use super::checks::Fault;
+use super::cursor::Cursor;
 use super::wire::{Wire, byte, text};
 use super::{Compared, Fact, FieldSink, Str, Told, Value, work};
 use crate::rule::Rule;

@@ -12,6 +12,7 @@
 //! ```
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod checks;
 mod compact;
 mod compared;
 mod coverage;
@@ -33,12 +34,13 @@ mod tree;
 pub mod wire;
 pub mod work;
 
+pub use checks::Fault;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
 pub use compared::{Compared, Told};
 pub use coverage::Coverage;
-pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, UNPARSED, dissect};
+pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
 pub(crate) use field::fields;

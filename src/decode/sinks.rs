@@ -108,7 +108,7 @@ fn is_surplus(field: &'static Field) -> bool {
 /// repeated one, so that no flood of notes hides an error.
 pub const MAX_VIOLATIONS: usize = 32;
 
-/// Collects only broken rules, at most [`MAX_VIOLATIONS`] per datagram, in memory allocated once.
+/// Collects only broken rules, at most `MAX_VIOLATIONS` per datagram, in memory allocated once.
 #[derive(Debug)]
 pub struct Notes {
     violations: Vec<Violation>,
@@ -127,7 +127,7 @@ impl Notes {
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
-    /// Number of violations beyond [`MAX_VIOLATIONS`].
+    /// Number of violations beyond `MAX_VIOLATIONS`.
     pub fn more(&self) -> u32 {
         self.more
     }

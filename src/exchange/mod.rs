@@ -17,6 +17,8 @@ mod closed;
 mod incomplete;
 mod join;
 mod open;
+#[cfg(feature = "page")]
+mod outcomes;
 mod parts;
 mod queue;
 mod rules;
@@ -26,6 +28,8 @@ mod unpack;
 mod unreadable;
 mod windows;
 
+#[cfg(feature = "page")]
+pub use outcomes::Outcomes;
 #[cfg(feature = "internals")]
 pub use queue::MAX_REQUESTS;
 pub use rules::{observe, observe_shared};
@@ -133,7 +137,7 @@ pub struct Exchange {
     pub client: Endpoint,
     /// The server that was asked.
     pub server: Endpoint,
-    /// Index in the table of servers, or [`crate::conversation::NONE`].
+    /// Index in the table of servers, or `crate::conversation::NONE`.
     pub server_index: u32,
     /// The key that answer and request share; `None` where they are paired by order.
     pub key: Option<u64>,

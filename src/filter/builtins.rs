@@ -73,6 +73,7 @@ const DATAGRAM: Needs = Needs::DATAGRAM;
 const FACTS: Needs = Needs::FACTS.and(DATAGRAM);
 const COMMENTS: Needs = Needs::COMMENTS.and(DATAGRAM);
 const RAW: Needs = Needs::RAW.and(DATAGRAM);
+const UNCLAIMED: Needs = RAW.and(PACKET);
 /// Results of the pipeline about a packet or an exchange.
 const PACKET: Needs = Needs::PACKET;
 const FINDINGS: Needs = Needs::FINDINGS.and(PACKET);
@@ -92,6 +93,9 @@ pub(super) static BUILTINS: &[Builtin] = &[
     one("frame.cap_len", UINT, FACTS, |v| int(v.facts.map(|f| f.cap_len))),
     one("frame.time_epoch", Kind::Seconds, DATAGRAM, |v| v.time()?.nanos().map(Datum::Nanos)),
     one("frame.time", Kind::Stamp, DATAGRAM, |v| {
+        Some(stamp(v.time()?)).filter(|stamp| !stamp.is_empty()).map(owned)
+    }),
+    one("frame.time_utc", Kind::Stamp, DATAGRAM, |v| {
         Some(stamp(v.time()?)).filter(|stamp| !stamp.is_empty()).map(owned)
     }),
     one("frame.time_relative", Kind::Seconds, FACTS, |v| v.time()?.since(v.facts?.first).map(Datum::Nanos)),
@@ -121,6 +125,8 @@ pub(super) static BUILTINS: &[Builtin] = &[
     several("ip.host", Kind::Text, ENDPOINTS, |v, visit| {
         src_and_dst(v, |v, at| v4(v, at)?.string(&[]).map(owned), visit)
     }),
+    one("ip.src_host", Kind::Text, ENDPOINTS, |v| v4(v, 0)?.string(&[]).map(owned)),
+    one("ip.dst_host", Kind::Text, ENDPOINTS, |v| v4(v, 1)?.string(&[]).map(owned)),
     one("ip.version", UINT8, DATAGRAM, |v| {
         int(endpoint(v, 0).map(|endpoint| if endpoint.octets().is_some() { 4 } else { 6 }))
     }),
@@ -144,11 +150,21 @@ pub(super) static BUILTINS: &[Builtin] = &[
     }),
     one("udp.checksum", UINT16, DATAGRAM, |v| int(v.datagram.map(|d| d.checksum))),
     one("udp.checksum.status", Kind::Int(0, 3), DATAGRAM, |v| int(v.datagram.map(checksum_status))),
-    one("udp.stream", UINT, FACTS, |v| int(v.facts?.stream)),
+    one("udp.stream", UINT, FACTS, |v| int(v.facts?.stream.map(|stream| stream.number))),
+    one("udp.time_relative", Kind::Seconds, FACTS, |v| {
+        v.time()?.since(v.facts?.stream?.first).map(Datum::Nanos)
+    }),
+    one("udp.time_delta", Kind::Seconds, FACTS, |v| {
+        v.time()?.since(v.facts?.stream?.before).map(Datum::Nanos)
+    }),
     // A payload without bytes is absent, as in tshark.
-    one("udp.payload", Kind::Bytes, RAW, |v| {
-        let payload = v.datagram?.payload;
-        (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
+    one("udp.payload", Kind::Bytes, RAW, |v| payload(v)),
+    // A payload that no protocol claims.
+    one("data", Kind::Presence, UNCLAIMED, |v| present(unclaimed(v).is_some())),
+    one("data.data", Kind::Bytes, UNCLAIMED, |v| unclaimed(v)),
+    one("data.len", UINT16, UNCLAIMED, |v| match unclaimed(v)? {
+        Datum::Bytes(bytes) => Some(Datum::Int(bytes.len() as i128)),
+        _ => None,
     }),
     one("server", Kind::Endpoint, PACKET, |v| v.roles().map(|[_, server]| owned(server.to_string()))),
     one("client", Kind::Endpoint, PACKET, |v| v.roles().map(|[client, _]| owned(client.to_string()))),
@@ -252,6 +268,15 @@ fn v4(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
 
 fn v6(view: &View<'_>, at: usize) -> Option<Datum<'static>> {
     endpoint(view, at).map(Endpoint::ip).filter(IpAddr::is_ipv6).map(Datum::Ip)
+}
+
+fn payload<'v>(view: &View<'v>) -> Option<Datum<'v>> {
+    let payload = view.datagram?.payload;
+    (!payload.is_empty()).then_some(Datum::Bytes(Cow::Borrowed(payload)))
+}
+
+fn unclaimed<'v>(view: &View<'v>) -> Option<Datum<'v>> {
+    if view.protocol.is_some() { None } else { payload(view) }
 }
 
 /// The IP header, if it is of this version.

@@ -11,16 +11,22 @@ use super::{MAX_NODES, Needs};
 use crate::decode::{SECRET, Span};
 use crate::net::UDP_HEADER;
 use crate::text::escape::to_hex;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Maximum number of columns, the same as of operands in a filter.
 pub const MAX_COLUMNS: usize = MAX_NODES;
 
+/// The field whose column shows local time; filters compare it in UTC.
+const LOCAL_TIME: &str = "frame.time";
+
 /// Columns, each a field with its name, in the order given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Columns {
     columns: Vec<Column>,
     wanted: Vec<Wanted>,
     needs: Needs,
+    zone: TimeZone,
 }
 
 #[derive(Clone, Debug)]
@@ -49,14 +55,24 @@ impl Columns {
         if names.len() > MAX_COLUMNS {
             return Err(format!("{} columns are named; {MAX_COLUMNS} are the most.", names.len()));
         }
-        let Columns { mut columns, mut wanted, mut needs } = Columns::default();
+        let (mut columns, mut wanted, mut needs) = (vec![], vec![], Needs::default());
         for name in names.iter().map(AsRef::as_ref) {
             let (named, kind) = lookup(name).ok_or_else(|| unknown_field(name))?;
             let source = source(named, &mut wanted);
             needs.add(source);
             columns.push(Column { name: name.to_owned(), kind, source });
         }
-        Ok(Columns { columns, wanted, needs })
+        Ok(Columns { columns, wanted, needs, zone: TimeZone::UTC })
+    }
+
+    /// Whether a column shows local time, as `frame.time` does.
+    pub fn show_local_time(&self) -> bool {
+        self.columns.iter().any(|column| column.name == LOCAL_TIME)
+    }
+
+    /// The same, with local time of that zone instead of UTC.
+    pub fn in_zone(self, zone: TimeZone) -> Columns {
+        Columns { zone, ..self }
     }
 
     /// The parts of a [`View`] that the columns need.
@@ -80,7 +96,7 @@ impl Columns {
         self.columns.iter().map(|column| {
             let mut values = vec![];
             column.source.each(view, &mut |value| {
-                values.extend(column.printed(&value, secrets));
+                values.extend(column.printed(&value, secrets, &self.zone));
                 false
             });
             values
@@ -89,7 +105,7 @@ impl Columns {
 }
 
 impl Column {
-    fn printed(&self, value: &Datum<'_>, secrets: &[Span]) -> Option<Printed> {
+    fn printed(&self, value: &Datum<'_>, secrets: &[Span], zone: &TimeZone) -> Option<Printed> {
         let is_free_text = matches!(value, Datum::Text(_) | Datum::Named(_, Some(_)) | Datum::Hidden);
         let text = match (value, self.name.as_str()) {
             (Datum::Int(v), "eth.type" | "ip.id" | "udp.checksum") => format!("0x{v:04x}"),
@@ -103,6 +119,7 @@ impl Column {
             (Datum::Bool(v), _) => u8::from(*v).to_string(),
             (Datum::Hidden, _) => SECRET.into(),
             (Datum::Finding(rule), _) => (*rule).into(),
+            (Datum::Text(stamp), LOCAL_TIME) => local_time(stamp, zone)?,
             (Datum::Bytes(bytes), "udp.payload") => masked(bytes, secrets, 0),
             (Datum::Bytes(bytes), "udp") => masked(bytes, secrets, UDP_HEADER),
             // The offset of the payload in the frame is unknown here, and so are the frames of a reassembled datagram.
@@ -116,6 +133,12 @@ impl Column {
         };
         Some(Printed { text, is_free_text })
     }
+}
+
+/// A time stamp as tshark prints it: `Nov 20, 2026 11:32:00.614506310 CET`.
+fn local_time(stamp: &[u8], zone: &TimeZone) -> Option<String> {
+    let time: Timestamp = str::from_utf8(stamp).ok()?.parse().ok()?;
+    Some(time.to_zoned(zone.clone()).strftime("%b %e, %Y %H:%M:%S%.9f %Z").to_string())
 }
 
 /// Hex digits, with `**` for each byte that must not be shown. The payload begins at offset `from`.

@@ -37,7 +37,7 @@ pub use columns::{Columns, MAX_COLUMNS, Printed};
 pub use error::FilterError;
 pub use names::names;
 pub use pick::{MAX_PICKED, Pick};
-pub use view::{Ethernet, FrameFacts, Ip, MAX_TAGS, View};
+pub use view::{Ethernet, FrameFacts, Ip, MAX_TAGS, Stream, View};
 
 use compile::Compiler;
 use error::TextSpan;

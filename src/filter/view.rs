@@ -152,8 +152,19 @@ pub struct FrameFacts {
     pub before: Time,
     /// Name of the interface, if the capture gives one.
     pub interface_name: Option<Arc<str>>,
-    /// Number of the UDP conversation, counted from 0 in each file.
-    pub stream: Option<u32>,
+    /// The UDP conversation.
+    pub stream: Option<Stream>,
+}
+
+/// The UDP conversation of a frame, as Wireshark counts it: both directions between two endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Its number, counted from 0 in each file.
+    pub number: u32,
+    /// Time stamp of its first datagram.
+    pub first: Time,
+    /// Time stamp of the datagram before this one; of this one, if it is the first.
+    pub before: Time,
 }
 
 /// An Ethernet header.

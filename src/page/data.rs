@@ -3,7 +3,7 @@
 use super::Gathered;
 use super::retained::Trace;
 use super::table::{MAX_ROWS, columns};
-use crate::capture::{CaptureInfo, Time};
+use crate::capture::CaptureInfo;
 use crate::check::Counts;
 use crate::net::Endpoint;
 use crate::protocols::Id;
@@ -24,6 +24,8 @@ use std::cmp::Reverse;
 pub const MAX_SERVERS: usize = 2_000;
 /// Most findings on the page, the worst first.
 pub const MAX_FINDINGS: usize = 2_000;
+/// Most clients on the page, the busiest first.
+pub const MAX_CLIENTS: usize = 2_000;
 /// Most captures on the page.
 pub const MAX_CAPTURES: usize = 200;
 
@@ -48,6 +50,10 @@ impl Data {
     pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
         let (mut times, _) = stats::section(&g.stats, Section::Times);
         times.retain(|row| row["server"].is_null());
+        let (clients, _) = stats::section(&g.stats, Section::Clients);
+        let (clients, more_clients) = rows(clients.into_iter(), MAX_CLIENTS, |row| row);
+        let (amplification, _) = stats::section(&g.stats, Section::Amplification);
+        let (amplification, more_amplification) = rows(amplification.into_iter(), MAX_SERVERS, |row| row);
         let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
         notes.extend(add_findings(&mut intervals, verdict, g));
         notes.extend(remarks(&g.summary, &verdict.totals));
@@ -64,6 +70,8 @@ impl Data {
             "finding": more_findings + unlisted,
             "exchange": g.exchanges.left_out,
             "unclaimed": more_unclaimed,
+            "client": more_clients,
+            "amplification": more_amplification,
             "capture": verdict.totals.files.saturating_sub(captures.len() as u64),
         });
         let tables = vec![
@@ -73,6 +81,8 @@ impl Data {
             ("rule", raw(rules(verdict))),
             ("exchange", exchanges(g)),
             ("unclaimed", unclaimed),
+            ("client", clients),
+            ("amplification", amplification),
             ("response_times", raw(times)),
             ("interval", raw(intervals)),
         ];
@@ -152,12 +162,10 @@ fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Row>, u64) {
     })
 }
 
-/// The `finding` record with the time of its frame and the bytes that are kept of it.
+/// The `finding` record with the bytes that are kept of it.
 fn finding(e: &Entry, g: &Gathered, verdict: &Verdict) -> Value {
     let place = Place { file: e.file, frame: e.frame };
     let mut record = json!(FindingRecord::new(verdict.file(e), e));
-    let time = g.frames.time_of(place);
-    record["time"] = Some(stamp(time)).filter(|_| time != Time::UNKNOWN).into();
     let start = e.finding.span.map_or(0, |span| span.start);
     record["bytes"] = match g.frames.bytes_of(place, start.into()) {
         Some(bytes) => bytes,
@@ -235,7 +243,7 @@ mod tests {
 
     #[test]
     fn rows_beyond_the_limit_are_left_out_and_counted() {
-        for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CAPTURES] {
+        for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CLIENTS, MAX_CAPTURES] {
             for (number, more) in [(most, 0), (most + 3, 3)] {
                 let (mut made, all) = (0, 0..number);
                 let (made_rows, left_out) = rows(all, most, |_| {

@@ -16,6 +16,7 @@ mod table;
 
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Finding, Packet};
+use crate::contract::Flood;
 use crate::conversation::NONE;
 use crate::decode::AnyListener;
 use crate::exchange::Exchange;
@@ -24,7 +25,7 @@ use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::summary::Summary;
 use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
-use crate::stats::Stats;
+use crate::stats::{Prefix, Stats};
 use crate::text::escape::is_hostile;
 use crate::verdict::{Check, Entry, Verdict};
 use base64::Engine;
@@ -60,7 +61,7 @@ pub struct Page<F> {
 impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Page<F> {
     /// An empty report, which passes everything on to `check`.
     pub fn new(check: Check<F>, options: &Options) -> Page<F> {
-        let (summary, stats) = (Summary::default(), Stats::new(None));
+        let (summary, stats) = (Summary::default(), Stats::new(None).with_clients(Prefix::NONE));
         let (exchanges, frames) = (Exchanges::default(), Frames::default());
         let (traces, began) = (HashMap::new(), Time::UNKNOWN);
         let gathered = Gathered { summary, stats, exchanges, frames, traces, began };
@@ -88,7 +89,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
     /// Asks for what the verdict needs, and for datagrams that no protocol claims. Of the statistics, only the hierarchy
     /// would need frames, and the page does not show it.
     fn wants(&self) -> Wants {
-        Wants { count_unclaimed: true, ..self.check.wants() }
+        Wants { count_unclaimed: true, shown_keys: true, ..self.check.wants() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -118,6 +119,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Page<F> {
         g.summary.exchange(e, findings)?;
         g.stats.exchange(e, findings)?;
         self.check.exchange(e, findings)
+    }
+
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.gathered.summary.translated(outer, inner);
+        self.check.translated(outer, inner);
+    }
+
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.gathered.summary.floods(floods)?;
+        self.check.floods(floods)
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {

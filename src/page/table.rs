@@ -139,6 +139,46 @@ pub const UNCLAIMED: Table = Table {
     ],
 };
 
+/// Who asks how much.
+pub const CLIENTS: Table = Table {
+    name: "client",
+    noun: "client",
+    command: "qdissect stats --only clients -T csv",
+    columns: &[
+        ("client", "Client", Kind::Text),
+        ("requests", "Requests", Kind::Count),
+        ("share", "Share", Kind::Percent),
+        ("peak_rate", "Peak/s", Kind::Count),
+        ("mean_rate", "Mean/s", Kind::Count),
+        ("servers", "Servers", Kind::Count),
+        ("ports", "Ports", Kind::Count),
+        ("bytes_sent", "Bytes sent", Kind::Count),
+        ("bytes_received", "Bytes got", Kind::Count),
+        ("wire_factor", "Factor on the wire", Kind::Count),
+        ("proven", "Proven", Kind::Text),
+        ("first_time", "First (UTC)", Kind::Time),
+        ("last_time", "Last (UTC)", Kind::Time),
+    ],
+};
+
+/// What servers send for what they get.
+pub const AMPLIFICATION: Table = Table {
+    name: "amplification",
+    noun: "step of a server",
+    command: "qdissect stats --only amplification -T csv",
+    columns: &[
+        ("server", "Server", Kind::Text),
+        ("protocol", "Protocol", Kind::Text),
+        ("step", "Step", Kind::Text),
+        ("request_bytes", "Bytes in", Kind::Count),
+        ("response_bytes", "Bytes out", Kind::Count),
+        ("ratio", "Ratio", Kind::Count),
+        ("wire_ratio", "On the wire", Kind::Count),
+        ("worst_ratio", "Worst", Kind::Count),
+        ("without_challenge", "Without challenge", Kind::Count),
+    ],
+};
+
 /// Response times by step.
 pub const STEPS: Table = Table {
     name: "response_times",
@@ -205,8 +245,18 @@ pub const CAPTURES: Table = Table {
 };
 
 /// Every table of the page.
-pub const ALL: [&Table; 8] =
-    [&SERVERS, &FINDINGS, &EXCHANGES, &UNCLAIMED, &STEPS, &INTERVALS, &RULES, &CAPTURES];
+pub const ALL: [&Table; 10] = [
+    &SERVERS,
+    &FINDINGS,
+    &EXCHANGES,
+    &UNCLAIMED,
+    &CLIENTS,
+    &AMPLIFICATION,
+    &STEPS,
+    &INTERVALS,
+    &RULES,
+    &CAPTURES,
+];
 
 impl Kind {
     /// The name of the kind in the data, and its class in the HTML: that of the variant in lower case.

@@ -112,6 +112,10 @@ impl Attribution {
             self.link(id, findings, d, claim);
             self.remember(id, findings, d, claim, awaited);
         }
+        // Only now, because what a request looks like may explain its answer.
+        if policy.spares_clients {
+            findings.retain(|f| f.fault != Side::Client);
+        }
         // Filter once-per-server findings last: a finding that is not reported must not count as reported, nor must a
         // symptom, which counts nowhere; and one that was reported before can still be a cause of others.
         if !every {

@@ -127,7 +127,7 @@ impl Pipeline<'_> {
             |v: &Verdict| v.probe.role == Role::Stray && v.probe.request_state & Probe::ANYTHING != 0;
         let is_unclaimed = verdict.as_ref().is_none_or(is_anything);
         let unreadable = if is_unclaimed && evidence.is_none_or(|(_, level)| level != Level::Low) {
-            table.unreadable(d, shared, &original)
+            table.unreadable(d, shared, original)
         } else {
             None
         };
@@ -173,7 +173,7 @@ impl Pipeline<'_> {
             let slots = protocols_of(shared).filter_map(|id| table.conversations.find(d.src, d.dst, id));
             dedup.original_of(d, slots)
         };
-        let verdict = table.unreadable(d, shared, &original);
+        let verdict = table.unreadable(d, shared, original);
         if verdict.is_none() && self.dedup.copy_of(d, None).is_none() {
             for id in protocols_of(shared) {
                 let slot = table.conversations.find(d.src, d.dst, id);

@@ -6,10 +6,11 @@ use super::options::Options;
 use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::check::Packet;
+use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
 use crate::exchange::{Exchange, Outcome, Pairing};
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
 use crate::report::{Report, Totals};
 use crate::rule::general::{GEN_003, GEN_011};
@@ -100,6 +101,12 @@ impl Pipeline<'_> {
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
             self.attribution.note_request(d, &claim);
         }
+        let may_differ = match claim.pairing {
+            Pairing::Answered(answer) => answer.elsewhere,
+            Pairing::Asked { .. } | Pairing::Retransmission { .. } | Pairing::Nothing => false,
+            _ => true,
+        };
+        let asked_server = if may_differ { self.asked_server(d, v) } else { None };
         self.report.packet(&Packet {
             datagram: d,
             bytes,
@@ -110,6 +117,7 @@ impl Pipeline<'_> {
             direction,
             level,
             server_index: claim.verdict.server_index,
+            asked_server,
             pairing: claim.pairing,
             raised: claim.raised,
             decoded: &decoded,
@@ -120,10 +128,17 @@ impl Pipeline<'_> {
         })
     }
 
+    /// The server that was asked, if it is not at an end of the datagram.
+    #[cold]
+    fn asked_server(&self, d: &Datagram<'_>, v: &Verdict) -> Option<Endpoint> {
+        self.classifier.servers.endpoint(v.server_index).filter(|server| *server != v.server(d))
+    }
+
     /// Counts the findings of a datagram in the totals. A once-per-server finding counts once for each server, even if
     /// the report wants every finding.
     #[cold]
     fn count_findings(&mut self, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
+        let endpoint = self.asked_server(d, claim.verdict).unwrap_or_else(|| claim.verdict.server(d));
         let (servers, id, every) =
             (&mut self.classifier.servers, claim.verdict.id, self.wants.repeat_remarks);
         for f in &mut self.findings {
@@ -134,7 +149,7 @@ impl Pipeline<'_> {
                 f.provisional = self.silences.may_answer_only_challenges(server).then_some(&GEN_011);
             }
             if !f.repeated {
-                self.totals.add_finding((server, claim.verdict.server(d), id), f);
+                self.totals.add_finding((server, endpoint, id), f);
             }
         }
     }

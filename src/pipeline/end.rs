@@ -58,7 +58,8 @@ impl Pipeline<'_> {
     fn report_silent(&mut self) -> io::Result<()> {
         let by_servers = self.totals.by_servers;
         let earlier = std::mem::replace(&mut self.earlier_by_servers, by_servers);
-        let silent = self.silences.take_silent(&self.options, &self.classifier.servers, by_servers > earlier);
+        let from_servers = by_servers > earlier || self.is_part;
+        let silent = self.silences.take_silent(&self.options, &self.classifier.servers, from_servers);
         if !self.wants.silent_servers {
             // What `ask` asks is judged with --check, or not at all.
             self.totals.judged_later += if self.options.watched.is_some() { 0 } else { silent.len() as u64 };

@@ -9,6 +9,7 @@
 //! and stay in the cache.
 
 use crate::bounded::hashing::folded_product;
+use crate::bounded::rate::Rate;
 use crate::bounded::{Bounded, Budget, Forgets as _};
 use crate::capture::Time;
 use crate::contract::{Answer, Flood};
@@ -33,8 +34,6 @@ const MAX_VICTIMS: usize = 4_096;
 const MAX_PORTS: usize = 1_024;
 /// Number of addresses remembered that have returned a challenge; one with the same hash as another replaces it.
 const MAX_PROVEN: usize = 4_096;
-/// Number of parts of a second in which answers are counted for the busiest second.
-const PARTS: usize = 64;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -85,32 +84,6 @@ struct Victim {
     reported: Option<u64>,
 }
 
-/// Answers in the parts of the last second.
-#[derive(Clone, Debug)]
-struct Rate {
-    parts: [u32; PARTS],
-    /// Number of the last part since 1970.
-    last: i64,
-    sum: u32,
-    peak: u32,
-}
-
-impl Rate {
-    fn add(&mut self, time: i64) {
-        let part = time / (SECOND / PARTS as i64);
-        // A time stamp before the last one counts with the last one.
-        let passed = usize::try_from(part.saturating_sub(self.last)).unwrap_or(0).min(PARTS);
-        for n in 1..=passed {
-            let at = (self.last.max(part - PARTS as i64) + n as i64).rem_euclid(PARTS as i64) as usize;
-            self.sum -= std::mem::take(&mut self.parts[at]);
-        }
-        self.last = self.last.max(part);
-        self.parts[self.last.rem_euclid(PARTS as i64) as usize] += 1;
-        self.sum += 1;
-        self.peak = self.peak.max(self.sum);
-    }
-}
-
 impl Victim {
     fn new() -> Victim {
         Victim {
@@ -119,7 +92,7 @@ impl Victim {
             ports: HashSet::new(),
             more_ports: false,
             wire: [0; 2],
-            rate: Rate { parts: [0; PARTS], last: i64::MIN / 2, sum: 0, peak: 0 },
+            rate: Rate::default(),
             reported: None,
         }
     }
@@ -146,7 +119,7 @@ impl Victim {
     }
 
     fn flood(&self, client: Endpoint) -> Flood {
-        let peak = self.rate.peak.max(self.times.len() as u32);
+        let peak = self.rate.peak().max(self.times.len() as u32);
         let ports = (self.ports.len() as u16, self.more_ports);
         Flood { client, answers: self.answers, peak, ports, wire: self.wire }
     }
@@ -310,17 +283,6 @@ mod tests {
                 Vec::from_iter(expected.map(|_| 60))
             );
         }
-    }
-
-    #[test]
-    fn the_busiest_second_slides() {
-        let mut rate = Victim::new().rate;
-        // 30 answers around a full second, then one every 100 ms.
-        (0..30).for_each(|n| rate.add(10 * SECOND - 15_000_000 + n * 1_000_000));
-        (0..50).for_each(|n| rate.add(12 * SECOND + n * 100_000_000));
-        assert_eq!(rate.peak, 30);
-        rate.add(5 * SECOND);
-        assert_eq!((rate.sum, rate.peak), (11, 30), "a clock that runs back");
     }
 
     #[test]

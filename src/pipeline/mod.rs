@@ -60,6 +60,8 @@ pub struct Pipeline<'r> {
     silences: Silences,
     unused: UnusedChallenges,
     floods: Floods,
+    /// The frames are those of some servers only, so that it cannot be told whether any server answered.
+    is_part: bool,
     /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
     earlier_by_servers: u64,
     checksums: Checksums,
@@ -107,6 +109,7 @@ impl<'r> Pipeline<'r> {
             silences: Silences::new(windows, options.budget),
             unused: UnusedChallenges::from(options.budget),
             floods: Floods::from(options.budget),
+            is_part: false,
             earlier_by_servers: 0,
             table,
             protocol_memories: Memories::from(options.budget),
@@ -264,7 +267,7 @@ impl<'r> Pipeline<'r> {
             return self.process_copy(d, v, of);
         }
         let several_origins = self.dedup.has_several_origins();
-        if several_origins && v.direction == Direction::S2c && self.hold_inner_answer(d, v)? {
+        if several_origins && v.direction == Direction::S2c && self.hold_untranslated_answer(d, v)? {
             return Ok(());
         }
         v.id.prefetch(&self.protocol_memories, v.server(d), &v.probe);
@@ -281,7 +284,7 @@ impl<'r> Pipeline<'r> {
         let (asked_before, issued, level_before) = conversation.map_or((false, None, Level::Hint), state_of);
         let pairing = &self.table.pair(slot, d, v);
         if several_origins && v.direction == Direction::S2c {
-            self.note_outer_answer(d, pairing);
+            self.note_translated_answer(d, pairing);
         }
         let mut raised = Raised::default();
         let mut piece = self.table.take_piece();

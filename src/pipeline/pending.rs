@@ -244,7 +244,14 @@ impl Pending {
     /// Whether a datagram must wait behind the pending ones although its classification is final. A request that
     /// breaks a rule must, because a pending answer may be the cause, and so must everything behind such a request.
     pub fn holds_back(&self, v: &Verdict, raised: &Raised) -> bool {
-        self.final_datagrams > 0 || v.direction == Direction::C2s && !raised.is_empty()
+        self.holds_back_all() || v.direction == Direction::C2s && !raised.is_empty()
+    }
+
+    /// Whether everything must wait behind the pending ones: a request among them breaks a rule, which may explain what
+    /// follows, also that an exchange has no answer.
+    #[inline(always)]
+    pub fn holds_back_all(&self) -> bool {
+        self.final_datagrams > 0
     }
 
     /// Whether an item must be released before the next one is added, which completes a joined message of that many

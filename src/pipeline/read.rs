@@ -83,6 +83,7 @@ impl Pipeline<'_> {
 
     /// Raises the number of frames before the next file: the frames between are in other parts of the capture.
     pub fn skip_to(&mut self, before: u64) {
+        self.is_part = true;
         self.frame = self.frame.max(before);
     }
 

@@ -258,11 +258,12 @@ impl Pipeline<'_> {
     }
 
     /// Reports the exchanges that have closed, or lets them wait behind the pending datagrams. An exchange whose
-    /// conversation may still become more certain waits in any case.
+    /// conversation may still become more certain waits in any case, and so does one behind a request that breaks a rule.
     #[inline(always)]
     pub(super) fn queue_closed(&mut self) -> io::Result<()> {
         while let Some(uncertain) = self.table.closed_uncertain() {
-            if self.wants.ordered || self.wants.packets_first || uncertain {
+            let keeps_order = self.wants.ordered || self.wants.packets_first;
+            if keeps_order || uncertain || self.pending.holds_back_all() {
                 let Some(mut e) = self.table.next_closed() else { break };
                 e.refresh(&self.table.conversations);
                 if self.pending.is_full(0) {

@@ -60,8 +60,9 @@ struct UnansweredRequests {
     answered_elsewhere: u64,
     first: Time,
     last: Time,
-    /// Frame of the last datagram.
+    /// Frame of the last datagram, and its time.
     frame: u64,
+    time: Time,
     /// The exchange of that datagram.
     exchange: Exchange,
 }
@@ -76,6 +77,7 @@ impl UnansweredRequests {
             first: e.request_time,
             last: e.request_time,
             frame: 0,
+            time: e.request_time,
             exchange: e.clone(),
         })
     }
@@ -90,7 +92,7 @@ impl UnansweredRequests {
         self.first = self.first.min(e.request_time);
         self.last = self.last.max(last.time);
         if last.frame > self.frame {
-            (self.frame, self.exchange) = (last.frame, e.clone());
+            (self.frame, self.time, self.exchange) = (last.frame, last.time, e.clone());
         }
     }
 
@@ -318,7 +320,8 @@ impl Silences {
             };
             let mut finding = Finding { severity, silence: Some(silence), ..Finding::of_exchange(rule) };
             finding.resolve_sender(Direction::S2c);
-            Some(SilentServer { frame: unanswered.frame, exchange: unanswered.exchange, finding })
+            let UnansweredRequests { frame, time, exchange, .. } = unanswered;
+            Some(SilentServer { frame, time, exchange, finding })
         });
         let records = records.collect();
         self.answered.clear();

@@ -193,23 +193,22 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "ASE-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "ASE-TXN-001" {
         cite: ASE_CPP,
-        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// The answer window is two seconds. Servers are silent to an address that asks too often.
-    TXN_002 = "ASE-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "ASE-TXN-002" {
         cite: TIMEOUT,
         examples: [Example::of(&[ASK, OK, Wait(3000), ASK])],
     }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "ASE-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "ASE-TXN-003" {
         cite: TIMEOUT,
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// A byte-identical answer: UDP duplicated it. MTA keeps an answer for ten seconds, so that two requests may bring the same.
-    TXN_004 = "ASE-TXN-004" Note "answer arrived twice" { cite: ASE_CPP, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    TXN_004: COPY = "ASE-TXN-004" { cite: ASE_CPP, examples: [Example::of(&[ASK, OK, OK])] }
     /// MTA ignores an address for seven seconds that sends more than five requests within six.
     TXN_005 = "ASE-TXN-005" Note "address asks more than five times within six seconds" {
         cite: ASE_CPP,
@@ -317,6 +316,8 @@ impl Protocol for Ase {
     type Memory = RecentRequests<5>;
 
     const INFO: Info = Info {
+        known_as: &[("mta", 0)],
+        offsets: &[123],
         ports: &[22126],
         messages: MESSAGES,
         steps: &[

@@ -121,16 +121,16 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request of this client is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "GS1-TXN-001" Error "answer without a request" { cite: UT, needs_past: true, examples: [Example::of(&[OK])] }
+    TXN_001: UNSOLICITED = "GS1-TXN-001" { cite: UT, examples: [Example::of(&[OK])] }
     /// The answer window is two seconds. Some servers answer an address only now and then.
-    TXN_002 = "GS1-TXN-002" Warning "no answer in time" { cite: TIMEOUT, examples: [Example::of(&[ASK])] }
+    TXN_002: UNANSWERED = "GS1-TXN-002" { cite: TIMEOUT, examples: [Example::of(&[ASK])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "GS1-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "GS1-TXN-003" {
         cite: TIMEOUT,
         examples: [Example::of(&[ASK, Wait(2400), OK])],
     }
     /// A byte-identical answer or part: UDP duplicated it.
-    TXN_004 = "GS1-TXN-004" Note "answer arrived twice" { cite: UT, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    TXN_004: COPY = "GS1-TXN-004" { cite: UT, examples: [Example::of(&[ASK, OK, OK])] }
     /// A number below the highest one never came. Clients wait for it, and give up.
     TXN_005 = "GS1-TXN-005" Warning "parts of the answer are missing" {
         cite: CLIENT,
@@ -186,6 +186,8 @@ impl Protocol for Gamespy1 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("ut99", 0), ("unreal", 0)],
+        offsets: &[1, 10],
         ports: &[7778, 22000, 23000, 12300],
         messages: MESSAGES,
         steps: &[StepInfo::ordered("query", ANSWERED)],
@@ -236,11 +238,13 @@ impl Protocol for Gamespy1 {
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
             REQUEST => {
-                let marked = c.rest().first() == Some(&b'\\');
+                let first = c.rest().first().copied();
                 let has_queries = !c.rest().is_empty();
                 c.groups([&QUERIES, &QUERY], has_queries, query)?;
                 c.skip(BACKSLASH);
-                c.check_whole(&REQ_001, || marked);
+                let found = first.map_or(Told::Bytes(0), Told::byte);
+                let mark = b'\\';
+                c.compare_whole(&REQ_001, || first == Some(mark), || Compared::new(found, Told::byte(mark)));
                 Ok(())
             }
             RESPONSE => response(c),

@@ -157,25 +157,23 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request with its id is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "GS2-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "GS2-TXN-001" {
         cite: qr2_sdk("qr2.c, qr_process_query"),
-        needs_past: true,
         examples: [
             Example::of(&[ASK, OK, S("00 'XXXX' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")]),
             Example::of(&[ASK, OK, S("00 'CORY' 'hostname' 00 'Two' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00")]),
         ],
     }
     /// The answer window is two seconds. Servers drop what they cannot read.
-    TXN_002 = "GS2-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[ASK])] }
+    TXN_002: UNANSWERED = "GS2-TXN-002" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[ASK])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "GS2-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "GS2-TXN-003" {
         cite: gamedig("protocols/core.js, socketTimeout"),
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// A byte-identical answer: UDP duplicated it.
-    TXN_004 = "GS2-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "GS2-TXN-004" {
         cite: qr2_sdk("qr2.c, qr_process_query"),
-        side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// Ten bytes with a forged source address bring a victim up to 140 times as much: the protocol has no challenge.
@@ -232,6 +230,8 @@ impl Protocol for Gamespy2 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("halo", 0)],
+        offsets: &[1],
         ports: &[2302, 23000],
         messages: MESSAGES,
         steps: &[StepInfo {
@@ -290,7 +290,7 @@ impl Protocol for Gamespy2 {
             );
         }
         c.about(None);
-        c.check_whole(&REQ_002, || any_requested);
+        c.compare_whole(&REQ_002, || any_requested, || Compared::new(Told::Hex(0, 6), "0xff in one of them"));
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use crate::bounded::Forgets;
+use crate::contract::recognise;
 pub use crate::contract::{
     Ask, Budget, Context, Decoded, Direction, Info, Known, Level, Observation, Probe, Protocol, Raised,
     Relation, Role, ShownKey, StepInfo, StepRules,
@@ -14,6 +15,7 @@ use crate::rule::Rule;
 
 pub mod a2s;
 pub mod ase;
+pub(crate) mod candidates;
 mod gamespy;
 pub mod gamespy1;
 pub mod gamespy2;
@@ -70,6 +72,10 @@ macro_rules! registry {
             #[inline(always)]
             pub fn probe(self, payload: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
                 match self { $(Id::$Proto => $file::$Proto::probe(payload, wire_len, ports)),* }
+            }
+            /// The confidence with which the forms of its messages recognise a payload by its bytes alone.
+            pub(crate) fn resembles(self, payload: &[u8]) -> Option<Level> {
+                match self { $(Id::$Proto => recognise::<$file::$Proto>(payload, payload.len()).map(|probe| probe.level)),* }
             }
             /// See [`Protocol::probe_known`].
             pub fn probe_known(self, payload: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
@@ -140,14 +146,14 @@ fn dissect_as<'a, P: Protocol, S: FieldSink>(
 
 /// The protocols in which pairing notes the challenges that servers issue and clients return, one bit each.
 const NOTED_BY_PAIRING: u32 = {
-    let (mut bits, mut at) = (0, 0);
-    while at < Id::ALL.len() {
-        let (steps, mut step) = (Id::ALL[at].info().steps, 0);
-        while step < steps.len() {
-            bits |= (steps[step].issues as u32) << at;
-            step += 1;
+    let (mut bits, mut protocols): (u32, &[Id]) = (0, Id::ALL);
+    while let [id, others @ ..] = protocols {
+        let mut steps = id.info().steps;
+        while let [step, further @ ..] = steps {
+            bits |= (step.issues as u32) << *id as u32;
+            steps = further;
         }
-        at += 1;
+        protocols = others;
     }
     bits
 };
@@ -158,6 +164,7 @@ impl Id {
     pub(crate) fn pairing_notes_challenges(self) -> bool {
         NOTED_BY_PAIRING >> self as u32 & 1 == 1
     }
+
     /// Decodes a payload and reports it to `sink`.
     pub fn dissect<'a, S: FieldSink>(self, payload: &'a [u8], cx: &Context, sink: &mut S) -> Decoded<'a> {
         let mut decoded = Decoded::default();
@@ -167,6 +174,14 @@ impl Id {
     /// Finds a protocol by its name.
     pub fn by_name(name: &str) -> Option<Id> {
         Id::ALL.iter().copied().find(|id| id.info().name == name)
+    }
+    /// Finds a protocol by its name or by one that people use; the port is the one that goes with that name.
+    pub fn known_as(name: &str) -> Option<(Id, Option<u16>)> {
+        let of = |id: &Id| {
+            let known = id.info().known_as.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+            Some((*id, Some(known.1).filter(|port| *port != 0)))
+        };
+        Id::by_name(name).map(|id| (id, None)).or_else(|| Id::ALL.iter().find_map(of))
     }
     /// The protocol's own rules in the order of declaration, those about exchanges last.
     pub fn rules(self) -> impl Iterator<Item = &'static Rule> {

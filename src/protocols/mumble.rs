@@ -69,19 +69,18 @@ rules! {
         examples: [Example::of(&[ASK, OK, S("00 010505 0000000000000009 00000001 00000032 00011940")])],
     }
     /// The answer window is two seconds. A server that is told not to answer pings, or bans the client, is silent.
-    TXN_002 = "MUM-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "MUM-TXN-002" {
         cite: GAMEDIG,
         examples: [Example::of(&[ASK, OK, Wait(1000), C("00000000 0000000000000002")])],
     }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "MUM-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "MUM-TXN-003" {
         cite: GAMEDIG,
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// A second answer with an ident already answered: UDP duplicated it.
-    TXN_004 = "MUM-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "MUM-TXN-004" {
         cite: protocol("UDP ping"),
-        side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// 12 bytes with a forged source address bring a victim 24, with headers 52 for 40: nothing proves the client's address.
@@ -129,6 +128,7 @@ impl Protocol for Mumble {
 
     const INFO: Info = Info {
         ports: &[64738],
+        known_as: &[("murmur", 0)],
         messages: MESSAGES,
         steps: &[StepInfo {
             once: true,

@@ -214,16 +214,15 @@ rules! {
         examples: [Example::of(&[ASK, S("1c 0000000000000007 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0014 'MCPE;A;649;1.20;1;8;'")])],
     }
     /// The answer window is two seconds. Message 2 may stay without an answer, and so may a broadcast.
-    TXN_003 = "RAK-TXN-003" Warning "no answer in time" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
+    TXN_003: UNANSWERED = "RAK-TXN-003" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_004 = "RAK-TXN-004" Note "answer came after the time-out" {
+    TXN_004: LATE = "RAK-TXN-004" {
         cite: GAMEDIG,
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// A second pong with a time already answered: UDP duplicated it.
-    TXN_005 = "RAK-TXN-005" Note "answer arrived twice" {
+    TXN_005: COPY = "RAK-TXN-005" {
         cite: raknet("Source/RakPeer.cpp, ProcessOfflineNetworkPacket"),
-        side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// Then only order tells which ping a pong belongs to. Some clients always send the same.
@@ -294,6 +293,7 @@ impl Protocol for Raknet {
     }
 
     const INFO: Info = Info {
+        known_as: &[("bedrock", 0), ("minecraft-bedrock", 0)],
         ports: &[19132, 19133],
         first: &[
             Form::of(b"").after(&[b"\x01", b"\x02"]).length(PING_MAGIC_AT + LEAST_MAGIC, usize::MAX),

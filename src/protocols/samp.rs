@@ -192,9 +192,8 @@ rules! {
     }
     /// Answers repeat the header of a request. None of this client is outstanding with these eleven bytes: it was sent before the
     /// capture, or was answered already.
-    TXN_001 = "SAMP-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "SAMP-TXN-001" {
         cite: docs("Header"),
-        needs_past: true,
         examples: [
             Example::of(&[OK]),
             // Which of two pings it would belong to is unknown.
@@ -210,16 +209,15 @@ rules! {
         examples: [Example::on(7777, &[C("'SAMP' c000020a 611e 'p' 01020304"), S("'SAMP' c000020a 611e 'p' 01020305")])],
     }
     /// The answer window is two seconds. To c, d, x and o servers may be silent: then it is a note.
-    TXN_003 = "SAMP-TXN-003" Warning "no answer in time" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
+    TXN_003: UNANSWERED = "SAMP-TXN-003" { cite: GAMEDIG, examples: [Example::of(&[ASK])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_004 = "SAMP-TXN-004" Note "answer came after the time-out" {
+    TXN_004: LATE = "SAMP-TXN-004" {
         cite: GAMEDIG,
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// The same answer again, and no request is open: UDP duplicated it. Lines of the console may be the same.
-    TXN_005 = "SAMP-TXN-005" Note "answer arrived twice" {
+    TXN_005: COPY = "SAMP-TXN-005" {
         cite: docs("Header"),
-        side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// Eleven bytes with a forged source address bring a victim that much more: nothing proves the client's address.
@@ -300,6 +298,7 @@ impl Protocol for Samp {
     type Memory = Bounded<(Endpoint, Endpoint), [u64; GUESSES], MAX_REFUSED>;
 
     const INFO: Info = Info {
+        known_as: &[("sa-mp", 0), ("openmp", 0)],
         ports: &[7777, 8192],
         first: &[Form::of(b"").after(&[SAMP, VCMP, MP04]).length(OPCODE_AT, usize::MAX)],
         messages: MESSAGES,

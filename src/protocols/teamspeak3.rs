@@ -97,6 +97,7 @@ impl Protocol for Teamspeak3 {
     type Memory = Bounded<(Endpoint, Endpoint), usize, MAX_CLIENTS>;
 
     const INFO: Info = Info {
+        known_as: &[("teamspeak", 0), ("ts3", 0)],
         ports: &[9987],
         messages: MESSAGES,
         steps: &[StepInfo::ordered("init", StepRules::NONE)],

@@ -236,25 +236,23 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "TTF-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "TTF-TXN-001" {
         cite: QUERY,
-        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// The answer window is one second, as long as the client of the hosters waits.
-    TXN_002 = "TTF-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "TTF-TXN-002" {
         cite: source("lib/svrquery/client.go, DefaultTimeout"),
         examples: [Example::of(&[ASK])],
     }
     /// Later than the answer window of one second, within the late window.
-    TXN_003 = "TTF-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "TTF-TXN-003" {
         cite: source("lib/svrquery/client.go, DefaultTimeout"),
         examples: [Example::of(&[ASK, Wait(1200), OK])],
     }
     /// The same answer again, and no request is open: UDP duplicated it.
-    TXN_004 = "TTF-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "TTF-TXN-004" {
         cite: QUERY,
-        side: Path,
         examples: [Example::of(&[ASK, OK, OK])],
     }
     /// The zeros of a request are meant to prevent it: nothing proves the client's address.
@@ -305,6 +303,7 @@ impl Protocol for Titanfall {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("titanfall2", 0), ("apex", 0)],
         ports: &[37015, 37005],
         messages: MESSAGES,
         steps: &[StepInfo::ordered(

@@ -155,20 +155,19 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request of its type is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "UN2-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "UN2-TXN-001" {
         cite: QUERY,
-        needs_past: true,
         examples: [Example::of(&[OK])],
     }
     /// The answer window is two seconds. Clients take an answer that is missing for an empty one.
-    TXN_002 = "UN2-TXN-002" Warning "no answer in time" { cite: TIMEOUT, examples: [Example::of(&[ASK, OK, ASK_RULES])] }
+    TXN_002: UNANSWERED = "UN2-TXN-002" { cite: TIMEOUT, examples: [Example::of(&[ASK, OK, ASK_RULES])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "UN2-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "UN2-TXN-003" {
         cite: TIMEOUT,
         examples: [Example::of(&[ASK, Wait(2500), OK])],
     }
     /// A byte-identical datagram: UDP duplicated it.
-    TXN_004 = "UN2-TXN-004" Note "answer arrived twice" { cite: QUERY, side: Path, examples: [Example::of(&[ASK, OK, OK])] }
+    TXN_004: COPY = "UN2-TXN-004" { cite: QUERY, examples: [Example::of(&[ASK, OK, OK])] }
     /// They have neither number nor end: nobody notices that one is lost, and clients wait until nothing comes any more.
     TXN_005 = "UN2-TXN-005" Note "answer comes in several datagrams" {
         cite: CLIENT,
@@ -232,6 +231,8 @@ impl Protocol for Unreal2 {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("ut2004", 7778), ("killingfloor", 7708)],
+        offsets: &[1],
         ports: &[7778, 7708, 7758],
         messages: MESSAGES,
         steps: &[
@@ -271,14 +272,16 @@ impl Protocol for Unreal2 {
         let asks = !(DETAILS..=PLAYERS_RESPONSE).contains(&cx.message);
         c.ends(if asks { &REQUEST_ENDS } else { &ANSWER_ENDS });
         let version = c.field(&PROTOCOL_VERSION, le_u32)?;
-        c.check(&HDR_001, || version == if asks { 0x79 } else { 0x80 });
+        let expected = if asks { 0x79 } else { 0x80 };
+        let told = |number: u32| Told::Hex(number.into(), 2);
+        c.compare(&HDR_001, || version == expected, || Compared::new(told(version), told(expected)));
         let kind = c.field(&TYPE, byte)?;
         match cx.message {
             DETAILS => details(c),
             RULES_RESPONSE => c.all([&RULE_LIST, &RULE], rule).map(drop),
             PLAYERS_RESPONSE => c.all([&PLAYER_LIST, &PLAYER], player).map(drop),
             _ => {
-                c.check(&REQ_003, || kind <= BOTH);
+                c.check_number(&REQ_003, kind, Told::AtMost(BOTH.into()));
                 c.expect_end(&IGNORED, &REQ_002)
             }
         }
@@ -352,7 +355,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (at, zeros) = (c.to_end(), c.ahead().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
     let cut = c.is_cut();
-    c.check_at(&DET_001, at, || zeros || cut);
+    let bytes = Told::Bytes(at.end.saturating_sub(at.start).into());
+    c.compare_at(&DET_001, at, || zeros || cut, || Compared::new(bytes, "none"));
     Ok(())
 }
 

@@ -179,7 +179,7 @@ impl Report for Filtered<'_> {
         if self.passes_packet(p) {
             self.count(p.datagram);
             self.totals.recognised += 1;
-            let server = (p.server_index, p.ends()[1], p.id);
+            let server = (p.server_index, p.server(), p.id);
             let reported = p.findings.iter().filter(|finding| !finding.repeated);
             reported.for_each(|finding| self.totals.add_finding(server, finding));
             return self.report.packet(p);

@@ -50,6 +50,7 @@ pub(super) fn write_footer(
 /// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.
 pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     let mut remarks: Vec<_> = dropped_remark(t).into_iter().collect();
+    remarks.extend(abuse_remark(summary));
     remarks.extend(silent_server_remarks(summary));
     remarks.extend(t.candidate_remarks());
     remarks.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
@@ -67,6 +68,28 @@ pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     ];
     remarks.extend(gaps.into_iter().filter(|(n, _)| *n > 0).map(|(n, gap)| format!("{gap}: {n}")));
     remarks
+}
+
+/// A line about floods: answers to an address that has proven nothing, or datagrams of no known protocol from many senders.
+fn abuse_remark(summary: &Summary) -> Option<String> {
+    let (floods, largest) = summary.floods;
+    let answers = largest.map(|flood| match floods {
+        1 => format!("unproven answers, {flood}"),
+        _ => format!("unproven answers, {flood}; and {} more like it", floods - 1),
+    });
+    let unclaimed = summary.unclaimed.busiest().into_iter().find(|busy| busy.is_flood()).map(|busy| {
+        let (senders, more) = busy.senders();
+        let plus = if more { "+" } else { "" };
+        format!(
+            "{} of no known protocol at {} from {senders}{plus} senders, {} in the busiest second",
+            count(busy.datagrams, "datagram"),
+            busy.endpoint,
+            busy.peak_rate
+        )
+    });
+    let parts: Vec<_> = answers.into_iter().chain(unclaimed).collect();
+    let more = "`qdissect stats --only clients` shows who asks";
+    (!parts.is_empty()).then(|| format!("looks abused: {}; {more}", parts.join("; ")))
 }
 
 /// Remarks on servers that received several requests and answered none, ordered by the number of requests, whether or

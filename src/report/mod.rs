@@ -10,7 +10,7 @@ mod files;
 mod filtered;
 #[cfg(feature = "page")]
 mod footer;
-mod format;
+pub(crate) mod format;
 #[cfg(feature = "page")]
 mod layers;
 mod line_buffer;
@@ -118,6 +118,8 @@ pub struct Wants {
 pub struct SilentServer {
     /// Frame of the last request to the server.
     pub frame: u64,
+    /// Time of that frame.
+    pub time: Time,
     /// The exchange of that request, which has already been reported.
     pub exchange: Exchange,
     /// The finding about the server.

@@ -3,7 +3,7 @@
 use super::Files;
 use crate::bounded::{Bounded, Budget, ByFrame};
 use crate::capture::{self, Comments, Frame, Time};
-use crate::filter::{FrameFacts, Needs, View};
+use crate::filter::{FrameFacts, Needs, Stream, View};
 use crate::net::{Datagram, DropReason, Endpoint};
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(super) struct RecentFrames {
     first_time: Option<Time>,
     /// Time stamp of the latest frame of the current file.
     previous_time: Option<Time>,
-    /// Numbers of the UDP conversations of the current file.
-    streams: HashMap<(Endpoint, Endpoint), u32>,
+    /// The UDP conversations of the current file, with the time stamps of their latest datagrams.
+    streams: HashMap<(Endpoint, Endpoint), Stream>,
     /// The captures' comments on packets.
     pub comments: Comments,
     /// Number of datagrams whose frame was forgotten.
@@ -104,21 +104,24 @@ impl RecentFrames {
         self.first_time.get_or_insert(frame.time);
         let previous_time = self.previous_time.replace(frame.time).unwrap_or(frame.time);
         if DropReason::may_hold_datagram(parsed) {
-            let stream = parsed.as_ref().ok().and_then(|d| self.stream(d.src, d.dst));
+            let stream = parsed.as_ref().ok().and_then(|d| self.stream((d.src, d.dst), frame.time));
             self.store(frame, previous_time, stream);
         }
     }
 
-    /// The number of a conversation, counted as in Wireshark; `None` for conversations beyond [`MAX_STREAMS`].
-    fn stream(&mut self, src: Endpoint, dst: Endpoint) -> Option<u32> {
+    /// The conversation of a datagram, counted as in Wireshark; `None` for conversations beyond [`MAX_STREAMS`].
+    fn stream(&mut self, (src, dst): (Endpoint, Endpoint), now: Time) -> Option<Stream> {
         let (stream_count, key) = (self.streams.len(), if src <= dst { (src, dst) } else { (dst, src) });
-        if stream_count >= MAX_STREAMS {
-            return self.streams.get(&key).copied();
-        }
-        Some(*self.streams.entry(key).or_insert(stream_count as u32))
+        let stream = if stream_count >= MAX_STREAMS {
+            self.streams.get_mut(&key)?
+        } else {
+            let new = Stream { number: stream_count as u32, first: now, before: now };
+            self.streams.entry(key).or_insert(new)
+        };
+        Some(Stream { before: std::mem::replace(&mut stream.before, now), ..*stream })
     }
 
-    fn store(&mut self, frame: &Frame<'_>, previous_time: Time, stream: Option<u32>) {
+    fn store(&mut self, frame: &Frame<'_>, previous_time: Time, stream: Option<Stream>) {
         let mut bytes = vec![];
         while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
             let Some(oldest) = self.frames.pop() else { break };
@@ -218,10 +221,13 @@ mod tests {
         let mut recent = RecentFrames::new(Needs::FACTS);
         let server = Endpoint::v4([10, 0, 0, 1], 9);
         let client = |n: usize| Endpoint::v4((0x0b00_0000 + n as u32).to_be_bytes(), 7);
-        let numbers = (0..MAX_STREAMS).map(|n| recent.stream(client(n), server));
+        let number = |recent: &mut RecentFrames, src, dst| {
+            recent.stream((src, dst), Time::UNKNOWN).map(|stream| stream.number)
+        };
+        let numbers = (0..MAX_STREAMS).map(|n| number(&mut recent, client(n), server));
         assert!(numbers.enumerate().all(|(n, number)| number == Some(n as u32)));
-        assert_eq!(recent.stream(client(MAX_STREAMS), server), None);
-        assert_eq!(recent.stream(server, client(5)), Some(5), "either way");
+        assert_eq!(number(&mut recent, client(MAX_STREAMS), server), None);
+        assert_eq!(number(&mut recent, server, client(5)), Some(5), "either way");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::server_record::ServerRecord;
 use super::{CaptureRecord, Captures, Output, Report, SilentServer, Totals, UnclaimedTraffic, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::{Finding, Packet};
+use crate::contract::Flood;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
@@ -33,6 +34,8 @@ pub struct Summary {
     pub one_way: bool,
     /// Traffic that no protocol claims, by endpoint.
     pub unclaimed: UnclaimedTraffic,
+    /// Number of floods of unproven addresses, and the largest.
+    pub floods: (u64, Option<Flood>),
     hot_counters: HotCounters,
     /// Addresses that hosts translate, and those behind them.
     translations: Vec<(Endpoint, Endpoint)>,
@@ -73,7 +76,7 @@ impl Summary {
     #[inline(never)]
     fn add_packet(&mut self, p: &Packet<'_>) {
         let by_server = p.direction == Direction::S2c;
-        self.begin_server(p.server_index, || (if by_server { p.datagram.src } else { p.datagram.dst }, p.id));
+        self.begin_server(p.server_index, || (p.server(), p.id));
         if !p.findings.is_empty() {
             self.count_findings(p.server_index, p.findings, p.datagram.frame);
         }
@@ -171,7 +174,7 @@ impl Report for Summary {
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        for SilentServer { frame, exchange: e, finding } in servers {
+        for SilentServer { frame, exchange: e, finding, .. } in servers {
             self.one_way |= finding.silence.is_some_and(|silence| silence.is_one_way());
             self.begin_server(e.server_index, || (e.server, e.protocol));
             self.count_findings(e.server_index, &[*finding], *frame);
@@ -202,6 +205,13 @@ impl Report for Summary {
                 Broken::of(broken, rule, first).counts.demote(&counts);
             }
         }
+        Ok(())
+    }
+
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.floods.0 += floods.len() as u64;
+        let all = floods.iter().map(|(_, flood)| *flood).chain(self.floods.1);
+        self.floods.1 = all.max_by_key(|flood| flood.answers);
         Ok(())
     }
 

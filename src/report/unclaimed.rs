@@ -26,6 +26,9 @@ const SAMPLED_DATAGRAMS: u64 = 8;
 /// Maximum number of senders counted of an endpoint, and of all endpoints; then they have "more".
 const MAX_SENDERS: usize = 1_024;
 const MAX_SENDERS_OF_ALL: usize = 262_144;
+/// Datagrams in a second from which on it may be a flood; where not all senders were counted, more.
+const FLOOD: u64 = 100;
+const CROWDED_FLOOD: u64 = 1_000;
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
@@ -84,6 +87,13 @@ impl UnclaimedEndpoint {
     pub fn senders(&self) -> (u64, bool) {
         let senders = self.senders.as_ref().map_or(usize::from(self.last_sender.is_some()), |all| all.len());
         (senders as u64, self.more_senders)
+    }
+
+    /// Whether it looks like the target of a flood: many datagrams in a second, nearly each from another sender.
+    pub(super) fn is_flood(&self) -> bool {
+        let (senders, more) = self.senders();
+        let least = if more { CROWDED_FLOOD } else { FLOOD };
+        self.peak_rate >= least && (more || senders * 2 >= self.datagrams)
     }
 
     /// The first bytes in hex.

@@ -1,6 +1,7 @@
 //! Conformance rules: each one contains its explanation, its source and the examples that test it.
 
 pub mod general;
+pub(crate) mod pairing;
 
 /// The severity of a broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -228,15 +229,17 @@ fn unspaced(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Declares rules and, from the same text, their list, so that no rule is missing from it: `RULES`, or the name that
-/// `list NAME;` gives where a file has several lists. The doc comment is the explanation that users read.
+/// `list NAME;` gives where a file has several lists. The doc comment is the explanation that users read. A rule of
+/// [`pairing`] is declared as `NAME: COMMON = "ID"`, without severity and title.
 macro_rules! rules {
-    (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident = $id:literal $severity:ident $title:literal {
+    (@base) => { $crate::rule::Rule::PLAIN };
+    (@base $common:ident) => { $crate::rule::pairing::$common };
+    (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident $(: $common:ident)? = $id:literal $($severity:ident $title:literal)? {
         cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
     })*) => {
         $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
             id: $id,
-            severity: $crate::rule::Severity::$severity,
-            title: $title,
+            $(severity: $crate::rule::Severity::$severity, title: $title,)?
             why: concat!($($why, "\n"),+),
             cite: $cite,
             examples: &[$($example),+],
@@ -247,7 +250,7 @@ macro_rules! rules {
             $(side: $crate::rule::Side::$side,)?
             $(strict: Some($crate::rule::Severity::$strict),)?
             $(lenient: Some($crate::rule::Severity::$lenient),)?
-            ..$crate::rule::Rule::PLAIN
+            ..$crate::rule::rules!(@base $($common)?)
         };)*
         /// These rules, in order.
         pub static $LIST: &[&$crate::rule::Rule] = &[$(&$NAME),*];

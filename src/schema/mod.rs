@@ -16,6 +16,7 @@ pub mod example;
 mod packets;
 
 use self::declared::ProtocolRecord;
+use crate::case::CaseRecord;
 use crate::protocols::Id;
 use crate::report::terms::{self, one_of, text};
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
@@ -32,7 +33,17 @@ pub const ARRAY: &str = "array";
 
 /// The types of records: the values of the key `type`.
 pub fn records() -> impl Iterator<Item = &'static str> {
-    let kinds = ["capture", "packet", "exchange", "finding", "server", "unclaimed", "rule", "protocol"];
+    let kinds = [
+        "capture",
+        "packet",
+        "exchange",
+        "finding",
+        "server",
+        "server_case",
+        "unclaimed",
+        "rule",
+        "protocol",
+    ];
     kinds.into_iter().chain(TABLES.iter().map(|table| table.kind)).chain(["summary"])
 }
 
@@ -82,6 +93,7 @@ fn definitions() -> Map<String, Value> {
     add("exchange", packets::exchange());
     add("finding", record::<FindingRecord<'_>>("finding", schemas));
     add("server", record::<ServerRecord>("server", schemas));
+    add("server_case", record::<CaseRecord>("server_case", schemas));
     let rules = ["rule.broken", "rule.judged", "rule.declared"];
     add("rule", json!({ "description": "A rule.", "oneOf": rules.map(reference) }));
     add("protocol", record::<ProtocolRecord>("protocol", schemas));
@@ -142,6 +154,10 @@ fn cell(cell_type: CellType) -> Value {
         CellType::Endpoint => json!({ "anyOf": [term("endpoint"), term("address")] }),
         CellType::Text | CellType::Name => text(),
         CellType::Count => term("count"),
+        CellType::AtLeast => {
+            json!({ "anyOf": [term("count"), { "type": "string", "pattern": "^[0-9]+[+]$" }] })
+        }
+        CellType::Flag => json!({ "type": "boolean" }),
         CellType::Seconds => term("seconds"),
         CellType::Time => term("time"),
         CellType::Number => json!({ "type": "number", "minimum": 0 }),

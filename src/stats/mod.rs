@@ -3,6 +3,7 @@
 //! [`Stats`] gathers them in bounded memory; `tables.rs` makes tables of them. `sheet.rs` writes the tables for programs,
 //! and `screen.rs` for people.
 
+mod clients;
 mod hierarchy;
 mod screen;
 mod series;
@@ -10,6 +11,7 @@ mod sheet;
 mod tables;
 mod traffic;
 
+pub use clients::Prefix;
 #[cfg(feature = "cli")]
 pub use screen::write;
 use sheet::Sheet;
@@ -25,6 +27,7 @@ use crate::report::server_text::update_text;
 use crate::report::times::Times;
 use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
 use crate::rule::general::GEN_008;
+use clients::Clients;
 use hierarchy::Hierarchy;
 use serde_json::Value;
 use series::Series;
@@ -53,6 +56,8 @@ pub enum Section {
     Amplification,
     /// Losses and retransmissions.
     Losses,
+    /// Who asks how much, only where it is [asked for](Stats::with_clients).
+    Clients,
 }
 
 impl Section {
@@ -64,6 +69,7 @@ impl Section {
         Section::Series,
         Section::Amplification,
         Section::Losses,
+        Section::Clients,
     ];
 }
 
@@ -83,6 +89,8 @@ pub struct Stats {
     steps: Vec<StepTimes>,
     servers: Ranked<(Endpoint, Id), Served>,
     clients: Ranked<Endpoint, Traffic>,
+    /// Who asks how much, where that is asked for.
+    asking: Option<Clients>,
     hierarchy: Hierarchy,
     series: Series,
     /// Number of servers that keep response times.
@@ -97,10 +105,16 @@ impl Stats {
             steps: vec![],
             servers: Ranked::new(MAX_SERVERS),
             clients: Ranked::new(MAX_CLIENTS),
+            asking: None,
             hierarchy: Hierarchy::default(),
             series: Series::new(interval),
             timed: 0,
         }
+    }
+
+    /// The same, which also count who asks how much, by address or by prefix.
+    pub fn with_clients(self, prefix: Prefix) -> Stats {
+        Stats { asking: Some(Clients::new(prefix)), ..self }
     }
 
     fn step(&mut self, e: &Exchange) -> &mut StepTimes {
@@ -128,6 +142,9 @@ impl Report for Stats {
         if p.raised.has(&GEN_008) {
             return Ok(()); // the datagram was on the wire once
         }
+        if let Some(asking) = &mut self.asking {
+            asking.packet(p);
+        }
         let [client, server] = p.ends();
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));
@@ -151,6 +168,9 @@ impl Report for Stats {
 
     fn exchange(&mut self, e: &Exchange, _: &[Finding]) -> io::Result<()> {
         self.series.add(e);
+        if let Some(asking) = &mut self.asking {
+            asking.exchange(e);
+        }
         if let Some(t) = e.response_time {
             let step = self.step(e);
             step.times.add(t, true);

@@ -88,7 +88,7 @@ fn has_room(screen: Screen, table: &Table) -> bool {
 }
 
 fn is_number(cell: &Cell) -> bool {
-    matches!(cell, Cell::Count(_) | Cell::Duration(_) | Cell::Number(_))
+    matches!(cell, Cell::Count(_) | Cell::AtLeast(..) | Cell::Duration(_) | Cell::Number(_))
 }
 
 fn cell(cell: &Cell) -> String {
@@ -98,7 +98,10 @@ fn cell(cell: &Cell) -> String {
         Cell::Text(text) => escaped(text).into_owned(),
         Cell::Name(name) => truncated(&escaped(&name.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
-        Cell::Count(n) => n.to_string(),
+        Cell::Count(n) | Cell::AtLeast(n, false) => n.to_string(),
+        Cell::AtLeast(n, true) => format!("{n}+"),
+        Cell::Flag(true) => "yes".to_owned(),
+        Cell::Flag(false) => "no".to_owned(),
         Cell::Duration(nanos) => brief(*nanos),
         Cell::Time(time) => moment(*time),
         Cell::Number(x) => format!("{x:.1}"),

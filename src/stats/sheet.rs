@@ -23,6 +23,10 @@ pub enum Cell {
     Nested(usize, String),
     /// A number of things, or of bytes.
     Count(u64),
+    /// So many distinct things, and whether there are more.
+    AtLeast(u64, bool),
+    /// Whether something holds.
+    Flag(bool),
     /// A duration in nanoseconds.
     Duration(i64),
     /// A point in time.
@@ -56,7 +60,9 @@ impl Cell {
             Cell::Nothing | Cell::All | Cell::Bar(_) => Value::Null,
             Cell::Text(text) | Cell::Nested(_, text) => text.as_str().into(),
             Cell::Name(name) => name.text().into(),
-            Cell::Count(n) => (*n).into(),
+            Cell::Count(n) | Cell::AtLeast(n, false) => (*n).into(),
+            Cell::AtLeast(n, true) => format!("{n}+").into(),
+            Cell::Flag(holds) => (*holds).into(),
             Cell::Duration(nanos) => seconds(*nanos).into(),
             Cell::Time(time) => Some(stamp(*time)).filter(|text| !text.is_empty()).into(),
             Cell::Number(x) => thousandths(*x).into(),
@@ -93,6 +99,10 @@ pub enum CellType {
     Name,
     /// A number of things, or of bytes.
     Count,
+    /// A number of distinct things; text that ends in a plus sign where there are more.
+    AtLeast,
+    /// Whether something holds.
+    Flag,
     /// A duration.
     Seconds,
     /// A point in time.
@@ -130,7 +140,7 @@ pub struct Table {
 }
 
 /// Every table, in the order of the sections.
-pub static TABLES: [&Table; 6] = [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES];
+pub static TABLES: [&Table; 7] = [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES, &CLIENTS];
 
 /// A column of cells that are never empty.
 const fn column(key: &'static str, head: &'static str, cell_type: CellType) -> Column {
@@ -265,6 +275,27 @@ pub static LOSSES: Table = Table {
         column("retransmission_percent", "", CellType::Number).or_none(),
         spare("copies", "copies", CellType::Count),
         column("copy_percent", "", CellType::Number).or_none(),
+    ],
+};
+
+/// Columns of clients, or of their networks.
+pub static CLIENTS: Table = Table {
+    kind: "client",
+    columns: &[
+        column("client", "client", CellType::Text).or_none(),
+        column("servers", "servers", CellType::AtLeast).or_none(),
+        column("requests", "requests", CellType::Count),
+        column("share", "%", CellType::Number).or_none(),
+        spare("first_time", "first", CellType::Time).or_none(),
+        spare("last_time", "last", CellType::Time).or_none(),
+        spare("mean_rate", "mean\n/s", CellType::Number).or_none(),
+        column("peak_rate", "peak\n/s", CellType::Count).or_none(),
+        column("ports", "ports", CellType::AtLeast).or_none(),
+        spare("bytes_sent", "bytes\nsent", CellType::Count),
+        spare("bytes_received", "bytes\ngot", CellType::Count),
+        column("wire_factor", "on the\nwire", CellType::Number).or_none(),
+        column("proven", "proven", CellType::Flag).or_none(),
+        column("left_out", "", CellType::Count).or_none(),
     ],
 };
 

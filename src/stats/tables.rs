@@ -1,5 +1,6 @@
 //! The tables of each section.
 
+use super::clients::Clients;
 use super::series::{IntervalCounts, MAX_EMPTY};
 use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LOSSES, SERIES, Sheet, TIMES};
 use super::traffic::{Flow, Losses, Served, StepTraffic, Traffic, UNIT, Weighed};
@@ -30,6 +31,7 @@ impl Stats {
             Section::Series => vec![self.over_time()],
             Section::Amplification => vec![self.amplification()],
             Section::Losses => vec![self.losses()],
+            Section::Clients => self.asking.iter().map(Clients::sheet).collect(),
         }
     }
 
@@ -210,7 +212,7 @@ impl Stats {
         self.servers.values().for_each(|served| all.absorb(&served.losses));
         let mut servers = self.servers.sorted();
         servers.retain(|(_, served)| served.losses != Losses::default());
-        servers.sort_by_key(|(_, s)| Reverse((s.losses.unanswered, s.losses.requests)));
+        servers.sort_by_key(|(_, s)| Reverse((s.losses.outcomes.unanswered, s.losses.outcomes.requests)));
         let row = |((end, id), served): &((Endpoint, Id), &Served)| {
             loss_row([Cell::Text(end.to_string()), text(id.info().name)], &served.losses)
         };
@@ -265,12 +267,13 @@ fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Option<Vec<Cell>> {
 
 fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {
     let mut row = heads.to_vec();
-    row.extend([l.requests, l.answered, l.late, l.unanswered, l.refused, l.undecided].map(Cell::Count));
-    let decided = l.decided();
+    let o = &l.outcomes;
+    row.extend([o.requests, o.answered, o.late, o.unanswered, o.refused, o.undecided].map(Cell::Count));
+    let decided = o.decided();
     row.push(Cell::Count(decided));
-    row.extend([l.unanswered, l.late, l.refused].map(|part| Cell::percent(part, decided)));
-    row.extend([Cell::Count(l.retransmissions), Cell::percent(l.retransmissions, l.requests)]);
-    row.extend([Cell::Count(l.copies), Cell::percent(l.copies, l.with_answer())]);
+    row.extend([o.unanswered, o.late, o.refused].map(|part| Cell::percent(part, decided)));
+    row.extend([Cell::Count(l.retransmissions), Cell::percent(l.retransmissions, o.requests)]);
+    row.extend([Cell::Count(l.copies), Cell::percent(l.copies, o.with_answer())]);
     row
 }
 

@@ -1,7 +1,7 @@
 //! The traffic of servers and clients, and a map that keeps those with the most.
 
 use crate::check::Packet;
-use crate::exchange::{Exchange, Outcome, Pairing};
+use crate::exchange::{Exchange, Outcomes, Pairing};
 use crate::net::Datagram;
 use crate::protocols::{Direction, Id};
 use crate::report::server_text::ServerText;
@@ -125,23 +125,13 @@ impl Weighed for Traffic {
     }
 }
 
-/// How exchanges ended.
+/// How exchanges ended, and what was sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Number of exchanges.
-    pub requests: u64,
+    /// How they ended.
+    pub outcomes: Outcomes,
     /// Repetitions of requests, which open no exchange.
     pub retransmissions: u64,
-    /// Exchanges answered in time.
-    pub answered: u64,
-    /// Exchanges answered after the window.
-    pub late: u64,
-    /// Exchanges not answered.
-    pub unanswered: u64,
-    /// Exchanges open when the capture ended.
-    pub undecided: u64,
-    /// Exchanges refused by ICMP errors.
-    pub refused: u64,
     /// Copies of answers.
     pub copies: u64,
 }
@@ -149,37 +139,15 @@ pub struct Losses {
 impl Losses {
     /// Counts an exchange.
     pub fn add(&mut self, e: &Exchange) {
-        self.requests += 1;
+        self.outcomes.add(e.outcome);
         self.retransmissions += u64::from(e.retransmissions);
-        *match e.outcome {
-            Outcome::Answered => &mut self.answered,
-            Outcome::Late => &mut self.late,
-            Outcome::Unanswered => &mut self.unanswered,
-            Outcome::Undecided => &mut self.undecided,
-            Outcome::Refused => &mut self.refused,
-        } += 1;
     }
 
     /// Adds the counts of another server.
     pub fn absorb(&mut self, other: &Losses) {
-        self.requests += other.requests;
+        self.outcomes.absorb(&other.outcomes);
         self.retransmissions += other.retransmissions;
-        self.answered += other.answered;
-        self.late += other.late;
-        self.unanswered += other.unanswered;
-        self.undecided += other.undecided;
-        self.refused += other.refused;
         self.copies += other.copies;
-    }
-
-    /// Exchanges whose outcome is known: the base of the percentage of losses.
-    pub fn decided(&self) -> u64 {
-        self.requests - self.undecided
-    }
-
-    /// Exchanges with an answer: the base of the percentage of copies.
-    pub fn with_answer(&self) -> u64 {
-        self.answered + self.late
     }
 }
 

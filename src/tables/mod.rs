@@ -6,12 +6,14 @@
 //!  frames ──frames.rs──> batches, and back, for shards of captures
 //! ```
 
+mod captures;
 pub mod frames;
 mod report;
 mod rows;
 pub mod shards;
 
-pub use report::{Tables, Take, file_id};
+pub use captures::file_id;
+pub use report::{Tables, Take};
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::collections::HashMap;
@@ -269,6 +271,7 @@ const FINDINGS: &[Column] = &[
     column("rule", Kind::Label, "Id of the rule."),
     column("severity", Kind::Label, "`error`, `warning` or `note`."),
     column("fault", Kind::Label, "`client`, `server`, `path` or `capture`."),
+    CONFIDENCE,
     PROTOCOL,
     CLIENT_IP,
     CLIENT_PORT,

@@ -1,9 +1,11 @@
 //! Fills the tables while captures are read.
 
 use super::Table;
+use super::captures::Capture;
 use super::rows::{Rows, signed};
-use crate::capture::{CaptureInfo, Frame, Time, link_name};
+use crate::capture::{CaptureInfo, Frame, Time};
 use crate::check::{Finding, Packet};
+use crate::contract::Flood;
 use crate::decode::{self, AnyListener, Json, Notes, Version};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
@@ -11,42 +13,19 @@ use crate::protocols::Id;
 use crate::report::server::Server;
 use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
-use crate::report::{Files, Report, Totals, Wants};
+use crate::report::{Files, Report, SilentServer, Totals, Wants};
 use crate::text::digits::push;
-use crate::verdict::path;
+use crate::verdict::pending::{Found, Pending};
 use arrow_array::RecordBatch;
 use hashbrown::HashMap;
-use sha2::{Digest, Sha256};
 use std::io;
-use std::path::Path;
 
 /// The function that takes the batches of a table. A batch has no more than [`BATCH`](super::BATCH) rows.
 pub type Take<'t> = dyn FnMut(Table, RecordBatch) -> io::Result<()> + 't;
 
-/// The number of a capture, which every program computes alike: the first eight bytes of the SHA-256 of its URI.
-pub fn file_id(uri: &str) -> i64 {
-    let digest = Sha256::digest(uri);
-    digest.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
-}
-
-/// A capture, and what is known of it so far.
-#[derive(Debug, Default)]
-struct Capture {
-    name: String,
-    uri: String,
-    id: i64,
-    facts: CaptureInfo,
-    packets: u64,
-    udp: u64,
-    recognised: u64,
-    /// Lowest and highest time stamp.
-    span: Option<(Time, Time)>,
-}
-
 /// Fills the tables that are wanted, and passes on their rows in batches.
 ///
-/// The findings are those in the records of packets and exchanges; findings that are judged at the end of the input are not
-/// among them.
+/// Findings are those of `check`. Those that are judged at the end of the input come last.
 pub struct Tables<'t> {
     take: Box<Take<'t>>,
     rows: Vec<(Table, Rows)>,
@@ -59,6 +38,7 @@ pub struct Tables<'t> {
     /// Packets and UDP datagrams of the files read before.
     before: (u64, u64),
     summary: Summary,
+    pending: Pending,
     tunnels: HashMap<u16, Vec<String>>,
     /// A buffer for the numbers of a cell.
     numbers: Vec<i64>,
@@ -80,6 +60,7 @@ impl<'t> Tables<'t> {
             captures: vec![],
             before: (0, 0),
             summary: Summary::default(),
+            pending: Pending::default(),
             tunnels: HashMap::new(),
             numbers: vec![],
         }
@@ -152,15 +133,23 @@ impl<'t> Tables<'t> {
         self.hand_on(Table::Messages, false)
     }
 
-    fn finding(&mut self, f: &Finding, subject: &Subject) -> io::Result<()> {
-        let key = self.key(subject.frame);
+    /// Adds a finding, which may be judged at the end.
+    fn find(&mut self, found: Found) -> io::Result<()> {
+        self.pending.hold(found).map_or(Ok(()), |found| self.finding(&found))
+    }
+
+    fn finding(&mut self, found: &Found) -> io::Result<()> {
+        let f = &found.finding;
+        let key = self.key(found.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
+        let exchange = found.exchange.map(|(_, request)| self.key(request));
+        let [level, protocol] = [found.level.name(), found.protocol.info().name];
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
         key_cells(rows, Some(key));
-        rows.time(subject.time);
-        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), subject.protocol.info().name]);
-        rows.endpoint(subject.client);
-        rows.endpoint(subject.server);
+        rows.time(found.time);
+        words(rows, [f.rule.id, f.severity.name(), f.fault.name(), level, protocol]);
+        rows.endpoint(found.client);
+        rows.endpoint(found.server);
         rows.text(f.path().as_deref());
         rows.number(f.span.map(|span| span.start.into()));
         rows.number(f.span.map(|span| span.end.into()));
@@ -169,7 +158,7 @@ impl<'t> Tables<'t> {
         rows.text(f.expected().map(|expected| expected.to_string()).as_deref());
         rows.word(cause.map(|(rule, _)| rule));
         key_cells(rows, cause.map(|(_, key)| key));
-        key_cells(rows, subject.exchange);
+        key_cells(rows, exchange);
         self.hand_on(Table::Findings, false)
     }
 
@@ -234,53 +223,6 @@ impl<'t> Tables<'t> {
     }
 }
 
-/// The packet or exchange that a finding is about.
-struct Subject {
-    frame: u64,
-    time: Time,
-    protocol: Id,
-    client: Endpoint,
-    server: Endpoint,
-    exchange: Option<(i64, i64)>,
-}
-
-impl Capture {
-    fn new(name: &str, facts: CaptureInfo) -> Capture {
-        let uri = match name {
-            "-" => name.to_owned(),
-            name => {
-                let absolute = std::path::absolute(name).unwrap_or_else(|_| Path::new(name).to_owned());
-                path::uri(path::bytes(&absolute, None))
-            }
-        };
-        Capture { name: name.to_owned(), id: file_id(&uri), uri, facts, ..Capture::default() }
-    }
-
-    fn row(&self, rows: &mut Rows, seq: u64, error: Option<&str>, (sensor, options): (Option<&str>, &str)) {
-        let Capture { facts, span, .. } = self;
-        let links: Vec<_> = facts.links.iter().map(|&link| link_name(link).to_string()).collect();
-        rows.number(self.id);
-        rows.text(self.uri.as_str());
-        rows.text(sensor);
-        rows.count(seq);
-        rows.word(Some(facts.format).filter(|format| !format.is_empty()));
-        rows.word(facts.compression);
-        rows.texts(&links);
-        rows.number(facts.snaplen.map(i64::from));
-        for text in [&facts.application, &facts.comment, &facts.os, &facts.hardware] {
-            rows.text(text.as_deref());
-        }
-        rows.time(span.map_or(Time::UNKNOWN, |(low, _)| low));
-        rows.time(span.map_or(Time::UNKNOWN, |(_, high)| high));
-        [self.packets, self.udp, self.recognised].into_iter().for_each(|n| rows.count(n));
-        rows.number(facts.dropped().map(signed));
-        rows.boolean(error.is_none());
-        rows.text(error);
-        rows.word(env!("CARGO_PKG_VERSION"));
-        rows.text(options);
-    }
-}
-
 impl Report for Tables<'_> {
     fn listener(&self) -> AnyListener {
         if self.fields { AnyListener::Json(Json::default()) } else { AnyListener::Notes(Notes::default()) }
@@ -291,6 +233,7 @@ impl Report for Tables<'_> {
         Wants {
             ordered: true,
             shown_keys: true,
+            silent_servers: true,
             frames: self.wants_table(Table::Captures),
             ..Wants::default()
         }
@@ -330,10 +273,7 @@ impl Report for Tables<'_> {
             self.message(p)?;
         }
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
-            let exchange = self.exchange_key(p);
-            let [client, server] = p.ends();
-            let subject = Subject { frame: d.frame, time: d.time, protocol: p.id, client, server, exchange };
-            p.findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
+            p.findings.iter().try_for_each(|finding| self.find(Found::in_packet(p, finding)))?;
         }
         if self.wants_table(Table::Servers) { self.summary.packet(p) } else { Ok(()) }
     }
@@ -343,11 +283,28 @@ impl Report for Tables<'_> {
             self.exchange_row(e)?;
         }
         if !findings.is_empty() && self.wants_table(Table::Findings) {
-            let Exchange { request_frame: frame, request_time: time, protocol, client, server, .. } = *e;
-            let subject = Subject { frame, time, protocol, client, server, exchange: Some(self.key(frame)) };
-            findings.iter().try_for_each(|finding| self.finding(finding, &subject))?;
+            let at = (e.request_frame, e.request_time);
+            findings.iter().try_for_each(|finding| self.find(Found::of_exchange(e, at, *finding)))?;
         }
         if self.wants_table(Table::Servers) { self.summary.exchange(e, findings) } else { Ok(()) }
+    }
+
+    fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
+        self.pending.floods(floods).iter().try_for_each(|found| self.finding(found))
+    }
+
+    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
+        self.pending.silent_servers(servers).iter().try_for_each(|found| self.finding(found))?;
+        if self.wants_table(Table::Servers) { self.summary.silent_servers(servers) } else { Ok(()) }
+    }
+
+    fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
+        self.pending.one_sided(servers).iter().try_for_each(|found| self.finding(found))?;
+        self.summary.one_sided(servers)
+    }
+
+    fn translated(&mut self, outer: Endpoint, inner: Endpoint) {
+        self.summary.translated(outer, inner);
     }
 
     fn tunnels(&mut self, number: u16, path: &[Tunnel]) {

@@ -12,9 +12,11 @@
 //! tunnel with the servers in it share a shard. A shard also gets the time: the highest time stamp before each frame, and
 //! the first and the last time stamp of each file. Frames keep the numbers that they have in a single run.
 //!
-//! Three things in a single run belong to no server, and may differ: which wrong UDP checksums are significant, if the
-//! checksums of an interface are wrong for some servers and right for others; which entries a full table forgets; and
-//! numbers that count through a run, such as those of exchanges.
+//! Five things in a single run belong to no single server, and may differ: which wrong UDP checksums are significant, if the
+//! checksums of an interface are wrong for some servers and right for others; which entries a full table forgets;
+//! numbers that count through a run, such as those of exchanges; and whether the captures hold no answer of anybody, which
+//! the finding about a silent server (GEN-009) says only in a single run; and answers of a host to the requests of another,
+//! also where addresses are translated, because their hosts may be in different shards.
 
 use crate::bounded::{Budget, Numbered};
 use crate::capture::{CaptureInfo, Frame, Source, Time};
@@ -245,7 +247,7 @@ impl<'r> Judge<'r> {
         self.0.frame(frame)
     }
 
-    /// PacketHosts the file with the frame of number `last`; `clock` is its highest time stamp.
+    /// Ends the file with the frame of number `last`; `clock` is its highest time stamp.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).
@@ -255,7 +257,7 @@ impl<'r> Judge<'r> {
         Ok(())
     }
 
-    /// PacketHosts the run, after all files have been judged.
+    /// Ends the run, after all files have been judged.
     ///
     /// # Errors
     /// See [`begin`](Self::begin).

@@ -1,17 +1,18 @@
 //! Collects the results of the pipeline into a verdict.
 
-use super::finding_store::{FindingStore, MAX_REMARKS, PendingFindings};
-use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, MAX_MARKED, Outcome, RuleResult, Verdict};
+use super::finding_store::FindingStore;
+use super::pending::{Found, MAX_REMARKS, Pending};
+use super::{Entry, Evidence, Excuse, Fingerprints, MAX_FILES, Outcome, RuleResult, Verdict};
 use crate::capture::CaptureInfo;
-use crate::check::{Cause, Counts, Finding, Packet, Policy};
-use crate::contract::{Abuse, Flood};
+use crate::check::{Counts, Finding, Packet, Policy};
+use crate::contract::Flood;
 use crate::decode::{AnyListener, Coverage};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Files, Place, Report, SilentServer, Totals, Wants};
+use crate::rule::Rule;
 use crate::rule::general::{GEN_009, GEN_011};
-use crate::rule::{Rule, Severity, Side};
 use hashbrown::{HashMap, HashSet};
 use std::io;
 
@@ -25,15 +26,7 @@ pub struct Check<F> {
     /// Index into `remarks`, which are made once per server, by server and address of the rule.
     remark_index: HashMap<(Endpoint, Id, usize), usize>,
     remarks: Vec<Entry>,
-    /// Findings that are meaningless if the capture has only one direction of a server's traffic, which is known at the
-    /// end.
-    past_dependent: PendingFindings<Entry>,
-    /// Findings that are [provisional](Finding::provisional).
-    provisional: PendingFindings<Entry>,
-    /// Findings about floods, whose final numbers are known at the end, with their frames in the run.
-    floods: PendingFindings<(u64, Entry)>,
-    /// Number of provisional findings that were reported early for want of room, although a server answered nothing.
-    reported_early: u64,
+    pending: Pending,
     /// File and protocol of the latest datagram and of the latest exchange, which the evidence already includes.
     latest: [Option<(usize, Id)>; 2],
     broken_counts: HashMap<&'static str, u64>,
@@ -58,10 +51,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             findings: FindingStore::default(),
             remark_index: HashMap::new(),
             remarks: vec![],
-            past_dependent: PendingFindings::default(),
-            provisional: PendingFindings::default(),
-            floods: PendingFindings::default(),
-            reported_early: 0,
+            pending: Pending::default(),
             latest: [None; 2],
             broken_counts: HashMap::new(),
             early: HashMap::new(),
@@ -71,15 +61,22 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         }
     }
 
-    fn add(&mut self, entry: Entry) -> io::Result<()> {
-        if entry.rule().per_server && entry.finding.counts() {
-            return self.remark(entry);
-        }
-        let depends_on_past = entry.finding.depends_on_past();
-        match self.past_dependent.hold(depends_on_past, entry) {
-            Some(entry) if depends_on_past => self.keep_early(entry, None),
-            Some(entry) => self.keep(entry),
-            None => Ok(()),
+    /// Adds a finding, which may be judged at the end.
+    fn add(&mut self, found: Found) -> io::Result<()> {
+        self.pending.hold(found).map_or(Ok(()), |found| self.add_now(found))
+    }
+
+    /// Adds a finding that is not held.
+    fn add_now(&mut self, found: Found) -> io::Result<()> {
+        let Finding { provisional, .. } = found.finding;
+        let is_early = provisional.is_some() || found.finding.depends_on_past();
+        let entry = self.entry(found);
+        if is_early {
+            self.keep_early(entry, provisional)
+        } else if entry.rule().per_server && entry.finding.counts() {
+            self.remark(entry)
+        } else {
+            self.keep(entry)
         }
     }
 
@@ -132,50 +129,16 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         }
     }
 
-    /// Adds a finding, at the end if it may turn out to be a symptom then.
-    fn hold_provisional(&mut self, entry: Entry) -> io::Result<()> {
-        let cause = entry.finding.provisional;
-        match self.provisional.hold(cause.is_some(), entry) {
-            Some(entry) if cause.is_some() => self.keep_early(entry, cause),
-            Some(entry) => self.add(entry),
-            None => Ok(()),
-        }
-    }
-
     /// Adds the findings of a datagram.
     #[inline(never)]
     fn add_findings(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        let d = p.datagram;
-        let [client, server] = p.ends();
         for finding in p.findings {
             // A remark belongs to the first packet that causes it. If a filter left out that packet, it left out the
             // remark.
             if finding.repeated {
-                self.repeat_remark(finding, server, p.id);
-                continue;
-            }
-            let span = finding.span.unwrap_or_default();
-            let marked = if p.coverage().is_some_and(|c| c.secret) { &[][..] } else { span.of(p.bytes) };
-            let mut finding = *finding;
-            let (Place { file, frame }, cause_file) = self.place(d.frame, &mut finding);
-            let entry = Entry {
-                file,
-                frame,
-                cause_file,
-                message: Some(p.message_name()),
-                level: p.level,
-                file_offset: p.file_offset(span.start),
-                exchange: p.pairing.exchange(),
-                marked: marked.iter().take(MAX_MARKED).copied().collect(),
-                ..Entry::new(finding, p.id, [client, server])
-            };
-            if let Some(Abuse::Flood(_)) = entry.finding.abuse {
-                // Its final numbers are known at the end.
-                if let Some(entry) = self.floods.hold(true, (d.frame, entry)) {
-                    self.add(entry.1)?;
-                }
+                self.repeat_remark(finding, p.server(), p.id);
             } else {
-                self.hold_provisional(entry)?;
+                self.add(Found::in_packet(p, finding))?;
             }
         }
         Ok(())
@@ -207,10 +170,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// # Errors
     /// When a remark cannot be written.
     pub fn verdict(mut self, mut totals: Totals) -> io::Result<Verdict> {
-        if !totals.one_sided.is_empty() {
-            totals.waiting_overflow += self.past_dependent.more;
-        }
-        totals.waiting_overflow += self.reported_early;
+        totals.waiting_overflow += self.pending.misjudged(!totals.one_sided.is_empty());
         for entry in std::mem::take(&mut self.remarks) {
             self.keep(entry)?;
         }
@@ -276,16 +236,23 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
         (place, cause_file)
     }
 
-    /// The entry for a finding about an exchange, located at this frame.
-    fn of_exchange(&self, e: &Exchange, frame: u64, mut finding: Finding) -> Entry {
-        let (Place { file, frame }, cause_file) = self.place(frame, &mut finding);
+    /// The entry for a finding.
+    fn entry(&self, found: Found) -> Entry {
+        let Found { mut finding, time, protocol, client, server, level, message, .. } = found;
+        let Found { file_offset, marked, exchange, .. } = found;
+        let (Place { file, frame }, cause_file) = self.place(found.frame, &mut finding);
+        let exchange = exchange.map(|(number, _)| number);
         Entry {
             file,
             frame,
+            time,
             cause_file,
-            level: e.level,
-            exchange: Some(e.id),
-            ..Entry::new(finding, e.protocol, [e.client, e.server])
+            message,
+            level,
+            file_offset,
+            exchange,
+            marked,
+            ..Entry::new(finding, protocol, [client, server])
         }
     }
 
@@ -344,57 +311,23 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             add_once(&mut evidence.protocols, e.protocol);
             add_once(&mut evidence.exchanges, e.protocol);
         }
-        for finding in findings {
-            let entry = self.of_exchange(e, e.request_frame, *finding);
-            self.hold_provisional(entry)?;
-        }
-        Ok(())
+        let at = (e.request_frame, e.request_time);
+        findings.iter().try_for_each(|finding| self.add(Found::of_exchange(e, at, *finding)))
     }
 
     fn floods(&mut self, floods: &[(u64, Flood)]) -> io::Result<()> {
-        let finals: HashMap<_, _> = floods.iter().copied().collect();
-        for (frame, mut entry) in std::mem::take(&mut self.floods.entries) {
-            if let Some(flood) = finals.get(&frame) {
-                entry.finding.abuse = Some(Abuse::Flood(*flood));
-            }
-            self.add(entry)?;
-        }
-        Ok(())
+        self.pending.floods(floods).into_iter().try_for_each(|found| self.add_now(found))
     }
 
     fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        let silent = servers.iter().map(|s| self.of_exchange(&s.exchange, s.frame, s.finding));
-        let silent: Vec<_> = silent.collect();
-        let PendingFindings { entries: mut pending, more } = std::mem::take(&mut self.provisional);
-        self.reported_early += if silent.is_empty() { 0 } else { more };
-        let causes: HashMap<_, _> =
-            silent.iter().map(|e| ((e.server, e.protocol, e.rule().id), (e.file, e.frame))).collect();
-        pending.retain_mut(|entry| {
-            let Some(rule) = entry.finding.provisional else { return true };
-            let Some(&(file, frame)) = causes.get(&(entry.server, entry.protocol, rule.id)) else {
-                return true;
-            };
-            // A challenge that comes again is what that rule is about.
-            if entry.protocol.info().challenges_again == Some(entry.rule()) {
-                return false;
-            }
-            // An error that explains a single missing answer remains its cause.
-            let has_error_cause =
-                entry.finding.caused_by.is_some_and(|cause| cause.rule.severity == Severity::Error);
-            if !has_error_cause {
-                entry.finding.caused_by = Some(Cause { rule, frame });
-                let cause_file = self.verdict.files.get(file).filter(|_| file != entry.file);
-                entry.cause_file = cause_file.map(|(name, _)| (file, name.as_str().into()));
-            }
-            true
-        });
-        for entry in &silent {
-            self.recount_early(entry.server, entry.protocol, Some(entry.rule()));
+        let found = self.pending.silent_servers(servers);
+        for SilentServer { exchange: e, finding, .. } in servers {
+            self.recount_early(e.server, e.protocol, Some(finding.rule));
         }
         self.early.retain(|(_, _, cause), _| cause.is_none());
         // No further file continues these files, so it repeats remarks about their servers.
         self.remark_index.clear();
-        silent.into_iter().chain(pending).try_for_each(|entry| self.add(entry))
+        found.into_iter().try_for_each(|found| self.add_now(found))
     }
 
     fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
@@ -404,12 +337,8 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
-        let one_sided: HashSet<_> = servers.iter().copied().collect();
-        for mut entry in std::mem::take(&mut self.past_dependent.entries) {
-            if one_sided.contains(&(entry.server, entry.protocol)) {
-                entry.finding.severity = Severity::Note;
-                entry.finding.fault = Side::Capture;
-            }
+        for found in self.pending.one_sided(servers) {
+            let entry = self.entry(found);
             self.keep(entry)?;
         }
         servers.iter().for_each(|&(server, id)| self.recount_early(server, id, None));
@@ -441,22 +370,31 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::capture::Time;
+    use crate::rule::{Severity, Side};
+
+    fn server(n: u32) -> Endpoint {
+        let [_, a, b, c] = n.to_be_bytes();
+        Endpoint::v4([10, a, b, c], 7777)
+    }
 
     /// A finding about an exchange of the n-th server.
     pub fn entry(n: u32) -> Entry {
-        let [_, a, b, c] = n.to_be_bytes();
-        let server = Endpoint::v4([10, a, b, c], 7777);
         let rule = Id::Sqp.info().steps[0].rules.unanswered.expect("it has one");
-        Entry::new(Finding::of_exchange(rule), Id::Sqp, [server; 2])
+        Entry::new(Finding::of_exchange(rule), Id::Sqp, [server(n); 2])
+    }
+
+    /// Adds this finding about an exchange of the n-th server.
+    fn add<F: FnMut(&mut Entry, &str) -> io::Result<()>>(check: &mut Check<F>, n: u32, finding: Finding) {
+        let exchange = Exchange::unanswered(1, Id::Sqp, [server(n); 2]);
+        check.exchange(&exchange, &[finding]).expect("nothing is written");
     }
 
     /// The verdict on `count` findings of this rule, each about a different server.
     fn verdict(rule: &'static Rule, count: usize, totals: Totals) -> Verdict {
         let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
         for n in 0..count {
-            let mut entry = entry(n as u32);
-            entry.finding = Finding::of_exchange(rule);
-            check.add(entry).expect("nothing is written");
+            add(&mut check, n as u32, Finding::of_exchange(rule));
         }
         check.one_sided(&totals.one_sided).expect("nothing is written");
         check.verdict(totals).expect("nothing is written")
@@ -484,7 +422,12 @@ pub(super) mod tests {
         let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
         let missing = Finding { provisional: Some(&GEN_009), ..finding };
         let silence_finding = Finding::of_exchange(&GEN_009);
-        let silent = [SilentServer { frame: 1, exchange: exchange.clone(), finding: silence_finding }];
+        let silent = [SilentServer {
+            frame: 1,
+            time: Time::UNKNOWN,
+            exchange: exchange.clone(),
+            finding: silence_finding,
+        }];
         // The second time, no server was silent.
         for silent in [&silent[..], &[]] {
             for _ in 0..=MAX_REMARKS {
@@ -520,9 +463,7 @@ pub(super) mod tests {
             let mut check = Check::new(Policy::default(), |_: &mut Entry, _: &str| Ok(()));
             let past = |rule: &&Rule| rule.needs_past && !rule.per_server;
             let rule = crate::protocols::rules().find(past).expect("there is one");
-            let mut entry = entry(0);
-            entry.finding = Finding { severity, fault: Side::Server, ..Finding::of_exchange(rule) };
-            check.add(entry).expect("nothing is written");
+            add(&mut check, 0, Finding { severity, fault: Side::Server, ..Finding::of_exchange(rule) });
             check.one_sided(&[server]).expect("nothing is written");
             let verdict = check.verdict(Totals::default()).expect("nothing is written");
             let found = verdict.findings.iter().map(|e| (e.finding.severity, e.finding.fault));
@@ -543,7 +484,7 @@ pub(super) mod tests {
             let finding = Finding::of_exchange(&GEN_009);
             let exchange = Exchange::unanswered(1, Id::Sqp, [server; 2]);
             check
-                .silent_servers(&[SilentServer { frame: 1, exchange, finding }])
+                .silent_servers(&[SilentServer { frame: 1, time: Time::UNKNOWN, exchange, finding }])
                 .expect("nothing is written");
             let verdict = check.verdict(Totals::default()).expect("nothing is written");
             let symptom =

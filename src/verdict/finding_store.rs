@@ -1,5 +1,4 @@
-//! Stores findings in bounded memory: the worst with all details, counts by server, and findings that are pending until
-//! the end.
+//! Stores findings in bounded memory: the worst with all details, and counts by server.
 //!
 //! A fingerprint identifies a finding across recordings of the same conversation. It consists of rule, protocol,
 //! message, field, and the number of the finding among those of its kind, but no frame, time, token, address or port.
@@ -22,7 +21,7 @@ const REPLACEABLE_RANKS: [Option<Severity>; 3] = [None, Some(Severity::Note), So
 /// The findings of a server that count.
 #[derive(Clone, Copy, Debug)]
 pub struct ServerCounts {
-    /// The endpoint that answers.
+    /// The server that was asked.
     pub server: Endpoint,
     /// Its protocol.
     pub protocol: Id,
@@ -111,38 +110,6 @@ impl FindingStore {
 /// The rank of a finding, which decides whether it is kept: the severity if it counts.
 fn rank(entry: &Entry) -> Option<Severity> {
     entry.counts().then_some(entry.finding.severity)
-}
-
-/// Maximum number of remarks made once per server, and of findings pending until the end, when it is known which
-/// servers were captured in one direction only and which answered nothing. Further findings are judged at once, as if
-/// both directions had been captured and the server had answered.
-pub(super) const MAX_REMARKS: usize = 50_000;
-
-/// Findings that are pending until the end.
-#[derive(Debug)]
-pub(super) struct PendingFindings<T> {
-    /// At most [`MAX_REMARKS`].
-    pub entries: Vec<T>,
-    /// Number of further findings, which were reported at once.
-    pub more: u64,
-}
-
-impl<T> Default for PendingFindings<T> {
-    fn default() -> Self {
-        PendingFindings { entries: vec![], more: 0 }
-    }
-}
-
-impl<T> PendingFindings<T> {
-    /// Holds a finding that `is_pending`, or returns it to be reported at once.
-    pub fn hold(&mut self, is_pending: bool, entry: T) -> Option<T> {
-        if is_pending && self.entries.len() < MAX_REMARKS {
-            self.entries.push(entry);
-            return None;
-        }
-        self.more += u64::from(is_pending);
-        Some(entry)
-    }
 }
 
 /// Maximum number of kinds of findings that are numbered. Findings of further kinds all count as the first of their

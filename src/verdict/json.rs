@@ -1,9 +1,11 @@
 //! The verdict as records: `finding`, `rule`, then the `summary`; and its findings as rows of CSV.
 
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
+use crate::capture::Time;
 use crate::check::Cause;
 use crate::report::{Layout, Style, TotalsRecord, terms};
 use crate::text::escape::terminal_safe_json;
+use crate::text::timestamps::stamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
@@ -17,6 +19,7 @@ pub struct FindingRecord<'a> {
     severity: terms::Severity<&'static str>,
     file: terms::File<&'a str>,
     frame: terms::Number<u64>,
+    time: Option<terms::Time<String>>,
     protocol: terms::Protocol<&'static str>,
     server: terms::Endpoint<String>,
     client: terms::Endpoint<String>,
@@ -63,6 +66,7 @@ impl<'a> FindingRecord<'a> {
             severity: terms::Severity(f.severity.name()),
             file: terms::File(file),
             frame: terms::Number(e.frame),
+            time: Some(e.time).filter(|time| *time != Time::UNKNOWN).map(|time| terms::Time(stamp(time))),
             protocol: terms::Protocol(e.protocol.info().name),
             server: terms::Endpoint(e.server.to_string()),
             client: terms::Endpoint(e.client.to_string()),
@@ -145,7 +149,7 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<(
 }
 
 /// The columns of findings, named like the keys of the records if they have one.
-const COLUMNS: &str = "file,frame,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
+const COLUMNS: &str = "file,frame,time,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
                        exchange,message,found,expected,count,caused_by,excused";
 
 /// Writes a header row and a row for each listed finding.

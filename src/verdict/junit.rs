@@ -46,7 +46,8 @@ pub fn junit(
     limit: Option<Severity>,
 ) -> io::Result<()> {
     let run = Run::new(verdict, limit);
-    let suites = verdict.protocols.iter().map(|id| run.suite(*id)).chain([run.run_suite()]);
+    let suites =
+        verdict.protocols.iter().map(|id| run.suite(*id)).chain(run.probe_suite()).chain([run.run_suite()]);
     let suites: Vec<_> = suites.collect();
     let mut counts = tally(suites.iter().flat_map(|suite| &suite.cases));
     if style == JunitStyle::Jenkins {
@@ -202,6 +203,23 @@ impl<'a> Run<'a> {
             text.push_str(&format!("and {} more\n", findings.len() - MAX_LISTED));
         }
         text
+    }
+
+    /// The tests of `ask --probe`, one for each row.
+    fn probe_suite(&self) -> Option<Suite> {
+        let ending = |row: &super::Probed| match &row.failed {
+            Some((kind, what)) if self.limit.is_some_and(|limit| *kind >= limit) => {
+                Ending::Failed { message: what.clone(), kind: *kind, text: format!("{} {what}", row.rule) }
+            }
+            _ => Ending::Passed,
+        };
+        let case = |row: &super::Probed| {
+            let alive = if row.rule == super::PRB_ALIVE { " alive" } else { "" };
+            let output = row.failed.as_ref().map_or(String::new(), |(_, what)| what.clone() + "\n");
+            Case { name: format!("{}{alive} {}", row.id, row.sends), file: None, ending: ending(row), output }
+        };
+        let cases: Vec<_> = self.verdict.probed.iter().map(case).collect();
+        (!cases.is_empty()).then(|| Suite { name: "qdissect.probe".to_owned(), cases })
     }
 
     /// The tests of the whole run: whether everything was read, and whether everything is listed.

@@ -16,6 +16,7 @@ mod json;
 mod junit;
 mod markdown;
 pub(crate) mod path;
+pub(crate) mod pending;
 mod sarif;
 #[cfg(feature = "page")]
 mod table;
@@ -30,7 +31,7 @@ pub use sarif::{SarifStyle, sarif};
 #[cfg(feature = "page")]
 pub use table::{concise, table};
 
-use crate::capture::CaptureInfo;
+use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
@@ -59,13 +60,15 @@ pub struct Entry {
     pub file: usize,
     /// Number of the frame, counted from 1 in its file. For a finding about an exchange, the frame of the request.
     pub frame: u64,
+    /// Time of that frame.
+    pub time: Time,
     /// Index and name of the file of the cause's frame, if it is another file.
     pub cause_file: Option<(usize, Box<str>)>,
     /// Protocol.
     pub protocol: Id,
     /// Name of the message; `None` for a finding about an exchange.
     pub message: Option<&'static str>,
-    /// The endpoint that answers.
+    /// The server that was asked.
     pub server: Endpoint,
     /// The endpoint that asks.
     pub client: Endpoint,
@@ -86,6 +89,22 @@ pub struct Entry {
     pub fingerprint: Fingerprint,
     /// The reason why the finding does not fail the check, if a baseline or a suppression excuses it.
     pub excused: Option<Excuse>,
+}
+
+/// The rule of a test of `ask --probe` after which the server no longer answers.
+pub const PRB_ALIVE: &str = "PRB-ALIVE";
+
+/// The result of a test of `ask --probe`.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// Id of its row.
+    pub id: &'static str,
+    /// The rule that is broken where it fails; may be empty.
+    pub rule: &'static str,
+    /// What was sent.
+    pub sends: &'static str,
+    /// How bad it is, and what is wrong; `None` where it passed.
+    pub failed: Option<(Severity, String)>,
 }
 
 /// Capture, frame and rule of a finding.
@@ -117,6 +136,7 @@ impl Entry {
             finding,
             file: 0,
             frame: 1,
+            time: Time::UNKNOWN,
             cause_file: None,
             protocol,
             message: None,
@@ -275,12 +295,16 @@ pub struct Verdict {
     pub protocols: Vec<Id>,
     /// The totals of the run.
     pub totals: Totals,
+    /// The tests of `ask --probe`, if it has sent any.
+    pub probed: Vec<Probed>,
 }
 
 impl Verdict {
     /// Whether any finding that counts is at least as severe as `limit`.
     pub fn fails(&self, limit: Severity) -> bool {
-        Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
+        let failed = |row: &Probed| row.failed.as_ref().is_some_and(|(severity, _)| *severity >= limit);
+        self.probed.iter().any(failed)
+            || Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
     /// Percentage of a protocol's rules that were checked; `None` if the protocol was not seen. It is rounded down for

@@ -193,7 +193,7 @@ fn servers_link_to_exchanges_and_findings_to_bytes() {
     );
     assert_eq!(marked, "09 43 61 66 e9 20 4e 6f 72 64 .Caf. Nord");
     let links = browser.value("[...document.querySelectorAll('tr.detail a')].map((a) => a.href)");
-    assert!(links[0].as_str().expect("a link").ends_with("/docs/rules/index.html#sqp-str-002"), "{links}");
+    assert!(links[0].as_str().expect("a link").ends_with("report.html#rule-SQP-STR-002"), "{links}");
     browser.value("document.querySelector('table[data-table=finding] td button').click()");
     assert_eq!(browser.value("document.querySelectorAll('tr.detail').length"), 0, "it closes again");
 }

@@ -498,9 +498,12 @@ fn sample_frames(id: Id, start: i64) -> Vec<RawFrame> {
     frames
 }
 
-/// Protocol, message and broken rules of each datagram, and how many exchanges are answered. What a server earns once is left
+/// Protocol, message and broken rules of a datagram.
+type Reading = (&'static str, &'static str, Vec<&'static str>);
+
+/// What is read of each datagram, and how many exchanges are answered. What a server earns once is left
 /// out.
-fn read(frames: &[RawFrame]) -> (Vec<(&'static str, &'static str, Vec<&'static str>)>, u64) {
+fn read(frames: &[RawFrame]) -> (Vec<Reading>, u64) {
     let all = [&[foreign(START - 60 * S)], frames, &[foreign(START + 120 * S)]].concat();
     let (collected, totals) = report(Options::default(), Collected::<true>::default(), &all);
     let rules =

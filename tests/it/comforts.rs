@@ -31,6 +31,40 @@ fn text(bytes: &[u8]) -> &str {
     str::from_utf8(bytes).unwrap()
 }
 
+#[test]
+fn records_are_chosen_by_type() {
+    let lines = |args: &[&str]| {
+        let output = qdissect(&[args, &[DEMO]].concat());
+        assert!(output.stderr.is_empty(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (command, chosen) in [
+        ("summary", "server,summary"),
+        ("dump", "exchange"),
+        ("exchanges", "summary"),
+        ("stats", "interval,loss"),
+        ("check", "finding,summary"),
+    ] {
+        let args = [command, "-T", "ndjson", "--no-config"];
+        let has_type = |line: &&String| {
+            chosen.split(',').any(|name| line.starts_with(&format!("{{\"type\":\"{name}\",")))
+        };
+        let all = lines(&args);
+        let expected: Vec<_> = all.iter().filter(has_type).cloned().collect();
+        assert!(!expected.is_empty() && expected.len() < all.len(), "{command}");
+        assert_eq!(lines(&[&args[..], &["--records", chosen]].concat()), expected, "{command}");
+    }
+    let refused = |args: &[&str]| {
+        let output = qdissect(&[args, &[DEMO]].concat());
+        assert_eq!(output.status.code(), Some(2));
+        text(&output.stderr).to_owned()
+    };
+    let no_lines = refused(&["summary", "-T", "json", "--records", "server"]);
+    assert!(no_lines.contains("--records chooses among the lines of -T ndjson"), "{no_lines}");
+    let unknown = refused(&["summary", "-T", "ndjson", "--records", "servers"]);
+    assert!(unknown.contains("did you mean server?"), "{unknown}");
+}
+
 /// The examples of a long help.
 #[cfg(unix)]
 fn examples(of: &[&str]) -> Vec<String> {

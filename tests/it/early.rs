@@ -42,8 +42,11 @@ fn rules(collected: &Collected<true>) -> Vec<&'static str> {
         .collect()
 }
 
-/// Answers in parts: protocol, port, what comes before, the request, and the parts.
-const IN_PARTS: &[(&str, u16, &[Sent], &str, &[&str])] = &[
+/// Protocol and port, what comes before, the request, and the parts of its answer.
+type InParts = (&'static str, u16, &'static [Sent], &'static str, &'static [&'static str]);
+
+/// Answers in parts.
+const IN_PARTS: &[InParts] = &[
     (
         "a2s",
         27_015,

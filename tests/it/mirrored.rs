@@ -232,7 +232,24 @@ fn copies_without_identification_are_paired_once() {
 /// A conversation with a server behind translation, as the host sees it on Linux's "any" interface: each datagram on two
 /// interfaces, with the outer and the inner address.
 fn behind_translation(id: u8, behind_ttl: u8, micros: i64, rounds: i64) -> Vec<RawFrame> {
-    let inner = ([172, 17, 0, 2], 9_999);
+    translated(
+        [(CLIENTS[0], SERVER_ADDR), (CLIENTS[0], ([172, 17, 0, 2], 9_999))],
+        id,
+        behind_ttl,
+        micros,
+        rounds,
+    )
+}
+
+/// A conversation on a host that translates addresses: each datagram is captured on two interfaces, with client and server
+/// before the translation and behind it.
+fn translated(
+    [before, behind]: [(Addr, Addr); 2],
+    id: u8,
+    behind_ttl: u8,
+    micros: i64,
+    rounds: i64,
+) -> Vec<RawFrame> {
     let seen = |interface: u8, time: i64, (from, to): (Addr, Addr), ttl: u8, text: &str| {
         let mut frame = udp_frame(START + time, from, to, &hex(text));
         frame.bytes[19] = id;
@@ -251,15 +268,12 @@ fn behind_translation(id: u8, behind_ttl: u8, micros: i64, rounds: i64) -> Vec<R
             (30 * MS, SQP_QUERY_REPLY, false),
         ];
         for (time, text, asks) in steps {
-            let (time, client) = (round * S + time, CLIENTS[0]);
+            let (time, turned) = (round * S + time, |(client, server)| (server, client));
             frames.extend(match asks {
-                true => [
-                    seen(2, time, (client, SERVER_ADDR), 60, text),
-                    seen(3, time + later, (client, inner), behind_ttl, text),
-                ],
+                true => [seen(2, time, before, 60, text), seen(3, time + later, behind, behind_ttl, text)],
                 false => [
-                    seen(3, time, (inner, client), 60, text),
-                    seen(2, time + later, (SERVER_ADDR, client), behind_ttl, text),
+                    seen(3, time, turned(behind), 60, text),
+                    seen(2, time + later, turned(before), behind_ttl, text),
                 ],
             });
         }
@@ -290,6 +304,32 @@ fn a_server_behind_translation_is_one_server() {
     }
     let text = lines(everything(), &behind_translation(7, 59, 40, 1));
     assert!(text.contains(r#""duplicate_of":5"#), "{text}");
+}
+
+#[test]
+fn a_client_behind_translation_is_one_client() {
+    let outer = |port| ([203, 0, 113, 1], port);
+    // An address alone is translated, or the port, too, which needs an identification.
+    for (id, port) in [(0, CLIENTS[0].1), (7, CLIENTS[0].1), (7, 61_000)] {
+        let frames = translated([(CLIENTS[0], SERVER_ADDR), (outer(port), SERVER_ADDR)], id, 59, 40, 2);
+        let (collected, totals) = play(&frames);
+        assert_eq!(
+            (totals.exchanges, totals.answered, totals.unclaimed, totals.duplicate_frames),
+            (4, 4, 2, 8),
+            "{id}, {port}"
+        );
+        let client = Endpoint::v4(CLIENTS[0].0, CLIENTS[0].1);
+        assert!(collected.exchanges.iter().all(|(e, _)| e.client == client));
+        let copies = collected.packets.iter().filter(|p| p.rules() == [GEN_008.id]).map(|p| p.frame);
+        assert!(copies.eq([3, 4, 7, 8, 11, 12, 15, 16]));
+        // Otherwise it is judged like the other direction.
+        let (of_server, _) = play(&behind_translation(id, 59, 40, 2));
+        assert!(collected.packets.iter().map(|p| p.rules()).eq(of_server.packets.iter().map(|p| p.rules())));
+    }
+    // Clients that send the same bytes at the same time.
+    let (_, totals) =
+        play(&translated([(CLIENTS[0], SERVER_ADDR), (outer(61_000), SERVER_ADDR)], 0, 59, 40, 2));
+    assert_eq!((totals.exchanges, totals.duplicate_frames), (8, 0));
 }
 
 #[test]

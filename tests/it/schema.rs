@@ -44,6 +44,10 @@ fn repository() -> Validation {
     let protocols = protocols.join(",");
     let with_bytes = ["dump", "-x", "--all", "-T", "ndjson", "captures/skycoop/rcon.pcap"];
     validation.validate("dump -x", &run(&with_bytes));
+    let case = ["server", "192.0.2.10", "-T", "ndjson", "captures/server/challenges_only.pcapng"];
+    validation.validate("server", &run(&case));
+    let clients = ["stats", "--only", "clients", "-T", "ndjson", "captures/demo.pcapng"];
+    validation.validate("stats --only clients", &run(&clients));
     validation.validate("rule list", &run(&["rule", "list", "-T", "ndjson"]));
     validation
         .validate("rule show", &run(&["rule", "show", "-T", "ndjson", "GEN", "SQP", "SFQ", "SKY", "GQP"]));

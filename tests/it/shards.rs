@@ -16,7 +16,16 @@ use qdissect::tables::{Table, Tables, frames};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Cursor;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Captures in which a host answers what another one was asked, or addresses are translated: such hosts share no shard.
+const OF_TWO_HOSTS: [&str; 2] = ["captures/server/other_address.pcapng", "captures/server/translated.pcapng"];
+
+/// The captures of the repository without those.
+fn of_one_host() -> Vec<PathBuf> {
+    own().into_iter().filter(|path| !OF_TWO_HOSTS.iter().any(|name| path.ends_with(name))).collect()
+}
 
 /// Names and bytes of captures that are read as one run.
 type Inputs = [(String, Vec<u8>)];
@@ -70,7 +79,11 @@ fn add(rows: &mut Rows, sign: i64, table: Table, batch: &RecordBatch) {
         let columns = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| !of_run(field.name()));
         let text: Vec<_> =
             columns.map(|(field, column)| format!("{}={}", field.name(), cell(column, row))).collect();
-        let count = rows.entry((table, text.join(" "))).or_default();
+        // Only a single run can tell.
+        let text = text
+            .join(" ")
+            .replace("; the capture holds no answer of anybody: one direction may be missing", "");
+        let count = rows.entry((table, text)).or_default();
         *count += sign;
     }
 }
@@ -189,7 +202,7 @@ fn equal(inputs: &Inputs, what: &str) {
 
 #[test]
 fn each_capture_gives_the_same_tables_in_shards() {
-    for path in own().into_iter().chain(further()) {
+    for path in of_one_host().into_iter().chain(further()) {
         let name = path.to_string_lossy().into_owned();
         equal(&[(name.clone(), fs::read(&path).unwrap())], &name);
     }
@@ -197,8 +210,10 @@ fn each_capture_gives_the_same_tables_in_shards() {
 
 #[test]
 fn all_captures_together_give_the_same_tables_in_shards() {
-    let all: Vec<_> =
-        own().iter().map(|path| (path.to_string_lossy().into_owned(), fs::read(path).unwrap())).collect();
+    let all: Vec<_> = of_one_host()
+        .iter()
+        .map(|path| (path.to_string_lossy().into_owned(), fs::read(path).unwrap()))
+        .collect();
     equal(&all, "all captures");
 }
 

@@ -52,8 +52,8 @@ def ask(text, folder):
     return found
 
 
-def records(program, command, path, kind):
-    run = subprocess.run([program, command, "-T", "ndjson", path], capture_output=True, text=True)
+def records(program, command, path, kind, *options):
+    run = subprocess.run([program, command, "-T", "ndjson", *options, path], capture_output=True, text=True)
     return [r for r in (json.loads(line, parse_float=decimal.Decimal) for line in run.stdout.splitlines()) if r["type"] == kind]
 
 
@@ -69,15 +69,16 @@ def compare(program, path, folder):
         return f"[{ip}]:{row[f'{side}_port']}" if ":" in ip else f"{ip}:{row[f'{side}_port']}"
     packets = records(program, "dump", path, "packet")
     exchanges = records(program, "exchanges", path, "exchange")
+    checked = records(program, "check", path, "finding", "--show", "note")
     expected = {
         "messages": [(r["frame"], r["src"], r["dst"], r["protocol"], r["message"], r["confidence"], r["payload_length"],
                       r.get("duplicate_of"), r.get("encapsulation", [])) for r in packets],
         "exchanges": [(r["request_frame"], r["client"], r["server"], r["protocol"], r["step"], r["key"], r["outcome"],
                        nanos(r["response_time"]), tuple(r["response_frames"]), r["request_bytes"], r["response_bytes"],
                        r.get("retransmissions", 0), r["id"]) for r in exchanges],
-        "findings": [(r.get("frame", r.get("request_frame")), f["rule"], f["severity"], f["fault"] if "fault" in f else None,
-                      f.get("field"), f.get("start"), f.get("end"), f["message"],
-                      (f.get("caused_by") or {}).get("rule")) for r in packets + exchanges for f in r["findings"]],
+        "findings": [(r["frame"], r["rule"], r["severity"], r["fault"], r["field"], r["start"], r["end"],
+                      re.sub(r" \(the capture dropped .*\)$", "", r["message"]), (r["caused_by"] or {}).get("rule"))
+                     for r in checked],
     }
     actual = {
         "messages": [(r["frame"], end(r, "src"), end(r, "dst"), r["protocol"], r["message"], r["confidence"],
@@ -85,10 +86,9 @@ def compare(program, path, folder):
         "exchanges": [(r["request_frame"], end(r, "client"), end(r, "server"), r["protocol"], r["step"], r["key"],
                        r["outcome"], r["response_time_ns"], tuple(r["response_frames"]), r["request_bytes"],
                        r["response_bytes"], r["retransmissions"], r["id"]) for r in rows["exchanges"]],
-        "findings": [(r["frame"], r["rule"], r["severity"], None, r["field"], r["start"], r["end"], r["message"],
+        "findings": [(r["frame"], r["rule"], r["severity"], r["fault"], r["field"], r["start"], r["end"], r["message"],
                       r["caused_by_rule"]) for r in rows["findings"]],
     }
-    expected["findings"] = [row[:3] + (None,) + row[4:] for row in expected["findings"]]
     for table in expected:
         a, b = sorted(map(repr, expected[table])), sorted(map(repr, actual[table]))
         assert a == b, f"{path}: {table}: {next((x, y) for x, y in zip(a + [''], b + ['']) if x != y)}"

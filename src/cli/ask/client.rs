@@ -1,20 +1,21 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
-use super::AskArgs;
+use super::args::AskArgs;
+use super::link::{Link, sleep_until};
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::hex::play;
 use crate::cli::interrupt;
-use crate::net::{Endpoint, OwnedFrame};
+use crate::net::OwnedFrame;
 use crate::pipeline::Options;
-use crate::protocols::{Ask, Level};
+use crate::protocols::{Ask, Id, Level};
 use crate::report::Totals;
 use crate::report::summary::Summary;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
-use std::thread;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Maximum number of times that a request is sent if no answer comes.
@@ -30,8 +31,37 @@ const MAX_KEPT: usize = 16_384;
 const MAX_KEPT_BYTES: usize = 16 << 20;
 /// Maximum number of datagrams of a conversation that are received while parts of its last answer are missing.
 const MAX_LAST: usize = 64;
-/// Longest wait before checking for a signal.
-const SIGNAL_CHECK: Duration = Duration::from_millis(250);
+
+/// How a server is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace<'a> {
+    /// Ask for everything there is.
+    pub all: bool,
+    /// How often all of it is asked.
+    pub count: u16,
+    /// From one time to the next.
+    pub interval: Duration,
+    /// How long an answer is waited for.
+    pub timeout: Duration,
+    /// How often a request is sent at most.
+    pub tries: usize,
+    /// How many datagrams may still be sent, by all conversations that share it.
+    pub left: Option<&'a AtomicUsize>,
+}
+
+impl Pace<'_> {
+    /// The pace that the user asks for.
+    pub fn of(args: &AskArgs) -> Pace<'static> {
+        let [interval, timeout] = [args.interval, args.timeout].map(to_duration);
+        Pace { all: args.all, count: args.count, interval, timeout, tries: TRIES, left: None }
+    }
+
+    /// Takes one datagram from those that may still be sent; `false` where none is left.
+    fn may_send(&self) -> bool {
+        let take = |left: &AtomicUsize| left.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
+        self.left.is_none_or(take)
+    }
+}
 
 /// The recorded conversation with a server.
 #[derive(Debug)]
@@ -53,60 +83,53 @@ pub struct Conversation {
     pub end: Time,
 }
 
+impl Conversation {
+    /// A conversation without datagrams.
+    pub fn new() -> Conversation {
+        Conversation {
+            frames: vec![],
+            sent: 0,
+            answered: 0,
+            left_out: 0,
+            lacks_answer: false,
+            unclaimed: 0,
+            refused: false,
+            end: now(),
+        }
+    }
+}
+
 /// Sends all requests, one at a time, and records the conversation. `options` are those with which it is dissected.
 ///
 /// # Errors
 /// When the network refuses to send.
-pub fn ask_server(args: &AskArgs, server: SocketAddr, options: &Options) -> io::Result<Conversation> {
-    let unspecified: SocketAddr = match server {
-        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-        SocketAddr::V6(_) => ([0u16; 8], 0).into(),
-    };
-    // A connected socket sends to and receives from that address only.
-    let socket = UdpSocket::bind(unspecified)?;
-    socket.connect(server)?;
-    let endpoints = [socket.local_addr()?, server].map(Endpoint::from);
-    let conversation = Conversation {
-        frames: vec![],
-        sent: 0,
-        answered: 0,
-        left_out: 0,
-        lacks_answer: false,
-        unclaimed: 0,
-        refused: false,
-        end: now(),
-    };
+pub fn ask_server(
+    id: Id,
+    pace: &Pace<'_>,
+    server: SocketAddr,
+    options: &Options,
+) -> io::Result<Conversation> {
     let options = Options { min_confidence: Level::Low, ..options.clone() };
-    let mut client = Client {
-        socket,
-        endpoints,
-        timeout: to_duration(args.timeout),
-        options,
-        batch_start: 0,
-        bytes: 0,
-        last_sent: None,
-        conversation,
-    };
+    let mut client = Client::new(Link::to(server)?, id, *pace, options);
     let mut next = Instant::now();
-    for _ in 0..args.count {
+    for _ in 0..pace.count {
         sleep_until(next);
-        next = Instant::now() + to_duration(args.interval);
-        client.ask_all(args, server)?;
+        next = Instant::now() + pace.interval;
+        client.ask_all(server)?;
         if interrupt::caught().is_some() || client.is_full() {
             break;
         }
     }
     client.wait_for_parts()?;
     let unclaimed = client.totals(0, None)?.unclaimed;
-    Ok(Conversation { end: now(), unclaimed, ..client.conversation })
+    Ok(Conversation { end: now(), unclaimed, refused: client.link.refused, ..client.conversation })
 }
 
-/// A socket, and the conversation over it.
-struct Client {
-    socket: UdpSocket,
-    /// The local and the server's endpoint.
-    endpoints: [Endpoint; 2],
-    timeout: Duration,
+/// A connected socket, and the conversation over it.
+struct Client<'a> {
+    link: Link,
+    id: Id,
+    pace: Pace<'a>,
     options: Options,
     /// Number of frames before the requests that belong together.
     batch_start: usize,
@@ -117,24 +140,29 @@ struct Client {
     conversation: Conversation,
 }
 
-impl Client {
+impl<'a> Client<'a> {
+    fn new(link: Link, id: Id, pace: Pace<'a>, options: Options) -> Client<'a> {
+        let conversation = Conversation::new();
+        Client { link, id, pace, options, batch_start: 0, bytes: 0, last_sent: None, conversation }
+    }
+
     /// Sends one request after another, each once the previous one has been answered.
-    fn ask_all(&mut self, args: &AskArgs, server: SocketAddr) -> io::Result<()> {
+    fn ask_all(&mut self, server: SocketAddr) -> io::Result<()> {
         let random = RandomState::new().build_hasher().finish();
         let (mut answered, mut first, mut latest) = (0, vec![], vec![]);
         let server = match server {
             SocketAddr::V4(server) => Some(server),
             SocketAddr::V6(_) => None,
         };
-        let all = args.all;
+        let (id, all) = (self.id, self.pace.all);
         self.batch_start = self.conversation.frames.len();
         loop {
             let so_far = Ask { answered, silences: 0, all, random, server, first: &first, latest: &latest };
-            let payload = |silences| args.proto.ask(&Ask { silences, ..so_far });
+            let payload = |silences| id.ask(&Ask { silences, ..so_far });
             let is_asked = payload(0).is_some();
             let Some(answer) = self.request(payload)? else {
                 // What is asked for with --all is optional; a challenge alone is no answer.
-                let only_challenge = answered == 1 && args.proto.info().challenge.is_some();
+                let only_challenge = answered == 1 && id.info().challenge.is_some();
                 self.conversation.lacks_answer |= is_asked && (!all || only_challenge);
                 break;
             };
@@ -152,9 +180,12 @@ impl Client {
     /// that cannot be decoded do not count as answers.
     fn request(&mut self, payload: impl Fn(usize) -> Option<Vec<u8>>) -> io::Result<Option<Vec<u8>>> {
         let before = self.answered()?;
-        for payload in (0..TRIES).map_while(payload) {
+        for payload in (0..self.pace.tries).map_while(payload) {
+            if !self.pace.may_send() {
+                break;
+            }
             self.send(&payload)?;
-            let deadline = Instant::now() + self.timeout;
+            let deadline = Instant::now() + self.pace.timeout;
             for left in (0..MAX_PARTS).rev() {
                 let Some(answer) = self.receive(deadline)? else { break };
                 let answered = self.answered()?;
@@ -189,7 +220,7 @@ impl Client {
 
     /// Goes on receiving if parts of an answer are missing, until they count as lost.
     fn wait_for_parts(&mut self) -> io::Result<()> {
-        let deadline = Instant::now() + self.timeout + PART_WAIT;
+        let deadline = Instant::now() + self.pace.timeout + PART_WAIT;
         let later = now().plus(self.options.timeout.unwrap_or_default().saturating_mul(2));
         for _ in 0..MAX_LAST {
             let is_complete = self.totals(0, Some(now()))?.findings == self.totals(0, Some(later))?.findings;
@@ -218,17 +249,8 @@ impl Client {
             sleep_until(last_sent + PAUSE);
         }
         self.last_sent = Some(Instant::now());
-        let time = now();
-        // The first call may only report the fate of an earlier datagram.
-        match self.socket.send(payload) {
-            Err(e) if is_refusal(&e) => {
-                self.conversation.refused = true;
-                self.socket.send(payload)?;
-            }
-            sent => _ = sent?,
-        }
-        let [local, server] = self.endpoints;
-        self.conversation.frames.push(OwnedFrame::udp(time, local, server, payload, 0));
+        let frame = self.link.send(payload)?;
+        self.conversation.frames.push(frame);
         self.conversation.sent += 1;
         Ok(())
     }
@@ -250,86 +272,39 @@ impl Client {
 
     /// Returns the next datagram, or `None` if none comes in time or a signal arrives.
     fn receive(&mut self, deadline: Instant) -> io::Result<Option<Vec<u8>>> {
-        let mut buffer = vec![0; 65_535];
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || interrupt::caught().is_some() {
-                return Ok(None);
-            }
-            self.socket.set_read_timeout(Some(left.clamp(Duration::from_millis(1), SIGNAL_CHECK)))?;
-            match self.socket.recv(&mut buffer) {
-                Ok(length) => {
-                    let ([local, server], payload) =
-                        (self.endpoints, buffer.get(..length).unwrap_or_default());
-                    self.keep(OwnedFrame::udp(now(), server, local, payload, 0), length);
-                    return Ok(Some(payload.to_vec()));
-                }
-                Err(e) if is_refusal(&e) => self.conversation.refused = true,
-                Err(e)
-                    if matches!(
-                        e.kind(),
-                        ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
-                    ) => {}
-                Err(e) => return Err(e),
-            }
-        }
+        let Some((frame, payload)) = self.link.receive(deadline)? else { return Ok(None) };
+        self.keep(frame, payload.len());
+        Ok(Some(payload))
     }
 }
 
-/// Whether ICMP says that nothing listens on the port. Windows reports this as a reset connection.
-fn is_refusal(e: &io::Error) -> bool {
-    matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
-}
-
-fn to_duration(nanos: i64) -> Duration {
+/// A duration from nanoseconds.
+pub fn to_duration(nanos: i64) -> Duration {
     Duration::from_nanos(nanos.unsigned_abs())
-}
-
-/// Sleeps until `time`, or until a signal arrives.
-fn sleep_until(time: Instant) {
-    while interrupt::caught().is_none() {
-        let left = time.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return;
-        }
-        thread::sleep(left.min(SIGNAL_CHECK));
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Endpoint;
 
-    fn client() -> Client {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let end = Endpoint::from(socket.local_addr().unwrap());
-        let conversation = Conversation {
-            frames: vec![],
-            sent: 0,
-            answered: 0,
-            left_out: 0,
-            lacks_answer: false,
-            unclaimed: 0,
-            refused: false,
-            end: now(),
-        };
-        Client {
-            socket,
-            endpoints: [end; 2],
+    fn client() -> Client<'static> {
+        let pace = Pace {
+            all: false,
+            count: 1,
+            interval: Duration::ZERO,
             timeout: Duration::ZERO,
-            options: Options::default(),
-            batch_start: 0,
-            bytes: 0,
-            last_sent: None,
-            conversation,
-        }
+            tries: 1,
+            left: None,
+        };
+        Client::new(Link::to(([127, 0, 0, 1], 9).into()).unwrap(), Id::Sqp, pace, Options::default())
     }
 
     #[test]
     fn a_flood_of_answers_is_kept_up_to_the_limits_and_counted() {
         for (length, most) in [(1, MAX_KEPT), (65_507, MAX_KEPT_BYTES.div_ceil(65_507))] {
             let mut client = client();
-            let [end, _] = client.endpoints;
+            let end = Endpoint::v4([127, 0, 0, 1], 9);
             (0..most + 3).for_each(|_| client.keep(OwnedFrame::udp(now(), end, end, b"a", 0), length));
             assert_eq!(
                 (client.conversation.frames.len(), client.conversation.left_out),

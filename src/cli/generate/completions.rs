@@ -1,7 +1,10 @@
 //! Completion scripts for shells. The scripts that clap generates are amended, because clap does not know that files, options
 //! and filters may take the place of a subcommand, and leaves out values of positional arguments and interfaces.
 
-use clap::{Arg, Command};
+use crate::cli::choices::CheckFormat;
+use crate::cli::value_parsers::EVERY_RULE;
+use crate::filter;
+use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
 /// Arguments and pipe that print the names of the interfaces, one per line.
@@ -104,9 +107,36 @@ fn fish(script: &str, command: &Command) -> String {
         if line.contains("-l interface ") {
             amended.push_str(&format!(" -f -a \"(qdissect {INTERFACES})\""));
         }
+        if let Some((_, function)) = FISH_VALUES.iter().find(|(option, _)| line.contains(option)) {
+            amended.push_str(&format!(" -f -a \"({function})\""));
+        }
         amended.push('\n');
     }
-    amended + &fish_positionals(command)
+    fish_functions() + &amended + &fish_positionals(command)
+}
+
+/// Options whose values clap does not complete, and the functions that print these values.
+const FISH_VALUES: [(&str, &str); 4] = [
+    (" -s e ", "__fish_qdissect_fields"),
+    (" -l display-filter ", "__fish_qdissect_fields"),
+    (" -l level ", "__fish_qdissect_levels"),
+    (" -l report ", "__fish_qdissect_reports"),
+];
+
+/// The functions that print the names of fields, and the beginnings of values that end in a severity or a path.
+fn fish_functions() -> String {
+    let formats = CheckFormat::value_variants().iter().filter_map(CheckFormat::to_possible_value);
+    let reports = formats.map(|format| format!("{}=", format.get_name())).collect();
+    let levels = EVERY_RULE.words().into_iter().map(|rule| format!("{rule}=")).collect();
+    let functions: [(&str, Vec<String>); 3] = [
+        ("__fish_qdissect_fields", filter::names()),
+        ("__fish_qdissect_levels", levels),
+        ("__fish_qdissect_reports", reports),
+    ];
+    let function = |(name, words): (&str, Vec<String>)| {
+        format!("function {name}\n    printf '%s\\n' {}\nend\n", words.join(" "))
+    };
+    functions.into_iter().map(function).collect()
 }
 
 /// Completes values of positional arguments, which clap leaves out for Fish.

@@ -165,6 +165,17 @@ fn fish_completes_values_that_clap_leaves_out() {
     assert!(line(&["seen_subcommand_from schema", " -a \"capture "]));
     assert!(line(&["-l interface", "qdissect live -D"]) || cfg!(not(unix)));
     assert!(line(&["needs_command\"", " -l display-filter"]), "options need no command");
+    for (option, function, word) in [
+        (" -s e ", "fields", " sqp.server_info.map "),
+        (" -l display-filter ", "fields", " udp.port "),
+        (" -l level ", "levels", " SQP-TXN-008= "),
+        (" -l report ", "reports", " sarif= "),
+    ] {
+        let function = format!("__fish_qdissect_{function}");
+        assert!(line(&[option, &format!("-f -a \"({function})\"")]), "{option}");
+        let (_, body) = script.split_once(&format!("function {function}\n")).expect("it is declared");
+        assert!(body.lines().next().is_some_and(|line| line.contains(word)), "{option}");
+    }
     assert!(!line(&["needs_command", " -f -a \"dump\""]), "files stand beside the commands");
 }
 

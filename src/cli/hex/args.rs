@@ -65,7 +65,7 @@ pub struct HexArgs {
     rules: RuleArgs,
     #[command(flatten)]
     configuration: ConfigurationArgs,
-    /// Write the result to a file, aside first, and renamed when it is complete
+    /// Write to FILE, replacing it only when complete
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show passwords, which are masked otherwise

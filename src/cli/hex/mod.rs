@@ -192,7 +192,7 @@ fn check(
     let capture = capture_file(&frames).map_err(|e| e.to_string())?;
     let source = Source::from_reader(name.to_owned(), Box::new(Cursor::new(capture)));
     let inputs = Inputs::of(Path::new(name), source);
-    Ok(run::finish(reading, Job { config, columns: None, options, inputs }))
+    Ok(run::finish(reading, Job { config, columns: None, options, inputs, heading: None, probed: vec![] }))
 }
 
 /// Writes the frames as a capture file.

@@ -78,7 +78,7 @@ impl Confinement {
         let variable = |name| var(name).ok();
         let account = || Account::new(variable("SUDO_UID").as_deref(), variable("SUDO_GID").as_deref());
         let account = geteuid().is_root().then(account);
-        if let (Target::File(file, path), Some(account)) = (to, account) {
+        if let (Some((file, path)), Some(account)) = (to.file(), account) {
             if account.may_not_replace(path) {
                 return Err(format!(
                     "The result would be written as user {}, who may not replace \"{}\" there: name another file, or \

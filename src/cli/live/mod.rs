@@ -61,6 +61,10 @@ impl ReadsCaptures for LiveArgs {
         self.columns.columns_and_layout(self.format)
     }
 
+    fn writes_ndjson(&self) -> bool {
+        self.format.is_ndjson()
+    }
+
     fn run(&self, to: &mut Target, Job { columns, options, .. }: Job) -> io::Result<Done> {
         live(to, self, options, columns)
     }

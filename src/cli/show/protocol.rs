@@ -56,6 +56,10 @@ fn head(page: &mut Page, id: Id) {
     page.line(&page.paint(BOLD, &format!("{}: {}", info.name, info.title)));
     page.line(&format!("  specification  {}", info.spec));
     page.line(&format!("  server ports   {}", ports(info)));
+    let names: Vec<_> = info.known_as.iter().map(|(name, _)| *name).collect();
+    if !names.is_empty() {
+        page.line(&format!("  ask knows it as {}", names.join(", ")));
+    }
     let first: Vec<_> = info.first_bytes().map(byte).collect();
     page.wrapped(
         "  recognised     ",

@@ -326,9 +326,8 @@ rules! {
     }
     /// A server never speaks first: the request was sent before the capture, or somebody answers what was never asked. Where many
     /// servers do so, an address is the victim of a reflection.
-    TXN_001 = "A2S-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "A2S-TXN-001" {
         cite: vdc("Protocol"),
-        needs_past: true,
         examples: [Example::of(&[IQ, INFO, PLAY])],
     }
     /// The answer window is three seconds. Every server that is up answers INFO, with a challenge at least.
@@ -342,14 +341,13 @@ rules! {
         examples: [Example::of(&[PQ0, CH, PQ])],
     }
     /// Later than the answer window of three seconds, within the late window.
-    TXN_004 = "A2S-TXN-004" Note "answer came after the time-out" {
+    TXN_004: LATE = "A2S-TXN-004" {
         cite: gamedig("protocols/valve.js"),
         examples: [Example::of(&[IQ, Wait(3200), INFO])],
     }
     /// The same bytes with no request open: UDP duplicated them, or the server answers twice, as dproto does.
-    TXN_005 = "A2S-TXN-005" Note "answer arrived twice" {
+    TXN_005: COPY = "A2S-TXN-005" {
         cite: vdc("Protocol"),
-        side: Path,
         examples: [Example::of(&[IQ, INFO, INFO])],
     }
     /// Somebody forges answers, two servers share an address, or a proxy is at fault.

@@ -224,7 +224,8 @@ impl Memory {
         if *owner == client.host() {
             *since = now;
         } else if !at_translation(now, *since) {
-            raised.add(&SEC_003);
+            let values = Compared::new(Told::Hex(value.into(), 8), "a value of its own");
+            raised.add_values(&SEC_003, None, values);
         }
         let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
         let challenge = Challenge { value, port: client.port(), time: now };

@@ -187,6 +187,17 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
+        known_as: &[
+            ("source", 0),
+            ("goldsrc", 0),
+            ("steam", 0),
+            ("cs2", 0),
+            ("csgo", 0),
+            ("tf2", 0),
+            ("gmod", 0),
+            ("rust", 28017),
+        ],
+        offsets: &[1],
         ports: &[27015, 27016],
         messages: MESSAGES,
         joining: Some(&JOINING),
@@ -506,6 +517,8 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.ignored(&BODY)?;
     c.about(None);
     let hidden = kind.is_none() && c.is_cut();
-    c.check_whole(&HDR_001, || engine || ours || hidden);
+    let found = kind.map_or(Told::Nothing, Told::byte);
+    let known = engine || ours || hidden;
+    c.compare_whole(&HDR_001, || known, || Compared::new(found, "a type of these queries"));
     Ok(())
 }

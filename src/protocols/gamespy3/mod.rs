@@ -292,22 +292,20 @@ rules! {
         ],
     }
     /// No request is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "GS3-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "GS3-TXN-001" {
         cite: qr2_sdk("qr2.c, qr2_parse_query"),
-        needs_past: true,
         examples: [Example::of(&[FROK]), Example::of(&[HR]), Example::of(&[HS, HR, S("09 01020304 '77' 00")])],
     }
     /// The answer window is two seconds. Servers are silent to a wrong challenge.
-    TXN_002 = "GS3-TXN-002" Warning "no answer in time" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[HS])] }
+    TXN_002: UNANSWERED = "GS3-TXN-002" { cite: gamedig("protocols/core.js, socketTimeout"), examples: [Example::of(&[HS])] }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "GS3-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "GS3-TXN-003" {
         cite: gamedig("protocols/core.js, socketTimeout"),
         examples: [Example::of(&[HS, Wait(2500), HR])],
     }
     /// A byte-identical answer or part: UDP duplicated it.
-    TXN_004 = "GS3-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "GS3-TXN-004" {
         cite: qr2_sdk("qr2.c, qr2_parse_query"),
-        side: Path,
         examples: [Example::of(&[HS, HR, FS, FROK, FROK])],
     }
     /// Servers do not answer it. The usual cause is a fault in sign or byte order.
@@ -441,6 +439,7 @@ impl Protocol for Gamespy3 {
     }
 
     const INFO: Info = Info {
+        known_as: &[("minecraft", 25565), ("bf2", 29900)],
         ports: &[29900, 6500, 64087, 25565],
         messages: MESSAGES,
         steps: &[
@@ -609,7 +608,10 @@ impl Protocol for Gamespy3 {
                 }
                 match stat.map(|stat| stat.proof) {
                     Some(Carried::Wrong) if !answer.part => raised.add(&SEC_001),
-                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
+                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => {
+                        let values = Compared::new(answer.bytes(seen.datagram), Told::AtMost(most as i64));
+                        raised.add_values(&SEC_002, None, values);
+                    }
                     _ => {}
                 }
             }

@@ -304,7 +304,12 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     let at = Span { start, end: c.offset() };
     c.about(Some(&RECORDS));
     let incomplete = status == Some(10) && name == b"identify" && identity != WHOLE_IDENTITY;
-    c.check_at(&RSP_008, at, || !incomplete || !whole || !has_data);
+    c.compare_at(
+        &RSP_008,
+        at,
+        || !incomplete || !whole || !has_data,
+        || Compared::new(Told::Number(identity.count_ones().into()), Told::Number(IDENTITY.len() as i64)),
+    );
     Ok(())
 }
 
@@ -388,12 +393,15 @@ fn decode_record<S: FieldSink>(
     let (mark, kind) = match record.first() {
         None => {
             c.field_as(&RAW, bytes(1), |_| Value::Latin1(&[]))?;
-            c.check(&RSP_005, || cut);
+            c.compare(&RSP_005, || cut, || Compared::new(Told::from(&b""[..]), "data"));
             return Ok(());
         }
         Some(&ACK) => {
             c.field_as(&ACKNOWLEDGED, bytes(2), |_| Value::Bool(true))?;
-            c.check(&RSP_009, || alone && record.len() == 1);
+            let found = || {
+                if alone { Told::Bytes(record.len() as u64) } else { Told::Words("one of several records") }
+            };
+            c.compare(&RSP_009, || alone && record.len() == 1, || Compared::new(found(), "ACK alone"));
             if record.len() > 1 {
                 string(c, &RAW, 0, &[GS, RS, EOT], &INSIDE)?;
             }
@@ -411,7 +419,13 @@ fn decode_record<S: FieldSink>(
         c.derived_at(&RAW, at, Value::Latin1(record));
         c.about(Some(&RAW));
         c.check_at(&REC_001, at, || mark.is_some() || cut);
-        c.check_at(&REC_002, at, || mark.is_none());
+        let mark_at = Span { start, end: start.saturating_add(1) };
+        c.compare_at(
+            &REC_002,
+            mark_at,
+            || mark.is_none(),
+            || Compared::new(Told::byte(STX), Told::byte(DC1)),
+        );
     } else {
         [&REC_001, &REC_002].into_iter().for_each(|rule| c.check(rule, || true));
     }
@@ -597,7 +611,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if block {
         c.field(&BLOCK_END, byte)?;
     }
-    c.check(&FRM_004, || !block);
+    c.compare(&FRM_004, || !block, || Compared::new(Told::byte(ETB), Told::byte(EOT)));
     if !c.rest().is_empty() {
         c.check(&FRM_003, || true);
         return c.field(&TERMINATOR, byte).map(drop);
@@ -609,7 +623,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if part {
         c.check_at(&FRM_003, last, || false);
     }
-    c.check_at(&FRM_005, last, || !number_sign);
+    c.compare_at(&FRM_005, last, || !number_sign, || Compared::new(Told::byte(b'#'), Told::byte(EOT)));
     if part { Ok(()) } else { Err(c.short(&FRM_001)) }
 }
 
@@ -617,13 +631,20 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     let cut = c.is_cut() && c.rest().is_empty();
-    c.check(&ENC_006, || cut || !encoding.is_empty());
-    c.require(&ENC_001, matches!(c.rest().first(), None | Some(&ACK)))?;
+    let unnamed = || Compared::new(Told::from(&b""[..]), "a name");
+    c.compare(&ENC_006, || cut || !encoding.is_empty(), unnamed);
+    let next = c.rest().first().copied();
+    c.require_that(&ENC_001, matches!(next, None | Some(ACK)), || behind_name(next))?;
     let body = if c.rest().is_empty() { &[][..] } else { encoded_body(c, &ENCODED_BODY)? };
     c.derived(&ENCODED_BYTES, Value::Uint(body.len() as u32));
     let all = Span { start: 0, end: c.offset() };
     c.check_at(&ENC_003, all, || false);
     end(c, cx, false)
+}
+
+/// What stands behind the name of an encoding, and what should.
+fn behind_name(found: Option<u8>) -> Compared {
+    Compared::new(found.map_or(Told::Nothing, Told::byte), Told::byte(ACK))
 }
 
 /// Reads ACK and the encoded bytes up to the last EOT in the datagram.
@@ -636,7 +657,11 @@ fn encoded_body<'a, S: FieldSink>(
     let last = inside.iter().rposition(|b| *b == EOT).filter(|_| !c.is_cut());
     let length = last.unwrap_or(inside.len());
     let body = c.field_as(field, behind_ack(length), Value::Bytes)?;
-    c.check(&ENC_004, || !body.contains(&EOT));
+    let start = c.last().start.saturating_add(1);
+    let inner = body.iter().position(|b| *b == EOT);
+    let at = inner.map_or(0, |i| start.saturating_add(i as u16));
+    let at = Span { start: at, end: at.saturating_add(1) };
+    c.compare_at(&ENC_004, at, || inner.is_none(), || Compared::new(Told::byte(EOT), "no EOT"));
     Ok(body)
 }
 
@@ -650,9 +675,10 @@ fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let before = if c.rest().first() == Some(&GS) { 2 } else { 1 };
     let encoding = string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;
     c.check(&ENC_002, || false);
-    let next = c.rest().first();
-    c.check(&ENC_006, || next.is_none() || !encoding.is_empty());
-    c.check(&ENC_001, || next != Some(&EOT));
+    let next = c.rest().first().copied();
+    let unnamed = || Compared::new(Told::from(&b""[..]), "a name");
+    c.compare(&ENC_006, || next.is_none() || !encoding.is_empty(), unnamed);
+    c.compare(&ENC_001, || next != Some(EOT), || behind_name(next));
     if c.rest().first() == Some(&ACK) {
         encoded_body(c, &COMMAND_BODY)?;
     }

@@ -96,14 +96,13 @@ rules! {
         examples: [Example::of(&[AQ, AR, C2("6368616c6c656e6765 1e 78797a 04")])],
     }
     /// The answer window is two seconds; the draft itself says nothing about time.
-    TXN_008 = "GQP-TXN-008" Warning "no answer in time" {
+    TXN_008: UNANSWERED = "GQP-TXN-008" {
         cite: draft("Grammar, Server response"),
         examples: [Example::of(&[IDQ])],
     }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
-    TXN_009 = "GQP-TXN-009" Note "answer arrived twice" {
+    TXN_009: COPY = "GQP-TXN-009" {
         cite: draft("Grammar, Server response"),
-        side: Path,
         examples: [Example::of(&[IDQ, IDR, IDR])],
     }
     /// A request with a forged source address brings a victim more than five times as much: nothing proves
@@ -232,8 +231,13 @@ impl Protocol for Gqp {
                 } else {
                     memory.may_have_answered(seen, answer.exchange);
                 }
-                if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
-                    raised.add(&SEC_002);
+                let most = RATIO.saturating_mul(answer.request_bytes as usize);
+                if answer.exceeds(most, seen.datagram) {
+                    raised.add_values(
+                        &SEC_002,
+                        None,
+                        Compared::new(answer.bytes(seen.datagram), Told::AtMost(most as i64)),
+                    );
                 }
             }
             _ => {}
@@ -299,7 +303,7 @@ fn begins_encoded(p: &[u8]) -> bool {
 
 /// Whether the payload is text, possibly damaged, rather than something binary on the same socket.
 fn is_text(p: &[u8], known: Known<'_>) -> bool {
-    if is_other_query(p) {
+    if is_other_query(&Gqp::INFO, p) {
         return false;
     }
     let plain_count =
@@ -539,10 +543,13 @@ fn observe_login(
     let Some(string) = command.arguments().next().filter(|_| command.name == b"challenge") else { return };
     let (hash, owner) = (memory.hash(string), memory.hash((server, string)));
     let foreign = memory.owners.get(&owner).is_some_and(|c| *c != memory.hash(client));
+    let mut values = |rule, expected: &'static str| {
+        raised.add_values(rule, Some(at), Compared::new(string, expected));
+    };
     match memory.logins.get(&key) {
         Some(Login::Got(issued)) if *issued == hash => {}
-        _ if foreign => raised.add_at(&TXN_007, at),
-        Some(Login::Got(_)) => raised.add_at(&TXN_006, at),
+        _ if foreign => values(&TXN_007, "a string of its own"),
+        Some(Login::Got(_)) => values(&TXN_006, "the string issued before"),
         Some(Login::Asked) => {}
         Some(Login::Refused) | None => raised.add_at(&TXN_005, at),
     }
@@ -559,7 +566,7 @@ fn observe_response(
     let asked = memory.asked.find(answer.exchange).copied();
     if let Some((name, _)) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
-            raised.add(&ENC_005);
+            raised.add_values(&ENC_005, None, Compared::new(name, "the encoding of the request"));
         }
         return;
     }

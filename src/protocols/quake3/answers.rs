@@ -38,7 +38,9 @@ pub(super) fn response<S: FieldSink>(
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
     let mut stated = 0;
-    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_continue())?;
+    let begins = has_info || family == QUAKEWORLD || c.may_continue();
+    let next = c.rest().first().map_or(Told::Bytes(0), |byte| Told::byte(*byte));
+    c.require_that(&INF_001, begins, || Compared::new(next, Told::byte(b'\\')))?;
     if has_info {
         stated = info(c, status)?;
     } else {

@@ -232,25 +232,23 @@ rules! {
 rules! {
     list EXCHANGE_RULES;
     /// No request of its kind is outstanding: it was sent before the capture, or somebody answers what was never asked.
-    TXN_001 = "Q3-TXN-001" Error "answer without a request" {
+    TXN_001: UNSOLICITED = "Q3-TXN-001" {
         cite: ioquake3("code/server/sv_main.c, SV_ConnectionlessPacket"),
-        needs_past: true,
         examples: [Example::of(&[SOK])],
     }
     /// The answer window is two seconds. Silence is also how servers refuse: for their limits, or because they are set so.
-    TXN_002 = "Q3-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "Q3-TXN-002" {
         cite: gamedig("protocols/core.js, socketTimeout"),
         examples: [Example::of(&[QS])],
     }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_003 = "Q3-TXN-003" Note "answer came after the time-out" {
+    TXN_003: LATE = "Q3-TXN-003" {
         cite: gamedig("protocols/core.js, socketTimeout"),
         examples: [Example::of(&[QS, Wait(2600), SOK])],
     }
     /// A byte-identical answer to a request already answered: UDP duplicated it.
-    TXN_004 = "Q3-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "Q3-TXN-004" {
         cite: ioquake3("code/server/sv_main.c, SVC_Status"),
-        side: Path,
         examples: [Example::of(&[QS, SOK, SOK])],
     }
     /// The challenge keeps out forged answers: clients drop one with another challenge than theirs.
@@ -432,6 +430,14 @@ impl Protocol for Quake3 {
     }
 
     const INFO: Info = Info {
+        known_as: &[
+            ("quake", 0),
+            ("quake2", 27910),
+            ("quakeworld", 27500),
+            ("cod", 28960),
+            ("fivem", 30120),
+            ("xonotic", 26000),
+        ],
         ports: &[27960, 27910, 27500, 28960, 29070, 20100, 30120, 26000, 44400],
         messages: MESSAGES,
         steps: &[

@@ -81,7 +81,7 @@ rules! {
     }
     /// The answer window is two seconds. UDP may lose datagrams; a server that starts up does not answer
     /// either.
-    TXN_003 = "SFQ-TXN-003" Warning "no answer in time" {
+    TXN_003: UNANSWERED = "SFQ-TXN-003" {
         cite: api("Flow"),
         examples: [Example::of(&[PQ])],
     }
@@ -111,9 +111,8 @@ rules! {
     }
     /// A second response for a cookie already answered: UDP duplicated it, or the server answered a
     /// retransmission too.
-    TXN_005 = "SFQ-TXN-005" Note "answer arrived twice" {
+    TXN_005: COPY = "SFQ-TXN-005" {
         cite: api("Flow"),
-        side: Path,
         examples: [Example::of(&[PQ, OK, OK])],
     }
     /// The cookie alone does not tell whose answer it is; client and server together do.
@@ -152,7 +151,7 @@ rules! {
         ])],
     }
     /// Later than the answer window of two seconds, within the late window.
-    TXN_010 = "SFQ-TXN-010" Note "answer came after the time-out" {
+    TXN_010: LATE = "SFQ-TXN-010" {
         cite: api("Flow"),
         examples: [Example::of(&[PQ, Wait(3010), OK])],
     }

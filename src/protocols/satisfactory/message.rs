@@ -171,7 +171,7 @@ fn terminator<S: FieldSink>(
         // Decoding has succeeded up to here, so its result is kept.
         let at = c.to_end();
         c.about(Some(&TERMINATOR));
-        c.check_at(none, at, || false);
+        c.compare_at(none, at, || false, || Compared::new(Told::Bytes(0), Told::Bytes(1)));
         return Ok(());
     }
     if before > 0 {
@@ -480,7 +480,10 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
     c.check(&RSP_004, || true);
     let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
-    c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);
+    let required = seen[0] & VANILLA;
+    let count = |set: u64| Told::Number(set.count_ones().into());
+    let values = || Compared::new(count(required), count(VANILLA));
+    c.compare_at(&SUB_004, at, || state != PLAYING || required == VANILLA, values);
     Ok(())
 }
 
@@ -524,7 +527,9 @@ pub(super) fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check_whole(&LEG_001, || false);
     let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
-    c.require(&LEG_002, (kind, version) == (expected, 0))?;
+    let both = |kind: u8, version: u8| Told::Hex(u64::from(kind) << 8 | u64::from(version), 4);
+    let values = || Compared::new(both(kind, version), both(expected, 0));
+    c.require_that(&LEG_002, (kind, version) == (expected, 0), values)?;
     c.field(&COOKIE, le_u64)?;
     if cx.message == LEGACY_POLL {
         return Ok(());

@@ -123,7 +123,7 @@ impl Protocol for Satisfactory {
             [0xf6, 0xd5, ..] => Some(stray(level)),
             // The game shares the port; its packets are not handled here.
             [a, b, ..] if [*a, *b] == GAME_MAGIC => None,
-            _ if is_other_query(p) && !known.pinned => None,
+            _ if is_other_query(&Satisfactory::INFO, p) && !known.pinned => None,
             _ => (answers_poll && known.conversation).then(|| stray(level)),
         }
     }

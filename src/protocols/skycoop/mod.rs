@@ -83,7 +83,7 @@ rules! {
         examples: [Example::of(&[OK])],
     }
     /// The mod waits five seconds and does not ask again.
-    TXN_002 = "SKY-TXN-002" Warning "no answer in time" {
+    TXN_002: UNANSWERED = "SKY-TXN-002" {
         cite: client("ClientUser.Ping"),
         examples: [Example::of(&[RQ])],
     }
@@ -93,13 +93,12 @@ rules! {
         examples: [Example::of(&[RQ, RQ])],
     }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
-    TXN_004 = "SKY-TXN-004" Note "answer arrived twice" {
+    TXN_004: COPY = "SKY-TXN-004" {
         cite: wiki("Reply format"),
-        side: Path,
         examples: [Example::of(&[RQ, OK, OK])],
     }
     /// Later than the answer window of five seconds, within the late window.
-    TXN_005 = "SKY-TXN-005" Note "answer came after the time-out" {
+    TXN_005: LATE = "SKY-TXN-005" {
         cite: client("ClientUser.Ping"),
         examples: [Example::of(&[RQ, Wait(6000), OK])],
     }
@@ -135,6 +134,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
             Form::of(b"\xfe\xff\xff").length(3, 4),
@@ -254,7 +254,7 @@ fn from_client(p: &[u8], wire_len: usize, conversation: bool, level: Level) -> O
 
 /// Recognises a datagram that a known server sends; `open` says that a query of the client waits for its reply.
 fn from_server(p: &[u8], wire_len: usize, open: bool, level: Level) -> Option<Probe> {
-    if is_other_query(p) {
+    if is_other_query(&Skycoop::INFO, p) {
         return None;
     }
     let game = is_game_packet(p, wire_len);
@@ -287,9 +287,9 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     let whole = c.rest();
     if cx.direction == Direction::C2s {
         c.ends(&REQUEST);
-        c.field(&MESSAGE_TYPE, le_i32)?;
+        let kind = c.field(&MESSAGE_TYPE, le_i32)?;
         return match whole.starts_with(&QUERY_SWAPPED) {
-            true => Err(c.stop(&REQ_003)),
+            true => Err(Fault { values: Compared::new(kind, kind.swap_bytes()), ..c.stop(&REQ_003) }),
             false => unknown(c, cx, whole),
         };
     }
@@ -383,7 +383,8 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
 fn rcon_length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
     let length = c.field(field, le_i32)?;
     c.ends(&STRING);
-    usize::try_from(length).map_err(|_| c.stop(&STR_001))
+    let values = || Compared::new(length, Told::AtLeast(0));
+    usize::try_from(length).map_err(|_| Fault { values: values(), ..c.stop(&STR_001) })
 }
 
 fn rcon_text<S: FieldSink>(

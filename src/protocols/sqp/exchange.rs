@@ -133,7 +133,7 @@ rules! {
     }
     /// The answer window of SQP is one second, the time-out of go-svrquery. Silence is the only negative
     /// answer SQP has.
-    TXN_009 = "SQP-TXN-009" Warning "no answer in time" {
+    TXN_009: UNANSWERED = "SQP-TXN-009" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1])],
     }
@@ -157,9 +157,8 @@ rules! {
         examples: [Example::of(&[H1, H2, QI, S("01 80902348 0001 00 00 0000")])],
     }
     /// A byte-identical copy of an earlier answer: UDP may duplicate datagrams.
-    TXN_013 = "SQP-TXN-013" Note "answer arrived twice" {
+    TXN_013: COPY = "SQP-TXN-013" {
         cite: unity("Query packets"),
-        side: Path,
         examples: [Example::of(&[H1, H2, QI, OK, OK])],
     }
     /// Somebody spoofs the server, or a proxy answers too. Clients take the first one. Parts of a split answer
@@ -186,7 +185,7 @@ rules! {
         examples: [Example::of(&[H1, H2, C2("00 00000000"), S2("00 80902348")])],
     }
     /// Later than the answer window of one second, within the late window: the client has given up by then.
-    TXN_016 = "SQP-TXN-016" Note "answer came after the time-out" {
+    TXN_016: LATE = "SQP-TXN-016" {
         cite: go_svrquery("lib/svrquery/protocol/sqp/consts.go"),
         examples: [Example::of(&[H1, H2, QI, Wait(1210), OK])],
     }

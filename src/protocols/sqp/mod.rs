@@ -13,6 +13,7 @@
 
 mod chunks;
 mod exchange;
+mod probing;
 mod tables;
 
 use super::other::is_other_query;
@@ -44,6 +45,9 @@ impl Protocol for Sqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
+        known_as: &[("unity", 0), ("multiplay", 0)],
+        offsets: &[1],
+        probes: probing::ROWS,
         ports: &[],
         first: &[Form::of(&[0]).length(1, LONGEST_REQUEST), Form::of(&[1]).length(8, usize::MAX)],
         messages: MESSAGES,
@@ -139,7 +143,7 @@ impl Protocol for Sqp {
                 candidate_query(p, wire_len, known)
             };
         }
-        if !known.conversation && !damaged(p, wire_len, known) || is_other_query(p) {
+        if !known.conversation && !damaged(p, wire_len, known) || is_other_query(&Sqp::INFO, p) {
             return None;
         }
         let level = known.level.min(Level::Medium);

@@ -19,7 +19,7 @@ const FLOORS: [&[&str]; 15] = [
     &["exchange"],
     &["filter"],
     &["report"],
-    &["pasted", "pipeline", "stats", "verdict"],
+    &["case", "pasted", "pipeline", "stats", "verdict"],
     &["page", "tables"],
     &["schema"],
     &["cli"],

@@ -7,7 +7,7 @@ use qdissect::pipeline::Pipeline;
 use qdissect::report::screen::{self, Screen, Sort};
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{Form, Output, Totals};
-use qdissect::stats::{self, Section, Stats};
+use qdissect::stats::{self, Prefix, Section, Stats};
 use serde_json::Value;
 
 const SCREEN: Screen = Screen { width: 100, colour: false, ascii: false, top: None, sort: Sort::Findings };
@@ -122,6 +122,27 @@ fn clients_with_the_least_traffic_are_added_up_beyond_the_limit() {
         // One client has asked twice. By its address it would be left out.
         frames.insert(40_000, udp_frame(START, (host(40_000), 9), SERVER_ADDR, &poll(9)));
         assert_eq!(rows(&frames, "client", "10.0.156.64"), expected);
+    }
+}
+
+#[test]
+fn clients_with_the_fewest_requests_are_added_up_beyond_the_limit() {
+    for (clients, rows, left_out) in [(32_768, 32_768, 0), (32_769, 16_386, 16_384)] {
+        let mut frames: Vec<_> =
+            (0..clients).map(|n| udp_frame(START, (host(n), 9), SERVER_ADDR, &poll(n))).collect();
+        // One client has asked twice. By its address it would be left out.
+        frames.insert(20_001, udp_frame(START, (host(20_000), 9), SERVER_ADDR, &poll(9)));
+        let (stats, totals) = report(everything(), Stats::new(None).with_clients(Prefix::NONE), &frames);
+        let mut out = vec![];
+        stats::records(&mut Output::new(&mut out, Form::Ndjson, false), &stats, &totals, &[Section::Clients])
+            .expect("memory");
+        let records = parsed(&out);
+        let found = records_of_type(&records, "client");
+        assert_eq!(found.len(), rows);
+        assert_eq!((&found[0]["client"], &found[0]["requests"]), (&"10.0.78.32".into(), &2.into()));
+        let sum: u64 = found.iter().filter_map(|row| row["requests"].as_u64()).sum();
+        assert_eq!(sum, frames.len() as u64, "all are counted");
+        assert_eq!(found[rows - 1]["left_out"].as_u64().unwrap_or(0), left_out);
     }
 }
 

@@ -157,9 +157,41 @@ fn exchanges_and_servers_have_rows_too() {
     assert_eq!((passed.len(), passed[1][16].as_str()), (2, "late"));
 }
 
+#[test]
+fn times_and_unclaimed_bytes_have_the_names_and_forms_of_tshark() {
+    let names =
+        ["frame.time", "frame.time_utc", "udp.time_relative", "udp.time_delta", "data.len", "data.data"];
+    let columns: Vec<_> = names.iter().flat_map(|name| ["-e", name]).collect();
+    let rows = |zone: &str, filter: &str, file: &str| {
+        let args = [&["dump", "--all", "--no-config", "-T", "fields", "-Y", filter][..], &columns, &[file]];
+        let output = qdissect().args(args.concat()).env("TZ", zone).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let demo = "captures/demo.pcapng";
+    let utc = "2026-11-20T10:32:00.619711661Z";
+    for (zone, local) in [
+        ("UTC", "Nov 20, 2026 10:32:00.619711661 UTC"),
+        ("Europe/Berlin", "Nov 20, 2026 11:32:00.619711661 CET"),
+        ("America/St_Johns", "Nov 20, 2026 07:02:00.619711661 NST"),
+    ] {
+        let row = &rows(zone, "frame.number == 6", demo)[0];
+        assert_eq!(row[..4], [local, utc, "0.005205351", "0.003212437"].map(String::from), "{zone}");
+        assert_eq!(row[4..], ["", ""], "a protocol claims the bytes");
+    }
+    let unclaimed = rows("UTC", "data", demo);
+    assert!(!unclaimed.is_empty());
+    for row in unclaimed {
+        assert_eq!(row[5].len(), 2 * row[4].parse::<usize>().unwrap());
+    }
+    // Filters compare in UTC.
+    assert_eq!(rows("Europe/Berlin", "frame.time == \"2026-11-20 10:32:00.619711661\"", demo).len(), 1);
+}
+
 const FIELDS: &[&str] = &[
     "frame.number",
     "frame.time_epoch",
+    "frame.time",
     "frame.len",
     "frame.cap_len",
     "eth.src",
@@ -179,6 +211,8 @@ const FIELDS: &[&str] = &[
     "udp.port",
     "udp.srcport",
     "udp.length",
+    "udp.time_relative",
+    "udp.time_delta",
     "udp.checksum",
     "udp.payload",
 ];

@@ -1,0 +1,177 @@
+//! Writes a server for people: the sentence, the command that shows more, its ports, who asked, and the rest in lines.
+
+use super::Case;
+use super::port::{Broken, Port};
+use crate::report::screen::{BOLD, DIM, MAX_CELL, Screen, style};
+use crate::report::{Captures, count};
+use crate::text::escape::{escaped, truncated};
+use comfy_table::{CellAlignment, ColumnConstraint};
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+/// Most clients shown, those that ask most.
+const MAX_CLIENTS: usize = 10;
+/// Most lines about ports that were asked in vain.
+const MAX_LINES: usize = 10;
+/// The heads of the table of ports, and of that of clients.
+const PORTS: [&str; 9] =
+    ["port", "protocol", "name", "players", "asked", "answered", "late", "lost", "refused"];
+const CLIENTS: [&str; 6] = ["asked by", "port", "requests", "answered", "lost", "refused"];
+
+/// Writes the case.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Captures) -> io::Result<()> {
+    writeln!(out, "{}", screen.paint(BOLD, &escaped(&case.verdict.text)))?;
+    writeln!(out, "  {}", screen.paint(DIM, &escaped(&case.verdict.command)))?;
+    if !case.ports.is_empty() {
+        let rows = case.ports.iter().take(screen.rows()).map(|p| port_row(p)).collect();
+        table(out, screen, &PORTS, 3, rows)?;
+        let more = case.ports.len().saturating_sub(screen.rows()) as u64;
+        if more > 0 {
+            writeln!(out, "and {}", count(more, "more port"))?;
+        }
+        clients(out, screen, case)?;
+    }
+    remarks(case).iter().try_for_each(|remark| writeln!(out, "{remark}"))?;
+    findings(out, screen, case, captures)
+}
+
+fn table(
+    out: &mut dyn Write,
+    screen: Screen,
+    heads: &[&str],
+    first_number: usize,
+    rows: Vec<Vec<String>>,
+) -> io::Result<()> {
+    let mut table = screen.table(false);
+    table.set_header(heads);
+    for row in rows {
+        table.add_row(row);
+    }
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((1, 0));
+        if at >= first_number {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        if heads.get(at) != Some(&"name") {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    screen.print(out, &table)
+}
+
+fn port_row(p: &Port) -> Vec<String> {
+    let c = p.counts;
+    let name = p.name.as_ref().map_or("-".to_owned(), |name| truncated(&escaped(&name.text()), MAX_CELL));
+    let players = p.players.map_or("-".to_owned(), |(players, max)| format!("{players}/{max}"));
+    let mut row = vec![p.endpoint.port().to_string(), p.id.info().name.to_owned(), name, players];
+    row.extend([c.requests, c.answered, c.late, c.unanswered, c.refused].map(|n| n.to_string()));
+    row
+}
+
+/// Writes who asked how often.
+fn clients(out: &mut dyn Write, screen: Screen, case: &Case<'_>) -> io::Result<()> {
+    let mut all: Vec<_> =
+        case.ports.iter().flat_map(|p| p.clients.iter().map(move |client| (p, client))).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    all.sort_by_key(|(p, client)| (Reverse(client.counts.requests), client.address, p.endpoint));
+    let row = |(p, client): &(&&Port, &super::port::Client)| {
+        let c = client.counts;
+        let mut row = vec![client.address.ip().to_string(), p.endpoint.port().to_string()];
+        row.extend([c.requests, c.with_answer(), c.unanswered, c.refused].map(|n| n.to_string()));
+        row
+    };
+    table(out, screen, &CLIENTS, 1, all.iter().take(MAX_CLIENTS).map(row).collect())?;
+    let more = all.len().saturating_sub(MAX_CLIENTS) as u64;
+    let plus = if case.ports.iter().any(|p| p.more_clients) { ", and further ones" } else { "" };
+    if more > 0 {
+        writeln!(out, "and {}{plus}", count(more, "more client"))?;
+    }
+    Ok(())
+}
+
+/// What is in no table, a line each.
+fn remarks(case: &Case<'_>) -> Vec<String> {
+    let mut lines = vec![];
+    for p in &case.ports {
+        let end = p.endpoint;
+        let list = |ends: &[crate::net::Endpoint]| {
+            ends.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        if let Some(inner) = p.inner {
+            lines.push(format!("{end} is translated to {inner} behind it"));
+        }
+        if p.challenges > 0 && !p.answers_more_than_challenges() {
+            lines.push(format!("{end}: all {} are challenges", count(p.challenges, "answer")));
+        }
+        if p.elsewhere > 0 {
+            lines.push(format!("{end}: {} came from {}", count(p.elsewhere, "answer"), list(&p.others)));
+        }
+        if !p.in_place_of.is_empty() {
+            lines.push(format!("{end} answers in the place of {}", list(&p.in_place_of)));
+        }
+        if p.unsolicited > 0 {
+            let only = if p.is_one_sided() { "; only this direction was captured" } else { "" };
+            lines.push(format!(
+                "{end}: {} to no request in the capture{only}",
+                count(p.unsolicited, "answer")
+            ));
+        }
+        if p.counts.undecided > 0 {
+            let open = count(p.counts.undecided, "request");
+            lines.push(format!("{end}: {open} still open when the capture ended"));
+        }
+        if p.cut > 0 {
+            lines.push(format!("{end}: {} cut by the capture", count(p.cut, "datagram")));
+        }
+    }
+    let in_vain = case.in_vain();
+    for (end, id, n) in in_vain.iter().take(MAX_LINES) {
+        lines.push(format!("{end} was asked in vain: {} ({})", count(*n, "request"), id.info().name));
+    }
+    let more = in_vain.len().saturating_sub(MAX_LINES) as u64;
+    if more > 0 {
+        lines.push(format!("and the same of {}", count(more, "more port")));
+    }
+    if case.dropped > 0 {
+        lines.push(format!("the capture dropped {}", count(case.dropped, "packet")));
+    }
+    if !case.namesakes.is_empty() {
+        let others: Vec<_> = case.namesakes.iter().take(MAX_LINES).map(ToString::to_string).collect();
+        lines.push(format!("the same name: {}", others.join(", ")));
+    }
+    if case.untracked > 0 {
+        lines.push(format!("datagrams and exchanges of further ports, for want of room: {}", case.untracked));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
+/// Writes the broken rules, the worst first. What a diagnosis says of them belongs below each.
+fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Captures) -> io::Result<()> {
+    let mut all: Vec<&Broken> = case.ports.iter().flat_map(|p| &p.findings).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    all.sort_by_key(|b| (Reverse(b.finding.severity), Reverse(b.count), b.first));
+    writeln!(out)?;
+    for b in all.iter().take(screen.rows()) {
+        let severity = b.finding.severity;
+        let word = screen.paint(style(severity), &format!("{:<7}", severity.name()));
+        let file = if captures.files.len() > 1 {
+            captures.name(b.first.file).map_or(String::new(), |name| format!("{} ", escaped(name)))
+        } else {
+            String::new()
+        };
+        let times = if b.count == 1 { "once".to_owned() } else { format!("{} times", b.count) };
+        let (id, frame) = (b.finding.rule.id, b.first.frame);
+        writeln!(out, "{word} {id:<11} {} ({times}, first in {file}frame {frame})", b.finding)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! Broken SQP servers on loopback, each found by one command of docs/ci.md, and a healthy one that passes.
+
+use crate::kit::run::qdissect;
+use std::collections::HashSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+
+/// What is wrong with a server.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    ChallengeOnly,
+    LittleEndian,
+    /// Strings with a length of 16 bits.
+    LongLengths,
+    /// Numbers and lengths as .NET's `BinaryWriter` has them.
+    BinaryWriter,
+    Utf16,
+    IgnoresTokens,
+}
+
+fn string(fault: Fault, text: &str) -> Vec<u8> {
+    let len = text.len() as u8;
+    match fault {
+        Fault::LongLengths => [&[0, len], text.as_bytes()].concat(),
+        Fault::Utf16 => {
+            let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            [&[wide.len() as u8], &wide[..]].concat()
+        }
+        _ => [&[len], text.as_bytes()].concat(),
+    }
+}
+
+fn answer(fault: Fault, token: &[u8]) -> Vec<u8> {
+    let little = matches!(fault, Fault::LittleEndian | Fault::BinaryWriter);
+    let short = |n: u16| if little { n.to_le_bytes() } else { n.to_be_bytes() };
+    let texts = ["Harbour night", "TDM", "1.0.3", "Pier"].map(|text| string(fault, text)).concat();
+    let body = [&short(5)[..], &short(32), &texts, &short(7777)].concat();
+    let long = if little { (body.len() as u32).to_le_bytes() } else { (body.len() as u32).to_be_bytes() };
+    let chunk = [&long[..], &body].concat();
+    [&[1][..], token, &short(1), &[0, 0], &short(chunk.len() as u16), &chunk].concat()
+}
+
+/// Starts a server that runs until the test ends; returns its address.
+fn serve(fault: Fault) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let (mut space, mut next) = ([0; 2000], 0x5bd1_e995_u32);
+        let mut issued: HashSet<(SocketAddr, Vec<u8>)> = HashSet::new();
+        while let Ok((length, from)) = socket.recv_from(&mut space) {
+            let request = &space[..length];
+            let reply = match request {
+                [0, 0, 0, 0, 0] => {
+                    next = next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+                    issued.insert((from, next.to_be_bytes().to_vec()));
+                    Some([&[0][..], &next.to_be_bytes()].concat())
+                }
+                [1, token @ .., _, _, chunks] if token.len() == 4 && chunks & 1 == 1 => {
+                    let known = issued.contains(&(from, token.to_vec())) || fault == Fault::IgnoresTokens;
+                    (known && fault != Fault::ChallengeOnly).then(|| answer(fault, token))
+                }
+                _ => None,
+            };
+            reply.iter().for_each(|datagram| _ = socket.send_to(datagram, from));
+        }
+    });
+    address
+}
+
+/// Exit code, and the first ten lines of the result.
+fn checked(fault: Fault, further: &[&str]) -> (Option<i32>, String) {
+    let args = ["ask", "sqp", &serve(fault), "--check", "--timeout", "150ms"];
+    let output = qdissect().args(args).args(further).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), text.lines().take(10).map(|line| format!("{line}\n")).collect())
+}
+
+#[test]
+fn a_healthy_server_passes() {
+    let (code, head) = checked(Fault::None, &[]);
+    assert!(code == Some(0) && head.contains("Harbour night") && head.contains("5/32"), "{code:?} {head}");
+    let (code, head) = checked(Fault::None, &["--probe"]);
+    assert!(code == Some(0) && head.contains("probe: 16 tests, 16 passed"), "{code:?} {head}");
+}
+
+#[test]
+fn broken_servers_fail() {
+    for fault in [Fault::LittleEndian, Fault::BinaryWriter] {
+        let (code, head) = checked(fault, &[]);
+        assert!(code == Some(1) && head.contains("error[SQP-RSP-007]"), "{} {code:?} {head}", fault as u8);
+    }
+}
+
+/// They read as an empty name and shifted texts, which is legal: only notes.
+#[test]
+fn long_lengths_are_worth_a_note() {
+    let (code, head) = checked(Fault::LongLengths, &["--fail-on", "note"]);
+    assert!(code == Some(1) && head.contains("SQP-"), "{code:?} {head}");
+}
+
+#[test]
+fn a_server_that_answers_only_challenges_fails() {
+    let (code, head) = checked(Fault::ChallengeOnly, &[]);
+    assert!(code == Some(1) && head.contains("gives challenges and answers nothing"), "{code:?} {head}");
+}
+
+#[test]
+fn a_server_that_ignores_tokens_is_found_by_the_probe() {
+    let (code, head) = checked(Fault::IgnoresTokens, &["--probe"]);
+    assert!(code == Some(1) && head.contains("[sqp-3 SQP-SEC-001] query with token + 1"), "{code:?} {head}");
+}
+
+#[test]
+fn wide_texts_are_worth_a_warning() {
+    let (code, head) = checked(Fault::Utf16, &["--fail-on", "warning"]);
+    assert!(code == Some(1), "{code:?} {head}");
+}
