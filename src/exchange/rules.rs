@@ -1,7 +1,7 @@
 //! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
 
 use super::{Observation, Pairing};
-use crate::contract::{Answer, Proof, Raised, StepInfo};
+use crate::contract::{Answer, Proof, Raised, ShownKey, StepInfo};
 use crate::decode::{Compared, Told};
 use crate::rule::Rule;
 use crate::rule::general::{GEN_006, GEN_007, GEN_013};
@@ -36,10 +36,8 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             match (only_open.or(rules.other_key.filter(|_| open)), rules.key_at) {
                 // Without a complete key, it is unknown to which request the answer belongs.
                 (Some(_), _) if observation.probe.key.is_none() => {}
-                (Some(rule), Some(at)) => {
-                    raised.add_values(rule, Some(at), keys(step, observation.probe.key, key));
-                }
-                (rule, _) => add(raised, rule.or(rules.unsolicited)),
+                (Some(rule), at) => raised.add_values(rule, at, keys(step, observation.probe.key, key)),
+                (None, _) => add(raised, rules.unsolicited),
             }
         }
         Pairing::Answered(ref answer) => {
@@ -122,9 +120,12 @@ fn late(step: &StepInfo, answer: &Answer, raised: &mut Raised) {
     raised.add_values(rule, None, Compared::new(time, "within the answer window"));
 }
 
-/// The key of an answer, and that of the request, or what is known of it.
+/// The key of an answer, and that of the request, or what is known of it; nothing where the number is not what is sent.
 #[cold]
 fn keys(step: &StepInfo, found: Option<u64>, expected: Option<u64>) -> Compared {
+    if !matches!(step.shown_key, ShownKey::Number) {
+        return Compared::NOTHING;
+    }
     let told = |key| Told::Hex(key, step.key_digits as u8);
     let expected = expected.map_or(Told::Words("the key of a request"), told);
     Compared::new(found.map_or(Told::Nothing, told), expected)

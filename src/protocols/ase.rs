@@ -431,7 +431,10 @@ fn string<'a, S: FieldSink>(
         b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
         _ => text.to_value(field.kind),
     };
-    c.field_as(field, counted8, show)
+    c.field_as(field, counted8, show).map_err(|fault| match std::ptr::eq(fault.rule, &STR_001) {
+        true => Fault { values: Compared::new(0u8, Told::AtLeast(1)), ..fault },
+        false => fault,
+    })
 }
 
 /// Reads the fields in front of rules and players. Returns the number of players that they state.

@@ -437,7 +437,8 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         return c.ignored(&OFFLINE_DATA);
     }
     let text = c.field(&STATUS, remaining)?;
-    c.check(&PON_002, || behind_length);
+    let begin = data.get(..2).unwrap_or(data);
+    c.compare(&PON_002, || behind_length, || Compared::new(Told::raw(begin), "a length"));
     c.check(&MOT_003, || true);
     if !cut {
         c.check_utf8(&MOT_003, text);

@@ -502,6 +502,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 /// Decodes a message that is no query: a message of the game engine, whose content is not shown, or an unknown one.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    let begin = c.rest().get(..4).unwrap_or(c.rest());
     let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
     // In the wrong direction, a type of these queries counts as unknown, unless it begins a word of the engine.
     let word = !is_no_word(c.rest()) || c.is_cut();
@@ -517,7 +518,7 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.ignored(&BODY)?;
     c.about(None);
     let hidden = kind.is_none() && c.is_cut();
-    let found = kind.map_or(Told::Nothing, Told::byte);
+    let found = kind.map_or(Told::raw(begin), Told::byte);
     let known = engine || ours || hidden;
     c.compare_whole(&HDR_001, || known, || Compared::new(found, "a type of these queries"));
     Ok(())

@@ -609,7 +609,8 @@ fn compare(memory: &Memory, asked: &OpenRequest, n: usize, reply: &Reply<'_>, at
         && reply.status == Some(10)
         && memory.hash_texts(reply.values()) != *arguments
     {
-        raised.add_at(&TXN_004, at);
+        let first = reply.values().next().unwrap_or_default();
+        raised.add_values(&TXN_004, Some(at), Compared::new(first, "what was sent"));
     }
 }
 

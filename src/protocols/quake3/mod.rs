@@ -510,14 +510,17 @@ impl Protocol for Quake3 {
             return c.field(&PAYLOAD, bytes(rest)).map(drop);
         }
         let prefix = prefix(c.rest());
+        let marks = || Compared::new(Told::Bytes(prefix as u64), Told::Bytes(4));
         if prefix > 0 {
             c.field(&PREFIX, bytes(prefix))?;
         }
         if c.rest().is_empty() {
-            return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
+            let asks = cx.message <= RCON_REQUEST;
+            let fault = c.short(if asks { &HDR_001 } else { &RSP_001 });
+            return Err(if asks { Fault { values: marks(), ..fault } } else { fault });
         }
         let answers = [STATUS_RESPONSE, INFO_RESPONSE, PRINT_RESPONSE].contains(&cx.message);
-        c.require(&HDR_001, prefix >= 4 || answers)?;
+        c.require_that(&HDR_001, prefix >= 4 || answers, marks)?;
         c.compare_at(
             &HDR_002,
             Span { start: 0, end: prefix.max(1) as u16 },
