@@ -2,25 +2,11 @@
 //! stop decoding. A rule that compares gets both values.
 
 use super::cursor::Cursor;
+use super::fault::{Fault, fault};
 use super::text::Blemish;
 use super::{Compared, Field, FieldSink, Index, Span, Str, Told, Violation};
 use crate::rule::Rule;
 use crate::rule::general::GEN_001;
-
-/// Why decoding stopped: `rule` is the reason, `at` the place. A fault becomes a finding, never a crash.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fault {
-    /// The rule that is broken.
-    pub rule: &'static Rule,
-    /// From the place where decoding stopped to the end of the scope.
-    pub at: Span,
-    /// The field that could not be read.
-    pub field: Option<&'static Field>,
-    /// How many bytes the field needs; 0 where the fault is another one.
-    pub needs: u32,
-    /// What is there, and what should be, where the rule compares.
-    pub values: Compared,
-}
 
 impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     /// Checks a condition on the field just read; where it does not hold, `rule` is reported there.
@@ -276,10 +262,4 @@ impl Blemish {
         let at = Span { start, end: start.saturating_add(self.len) };
         Violation { at, values: self.values, ..violation(broken) }
     }
-}
-
-#[cold]
-#[inline(never)]
-fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault {
-    Fault { rule, at, field, needs: 0, values: Compared::NOTHING }
 }

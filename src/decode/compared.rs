@@ -15,8 +15,8 @@ pub enum Told {
     Nothing,
     /// A number.
     Number(i64),
-    /// A number with a fraction.
-    Float(f32),
+    /// The bits of a number with a fraction, so that one that is no number equals itself.
+    Float(u32),
     /// A number of bytes.
     Bytes(u64),
     /// So many bytes follow, of those that a length has announced.
@@ -118,7 +118,7 @@ impl fmt::Display for Told {
         match *self {
             Told::Nothing => Ok(()),
             Told::Number(n) => write!(f, "{n}"),
-            Told::Float(n) => write!(f, "{n}"),
+            Told::Float(bits) => write!(f, "{}", f32::from_bits(bits)),
             Told::Bytes(n) => bytes(f, n),
             Told::Following(n) => write!(f, "{n}"),
             Told::Sum([a, b]) => {
@@ -191,7 +191,7 @@ impl From<usize> for Told {
 impl From<f32> for Told {
     #[inline(always)]
     fn from(n: f32) -> Told {
-        Told::Float(n)
+        Told::Float(n.to_bits())
     }
 }
 impl From<SocketAddrV4> for Told {

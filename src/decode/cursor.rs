@@ -1,6 +1,6 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
-use super::checks::Fault;
+use super::fault::Fault;
 use super::wire::{Stop, Wire};
 use super::{Facts, Field, FieldSink, Index, Span, Value, fields, work};
 use crate::rule::Rule;

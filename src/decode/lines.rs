@@ -1,7 +1,7 @@
 //! The building blocks of text protocols: separators, and lists of keys and values.
 
-use super::checks::Fault;
 use super::cursor::Cursor;
+use super::fault::Fault;
 use super::wire::{Wire, byte, text};
 use super::{Compared, Fact, FieldSink, Str, Told, Value, work};
 use crate::rule::Rule;

@@ -19,6 +19,7 @@ mod coverage;
 mod cursor;
 mod escapes;
 mod facts;
+mod fault;
 mod field;
 mod json;
 mod json_text;
@@ -34,7 +35,6 @@ mod tree;
 pub mod wire;
 pub mod work;
 
-pub use checks::Fault;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
@@ -43,6 +43,7 @@ pub use coverage::Coverage;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
+pub use fault::Fault;
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 #[cfg(feature = "cli")]

@@ -1,7 +1,7 @@
 //! The cursor's groups, lists and scopes, and values that are not bytes of the payload.
 
-use super::checks::Fault;
 use super::cursor::{Cursor, Ends};
+use super::fault::Fault;
 use super::text::Str;
 use super::wire::Wire;
 use super::{Compared, Field, FieldSink, Shape, Span, Told, Value};
