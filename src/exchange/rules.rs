@@ -2,7 +2,7 @@
 
 use super::{Observation, Pairing};
 use crate::contract::{Answer, Proof, Raised, ShownKey, StepInfo};
-use crate::decode::{Compared, Told};
+use crate::decode::{Compared, Span, Told};
 use crate::rule::Rule;
 use crate::rule::general::{GEN_006, GEN_007, GEN_013};
 
@@ -36,7 +36,7 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             match (only_open.or(rules.other_key.filter(|_| open)), rules.key_at) {
                 // Without a complete key, it is unknown to which request the answer belongs.
                 (Some(_), _) if observation.probe.key.is_none() => {}
-                (Some(rule), at) => raised.add_values(rule, at, keys(step, observation.probe.key, key)),
+                (Some(rule), at) => raised.add_values(rule, at, keys(step, observation, key)),
                 (None, _) => add(raised, rules.unsolicited),
             }
         }
@@ -57,12 +57,12 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
                 add(raised, rules.contradicting);
             }
             if let Some(rule) = rules.earlier_key.filter(|_| answer.foreign_key) {
-                let values = keys(step, observation.probe.key, answer.asked_key);
+                let values = keys(step, observation, answer.asked_key);
                 raised.add_values(rule, rules.key_at, values);
             } else if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
-                raised.add_values(rule, Some(at), keys(step, observation.probe.key, answer.asked_key));
+                raised.add_values(rule, Some(at), keys(step, observation, answer.asked_key));
             }
             if answer.second && answer.repeats_message {
                 add(raised, rules.second);
@@ -120,12 +120,16 @@ fn late(step: &StepInfo, answer: &Answer, raised: &mut Raised) {
     raised.add_values(rule, None, Compared::new(time, "within the answer window"));
 }
 
-/// The key of an answer, and that of the request, or what is known of it; nothing where the number is not what is sent.
+/// The key of an answer, and that of the request, or what is known of it. The number of a text is not what is sent.
 #[cold]
-fn keys(step: &StepInfo, found: Option<u64>, expected: Option<u64>) -> Compared {
+fn keys(step: &StepInfo, observation: &Observation<'_>, expected: Option<u64>) -> Compared {
     if !matches!(step.shown_key, ShownKey::Number) {
-        return Compared::NOTHING;
+        let bytes = |at: Span| observation.bytes().get(at.start.into()..at.end.into());
+        let found = step.rules.key_at.and_then(bytes);
+        return found
+            .map_or(Compared::NOTHING, |found| Compared::new(Told::raw(found), "that of the request"));
     }
+    let found = observation.probe.key;
     let told = |key| Told::Hex(key, step.key_digits as u8);
     let expected = expected.map_or(Told::Words("the key of a request"), told);
     Compared::new(found.map_or(Told::Nothing, told), expected)
