@@ -1,4 +1,4 @@
-//! Rules that depend on pairing alone: the same for every protocol, but each protocol has its own rule numbers.
+//! Rules that depend on pairing alone and that several protocols share, each with its own rule numbers.
 
 use super::{Observation, Pairing};
 use crate::contract::{Answer, Proof, Raised, ShownKey, StepInfo};
@@ -14,23 +14,9 @@ const MOST_FURTHER: u8 = 9;
 pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Raised) {
     let rules = &step.rules;
     match *observation.pairing {
-        Pairing::Asked { alone, reused, .. } => {
-            if !alone {
-                add(raised, rules.overlapping);
-            }
-            if reused {
-                add(raised, rules.reused);
-            }
-        }
         Pairing::Retransmission { part: false, .. } => add(raised, rules.repeated),
         // One report of a copy is enough.
-        Pairing::DuplicateResponse { first: true, .. } => {
-            let part = rules.out_of_order.filter(|_| observation.probe.part.is_some());
-            add(raised, part.or(rules.copy));
-        }
-        Pairing::Unsolicited { other_step: true, .. } if rules.mistaken.is_some() => {
-            add(raised, rules.mistaken);
-        }
+        Pairing::DuplicateResponse { first: true, .. } => add(raised, rules.copy),
         Pairing::Unsolicited { open, asked, key, .. } => {
             let only_open = rules.other_than_only.filter(|_| asked.is_some());
             match (only_open.or(rules.other_key.filter(|_| open)), rules.key_at) {
@@ -44,28 +30,13 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
             if answer.late {
                 late(step, answer, raised);
             }
-            if answer.keyless && observation.datagram.cut == 0 {
-                add(raised, rules.keyless);
-            }
-            if answer.step != observation.probe.step {
-                add(raised, rules.other_step);
-            }
-            if answer.out_of_order {
-                add(raised, rules.out_of_order);
-            }
             if answer.contradicts {
                 add(raised, rules.contradicting);
             }
-            if let Some(rule) = rules.earlier_key.filter(|_| answer.foreign_key) {
-                let values = keys(step, observation, answer.asked_key);
-                raised.add_values(rule, rules.key_at, values);
-            } else if answer.foreign_key
+            if answer.foreign_key
                 && let (Some(rule), Some(at)) = (rules.other_key, rules.key_at)
             {
                 raised.add_values(rule, Some(at), keys(step, observation, answer.asked_key));
-            }
-            if answer.second && answer.repeats_message {
-                add(raised, rules.second);
             }
             if let Some((times, rule)) = rules.larger
                 && answer.asked & step.carries == 0

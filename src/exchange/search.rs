@@ -281,9 +281,7 @@ impl<'v> Search<'v> {
         // A server waits for the end of a request before it answers.
         let is_partial = |candidate: &(Rank, u64)| candidate.0.1[2];
         let complete = self.any.filter(|candidate| !is_partial(candidate));
-        // Where an answer to a request of another step breaks a rule, requests of its own step are preferred even after
-        // their window, and a repeated answer is a copy.
-        let breaks_rule = |candidate: &(Rank, u64)| self.step.rules.other_step.is_some() && candidate.0.0 > 0;
+        let breaks_rule = |candidate: &(Rank, u64)| self.step.prefers_own && candidate.0.0 > 0;
         // A line of the console answers no other request.
         let is_line = self.step.lines && self.answered.is_some();
         let breaks_rule = |candidate: &(Rank, u64)| breaks_rule(candidate) || is_line && candidate.0.0 > 0;

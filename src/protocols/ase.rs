@@ -300,8 +300,6 @@ const DETAILS: [(&[u8], &Field); 8] = [
 ];
 
 const ANSWERED: StepRules = StepRules {
-    unsolicited: Some(&TXN_001),
-    mistaken: Some(&HDR_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((3, &SEC_001)),
@@ -385,9 +383,14 @@ impl Protocol for Ase {
     }
 
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
-        let asked = matches!(seen.pairing, Pairing::Asked { .. });
-        if asked && memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) {
-            raised.add(&TXN_005);
+        match seen.pairing {
+            Pairing::Asked { .. } if memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) => {
+                raised.add(&TXN_005);
+            }
+            // Its mark is that of an answer to another request.
+            Pairing::Unsolicited { other_step: true, .. } => raised.add(&HDR_001),
+            Pairing::Unsolicited { .. } => raised.add(&TXN_001),
+            _ => {}
         }
     }
 }

@@ -270,7 +270,6 @@ messages! {
 const PINGED: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_than_only: Some(&TXN_002),
-    reused: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
     larger: Some((3, &SEC_001)),
@@ -354,6 +353,12 @@ impl Protocol for Raknet {
         c.ends(&GUID_ENDS);
         c.field(&CLIENT_GUID, be_u64)?;
         c.ignored(&IGNORED)
+    }
+
+    fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
+        if matches!(seen.pairing, Pairing::Asked { reused: true, .. }) {
+            raised.add(&TXN_006);
+        }
     }
 }
 

@@ -74,6 +74,12 @@ impl<W: Write> Lines<W> {
         self.fitted = Some(Box::new(fitted));
     }
 
+    /// Whether each line is written at once.
+    #[cfg(feature = "page")]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.flush
+    }
+
     /// Marks the end of a cell; `severity` is set if the cell is a finding.
     pub(super) fn mark_cell_end(&mut self, severity: Option<Severity>) {
         #[cfg(feature = "page")]

@@ -102,10 +102,10 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "{unlisted}.")?;
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         writeln!(out, "{below_threshold}")?;
     }
-    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text())
+    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text(count))
 }
 
 /// A finding in one line, without rule and capture. Text from the network in it is escaped already.

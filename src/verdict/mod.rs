@@ -91,9 +91,6 @@ pub struct Entry {
     pub excused: Option<Excuse>,
 }
 
-/// The rule of a test of `ask --probe` after which the server no longer answers.
-pub const PRB_ALIVE: &str = "PRB-ALIVE";
-
 /// The result of a test of `ask --probe`.
 #[derive(Clone, Debug)]
 pub struct Probed {
@@ -184,7 +181,8 @@ impl Entry {
     pub fn text(&self) -> String {
         match self.dropped {
             0 => self.finding.to_string(),
-            n => format!("{} (the capture dropped {})", self.finding, count(n, "packet")),
+            1 => format!("{} (the capture dropped 1 packet)", self.finding),
+            n => format!("{} (the capture dropped {n} packets)", self.finding),
         }
     }
 
@@ -291,6 +289,8 @@ pub struct Verdict {
     pub suppressed: u64,
     /// The lowest severity that is listed; nothing else depends on it.
     pub show: Severity,
+    /// Whether people see excused findings with all details, not in a line each.
+    pub show_known: bool,
     /// Protocols seen, in registry order.
     pub protocols: Vec<Id>,
     /// The totals of the run.
@@ -380,8 +380,9 @@ impl Verdict {
         all
     }
 
-    /// A line about the findings that count but are below the listed severity, by rule; `None` if there are none.
-    fn below_threshold(&self) -> Option<String> {
+    /// A line about the findings that count but are below the listed severity, by rule; `None` if there are none. It
+    /// names as many rules as fit into a width, or the most important ones.
+    fn below_threshold(&self, width: Option<usize>) -> Option<String> {
         let mut rules: HashMap<&str, u64> = HashMap::new();
         for e in self.findings.iter().filter(|e| e.counts() && e.finding.severity < self.show) {
             *rules.entry(e.rule().id).or_default() += 1;
@@ -391,13 +392,17 @@ impl Verdict {
         rules.sort_by_key(|&(id, n)| (Reverse(n), id));
         let verb = if total == 1 { "is" } else { "are" };
         let (total_text, show) = (count(total, "finding"), self.show.name());
-        let mut named: Vec<_> = rules.iter().take(NAMED_RULES).map(|(id, n)| format!("{id} {n}")).collect();
-        if let further @ 1.. = rules.len().saturating_sub(NAMED_RULES) {
-            named.push(format!("and of {}", count(further as u64, "further rule")));
-        }
-        let named = named.join(", ");
-        (total > 0)
-            .then(|| format!("{total_text} below {show} {verb} not listed (--show note lists all): {named}"))
+        let shown = rules.len().min(NAMED_RULES);
+        let line = |shown: usize| {
+            let mut named: Vec<_> = rules.iter().take(shown).map(|(id, n)| format!("{id} {n}")).collect();
+            if let further @ 1.. = rules.len().saturating_sub(shown) {
+                named.push(format!("and of {}", count(further as u64, "further rule")));
+            }
+            let named = named.join(", ");
+            format!("{total_text} below {show} {verb} not listed (--show note lists all): {named}")
+        };
+        let fits = |line: &String| width.is_none_or(|width| line.len() <= width);
+        (total > 0).then(|| (1..=shown).rev().map(line).find(fits).unwrap_or_else(|| line(1)))
     }
 
     /// A line about the number of findings that are not listed; `None` if there are none.
@@ -408,7 +413,7 @@ impl Verdict {
     }
 
     /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
-    fn counts_text(&self) -> String {
+    fn counts_text(&self, count: fn(u64, &str) -> String) -> String {
         let counts = Severity::ALL.iter().map(|s| count(self.counts.of(*s), s.name()));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let excused = [(self.known, "known (baseline)"), (self.suppressed, "suppressed")];

@@ -6,7 +6,6 @@
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
 use crate::protocols::Id;
-use crate::report::count;
 use crate::rule::{Rule, Severity};
 use crate::text::escape::terminal_safe_json;
 use crate::text::markdown::{escaped, paragraph};
@@ -95,10 +94,10 @@ fn invocation(verdict: &Verdict, unlisted: u64) -> Value {
     }
     verdict.totals.unread.iter().for_each(|u| note(level, format!("{}: {}.", u.file, u.why)));
     if unlisted > 0 {
-        let further = count(unlisted, "further finding");
-        note("warning", format!("{further} not among the results."));
+        let s = if unlisted == 1 { "" } else { "s" };
+        note("warning", format!("{unlisted} further finding{s} not among the results."));
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         note("note", format!("{below_threshold}."));
     }
     let mut record = json!({ "executionSuccessful": !failed });

@@ -81,7 +81,23 @@ fn a_healthy_server_passes() {
     let (code, head) = checked(Fault::None, &[]);
     assert!(code == Some(0) && head.contains("Harbour night") && head.contains("5/32"), "{code:?} {head}");
     let (code, head) = checked(Fault::None, &["--probe"]);
-    assert!(code == Some(0) && head.contains("probe: 16 tests, 16 passed"), "{code:?} {head}");
+    assert!(code == Some(0) && head.contains("probe: 21 tests, 21 passed"), "{code:?} {head}");
+}
+
+#[test]
+fn watching_a_server_prints_a_line_each_time() {
+    let watch = |fault| {
+        let args = ["ask", "sqp", &serve(fault), "--watch", "100ms", "-c", "3", "--timeout", "100ms"];
+        let output = qdissect().args(args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (code, lines) = watch(Fault::None);
+    assert!(code == Some(0) && lines.len() == 3, "{code:?} {lines:?}");
+    assert!(lines.iter().all(|line| line.starts_with("20") && line.contains("Harbour night")), "{lines:?}");
+    let (code, lines) = watch(Fault::ChallengeOnly);
+    assert!(code == Some(3) && lines.len() == 3, "{code:?} {lines:?}");
+    assert!(lines.iter().all(|line| line.contains("did not answer everything")), "{lines:?}");
 }
 
 #[test]

@@ -125,7 +125,19 @@ impl Memory {
             Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
                 raised.add(&TXN_001);
             }
-            Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
+            Pairing::DuplicateResponse { first: true, .. } if seen.probe.part.is_some() => {
+                raised.remove(&TXN_005);
+                raised.add(&SPL_003);
+            }
+            Pairing::Answered(ref answer) => {
+                if answer.out_of_order {
+                    raised.add(&SPL_003);
+                }
+                if answer.second && answer.repeats_message {
+                    raised.add(&TXN_006);
+                }
+                self.answered(seen, answer, raised);
+            }
             _ => {}
         }
     }

@@ -20,6 +20,7 @@ mod answers;
 mod browser;
 mod challenges;
 mod parts;
+mod probing;
 
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
@@ -154,10 +155,8 @@ const INFO_MESSAGES: &[u8] =
     &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, GOLDSRC_SHORT_INFO_RESPONSE, PRINT_RESPONSE];
 
 const ANSWERED: StepRules = StepRules {
-    second: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
-    out_of_order: Some(&SPL_003),
     contradicting: Some(&SPL_004),
     incomplete: Some(&SPL_002),
     larger: Some((10, &SEC_004)),
@@ -187,6 +186,7 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[
             ("source", 0),
             ("goldsrc", 0),

@@ -405,7 +405,6 @@ messages! {
 const ANSWERED: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_007),
-    earlier_key: Some(&TXN_008),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     contradicting: Some(&SPL_003),
@@ -550,6 +549,10 @@ impl Protocol for Gamespy3 {
 
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
+        if let Pairing::Answered(Answer { foreign_key: true, asked_key, .. }) = seen.pairing {
+            let told = |key: Option<u64>| key.map_or(Told::Nothing, |key| Told::Hex(key, 8));
+            raised.add_values(&TXN_008, None, Compared::new(told(seen.probe.key), told(*asked_key)));
+        }
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
                 let payload = seen.datagram.payload;

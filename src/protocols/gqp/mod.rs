@@ -12,6 +12,7 @@
 
 mod grammar;
 mod message;
+mod probing;
 
 use super::other::is_other_query;
 use super::prelude::*;
@@ -139,6 +140,7 @@ impl Protocol for Gqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         ports: &[],
         first: &[
             Form::of(&[SOH]).length(2, usize::MAX),

@@ -397,8 +397,6 @@ messages! {
 const RULES_OF_STEPS: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_005),
-    keyless: Some(&TXN_006),
-    other_step: Some(&TXN_007),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((10, &SEC_001)),
@@ -444,23 +442,19 @@ impl Protocol for Quake3 {
             StepInfo {
                 shown_key: CHALLENGE_TEXT,
                 keyless: true,
+                prefers_own: true,
                 ..StepInfo::keyed("status", 16, RULES_OF_STEPS)
             },
             StepInfo {
                 shown_key: CHALLENGE_TEXT,
                 keyless: true,
+                prefers_own: true,
                 ..StepInfo::keyed("info", 16, RULES_OF_STEPS)
             },
             StepInfo {
                 lines: true,
-                ..StepInfo::ordered(
-                    "rcon",
-                    StepRules {
-                        other_step: Some(&TXN_009),
-                        late: Some(&TXN_003),
-                        ..StepRules::new(&TXN_002)
-                    },
-                )
+                prefers_own: true,
+                ..StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) })
             },
         ],
         fields: &[FIELDS],
@@ -563,7 +557,18 @@ impl Protocol for Quake3 {
     fn observe(clients: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asks = match (seen.probe.message, seen.pairing) {
             (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. }) => true,
-            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) => false,
+            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(answer)) => {
+                if answer.keyless && seen.datagram.cut == 0 {
+                    raised.add(&TXN_006);
+                }
+                if answer.step != seen.probe.step {
+                    raised.add(&TXN_007);
+                }
+                false
+            }
+            (PRINT_RESPONSE, Pairing::Answered(answer)) if answer.step != CONSOLE => {
+                return raised.add(&TXN_009);
+            }
             _ => return, // nearly all packets are the game's
         };
         let now = seen.datagram.time;

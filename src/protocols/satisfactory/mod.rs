@@ -12,6 +12,7 @@
 
 mod exchange;
 mod message;
+mod probing;
 
 use super::other::is_other_query;
 use super::prelude::*;
@@ -47,6 +48,7 @@ impl Protocol for Satisfactory {
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         ports: &[GAME_PORT, LEGACY_PORT],
         first: &[
             Form::of(&WIRE_MAGIC),

@@ -12,6 +12,7 @@
 //! of a packet of the game, so a game packet of that length begins like a reply.
 
 mod config;
+mod probing;
 mod reply;
 
 use super::other::is_other_query;
@@ -134,6 +135,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
@@ -147,7 +149,6 @@ impl Protocol for Skycoop {
             "status",
             StepRules {
                 unsolicited: Some(&TXN_001),
-                overlapping: Some(&TXN_003),
                 late: Some(&TXN_005),
                 copy: Some(&TXN_004),
                 larger: Some((10, &SEC_001)),
@@ -218,8 +219,12 @@ impl Protocol for Skycoop {
 
     #[inline(never)]
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
-        if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
-            raised.add_values(&TXN_006, None, Compared::new(seen.server.port(), PORT));
+        match seen.pairing {
+            Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
+            Pairing::Answered(_) if seen.server.port() != PORT => {
+                raised.add_values(&TXN_006, None, Compared::new(seen.server.port(), PORT));
+            }
+            _ => {}
         }
     }
 }

@@ -1,19 +1,18 @@
-//! Captures made in memory, and ways to read them, for the tests of this folder.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+//! Captures made in memory, and ways to read them.
 
-use super::{Error, Frame, Source};
+use qdissect::capture::{Error, Frame, Source};
 use std::io::{self, Cursor, ErrorKind, Read};
 
 /// A frame that has been read, with its own copy of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Got {
-    pub(super) number: u64,
+pub struct Got {
+    pub number: u64,
     /// Nanoseconds.
-    pub(super) time: Option<i64>,
-    pub(super) link: u16,
-    pub(super) at: u64,
-    pub(super) wire_len: u32,
-    pub(super) bytes: Vec<u8>,
+    pub time: Option<i64>,
+    pub link: u16,
+    pub at: u64,
+    pub wire_len: u32,
+    pub bytes: Vec<u8>,
 }
 
 impl From<Frame<'_>> for Got {
@@ -24,7 +23,7 @@ impl From<Frame<'_>> for Got {
 }
 
 /// All frames of `source` and its error; checks that `source` gives nothing afterwards.
-pub(super) fn drain(source: &mut Source) -> (Vec<Got>, Option<Error>) {
+pub fn drain(source: &mut Source) -> (Vec<Got>, Option<Error>) {
     let mut frames = Vec::new();
     let error = loop {
         match source.next() {
@@ -40,7 +39,7 @@ pub(super) fn drain(source: &mut Source) -> (Vec<Got>, Option<Error>) {
 }
 
 /// Reads a whole capture, and checks that every frame is at the offset it names.
-pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
+pub fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
     let (frames, error) = match open(capture) {
         Ok(mut source) => drain(&mut source),
         Err(error) => (Vec::new(), Some(error)),
@@ -54,25 +53,25 @@ pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
 }
 
 /// Reads a capture in which nothing is wrong.
-pub(super) fn read_sound(capture: &[u8]) -> Vec<Got> {
+pub fn read_sound(capture: &[u8]) -> Vec<Got> {
     let (frames, error) = read(capture);
     assert!(error.is_none(), "{}", error.unwrap());
     frames
 }
 
-pub(super) fn open(capture: &[u8]) -> Result<Source, Error> {
+pub fn open(capture: &[u8]) -> Result<Source, Error> {
     Source::from_reader("memory", Box::new(Cursor::new(capture.to_vec())))
 }
 
 /// A pipe: gives at most `step` bytes at a time, and is interrupted before each.
-pub(super) struct Pipe {
-    pub(super) inner: Cursor<Vec<u8>>,
-    pub(super) step: usize,
-    pub(super) interrupted: bool,
+pub struct Pipe {
+    pub inner: Cursor<Vec<u8>>,
+    pub step: usize,
+    pub interrupted: bool,
 }
 
 impl Pipe {
-    pub(super) fn new(capture: &[u8], step: usize) -> Pipe {
+    pub fn new(capture: &[u8], step: usize) -> Pipe {
         Pipe { inner: Cursor::new(capture.to_vec()), step, interrupted: false }
     }
 }
@@ -90,64 +89,64 @@ impl Read for Pipe {
 
 /// Writes integers in one byte order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Order {
-    pub(super) big: bool,
+pub struct Order {
+    pub big: bool,
 }
 
-pub(super) const LITTLE: Order = Order { big: false };
-pub(super) const BIG: Order = Order { big: true };
+pub const LITTLE: Order = Order { big: false };
+pub const BIG: Order = Order { big: true };
 
 impl Order {
-    pub(super) fn half(self, value: u16) -> [u8; 2] {
+    pub fn half(self, value: u16) -> [u8; 2] {
         if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
-    pub(super) fn word(self, value: u32) -> [u8; 4] {
+    pub fn word(self, value: u32) -> [u8; 4] {
         if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
-    pub(super) fn long(self, value: i64) -> [u8; 8] {
+    pub fn long(self, value: i64) -> [u8; 8] {
         if self.big { value.to_be_bytes() } else { value.to_le_bytes() }
     }
 
     /// File header of pcap.
-    pub(super) fn pcap(self, magic: u32, snaplen: u32, link: u32) -> Vec<u8> {
+    pub fn pcap(self, magic: u32, snaplen: u32, link: u32) -> Vec<u8> {
         let version = [self.half(2), self.half(4)].concat();
         [&self.word(magic)[..], &version, &[0; 8], &self.word(snaplen), &self.word(link)].concat()
     }
 
     /// Record of pcap; `extra` follows its header.
-    pub(super) fn record(self, time: (u32, u32), wire_len: u32, extra: &[u8], data: &[u8]) -> Vec<u8> {
+    pub fn record(self, time: (u32, u32), wire_len: u32, extra: &[u8], data: &[u8]) -> Vec<u8> {
         let words = [time.0, time.1, data.len() as u32, wire_len].map(|word| self.word(word));
         [&words.concat(), extra, data].concat()
     }
 
     /// Any block of pcapng; pads the body.
-    pub(super) fn block(self, kind: u32, body: &[&[u8]]) -> Vec<u8> {
+    pub fn block(self, kind: u32, body: &[&[u8]]) -> Vec<u8> {
         let mut body = body.concat();
         body.resize(body.len().next_multiple_of(4), 0);
         let total = self.word(body.len() as u32 + 12);
         [&self.word(kind)[..], &total, &body, &total].concat()
     }
 
-    pub(super) fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
+    pub fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
         let mut option = [&self.half(code)[..], &self.half(value.len() as u16), value].concat();
         option.resize(option.len().next_multiple_of(4), 0);
         option
     }
 
-    pub(super) fn section(self, options: &[u8]) -> Vec<u8> {
+    pub fn section(self, options: &[u8]) -> Vec<u8> {
         let version = [self.half(1), self.half(0)].concat();
         self.block(0x0a0d_0d0a, &[&self.word(0x1a2b_3c4d), &version, &self.long(-1), options])
     }
 
-    pub(super) fn interface(self, link: u16, snaplen: u32, options: &[u8]) -> Vec<u8> {
+    pub fn interface(self, link: u16, snaplen: u32, options: &[u8]) -> Vec<u8> {
         self.block(1, &[&self.half(link), &[0, 0], &self.word(snaplen), options])
     }
 
-    pub(super) fn enhanced(self, interface: u32, count: u64, wire_len: u32, data: &[u8]) -> Vec<u8> {
+    pub fn enhanced(self, interface: u32, count: u64, wire_len: u32, data: &[u8]) -> Vec<u8> {
         self.enhanced_with(interface, count, wire_len, data, &[])
     }
 
-    pub(super) fn enhanced_with(
+    pub fn enhanced_with(
         self,
         interface: u32,
         count: u64,
@@ -164,6 +163,6 @@ impl Order {
 }
 
 /// `len` bytes that differ from place to place.
-pub(super) fn data(len: usize) -> Vec<u8> {
+pub fn data(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i * 7 + (i >> 8) + 1) as u8).collect()
 }

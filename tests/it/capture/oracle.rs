@@ -1,7 +1,6 @@
 //! Compares the frames with those of `pcap-parser`, where that is right.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::testing::{Got, LITTLE, Order, data, read, read_sound};
+use super::files::{Got, LITTLE, Order, data, read, read_sound};
 use pcap_parser::traits::{PcapNGPacketBlock, PcapReaderIterator};
 use pcap_parser::{Block, LegacyPcapReader, PcapBlockOwned, PcapError, PcapNGReader};
 use proptest::prelude::*;
@@ -9,7 +8,7 @@ use proptest::prelude::*;
 const CAPACITY: usize = 1 << 15;
 
 /// The values compared: time, link type, length on the wire, bytes.
-pub(super) type Plain = (Option<i64>, u16, u32, Vec<u8>);
+pub type Plain = (Option<i64>, u16, u32, Vec<u8>);
 
 fn ours(capture: &[u8]) -> Vec<Plain> {
     plain(read_sound(capture))
@@ -20,10 +19,7 @@ fn plain(got: Vec<Got>) -> Vec<Plain> {
 }
 
 /// Passes each block of a capture to `each`, up to a fault; returns whether there was one.
-pub(super) fn blocks(
-    mut reader: Box<dyn PcapReaderIterator + '_>,
-    mut each: impl FnMut(PcapBlockOwned),
-) -> bool {
+pub fn blocks(mut reader: Box<dyn PcapReaderIterator + '_>, mut each: impl FnMut(PcapBlockOwned)) -> bool {
     let mut asked = 0;
     loop {
         match reader.next() {
@@ -74,7 +70,7 @@ fn nanos(resolution: u8, offset: i64, count: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
-pub(super) fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
+pub fn theirs_pcapng(capture: &[u8]) -> Vec<Plain> {
     sound(damaged_pcapng(capture))
 }
 

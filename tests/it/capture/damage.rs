@@ -1,9 +1,8 @@
 //! Inputs that are cut, damaged, not captures at all, or slow.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::testing::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
-use super::{Error, ErrorKind, Source};
+use super::files::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
 use proptest::prelude::*;
+use qdissect::capture::{Error, ErrorKind, Source};
 use std::error::Error as _;
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,13 +1,17 @@
 //! Hand-built frames of link types that describe a whole frame: each kind, cut, damaged, within each other.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::link::{NFLOG, PKTAP, PKTAP_USER2, PPI};
-use super::metadata::{MAX_ATTRIBUTES, MAX_HEADERS};
-use super::{Datagram, Decapsulator, DropReason, ip_packet, is_supported_link, packet_hosts, parse};
-use crate::capture::Frame;
-use crate::net::Content;
 use proptest::prelude::*;
+use qdissect::capture::Frame;
+use qdissect::net::{
+    Content, Datagram, Decapsulator, DropReason, MAX_ATTRIBUTES, MAX_HEADERS, ip_packet, is_supported_link,
+    packet_hosts, parse,
+};
+
+const PKTAP_USER2: u16 = 149;
+const PPI: u16 = 192;
+const NFLOG: u16 = 239;
+const PKTAP: u16 = 258;
 
 const ALL: [u16; 4] = [PKTAP_USER2, PPI, NFLOG, PKTAP];
 

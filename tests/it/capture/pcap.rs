@@ -1,8 +1,7 @@
 //! Every variant of pcap.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::testing::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
-use super::{ErrorKind, MAX_FRAME, Source};
+use super::files::{BIG, Got, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
+use qdissect::capture::{CAPACITY, ErrorKind, MAX_FRAME, Source};
 
 const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
@@ -139,7 +138,7 @@ fn reads_of_any_size() {
         let len = if i % 500 == 7 { 100_000 } else { i % 1400 };
         capture.extend(LITTLE.record((i, i), len, &[], &data(len as usize)));
     }
-    assert!(capture.len() > 4 * super::buffer::CAPACITY);
+    assert!(capture.len() > 4 * CAPACITY);
     let whole = read_sound(&capture);
     assert_eq!(whole.len(), 3000);
     for step in [511, 4096, 65_537, usize::MAX] {

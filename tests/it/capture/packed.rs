@@ -1,20 +1,19 @@
-//! Compressed streams made in memory, for the tests of this folder.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
+//! Compressed streams made in memory.
 
-use super::Error;
-use super::testing::{Got, LITTLE, data, drain, open, read_sound};
+use super::files::{Got, LITTLE, data, drain, open, read_sound};
 use flate2::{Compression, Crc, write::GzEncoder};
+use qdissect::capture::Error;
 use std::hash::Hasher;
 use std::io::Write;
 use twox_hash::XxHash32;
 
 /// All frames of a capture, and the error that ended reading, if any.
-pub(super) fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
+pub fn read(capture: &[u8]) -> (Vec<Got>, Option<Error>) {
     open(capture).map_or_else(|error| (Vec::new(), Some(error)), |mut source| drain(&mut source))
 }
 
 /// A capture of `count` different frames, and the frames.
-pub(super) fn many(count: u32) -> (Vec<u8>, Vec<Got>) {
+pub fn many(count: u32) -> (Vec<u8>, Vec<Got>) {
     let mut capture = LITTLE.pcap(0xa1b2_c3d4, 0, 1);
     for index in 0..count {
         let frame: Vec<u8> = data(60)
@@ -28,28 +27,31 @@ pub(super) fn many(count: u32) -> (Vec<u8>, Vec<Got>) {
     (capture, frames)
 }
 
-pub(super) fn gzip(data: &[u8]) -> Vec<u8> {
+pub fn gzip(data: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
 
-pub(super) fn bzip2(data: &[u8]) -> Vec<u8> {
+pub fn bzip2(data: &[u8]) -> Vec<u8> {
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
 
+/// The mark of a frame in the first format of lz4.
+pub const LEGACY: &[u8] = b"\x02\x21\x4c\x18";
+
 /// Flag in the size of an lz4 block: the data are not compressed.
-pub(super) const BARE: u32 = 1 << 31;
+pub const BARE: u32 = 1 << 31;
 
 /// A zstd frame whose header is `head`, with `data` in blocks that are not compressed.
-pub(super) fn zstd(head: &[u8], data: &[u8]) -> Vec<u8> {
+pub fn zstd(head: &[u8], data: &[u8]) -> Vec<u8> {
     zstd_blocks(head, &data.chunks(100_000).map(|block| (0, block.len(), block)).collect::<Vec<_>>())
 }
 
 /// A zstd frame of blocks with these kinds and sizes; kind 0 is not compressed, 1 is one byte repeated.
-pub(super) fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
+pub fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8> {
     let mut frame = [b"\x28\xb5\x2f\xfd", head].concat();
     for (kind, size, data) in blocks {
         frame.extend(&((*size as u32) << 3 | kind << 1).to_le_bytes()[..3]);
@@ -60,13 +62,13 @@ pub(super) fn zstd_blocks(head: &[u8], blocks: &[(u32, usize, &[u8])]) -> Vec<u8
 }
 
 /// An lz4 frame with blocks of up to 4 MiB; `flags` are added to the version, and `optional` header fields follow.
-pub(super) fn lz4(flags: u8, optional: &[u8], blocks: &[&[u8]]) -> Vec<u8> {
+pub fn lz4(flags: u8, optional: &[u8], blocks: &[&[u8]]) -> Vec<u8> {
     let blocks: Vec<_> = blocks.iter().map(|block| (0, *block)).collect();
     lz4_blocks(&[&[0x40 | flags, 0x70], optional].concat(), &blocks)
 }
 
 /// An lz4 frame whose header is `head`, with blocks that are [`BARE`] or not.
-pub(super) fn lz4_blocks(head: &[u8], blocks: &[(u32, &[u8])]) -> Vec<u8> {
+pub fn lz4_blocks(head: &[u8], blocks: &[(u32, &[u8])]) -> Vec<u8> {
     let mut frame = [b"\x04\x22\x4d\x18", head, &[(xxh32(head) >> 8) as u8]].concat();
     for (bare, block) in blocks {
         frame.extend((block.len() as u32 | bare).to_le_bytes());
@@ -76,7 +78,7 @@ pub(super) fn lz4_blocks(head: &[u8], blocks: &[(u32, &[u8])]) -> Vec<u8> {
     frame
 }
 
-pub(super) fn xxh32(data: &[u8]) -> u32 {
+pub fn xxh32(data: &[u8]) -> u32 {
     let mut hash = XxHash32::with_seed(0);
     hash.write(data);
     hash.finish() as u32
@@ -89,13 +91,13 @@ fn crc32(data: &[u8]) -> [u8; 4] {
 }
 
 /// What xz protects with a checksum of its own.
-pub(super) fn sealed(bytes: &[u8]) -> Vec<u8> {
+pub fn sealed(bytes: &[u8]) -> Vec<u8> {
     [bytes, &crc32(bytes)].concat()
 }
 
 /// An xz stream of one block with the check CRC-32, in chunks that are not compressed, with a dictionary size of
 /// code `dictionary`; and the number of bytes of the stream before the end of the data.
-pub(super) fn xz(data: &[u8], dictionary: u8) -> (Vec<u8>, usize) {
+pub fn xz(data: &[u8], dictionary: u8) -> (Vec<u8>, usize) {
     let mut stream = [b"\xfd7zXZ\0".as_slice(), &sealed(&[0, 1])].concat();
     let head = stream.len();
     stream.extend(sealed(&[2, 0, 0x21, 1, dictionary, 0, 0, 0]));

@@ -1,10 +1,7 @@
 //! Facts that pcapng files state about their interfaces and about lost packets.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::buffer::{Bytes, CAPACITY};
-use super::testing::{BIG, LITTLE, Order, data, drain, open};
-use super::{CaptureInfo, Comments, Source};
-use std::convert::Infallible;
+use super::files::{BIG, LITTLE, Order, data, drain, open};
+use qdissect::capture::{CAPACITY, CaptureInfo, Comments, Source};
 use std::path::Path;
 
 /// The facts once everything has been read.
@@ -205,36 +202,6 @@ fn comments_on_packets_are_kept_by_frame() {
         capture.extend(order.block(2, &[&head, &words, &data(4), &order.option(1, b"old")]));
         let expected: [&[&str]; 6] = [&["first"], &[], &["one", "zw\u{f6}lf"], &["kept"], &[], &["old"]];
         assert_eq!(comments_of(&capture, 6), expected);
-    }
-}
-
-#[test]
-fn packets_with_comments_share_lent_memory_until_the_buffer_runs_out() {
-    let mut capture = [LITTLE.section(&[]), LITTLE.interface(1, 0, &[])].concat();
-    for n in 0..2_000 {
-        capture.extend(LITTLE.enhanced_with(0, n, 300, &data(300), &LITTLE.option(1, b"x")));
-    }
-    assert!(capture.len() > CAPACITY && capture.len() < 2 * CAPACITY);
-    let mut source = open(&capture).unwrap();
-    source.lend(Bytes::default());
-    let (mut frames, mut parts) = (vec![], vec![]);
-    while let Some(found) = source.find_next().unwrap() {
-        if let Some(bytes) = source.take_filled(false) {
-            parts.push((std::mem::take(&mut frames), bytes));
-            source.lend(Bytes::default());
-        }
-        let handed_out: Result<_, Infallible> = source.hand_out_from(found, |frame| {
-            frames.push((frame.at, frame.bytes.to_vec()));
-            Ok(true)
-        });
-        assert_eq!(handed_out, Ok(true));
-    }
-    parts.push((frames, source.take_filled(true).unwrap()));
-    let counts: Vec<_> = parts.iter().map(|(frames, _)| frames.len()).collect();
-    assert_eq!(counts.iter().sum::<usize>(), 2_000);
-    assert!(counts.len() <= 4, "not a part for each packet: {counts:?}");
-    for (frames, bytes) in &parts {
-        assert!(frames.iter().all(|(at, frame)| bytes.get(*at, frame.len()) == frame));
     }
 }
 

@@ -1,8 +1,7 @@
 //! Hand-built frames for tests: datagrams, the IP packets around them, tunnels, link headers.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::{Datagram, DropReason, Endpoint, parse};
-use crate::capture::{Frame, Time};
+use qdissect::capture::{Frame, Time};
+use qdissect::net::{Datagram, DropReason, Endpoint, parse};
 
 /// Offset in its file of the first byte of every test frame.
 pub const AT: u64 = 1000;

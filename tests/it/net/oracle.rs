@@ -1,14 +1,13 @@
 //! Compares the parser with etherparse: frames that etherparse builds, and the same frames damaged.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::{frame, hold};
-use super::{DropReason, parse};
 use etherparse::{
     IpAuthHeader, IpFragOffset, IpHeaders, IpNumber, Ipv4Extensions, Ipv4Header, Ipv6Extensions,
     Ipv6FragmentHeader, Ipv6Header, Ipv6RawExtHeader, Ipv6RoutingExtensions, LaxNetSlice, LaxSlicedPacket,
     LinkExtSlice, LinuxSllPacketType, NetSlice, PacketBuilder, SlicedPacket, TransportSlice, VlanId,
 };
 use proptest::prelude::*;
+use qdissect::net::{DropReason, parse};
 use std::net::{IpAddr, SocketAddr};
 
 const RAW: u16 = 101;

@@ -1,9 +1,8 @@
 //! Every variant of pcapng.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::buffer::CAPACITY;
-use super::testing::{BIG, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
-use super::{ErrorKind, MAX_FRAME, Source};
+use super::files::{BIG, LITTLE, Order, Pipe, data, drain, open, read, read_sound};
+use qdissect::capture::CAPACITY;
+use qdissect::capture::{ErrorKind, MAX_FRAME, Source};
 
 const SECOND: i64 = 1_000_000_000;
 

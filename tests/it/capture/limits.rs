@@ -1,14 +1,12 @@
 //! The limits of compressed streams: the largest stream that is read, and the first that is too large. The frames
 //! before the fault are read in any case.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::ErrorKind;
-use super::blockwise::Legacy;
-use super::input::MAX_WINDOW;
-use super::testing::{LITTLE, data};
-use super::testing_packed::{BARE, lz4_blocks, many, read, sealed, xz, zstd, zstd_blocks};
-use super::xz::MAX_BLOCKS;
+use super::files::{LITTLE, data};
+use super::packed::{BARE, LEGACY, lz4_blocks, many, read, sealed, xz, zstd, zstd_blocks};
 use lz4_flex::block::compress;
+use qdissect::capture::ErrorKind;
+use qdissect::capture::MAX_BLOCKS;
+use qdissect::capture::MAX_WINDOW;
 use std::fs;
 
 /// The largest block of zstd (RFC 8878, 3.1.1.2.4).
@@ -83,7 +81,7 @@ fn blocks_of_lz4_have_the_limit_that_their_frame_names() {
 
 #[test]
 fn blocks_of_legacy_lz4_have_a_limit() {
-    let legacy = |size: usize, block: &[u8]| [Legacy::MAGIC, &(size as u32).to_le_bytes(), block].concat();
+    let legacy = |size: usize, block: &[u8]| [LEGACY, &(size as u32).to_le_bytes(), block].concat();
     let (capture, count) = sized(LEGACY_BLOCK);
     let packed = compress(&capture);
     let (frames, error) = read(&legacy(packed.len(), &packed));

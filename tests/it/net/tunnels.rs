@@ -1,13 +1,12 @@
 //! Hand-built packets in tunnels: each kind, each inside each, cut, damaged, and datagrams that only look like
 //! tunnels.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::overlay::MAX_GTP_EXTENSIONS;
-use super::tunnels::{MAX_DEPTH, MAX_PATHS};
-use super::{Content, Datagram, Decapsulator, DropReason, parse};
-use crate::capture::Frame;
 use proptest::prelude::*;
+use qdissect::capture::Frame;
+use qdissect::net::{
+    Content, Datagram, Decapsulator, DropReason, MAX_DEPTH, MAX_GTP_EXTENSIONS, MAX_PATHS, parse,
+};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -1,12 +1,11 @@
 //! Captures that are written read back unchanged, here and with `pcap-parser`.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::testing::{BIG, LITTLE, Order, data, drain, open, read_sound};
-use super::tests_oracle::{Plain, blocks, theirs_pcapng};
-use super::{CaptureInfo, Frame, Interface, Source, Time, Writer};
+use super::files::{BIG, LITTLE, Order, data, drain, open, read_sound};
+use super::oracle::{Plain, blocks, theirs_pcapng};
 use pcap_parser::pcapng::OptionCode;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGReader};
 use proptest::prelude::*;
+use qdissect::capture::{CaptureInfo, Frame, Interface, Source, Time, Writer};
 
 /// A frame with its input and interface; its time is `None` where it is unknown.
 type Taken = (usize, u32, Plain);

@@ -1,8 +1,7 @@
 //! Hand-built IP packets: lengths, options, extension headers, fragments, other protocols.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::craft::*;
-use super::{DropReason, ip_payload, parse};
+use qdissect::net::{DropReason, MAX_EXTENSIONS, parse};
 
 /// The packet with bytes overwritten at an offset.
 fn patched(mut packet: Vec<u8>, at: usize, with: &[u8]) -> Vec<u8> {
@@ -201,8 +200,8 @@ fn extension_headers_have_a_limit() {
         body[(count - 1) * 8] = 17;
         wired(&v6(60, &join(&[&body, &udp(QUERY)])))
     };
-    is_ours_v6(&datagram(1, &chain(ip_payload::MAX_EXTENSIONS)), QUERY);
-    assert_eq!(reason(1, &chain(ip_payload::MAX_EXTENSIONS + 1)), DropReason::BadIp);
+    is_ours_v6(&datagram(1, &chain(MAX_EXTENSIONS)), QUERY);
+    assert_eq!(reason(1, &chain(MAX_EXTENSIONS + 1)), DropReason::BadIp);
     assert_eq!(reason(1, &chain(1000)), DropReason::BadIp);
 }
 
