@@ -161,15 +161,17 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
     lines
 }
 
-/// Writes the broken rules, the worst first. What a diagnosis says of them belongs below each.
+/// Writes the broken rules, the worst first, and below the first one that it explains, a diagnosis.
 fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Captures) -> io::Result<()> {
-    let mut all: Vec<&Broken> = case.ports.iter().flat_map(|p| &p.findings).collect();
+    let mut all: Vec<(&Port, &Broken)> =
+        case.ports.iter().flat_map(|p| p.findings.iter().map(move |b| (*p, b))).collect();
     if all.is_empty() {
         return Ok(());
     }
-    all.sort_by_key(|b| (Reverse(b.finding.severity), Reverse(b.count), b.first));
+    all.sort_by_key(|(_, b)| (Reverse(b.finding.severity), Reverse(b.count), b.first));
     writeln!(out)?;
-    for b in all.iter().take(screen.rows()) {
+    let mut said = vec![];
+    for (p, b) in all.iter().take(screen.rows()) {
         let severity = b.finding.severity;
         let word = screen.paint(style(severity), &format!("{:<7}", severity.name()));
         let file = if captures.files.len() > 1 {
@@ -180,6 +182,11 @@ fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Cap
         let times = if b.count == 1 { "once".to_owned() } else { format!("{} times", b.count) };
         let (id, frame) = (b.finding.rule.id, b.first.frame);
         writeln!(out, "{word} {id:<11} {} ({times}, first in {file}frame {frame})", b.finding)?;
+        let explained = case.explained(p).filter(|e| e.rules.contains(&b.finding.rule) && !said.contains(e));
+        if let Some(explained) = explained {
+            writeln!(out, "        = help: {explained}")?;
+            said.push(explained);
+        }
     }
     Ok(())
 }

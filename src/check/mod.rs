@@ -1,9 +1,11 @@
 //! Turns a broken rule into a finding: its severity, its place, the side at fault, and its message.
 
+mod agreement;
 mod packet;
 mod policy;
 mod silence;
 
+pub use agreement::{Agreements, Explained, Kind};
 pub use packet::Packet;
 pub use policy::{Policy, Profile, matches, within};
 #[cfg(feature = "cli")]

@@ -6,6 +6,7 @@ use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
+use crate::layout::Layout;
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use crate::text::escape::to_hex;
@@ -281,6 +282,12 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// How its messages are built, for the [diagnosis](crate::diagnosis) of broken ones; none: no diagnosis.
+    pub layouts: &'static [Layout],
+    /// Rules that are a reason for a diagnosis although they are notes, or compare datagrams.
+    pub suspicious: &'static [&'static Rule],
+    /// Rules about the bytes of a message that are no reason for a diagnosis.
+    pub unsuspicious: &'static [&'static Rule],
     /// The tests of `ask --probe`; the first one is the plain query.
     pub probes: &'static [ProbeRow],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
@@ -317,6 +324,9 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            layouts: &[],
+            suspicious: &[],
+            unsuspicious: &[],
             probes: &[],
             samples: &[],
         }

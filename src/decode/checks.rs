@@ -45,6 +45,21 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         }
     }
 
+    /// Checks that a text that was read contains no zero; the first one is reported.
+    #[inline(always)]
+    pub fn check_no_zero(&mut self, rule: &'static Rule, text: Str<'a>) {
+        if S::COVERAGE {
+            self.sink.checked(rule);
+        }
+        if S::RULES
+            && let Some(zero) = memchr::memchr(0, text.0)
+        {
+            let start = self.offset_of(text.0).saturating_add(zero as u16);
+            let at = Span { start, end: start.saturating_add(1) };
+            self.differs(rule, at, Compared::new(Told::byte(0), "no zero"));
+        }
+    }
+
     /// Checks a condition on the bytes at `at`.
     #[inline(always)]
     pub fn check_at(&mut self, rule: &'static Rule, at: Span, holds: impl FnOnce() -> bool) {

@@ -9,6 +9,7 @@ use crate::check::Packet;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
+use crate::diagnosis::{self, Case, Examined};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
@@ -80,6 +81,7 @@ impl Pipeline<'_> {
             AnyListener::Json(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);
+        let mut examined = Examined::Clean;
         if breaks_rule || !claim.raised.is_empty() {
             self.findings.clear();
             let notes = self.listener.notes();
@@ -96,7 +98,13 @@ impl Pipeline<'_> {
             } else if direction == Direction::C2s {
                 self.attribution.note_request_causes(d, &claim, notes.violations());
             }
+            if self.wants.diagnosis {
+                examined = self.examine(d, &claim, bytes, cx);
+            }
             findings = &self.findings;
+        } else if self.wants.diagnosis && usize::from(message).saturating_add(1) == v.id.info().messages.len()
+        {
+            examined = self.examine(d, &claim, bytes, cx);
         }
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
             self.attribution.note_request(d, &claim);
@@ -124,8 +132,33 @@ impl Pipeline<'_> {
             listener: &self.listener,
             findings,
             more_findings,
+            examined: &examined,
             unreadable: v.is_unreadable(),
         })
+    }
+
+    /// What would make a message fit that breaks rules or is unknown.
+    #[cold]
+    #[inline(never)]
+    fn examine(
+        &mut self,
+        d: &Datagram<'_>,
+        claim: &ClaimRef<'_>,
+        bytes: &[u8],
+        context: Context,
+    ) -> Examined {
+        let v = claim.verdict;
+        let violations = self.listener.notes().violations().iter().map(|v| (v.rule, v.minor));
+        let raised = claim.raised.rules().map(|rule| (rule, true));
+        let Some(reason) = diagnosis::reason(v.id, v.probe.message, violations.chain(raised)) else {
+            return Examined::Clean;
+        };
+        if claim.piece.is_some() || context.missing > 0 || claim.is_copy() {
+            return Examined::Untried;
+        }
+        let (expected, step) = self.table.expected(claim.slot, d, v, claim.pairing);
+        let case = Case { id: v.id, bytes, context, expected, step };
+        self.diagnoses.examine(v.server_index, &case, reason)
     }
 
     /// The server that was asked, if it is not at an end of the datagram.

@@ -64,6 +64,7 @@ pub(crate) fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Resu
 pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     let mut remarks: Vec<_> = dropped_remark(t).into_iter().collect();
     remarks.extend(abuse_remark(summary));
+    remarks.extend(diagnosis_remark(summary));
     remarks.extend(silent_server_remarks(summary));
     remarks.extend(t.candidate_remarks());
     remarks.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
@@ -103,6 +104,17 @@ fn abuse_remark(summary: &Summary) -> Option<String> {
     let parts: Vec<_> = answers.into_iter().chain(unclaimed).collect();
     let more = "`qdissect stats --only clients` shows who asks";
     (!parts.is_empty()).then(|| format!("looks abused: {}; {more}", parts.join("; ")))
+}
+
+/// A line with what would make the broken messages of a server fit.
+fn diagnosis_remark(summary: &Summary) -> Option<String> {
+    let all = summary.agreements.all();
+    let explained = all.first()?;
+    let more = match all.len() {
+        1 => String::new(),
+        n => format!("; and {} more, which `qdissect check` shows", n - 1),
+    };
+    Some(format!("help: {} ({}): {explained}{more}", explained.server, explained.protocol.info().name))
 }
 
 /// Remarks on servers that received several requests and answered none, ordered by the number of requests, whether or

@@ -116,6 +116,8 @@ pub struct Wants {
     pub shown_keys: bool,
     /// Datagrams that no protocol claims, for [counting](Report::count_unclaimed) even if they are not shown.
     pub count_unclaimed: bool,
+    /// The diagnosis of broken messages.
+    pub diagnosis: bool,
 }
 
 /// A server that answered nothing, or nothing but challenges.

@@ -237,7 +237,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, shown_keys: true, ..Wants::default() }
+        Wants { ordered: true, shown_keys: true, diagnosis: self.packets, ..Wants::default() }
     }
 
     fn comments(&mut self, comments: &Comments) {
@@ -263,6 +263,10 @@ impl<W: Write> Report for Records<W> {
         if p.more_findings > 0 {
             self.out.line.add(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
+        }
+        if let Some(diagnosis) = p.diagnosis() {
+            self.out.line.add(b",\"diagnosis\":");
+            self.out.line.extend_from_slice(terminal_safe_json(&diagnosis.record()).as_bytes());
         }
         self.out.line.push(b'}');
         self.out.end()

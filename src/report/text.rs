@@ -2,6 +2,7 @@
 
 use super::format::{align_right, pad_right, push_duration, push_number};
 use super::line_buffer::Lines;
+use super::payload::help_line;
 use super::stand_ins::{StandIn, StandIns};
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
@@ -205,11 +206,15 @@ impl<W: Write> Lister<W> {
 
 impl<W: Write> Report for Lister<W> {
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, diagnosis: !self.lines.quiet, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        self.show(p)
+        self.show(p)?;
+        match p.diagnosis() {
+            Some(diagnosis) if !self.lines.quiet => self.line(&format!("      {}", help_line(diagnosis))),
+            _ => Ok(()),
+        }
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {

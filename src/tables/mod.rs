@@ -289,6 +289,8 @@ const FINDINGS: &[Column] = &[
     column("caused_by_frame", Kind::Int64, "Frame of that.").or_null(),
     EXCHANGE_FILE,
     EXCHANGE_FRAME,
+    column("diagnosis", Kind::Text, "What would make the message fit, if all broken ones of its kind agree.")
+        .or_null(),
 ];
 
 const SERVERS: &[Column] = &[

@@ -143,6 +143,7 @@ impl<'t> Tables<'t> {
         let key = self.key(found.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
         let exchange = found.exchange.map(|(_, request)| self.key(request));
+        let explained = found.kind.and_then(|kind| self.pending.explained(kind));
         let [level, protocol] = [found.level.name(), found.protocol.info().name];
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
         key_cells(rows, Some(key));
@@ -159,6 +160,7 @@ impl<'t> Tables<'t> {
         rows.word(cause.map(|(rule, _)| rule));
         key_cells(rows, cause.map(|(_, key)| key));
         key_cells(rows, exchange);
+        rows.text(explained.as_ref().map(|explained| explained.diagnosis.cause()).as_deref());
         self.hand_on(Table::Findings, false)
     }
 
@@ -234,6 +236,7 @@ impl Report for Tables<'_> {
             ordered: true,
             shown_keys: true,
             silent_servers: true,
+            diagnosis: self.wants_table(Table::Findings),
             frames: self.wants_table(Table::Captures),
             ..Wants::default()
         }
@@ -272,6 +275,7 @@ impl Report for Tables<'_> {
         if self.wants_table(Table::Messages) {
             self.message(p)?;
         }
+        self.pending.note(p);
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             p.findings.iter().try_for_each(|finding| self.find(Found::in_packet(p, finding)))?;
         }

@@ -113,7 +113,8 @@ pub(super) fn description(e: &Entry) -> String {
     let message = e.message.map(|name| format!(" {name}")).unwrap_or_default();
     let cause = e.cause().map(|cause| format!("; caused by {cause}, and not counted")).unwrap_or_default();
     let (frame, text, place, fault) = (e.frame, e.text(), e.place(), e.finding.fault.name());
-    format!("frame {frame}{message}: {text}{place}; at fault: {fault}; {}{}{cause}", e.parties(), e.times())
+    let (parties, times, help) = (e.parties(), e.times(), e.help());
+    format!("frame {frame}{message}: {text}{place}; at fault: {fault}; {parties}{times}{cause}{help}")
 }
 
 /// A file name for programs: unchanged, unless it contains hostile characters.

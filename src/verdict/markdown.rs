@@ -47,7 +47,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         vec![
             f.severity.name().to_owned(),
             rule_link(e.rule()),
-            plain(&e.text()),
+            plain(&(e.text() + &e.help())),
             code(verdict.file(e)),
             e.frame.to_string(),
             f.span.map_or("exchange".to_owned(), |s| format!("{}..{}", s.start, s.end)),

@@ -32,7 +32,7 @@ pub use sarif::{SarifStyle, sarif};
 pub use table::{concise, table};
 
 use crate::capture::{CaptureInfo, Time};
-use crate::check::{Counts, Finding};
+use crate::check::{Counts, Explained, Finding, Kind};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
 use crate::report::{Totals, count};
@@ -40,6 +40,7 @@ use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// Maximum number of findings kept in full, the worst ones; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
@@ -89,6 +90,10 @@ pub struct Entry {
     pub fingerprint: Fingerprint,
     /// The reason why the finding does not fail the check, if a baseline or a suppression excuses it.
     pub excused: Option<Excuse>,
+    /// The messages whose diagnosis may explain it.
+    pub kind: Option<Kind>,
+    /// What explains them, which is known once everything has been read.
+    pub explained: Option<Arc<Explained>>,
 }
 
 /// The result of a test of `ask --probe`.
@@ -147,6 +152,8 @@ impl Entry {
             count: 1,
             fingerprint: Fingerprint::default(),
             excused: None,
+            kind: None,
+            explained: None,
         }
     }
 
@@ -184,6 +191,13 @@ impl Entry {
             1 => format!("{} (the capture dropped 1 packet)", self.finding),
             n => format!("{} (the capture dropped {n} packets)", self.finding),
         }
+    }
+
+    /// A clause with what would make the message fit; empty if that is not known. All of it is qdissect's own words.
+    fn help(&self) -> String {
+        self.explained
+            .as_ref()
+            .map_or(String::new(), |explained| format!("; help: {}", explained.diagnosis.cause()))
     }
 
     /// The bytes and the field: `, payload bytes 19..24 (server_info.server_name)`.

@@ -260,12 +260,16 @@ fn logical_location(e: &Entry) -> Value {
 
 /// Further facts about a finding.
 fn properties(e: &Entry) -> Value {
-    json!({
+    let mut record = json!({
         "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
         "fault": e.finding.fault.name(), "confidence": e.level.name(), "exchange": e.exchange,
         "count": e.count, "found": e.finding.found().map(|found| found.to_string()),
         "expected": e.finding.expected().map(|expected| expected.to_string()),
-    })
+    });
+    if let Some(explained) = &e.explained {
+        record["diagnosis"] = json!(explained.diagnosis.record());
+    }
+    record
 }
 
 /// A finding in a sentence without a full stop. Text from the network in it is escaped already.
@@ -274,7 +278,8 @@ pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
     let field = e.finding.path().filter(|_| e.finding.needs == 0).map(|field| format!(" ({field})"));
     let (field, bytes) = (field.unwrap_or_default(), bytes.unwrap_or_default());
     let (frame, what, fault) = (e.frame, e.text(), e.finding.fault.name());
-    format!("frame {frame}: {what}{field}{bytes}; {}; at fault: {fault}{}", e.parties(), e.times())
+    let (parties, times, help) = (e.parties(), e.times(), e.help());
+    format!("frame {frame}: {what}{field}{bytes}; {parties}; at fault: {fault}{times}{help}")
 }
 
 /// The marked bytes as hex, with their offsets in the payload.

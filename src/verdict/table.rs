@@ -1,7 +1,7 @@
 //! The verdict for people: the worst findings first, each in several lines like compiler diagnostics, or in one line.
 
 use super::{Entry, Excuse, Key, Outcome, Verdict};
-use crate::check::Counts;
+use crate::check::{Counts, Explained};
 use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS};
 use crate::report::screen::{BOLD, DIM, Screen, severity_cells, style, wrapped, write_remarks};
 use crate::report::{count, dropped_remark, grouped_count};
@@ -9,8 +9,9 @@ use crate::rule::Severity;
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
 use anstyle::Style;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::sync::Arc;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns in a line of bytes for other text: the text before the bytes, and "… and 65535 more" after them.
@@ -73,8 +74,11 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool
         let in_a_line = |block: &[&Entry]| block.iter().any(|e| e.excused.is_some()) && !verdict.show_known;
         let (lines, blocks): (Vec<_>, Vec<_>) =
             verdict.blocks().into_iter().partition(|block| in_a_line(block));
+        let mut said = HashSet::new();
         for block in &blocks {
             write_block(&mut page, verdict, block, &symptoms)?;
+            help(&mut page, block, &mut said)?;
+            writeln!(page.out)?;
         }
         for block in &lines {
             write_known(&mut page, block)?;
@@ -140,7 +144,14 @@ fn write_block(
     if let Some(excuse) = &e.excused {
         page.remark(&excuse.text(|why| escaped(why).into_owned()))?;
     }
-    writeln!(page.out)
+    Ok(())
+}
+
+/// Writes what explains a block, below the first one that it explains.
+fn help(page: &mut Page<'_>, block: &[&Entry], said: &mut HashSet<*const Explained>) -> io::Result<()> {
+    let explained = block.iter().filter_map(|e| e.explained.as_ref());
+    let new: Vec<_> = explained.filter(|explained| said.insert(Arc::as_ptr(explained))).collect();
+    new.into_iter().try_for_each(|explained| page.remark(&format!("help: {explained}")))
 }
 
 /// A line with the frames of the findings that repeat a finding.

@@ -36,6 +36,7 @@ mod cut;
 mod default_form;
 mod dependencies;
 mod detail;
+mod diagnosis;
 mod dialects;
 mod differ;
 mod directions;

@@ -57,6 +57,7 @@ const WITHOUT_VALUES: &[(&str, &[&str])] = &[
             "GS3-KEY-006",
             "RAK-MOT-006",
             "RAK-MOT-007",
+            "RAK-PON-004",
             "SFQ-LEG-001",
             "SFQ-RSP-008",
             "SKY-JSN-001",

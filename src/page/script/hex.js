@@ -57,6 +57,10 @@ function findingDetail(finding, data, columns) {
   add('Between', `client ${finding.client} and server ${finding.server}, ${finding.protocol}`);
   if (finding.count > 1) add('Times', `${finding.count}; this is the first`);
   if (finding.caused_by) add('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
+  if (finding.diagnosis) {
+    const { help, says, section } = finding.diagnosis;
+    add('Help', `${shown(help)}. ${says} (${section})`);
+  }
   if (finding.suppressed) add('Suppressed', shown(finding.suppressed));
   if (finding.baseline) add('Baseline', 'it is in the baseline');
   add('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));

@@ -19,6 +19,7 @@
 mod answers;
 mod browser;
 mod challenges;
+mod layouts;
 mod parts;
 mod probing;
 
@@ -221,6 +222,9 @@ impl Protocol for A2s {
         ],
         challenge: Some(CHALLENGE_RESPONSE),
         challenges_again: Some(&CHL_004),
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&CHL_005, &INF_007, &PLY_006, &PLY_007],
+        unsuspicious: &[&PLY_004],
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[

@@ -13,6 +13,7 @@
 //! end.
 
 mod answers;
+mod layouts;
 
 use super::gamespy::{ANSWERED_ID, ASKED_ID, is_legible, is_list};
 use super::other::unknown;
@@ -467,6 +468,8 @@ impl Protocol for Gamespy3 {
             (Relation::Instead, &[&TXN_007], &[&TXN_002]),
         ],
         challenge: Some(CHALLENGE_RESPONSE),
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_005, &TXN_007],
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[

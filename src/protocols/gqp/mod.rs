@@ -11,6 +11,7 @@
 //! examples violate its grammar, and its table has a wrong value for ETB.
 
 mod grammar;
+mod layouts;
 mod message;
 mod probing;
 
@@ -161,6 +162,7 @@ impl Protocol for Gqp {
         rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES],
         exchange_rules: RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
         samples: SAMPLES,
         ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };

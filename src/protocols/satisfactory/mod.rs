@@ -11,6 +11,7 @@
 //! there was no envelope.
 
 mod exchange;
+mod layouts;
 mod message;
 mod probing;
 
@@ -78,6 +79,9 @@ impl Protocol for Satisfactory {
         rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_002],
+        unsuspicious: &[&REQ_001, &REQ_002, &REQ_005],
         samples: SAMPLES,
         ..Info::of("satisfactory", "Satisfactory Lightweight Query", SPEC, &message::ENVELOPE)
     };

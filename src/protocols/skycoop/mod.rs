@@ -12,6 +12,7 @@
 //! of a packet of the game, so a game packet of that length begins like a reply.
 
 mod config;
+mod layouts;
 mod probing;
 mod reply;
 
@@ -160,6 +161,7 @@ impl Protocol for Skycoop {
         rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
         samples: SAMPLES,
         ..Info::of("skycoop", "Sky Co-op server query", SPEC, &FIXED)
     };

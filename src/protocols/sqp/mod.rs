@@ -13,6 +13,7 @@
 
 mod chunks;
 mod exchange;
+mod layouts;
 mod probing;
 mod tables;
 
@@ -91,6 +92,9 @@ impl Protocol for Sqp {
         rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&CHK_004, &chunks::INF_006, &RSP_006, &TXN_001, &TXN_004, &TXN_007, &TXN_011, &TXN_012],
+        unsuspicious: &[&RSP_009, &TAB_006],
         samples: SAMPLES,
         ..Info::of("sqp", "Unity Server Query Protocol", SPEC, &HEADER)
     };

@@ -15,6 +15,8 @@
 //! address is the one that the client knows. Each line of the console is an answer of its own, and nothing marks the last one.
 //! Vice City has 'VCMP' in requests, 'MP04' in answers, a version of 12 bytes in front of i, and names alone in c.
 
+mod layouts;
+
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::net::Endpoint;
@@ -174,6 +176,15 @@ rules! {
         cite: QUERY,
         examples: [Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 3c00 3200 01000000 'A' 01000000 'g' 01000000 'l'")])],
     }
+    /// Their lengths say where texts end. Clients show the zero, or lose what is behind it.
+    STR_001 = "SAMP-STR-001" Note "text has a zero byte" {
+        cite: QUERY,
+        per_server: true,
+        examples: [
+            Example::of(&[ASK, S("'SAMP' c000020a 611e 'i' 00 0100 3200 02000000 'A' 00 01000000 'g' 01000000 'l'")]),
+            Example::of(&[ASK, OK, C("'SAMP' c000020a 611e 'r'"), S("'SAMP' c000020a 611e 'r' 0100 02 'k' 00 01 'v'")]),
+        ],
+    }
     /// Whoever sees it may use the console as well.
     SEC_002 = "SAMP-SEC-002" Warning "password of the remote console travels in cleartext" {
         cite: docs("Opcode x"),
@@ -329,6 +340,8 @@ impl Protocol for Samp {
             (Relation::Request, &[&REQ_002], &[&TXN_003]),
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),
         ],
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&STR_001],
         samples: &[
             Example::of(&[
                 ASK,
@@ -516,12 +529,18 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
     let players = c.field(&PLAYERS, le_u16)?;
     let most = c.field(&MOST_PLAYERS, le_u16)?;
     c.compare(&INF_002, || players <= most, || Compared::new(players, Told::AtMost(most.into())));
-    [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| c.text(field, string32).map(drop))
+    [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| {
+        let text = c.text(field, string32)?;
+        c.check_no_zero(&STR_001, text);
+        Ok(())
+    })
 }
 
 fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = c.text(&RULE_KEY, string8)?;
+    c.check_no_zero(&STR_001, key);
     let value = c.text(&RULE_VALUE, string8)?;
+    c.check_no_zero(&STR_001, value);
     c.store_fact(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
     Ok(())
 }

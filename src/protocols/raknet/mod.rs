@@ -14,6 +14,8 @@
 //! number of servers answer a ping to a broadcast address, each from its own address. The port is shared with the game, whose
 //! other packets are not handled here.
 
+mod layouts;
+
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::decode::Escapes;
@@ -33,6 +35,7 @@ const LEAST_STATUS: usize = 4;
 const LEAST_PARTS: usize = 6;
 /// How a status begins, unless its length and its parts show that it is one. The last one has a form of its own.
 const EDITIONS: [&[u8]; 3] = [b"MCPE;", b"MCEE;", ALPHA];
+const STATUS_EDITIONS: [&[u8]; 2] = [b"MCPE;", b"MCEE;"];
 const ALPHA: &[u8] = b"MCCPP;";
 
 const SPEC: &str = "https://github.com/facebookarchive/RakNet";
@@ -148,6 +151,13 @@ rules! {
         cite: raknet("Source/RakNetDefines.h, MAX_OFFLINE_DATA_LENGTH"),
         examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 78*400")])],
     }
+    /// Clients look for a status behind a length of 16 bits: here something else is in front of it, or its length and its parts do
+    /// not show that it is one. They show a server without a name.
+    PON_004 = "RAK-PON-004" Note "a status of Bedrock is not where clients read it" {
+        cite: wiki("Unconnected Pong"),
+        per_server: true,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 14 'MCPE;A;649;1.20;1;8;'")])],
+    }
     /// Edition, name, protocol, version, players and maximum: clients give up where one is missing.
     MOT_001 = "RAK-MOT-001" Error "status has fewer than six parts" {
         cite: GAMEDIG,
@@ -190,6 +200,13 @@ rules! {
         cite: POCKET_EDITION,
         per_server: true,
         examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 000e 'MCCPP;Demo;Lab'")])],
+    }
+    /// Its length says where the status ends. Clients show the zero, or what is behind it is lost: it ends a text in C, and is every
+    /// second byte of UTF-16.
+    MOT_008 = "RAK-MOT-008" Note "status has a zero byte" {
+        cite: wiki("Data types"),
+        per_server: true,
+        examples: [Example::of(&[ASK, S("1c 0000000000000001 1122334455667788 00ffff00fefefefefdfdfdfd12345678 0015 'MCPE;A;649;1.20;1;8;' 00")])],
     }
 }
 
@@ -311,6 +328,8 @@ impl Protocol for Raknet {
             (Relation::Request, &[&PNG_002], &[&TXN_003]),
             (Relation::Instead, &[&TXN_002], &[&TXN_003]),
         ],
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_002, &PON_004, &MOT_008],
         samples: &[Example::of(&[ASK, OK])],
         ..Info::of("raknet", "RakNet unconnected ping", SPEC, &PING_ENDS)
     };
@@ -439,8 +458,12 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         || Compared::new(Told::Bytes(len as u64), Told::AtMost(TOO_LONG as i64 - 1)),
     );
     if !behind_length && !bedrock(Some(data)) {
-        return c.ignored(&OFFLINE_DATA);
+        c.ignored(&OFFLINE_DATA)?;
+        let has_edition = |edition: &[u8]| memchr::memmem::find(data, edition).is_some();
+        c.check_at(&PON_004, at, || !STATUS_EDITIONS.iter().any(|edition| has_edition(edition)));
+        return Ok(());
     }
+    c.check(&PON_004, || true);
     let text = c.field(&STATUS, remaining)?;
     let begin = data.get(..2).unwrap_or(data);
     c.compare(&PON_002, || behind_length, || Compared::new(Told::raw(begin), "a length"));
@@ -448,6 +471,7 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     if !cut {
         c.check_utf8(&MOT_003, text);
     }
+    c.check_no_zero(&MOT_008, text);
     match text.0 {
         _ if cut => {}
         text if text.starts_with(ALPHA) => alpha_status(c, text),
