@@ -68,7 +68,7 @@ impl Table {
         let keyless = step.key_digits == 0 || probe.key.is_none();
         let elsewhere = keyless && self.awaits_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
-        Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
+        Pairing::Unsolicited { open: found.open, asked: found.asked, key: found.key, other_step, elsewhere }
     }
 
     /// The pairing of an answer that belongs to no open request, if it is a copy of one, or a further one.
@@ -220,7 +220,8 @@ impl Table {
         }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
-        let answer = Answer { late, foreign_key, keyless, ..request.answer_at(d.time) };
+        let asked_key = if foreign_key { request.key() } else { None };
+        let answer = Answer { late, foreign_key, asked_key, keyless, ..request.answer_at(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             let mut partial = PartialAnswer {

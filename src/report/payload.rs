@@ -230,6 +230,8 @@ impl Picked {
         json!({
             "rule": f.rule.id, "severity": f.severity.name(), "field": f.path().map(|path| path.to_string()),
             "start": f.span.map(|span| span.start), "end": f.span.map(|span| span.end), "message": f.to_string(),
+            "found": f.found().map(|found| found.to_string()),
+            "expected": f.expected().map(|expected| expected.to_string()),
             "caused_by": f.caused_by.map(|cause| json!({
                 "rule": cause.rule.id, "frame": self.files.place(cause.frame).frame,
             })),

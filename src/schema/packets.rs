@@ -105,6 +105,7 @@ pub fn finding(bytes: Value, about: &str) -> Value {
         .key("field", or_null(term("field")))
         .keys(&["start", "end"], &bytes)
         .key("message", text())
+        .keys(&["found", "expected"], &or_null(text()))
         .optional("caused_by", term("cause"))
         .end(about)
 }

@@ -155,6 +155,8 @@ impl<'t> Tables<'t> {
         rows.number(f.span.map(|span| span.start.into()));
         rows.number(f.span.map(|span| span.end.into()));
         rows.formatted(|line| push(line, format_args!("{f}")));
+        rows.text(f.found().map(|found| found.to_string()).as_deref());
+        rows.text(f.expected().map(|expected| expected.to_string()).as_deref());
         rows.word(cause.map(|(rule, _)| rule));
         key_cells(rows, cause.map(|(_, key)| key));
         key_cells(rows, exchange);

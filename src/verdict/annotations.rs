@@ -108,7 +108,7 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text(count))
 }
 
-/// A finding in one line, without rule and capture. All of the text is qdissect's own; none comes from outside.
+/// A finding in one line, without rule and capture. Text from the network in it is escaped already.
 pub(super) fn description(e: &Entry) -> String {
     let message = e.message.map(|name| format!(" {name}")).unwrap_or_default();
     let cause = e.cause().map(|cause| format!("; caused by {cause}, and not counted")).unwrap_or_default();

@@ -32,6 +32,8 @@ pub struct FindingRecord<'a> {
     file_offset: Option<u64>,
     exchange: Option<terms::Number<u64>>,
     message: String,
+    found: Option<String>,
+    expected: Option<String>,
     caused_by: Option<CauseRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "terms::Number<()>")]
@@ -80,6 +82,8 @@ impl<'a> FindingRecord<'a> {
             file_offset: e.file_offset,
             exchange: e.exchange.map(terms::Number),
             message: e.text(),
+            found: f.found().map(|found| found.to_string()),
+            expected: f.expected().map(|expected| expected.to_string()),
             caused_by: f.caused_by.map(|Cause { rule, frame }| CauseRecord {
                 rule: terms::RuleId(rule.id),
                 frame: terms::Number(frame),
@@ -151,7 +155,7 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<(
 
 /// The columns of findings, named like the keys of the records if they have one.
 const COLUMNS: &str = "file,frame,time,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
-                       exchange,message,count,caused_by,excused,diagnosis";
+                       exchange,message,found,expected,count,caused_by,excused,diagnosis";
 
 /// Writes a header row and a row for each listed finding.
 ///

@@ -183,7 +183,8 @@ impl Entry {
         (self.file, self.frame, self.rule().id)
     }
 
-    /// The message of the finding, with numbers. All of the text is qdissect's own; none comes from the network.
+    /// The message of the finding, with numbers. Text from the network in it is short, in quotes, and
+    /// has letters, digits and a few harmless characters; all others are escaped.
     pub fn text(&self) -> String {
         match self.dropped {
             0 => self.finding.to_string(),

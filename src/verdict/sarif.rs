@@ -263,7 +263,8 @@ fn properties(e: &Entry) -> Value {
     let mut record = json!({
         "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
         "fault": e.finding.fault.name(), "confidence": e.level.name(), "exchange": e.exchange,
-        "count": e.count,
+        "count": e.count, "found": e.finding.found().map(|found| found.to_string()),
+        "expected": e.finding.expected().map(|expected| expected.to_string()),
     });
     if let Some(explained) = &e.explained {
         record["diagnosis"] = json!(explained.diagnosis.record());
@@ -271,7 +272,7 @@ fn properties(e: &Entry) -> Value {
     record
 }
 
-/// A finding in a sentence without a full stop. All of the text is qdissect's own; none comes from outside.
+/// A finding in a sentence without a full stop. Text from the network in it is escaped already.
 pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
     // The message itself names a field that is too short.
     let field = e.finding.path().filter(|_| e.finding.needs == 0).map(|field| format!(" ({field})"));

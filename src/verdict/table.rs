@@ -88,7 +88,7 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool
         }
         servers(&mut page, verdict)?;
     }
-    foot(&mut page, verdict)
+    foot(&mut page, verdict, !quiet && verdict.listed().next().is_some())
 }
 
 /// Writes a line about the findings of a block that a baseline or a suppression excuses.
@@ -230,7 +230,7 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
 }
 
 /// Writes the results by protocol, remarks, and the totals.
-fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
+fn foot(page: &mut Page<'_>, verdict: &Verdict, explain: bool) -> io::Result<()> {
     for id in &verdict.protocols {
         let count_of = |outcome| verdict.results(*id, outcome);
         let known_text = Some(count_of(Outcome::Known)).filter(|n| *n > 0).map(|n| format!(" {n} known,"));
@@ -251,6 +251,9 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
     write_remarks(&mut lines, &remarks(verdict, page.width()))?;
     for line in String::from_utf8_lossy(&lines).lines() {
         page.text(Style::new(), line)?;
+    }
+    if explain {
+        page.text(Style::new(), "`qdissect rule ID` explains a rule.")?;
     }
     let worst = match verdict.counts {
         Counts { error: 1.., .. } => style(Severity::Error),

@@ -90,6 +90,7 @@ mod terminal;
 mod tshark;
 mod tunnels;
 mod unclaimed;
+mod values;
 mod web;
 mod whose_answer;
 mod whose_silence;

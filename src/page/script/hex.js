@@ -50,6 +50,8 @@ function findingDetail(finding, data, columns) {
   }
   const place = finding.start === null ? '' : `, bytes ${finding.start}..${finding.end} of the payload`;
   add('Place', `frame ${finding.frame} of ${shown(finding.file)}${place}`);
+  if (finding.found !== null) add('Found', el('code', {}, finding.found));
+  if (finding.expected !== null) add('Expected', el('code', {}, finding.expected));
   if (finding.time) add('Time', `${time(finding.time)} UTC`);
   if (finding.field) add('Field', el('code', {}, finding.field));
   add('Between', `client ${finding.client} and server ${finding.server}, ${finding.protocol}`);

@@ -760,21 +760,33 @@ const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "mac
 fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     let players = c.field(&PLAYERS, byte)?;
     let most = c.field(&MAX_PLAYERS, byte)?;
-    c.check(&INF_004, || most == 0 || players <= most);
+    c.compare(
+        &INF_004,
+        || most == 0 || players <= most,
+        || Compared::new(players, Told::AtMost(most.into())),
+    );
     Ok(players)
 }
 
 /// Reads server type, environment and visibility.
 fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
-    c.check(&INF_003, || is_type(server));
+    c.compare(
+        &INF_003,
+        || is_type(server),
+        || Compared::new(Told::byte(server), "a letter of a type of server"),
+    );
     let system = letter(c, &ENVIRONMENT, &ENVIRONMENT_NAME, SYSTEMS)?;
-    c.check(&INF_003, || is_environment(system));
+    c.compare(
+        &INF_003,
+        || is_environment(system),
+        || Compared::new(Told::byte(system), "a letter of a system"),
+    );
     flag(c, &VISIBILITY)
 }
 fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let value = c.field(field, byte)?;
-    c.check(&INF_003, || value <= 1);
+    c.compare(&INF_003, || value <= 1, || Compared::new(value, "0 or 1"));
     Ok(())
 }
 
@@ -792,7 +804,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let app_id = c.field(&APP_ID, le_u16)?;
     let players = counts(c)?;
     let bots = c.field(&BOTS, byte)?;
-    c.check(&INF_004, || bots <= players);
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, Told::AtMost(players.into())));
     server_kind(c)?;
     flag(c, &VAC)?;
     if app_id == THE_SHIP {
@@ -822,7 +834,7 @@ fn rust_tags<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
 /// Reads the fields that the extra data flag announces.
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
-    c.check(&INF_002, || flag & 0x0e == 0);
+    c.compare(&INF_002, || flag & 0x0e == 0, || Compared::new(Told::byte(flag), Told::byte(flag & !0x0e)));
     c.check(&INF_007, || true);
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
@@ -836,9 +848,15 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
             _ => {
                 let id = c.field(field, le_u64)?;
                 if field == &GAME_ID {
-                    c.check(&INF_005, || app_id == 0 || app_id == id as u16);
+                    c.compare(
+                        &INF_005,
+                        || app_id == 0 || app_id == id as u16,
+                        || Compared::new(id as u16, app_id),
+                    );
                 } else {
-                    c.check(&INF_007, || id >> 56 <= MOST_UNIVERSE);
+                    let universe = id >> 56;
+                    let values = || Compared::new(universe as u8, Told::AtMost(MOST_UNIVERSE as i64));
+                    c.compare(&INF_007, || universe <= MOST_UNIVERSE, values);
                 }
             }
         }
@@ -871,7 +889,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
         return Ok(());
     }
     let bots = c.field(&BOTS, byte)?;
-    c.check(&INF_004, || bots <= players);
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, Told::AtMost(players.into())));
     Ok(())
 }
 
@@ -898,24 +916,24 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
     let is_more = rows == usize::from(count) && !is_ship && !behind.is_empty();
     let more = if is_more { rows_after_wrap(behind, c.is_cut()) } else { 0 };
-    c.check(&PLY_005, || more == 0);
     let expected = if more > 0 && c.is_cut() { u16::MAX } else { rows.saturating_add(more) as u16 };
     let expected = expected.max(count.into());
+    c.compare(&PLY_005, || more == 0, || Compared::new(count, rows.saturating_add(more)));
     let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
     let mut named = expected == 0;
     let mut least_index = u8::MAX;
     let player = |c: &mut Cursor<'_, '_, S>| {
         if row(c.rest()).is_err() {
             c.about(Some(&PLAYERS));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(rows, count), ..c.ended_early() });
         }
         c.group(&PLAYER, |c| {
             least_index = least_index.min(c.field(&INDEX, byte)?);
             named |= !text(c, &PLAYER_NAME)?.0.is_empty();
             c.field(&SCORE, le_i32)?;
             let duration = c.field(&DURATION, le_f32)?;
-            c.check(&PLY_002, || duration.is_finite());
-            c.check(&PLY_006, || is_time(duration));
+            c.compare(&PLY_002, || duration.is_finite(), || Compared::new(duration, "a finite number"));
+            c.compare(&PLY_006, || is_time(duration), || Compared::new(duration, "a time in seconds"));
             for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
                 c.derived(field, Value::Int(i32::from_le_bytes(*extra)));
             }
@@ -924,7 +942,9 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     };
     c.list(&PLAYERS, |_, done| done < expected, player)?;
     c.check_whole(&PLY_003, || named);
-    c.check_whole(&PLY_007, || rows == 0 || least_index <= count.max(USUAL_PLACES));
+    let most = count.max(USUAL_PLACES);
+    let values = || Compared::new(least_index, Told::AtMost(most.into()));
+    c.compare_whole(&PLY_007, || rows == 0 || least_index <= most, values);
     if is_ship && extra > 0 {
         c.field(&SHIP_PLAYERS, bytes(extra))?;
     }
@@ -955,11 +975,11 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
     let rule = |c: &mut Cursor<'a, '_, S>| {
         if pair(c.rest()).is_err() {
             c.about(Some(&RULES_LIST));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(c.element(), count), ..c.ended_early() });
         }
         c.group(&RULE_ITEM, |c| {
             let key = c.field(&KEY, until(b"\0"))?;
-            c.check(&RUL_002, || !seen.repeats(key.0));
+            c.compare(&RUL_002, || !seen.repeats(key.0), || Compared::new(key, "each name once"));
             check_encoding(c, key, binary);
             c.skip(b"\0");
             let shows_password = key.mentions_password()

@@ -164,7 +164,14 @@ impl Memory {
             return Carried::Unknown;
         }
         let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
-        raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
+        raised.add_values(
+            &CHL_005,
+            Some(Span { start, end: start.saturating_add(4) }),
+            Compared::new(
+                Told::Hex(value.into(), 8),
+                last.map_or(Told::from("a challenge of this client"), |last| Told::Hex(last.value.into(), 8)),
+            ),
+        );
         Carried::Foreign
     }
 
@@ -207,7 +214,11 @@ impl Memory {
                     (stated, bytes.get(5).filter(|_| prefix_len(bytes) == MARK.len()))
                     && players != count
                 {
-                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
+                    raised.add_values(
+                        &PLY_004,
+                        Some(Span { start: 5, end: 6 }),
+                        Compared::new(*count, *players),
+                    );
                 }
             }
             _ => {}
@@ -225,7 +236,8 @@ impl Memory {
         if *owner == client.host() {
             *since = now;
         } else if !at_translation(now, *since) {
-            raised.add(&SEC_003);
+            let values = Compared::new(Told::Hex(value.into(), 8), "a value of its own");
+            raised.add_values(&SEC_003, None, values);
         }
         let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
         let challenge = Challenge { value, port: client.port(), time: now };

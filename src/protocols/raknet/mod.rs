@@ -416,7 +416,7 @@ pub(crate) fn is_ping_or_pong(p: &[u8]) -> bool {
 
 fn magic<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let magic = c.field(&OFFLINE_MAGIC, bytes(MAGIC.len()))?;
-    c.check(&HDR_001, || magic == MAGIC);
+    c.compare(&HDR_001, || magic == MAGIC, || Compared::new(magic, "the magic bytes of RakNet"));
     Ok(())
 }
 
@@ -439,10 +439,24 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         is_cut_bedrock || bedrock(data.get(2..)) || exact && parts >= LEAST_PARTS.saturating_sub(1);
     if behind_length {
         c.field(&STATUS_LENGTH, be_u16)?;
-        c.check(&PON_002, || exact || cut);
+        c.compare(
+            &PON_002,
+            || exact || cut,
+            || {
+                Compared::new(
+                    announced.map_or(Told::Nothing, Told::from),
+                    Told::Following(len.saturating_sub(2) as u64),
+                )
+            },
+        );
     }
     c.about(None);
-    c.check_at(&PON_003, at, || len < TOO_LONG);
+    c.compare_at(
+        &PON_003,
+        at,
+        || len < TOO_LONG,
+        || Compared::new(Told::Bytes(len as u64), Told::AtMost(TOO_LONG as i64 - 1)),
+    );
     if !behind_length && !bedrock(Some(data)) {
         c.ignored(&OFFLINE_DATA)?;
         let has_edition = |edition: &[u8]| memchr::memmem::find(data, edition).is_some();
@@ -451,9 +465,13 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     }
     c.check(&PON_004, || true);
     let text = c.field(&STATUS, remaining)?;
-    c.check(&PON_002, || behind_length);
-    c.check(&MOT_003, || cut || text.is_utf8());
-    c.check(&MOT_008, || memchr::memchr(0, text.0).is_none());
+    let begin = data.get(..2).unwrap_or(data);
+    c.compare(&PON_002, || behind_length, || Compared::new(Told::raw(begin), "a length"));
+    c.check(&MOT_003, || true);
+    if !cut {
+        c.check_utf8(&MOT_003, text);
+    }
+    c.check_no_zero(&MOT_008, text);
     match text.0 {
         _ if cut => {}
         text if text.starts_with(ALPHA) => alpha_status(c, text),
@@ -532,9 +550,24 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
         let must_be_number = [&PROTOCOL_VERSION, &PLAYERS, &MOST_PLAYERS].contains(&field);
         let players_fit = || number(4).zip(number(5)).is_none_or(|(players, most)| players <= most);
         c.about(Some(field));
-        c.check_at(&MOT_002, at, || !must_be_number || Str(part).is_integer());
-        c.check_at(&MOT_004, at, || field != &MOST_PLAYERS || players_fit());
-        c.check_at(&MOT_005, at, || field != &SERVER_UID || is_guid(part, guid));
+        c.compare_at(
+            &MOT_002,
+            at,
+            || !must_be_number || Str(part).is_integer(),
+            || Compared::new(part, "a number"),
+        );
+        c.compare_at(
+            &MOT_004,
+            at,
+            || field != &MOST_PLAYERS || players_fit(),
+            || Compared::new(part, number(4).map_or(Told::Nothing, |players| Told::AtLeast(players.into()))),
+        );
+        c.compare_at(
+            &MOT_005,
+            at,
+            || field != &SERVER_UID || is_guid(part, guid),
+            || Compared::new(part, "the GUID"),
+        );
     }
     c.about(Some(&STATUS));
     if parts().count() > PARTS.len() {
@@ -545,7 +578,11 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
             });
         });
     }
-    c.check(&MOT_001, || parts().count() >= LEAST_PARTS);
+    c.compare(
+        &MOT_001,
+        || parts().count() >= LEAST_PARTS,
+        || Compared::new(parts().count(), Told::AtLeast(LEAST_PARTS as i64)),
+    );
     c.check(&MOT_006, || !has_escapes);
     c.check(&MOT_007, || true);
 }

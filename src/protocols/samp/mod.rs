@@ -401,7 +401,11 @@ impl Protocol for Samp {
         c.field_as(&ADDRESS, array, |bytes| Value::Address(socket(bytes)))?;
         let opcode = c.text(&OPCODE, text(1))?.0;
         if cx.message == UNKNOWN {
-            c.check(&REQ_001, || OPCODES.iter().any(|known| opcode == [*known]));
+            c.compare(
+                &REQ_001,
+                || OPCODES.iter().any(|known| opcode == [*known]),
+                || Compared::new(Str(opcode), "i, r, c, d, p or x"),
+            );
             return c.ignored(&PAYLOAD);
         }
         c.check(&REQ_001, || true);
@@ -418,7 +422,7 @@ impl Protocol for Samp {
         if let (Some(header_address), SocketAddr::V4(server)) = (header_address, seen.server.socket_addr())
             && header_address != server
         {
-            raised.add_at(&HDR_002, ADDRESS_AT);
+            raised.add_values(&HDR_002, Some(ADDRESS_AT), Compared::new(header_address, server));
         }
         if seen.probe.message == RCON_RESPONSE && p.ends_with(REFUSAL) {
             let (pair, frame) = ((seen.server, seen.client.host()), seen.datagram.frame);
@@ -521,26 +525,22 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
         c.padded(&SERVER_VERSION, VERSION_LEN)?;
     }
     let password = c.field_as(&PASSWORD, byte, |password| Value::Bool(password != 0))?;
-    c.check(&INF_001, || password <= 1);
+    c.compare(&INF_001, || password <= 1, || Compared::new(password, "0 or 1"));
     let players = c.field(&PLAYERS, le_u16)?;
     let most = c.field(&MOST_PLAYERS, le_u16)?;
-    c.check(&INF_002, || players <= most);
+    c.compare(&INF_002, || players <= most, || Compared::new(players, Told::AtMost(most.into())));
     [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| {
         let text = c.text(field, string32)?;
-        check_text(c, text);
+        c.check_no_zero(&STR_001, text);
         Ok(())
     })
 }
 
-fn check_text<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
-    c.check(&STR_001, || memchr::memchr(0, text.0).is_none());
-}
-
 fn rule_of_server<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = c.text(&RULE_KEY, string8)?;
-    check_text(c, key);
+    c.check_no_zero(&STR_001, key);
     let value = c.text(&RULE_VALUE, string8)?;
-    check_text(c, value);
+    c.check_no_zero(&STR_001, value);
     c.store_fact(&[(b"version", Fact::Version), (b"mapname", Fact::Map)], key, value);
     Ok(())
 }

@@ -223,7 +223,9 @@ impl Protocol for Skycoop {
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
         match seen.pairing {
             Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
-            Pairing::Answered(_) if seen.server.port() != PORT => raised.add(&TXN_006),
+            Pairing::Answered(_) if seen.server.port() != PORT => {
+                raised.add_values(&TXN_006, None, Compared::new(seen.server.port(), PORT));
+            }
             _ => {}
         }
     }
@@ -292,14 +294,14 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     let whole = c.rest();
     if cx.direction == Direction::C2s {
         c.ends(&REQUEST);
-        c.field(&MESSAGE_TYPE, le_i32)?;
+        let kind = c.field(&MESSAGE_TYPE, le_i32)?;
         return match whole.starts_with(&QUERY_SWAPPED) {
-            true => Err(c.stop(&REQ_003)),
+            true => Err(Fault { values: Compared::new(kind, kind.swap_bytes()), ..c.stop(&REQ_003) }),
             false => unknown(c, cx, whole),
         };
     }
     let header = c.field(&HEADER, le_i32)?;
-    c.check(&RSP_001, || header == REPLY);
+    c.compare(&RSP_001, || header == REPLY, || Compared::new(header, REPLY));
     unknown(c, cx, whole)
 }
 
@@ -388,7 +390,8 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
 fn rcon_length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
     let length = c.field(field, le_i32)?;
     c.ends(&STRING);
-    usize::try_from(length).map_err(|_| c.stop(&STR_001))
+    let values = || Compared::new(length, Told::AtLeast(0));
+    usize::try_from(length).map_err(|_| Fault { values: values(), ..c.stop(&STR_001) })
 }
 
 fn rcon_text<S: FieldSink>(
