@@ -423,11 +423,12 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Resu
         Some(asked) if asked & KNOWN == 0 => c.ignored(&BODY),
         Some(asked) => sections(c, asked, full),
     };
+    const MOST: i64 = FULL as i64 - 1;
     c.about(None);
     c.compare_whole(
         &RSP_001,
         || !full || out.is_err(),
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(FULL as i64 - 1)),
+        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(MOST)),
     );
     out
 }

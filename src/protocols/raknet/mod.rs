@@ -450,12 +450,13 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
             },
         );
     }
+    const MOST: i64 = TOO_LONG as i64 - 1;
     c.about(None);
     c.compare_at(
         &PON_003,
         at,
         || len < TOO_LONG,
-        || Compared::new(Told::Bytes(len as u64), Told::AtMost(TOO_LONG as i64 - 1)),
+        || Compared::new(Told::Bytes(len as u64), Told::AtMost(MOST)),
     );
     if !behind_length && !bedrock(Some(data)) {
         c.ignored(&OFFLINE_DATA)?;
