@@ -164,6 +164,7 @@ impl Agreements {
     }
 
     /// All that is agreed, by server, answers first.
+    #[cfg(feature = "page")]
     pub fn all(&self) -> Vec<&Arc<Explained>> {
         let mut all: Vec<_> =
             self.kinds.keys().filter_map(|kind| Some((kind, self.agreed(*kind)?))).collect();

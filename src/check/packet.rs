@@ -31,7 +31,7 @@ pub struct Packet<'a> {
     /// Index of its server, or `crate::conversation::NONE`.
     pub server_index: u32,
     /// The server that was asked, if another endpoint answers, or translated addresses hide it.
-    pub(crate) asked_server: Option<Endpoint>,
+    pub asked_server: Option<Endpoint>,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
     /// The results of decoding it.
@@ -45,7 +45,7 @@ pub struct Packet<'a> {
     /// Number of further findings, which were only counted.
     pub more_findings: u32,
     /// What would make it fit, if it breaks rules and the report [wants](crate::report::Wants::diagnosis) to know.
-    pub(crate) examined: &'a Examined,
+    pub examined: &'a Examined,
     /// It is no message, but came in the place of an answer: its bytes are one field.
     pub unreadable: bool,
 }

@@ -200,7 +200,7 @@ fn check(to: &mut Target, args: &CheckArgs, job: Job) -> io::Result<Done> {
         out.flush()?;
         judged
     };
-    judged.verdict.probed = probed;
+    judged.verdict.add_probed(probed);
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);

@@ -282,7 +282,7 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
-    /// How its messages are built, for the [diagnosis](crate::diagnosis) of broken ones; none: no diagnosis.
+    /// How its messages are built, for the diagnosis of broken ones; none: no diagnosis.
     pub layouts: &'static [Layout],
     /// Rules that are a reason for a diagnosis although they are notes, or compare datagrams.
     pub suspicious: &'static [&'static Rule],

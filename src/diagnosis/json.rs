@@ -39,6 +39,11 @@ impl Diagnosis {
 }
 
 impl Diagnosis {
+    /// The line below the findings of a message.
+    pub fn help_line(&self) -> String {
+        format!("= help: {self}")
+    }
+
     /// The cause without values of the message: `everything fits if numbers are little-endian. SQP is big-endian (Data types)`.
     pub fn cause(&self) -> String {
         self.record().cause()

@@ -185,7 +185,7 @@ impl<W: Write> Details<W> {
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let style = FieldStyle { bytes: true, colour: self.detail.colour };
         if let Some(diagnosis) = p.diagnosis().filter(|_| !self.detail.fields) {
-            push(out, 1, &payload::help_line(diagnosis));
+            push(out, 1, &diagnosis.help_line());
         }
         let tree = p.tree().filter(|_| self.detail.fields);
         let lines =

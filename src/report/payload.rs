@@ -60,13 +60,8 @@ pub fn fields(
     }
     let other_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| owner.is_none());
     out.extend(other_findings.map(|(f, _)| finding_line(f, false, style.colour, frame_name)));
-    out.extend(diagnosis.map(help_line));
+    out.extend(diagnosis.map(Diagnosis::help_line));
     out
-}
-
-/// The line of a diagnosis below the findings of a message.
-pub fn help_line(diagnosis: &Diagnosis) -> String {
-    format!("= help: {diagnosis}")
 }
 
 /// Index of the field that a finding is about: the field with exactly its bytes, or the last field that contains its

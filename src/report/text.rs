@@ -2,7 +2,6 @@
 
 use super::format::{align_right, pad_right, push_duration, push_number};
 use super::line_buffer::Lines;
-use super::payload::help_line;
 use super::stand_ins::{StandIn, StandIns};
 #[cfg(feature = "page")]
 use super::terminal::{Fitted, GiveWay, Screen};
@@ -212,7 +211,7 @@ impl<W: Write> Report for Lister<W> {
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.show(p)?;
         match p.diagnosis() {
-            Some(diagnosis) if !self.lines.quiet => self.line(&format!("      {}", help_line(diagnosis))),
+            Some(diagnosis) if !self.lines.quiet => self.line(&format!("      {}", diagnosis.help_line())),
             _ => Ok(()),
         }
     }

@@ -205,7 +205,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             }
         };
         let outcome = match () {
-            () if severity.is_none() || !self.verdict.evidence.iter().any(is_concerned) => {
+            () if severity.is_none() || rule.active || !self.verdict.evidence.iter().any(is_concerned) => {
                 Outcome::NotApplicable
             }
             () if count > 0 => Outcome::Fail,

@@ -321,6 +321,18 @@ impl Verdict {
             || Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
     }
 
+    /// Adds the tests of `ask --probe`, which alone find some rules broken.
+    pub fn add_probed(&mut self, probed: Vec<Probed>) {
+        let count = |rule: &Rule| {
+            probed.iter().filter(|row| row.rule == rule.id && row.failed.is_some()).count() as u64
+        };
+        for result in self.rules.iter_mut().filter(|result| result.rule.active && !probed.is_empty()) {
+            result.count = count(result.rule);
+            result.outcome = if result.count > 0 { Outcome::Fail } else { Outcome::Pass };
+        }
+        self.probed = probed;
+    }
+
     /// Percentage of a protocol's rules that were checked; `None` if the protocol was not seen. It is rounded down for
     /// display, so that a check can require the displayed value.
     pub fn coverage(&self, id: Id) -> Option<f64> {
