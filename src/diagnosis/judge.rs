@@ -12,9 +12,9 @@ pub fn is_reason(id: Id, rule: &'static Rule, minor: bool) -> bool {
     if info.suspicious.contains(&rule) {
         return true;
     }
-    let serious = rule.severity >= Severity::Warning && !minor;
-    let about_bytes = info.rules.iter().any(|rules| rules.contains(&rule));
-    serious && about_bytes && !rule.ratio && !rule.unproven && !info.unsuspicious.contains(&rule)
+    let may_be = rule.severity >= Severity::Warning && !minor && !rule.ratio && !rule.unproven;
+    let is_about_bytes = || info.rules.iter().any(|rules| rules.contains(&rule));
+    may_be && !info.unsuspicious.contains(&rule) && is_about_bytes()
 }
 
 /// Whether the decoder accepts a message.
@@ -40,6 +40,6 @@ pub fn fields(id: Id, bytes: &[u8], context: &Context) -> Vec<u8> {
 pub fn reason(id: Id, message: u8, broken: impl Iterator<Item = (&'static Rule, bool)>) -> Option<Reason> {
     let mut broken = broken;
     let rule = broken.find(|(rule, minor)| is_reason(id, rule, *minor)).map(|(rule, _)| rule);
-    let is_unknown = id.info().message_name(message) == "unknown";
+    let is_unknown = rule.is_none() && id.info().message_name(message) == "unknown";
     (rule.is_some() || is_unknown).then_some(Reason { rule })
 }

@@ -6,6 +6,9 @@ use hashbrown::HashMap;
 /// Searches for each server, message and first broken rule at most. Further messages are read only as the ones before them
 /// were.
 pub const MAX_SEARCHES_EACH: u32 = 3;
+/// Searches for each message and first broken rule, of any server, that find nothing, before it is searched no more: what
+/// explains none of so many servers explains the next one neither.
+pub const MAX_FRUITLESS: u32 = 4;
 /// Searches at most, all together, and bytes of the messages that are searched.
 pub const MAX_SEARCHES: u32 = 1000;
 /// See [`MAX_SEARCHES`].
@@ -27,6 +30,8 @@ struct Found {
 #[derive(Debug, Default)]
 pub struct Diagnoses {
     found: HashMap<Kind, Found>,
+    /// Searches that found nothing, by message and first broken rule, unless one has found something.
+    fruitless: HashMap<(u8, u8, &'static str), u32>,
     searches: u32,
     searched_bytes: usize,
     untried: u64,
@@ -51,7 +56,10 @@ impl Diagnoses {
         let known = self.found.get(&kind);
         let searches = known.map_or(0, |found| found.searches);
         let is_known = searches >= MAX_SEARCHES_EACH;
-        let is_spent = self.searches >= MAX_SEARCHES || self.searched_bytes >= MAX_SEARCHED_BYTES;
+        let of_message = (case.id as u8, case.context.message, rule);
+        let is_spent = self.searches >= MAX_SEARCHES
+            || self.searched_bytes >= MAX_SEARCHED_BYTES
+            || self.fruitless.get(&of_message).is_some_and(|searches| *searches >= MAX_FRUITLESS);
         if case.bytes.len() > super::MAX_BYTES || !is_known && is_spent {
             self.untried = self.untried.saturating_add(1);
             return Examined::Untried;
@@ -77,7 +85,12 @@ impl Diagnoses {
             (Some(_), None) => false,
         };
         found.differs |= !same;
-        let Some((attempt, bytes)) = result else { return Examined::Unexplained };
+        let fruitless = self.fruitless.entry(of_message).or_default();
+        let Some((attempt, bytes)) = result else {
+            *fruitless = fruitless.saturating_add(1);
+            return Examined::Unexplained;
+        };
+        *fruitless = 0;
         let examined = explained(case, &attempt, &bytes);
         found.attempt.get_or_insert(attempt);
         examined

@@ -1,7 +1,7 @@
 //! The inverse writer: right messages are written as wrong servers write them, and each mistake is found again.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
-use super::memory::{MAX_SEARCHED_BYTES, MAX_SEARCHES, MAX_SEARCHES_EACH};
+use super::memory::{MAX_FRUITLESS, MAX_SEARCHED_BYTES, MAX_SEARCHES, MAX_SEARCHES_EACH};
 use super::{Case, Diagnoses, Examined, MAX_BYTES, Reason};
 use crate::contract::{Context, Direction};
 use crate::layout::{Change, Expected, Form, Layout, Part, Reader, Variation, common};
@@ -300,8 +300,12 @@ fn every_byte_that_is_lost_or_flipped_is_no_habit() {
 }
 
 fn examined(diagnoses: &mut Diagnoses, server: u32, case: &Case<'_>) -> Examined {
-    let rule = crate::protocols::rules().next();
-    diagnoses.examine(server, case, Reason { rule })
+    examined_for(diagnoses, server, case, 0)
+}
+
+/// Examines a message that breaks the n-th rule first.
+fn examined_for(diagnoses: &mut Diagnoses, server: u32, case: &Case<'_>, n: usize) -> Examined {
+    diagnoses.examine(server, case, Reason { rule: crate::protocols::rules().nth(n) })
 }
 
 /// An answer in little-endian, and one that nothing explains.
@@ -336,6 +340,21 @@ fn a_server_is_searched_three_times_and_then_read_as_before() {
 }
 
 #[test]
+fn what_explains_no_server_is_searched_no_more() {
+    let (right, little, lost) = broken();
+    let mut diagnoses = Diagnoses::default();
+    let mut is_untried = |server, bytes: &[u8], rule| {
+        matches!(examined_for(&mut diagnoses, server, &right.case(bytes), rule), Examined::Untried)
+    };
+    assert!((0..MAX_FRUITLESS).all(|server| !is_untried(server, &lost, 0)));
+    assert!(is_untried(MAX_FRUITLESS, &lost, 0));
+    assert!(!is_untried(MAX_FRUITLESS, &little, 1), "it breaks another rule first");
+    // What is explained begins the count anew.
+    assert!((0..3).all(|server| !is_untried(server, &lost, 1)));
+    assert!(!is_untried(3, &little, 1) && !is_untried(4, &lost, 1));
+}
+
+#[test]
 fn a_flood_of_broken_messages_has_a_budget_of_searches() {
     let (right, little, _) = broken();
     let mut diagnoses = Diagnoses::default();
@@ -352,7 +371,9 @@ fn long_messages_have_a_budget_of_bytes_and_longer_ones_are_not_searched() {
     let mut diagnoses = Diagnoses::default();
     let long = vec![1; MAX_BYTES];
     let servers = (MAX_SEARCHED_BYTES / MAX_BYTES) as u32;
-    (0..servers + 5).for_each(|server| drop(examined(&mut diagnoses, server, &right.case(&long))));
+    (0..servers + 5).for_each(|server| {
+        drop(examined_for(&mut diagnoses, server, &right.case(&long), server as usize));
+    });
     assert_eq!(diagnoses.counts(), (servers, 5));
     drop(examined(&mut Diagnoses::default(), 0, &right.case(&long)));
     let mut diagnoses = Diagnoses::default();

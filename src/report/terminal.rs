@@ -205,6 +205,11 @@ impl Fitted {
         self.rows.push(Row::Cells(cells));
     }
 
+    /// Columns of the terminal.
+    pub fn width(&self) -> usize {
+        self.screen.width.into()
+    }
+
     /// Whether enough lines are pending to lay them out.
     pub fn is_full(&self) -> bool {
         self.rows.len() >= GATHERED_LINES

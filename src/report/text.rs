@@ -203,6 +203,9 @@ impl<W: Write> Lister<W> {
     }
 }
 
+/// Columns before the line of a diagnosis.
+const HELP_MARGIN: usize = 6;
+
 impl<W: Write> Report for Lister<W> {
     fn wants(&self) -> Wants {
         Wants { ordered: true, diagnosis: !self.lines.quiet, ..Wants::default() }
@@ -210,10 +213,9 @@ impl<W: Write> Report for Lister<W> {
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.show(p)?;
-        match p.diagnosis() {
-            Some(diagnosis) if !self.lines.quiet => self.line(&format!("      {}", diagnosis.help_line())),
-            _ => Ok(()),
-        }
+        let Some(diagnosis) = p.diagnosis().filter(|_| !self.lines.quiet) else { return Ok(()) };
+        let lines = self.lines.wrapped(diagnosis.help_line(), HELP_MARGIN);
+        lines.iter().try_for_each(|line| self.line(&format!("{:HELP_MARGIN$}{line}", "")))
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
