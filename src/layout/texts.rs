@@ -191,14 +191,14 @@ impl<'a> Reader<'a> {
     }
 
     fn seven_bits(&mut self) -> Option<usize> {
-        let (mut n, mut shift) = (0usize, 0u32);
+        let (mut n, mut shift) = (0u64, 0u32);
         loop {
             let b = self.byte()?;
-            n |= usize::from(b & 127) << shift;
+            n |= u64::from(b & 127) << shift;
             shift = shift.saturating_add(7);
             if b < 128 {
                 self.has_long_text |= n >= 128;
-                return (b != 0 || shift <= 7).then_some(n);
+                return usize::try_from(n).ok().filter(|_| b != 0 || shift <= 7);
             }
             if shift > 28 {
                 return None;

@@ -1,5 +1,7 @@
 //! Variations of a message as a whole: what it was before somebody wrapped or mangled it.
 
+use super::Order;
+use super::numbers::value;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -44,21 +46,16 @@ static MANGLED: Whole =
     });
 
 const PREFIXED: &str = "the length before the message is left out";
-static SHORT_BIG: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length::<2>(data, u64_be));
-static SHORT_LITTLE: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length::<2>(data, u64_le));
-static LONG_BIG: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length::<4>(data, u64_be));
-static LONG_LITTLE: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length::<4>(data, u64_le));
+static SHORT_BIG: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length(data, 2, Order::Big));
+static SHORT_LITTLE: Whole =
+    Whole::of("length_prefix", PREFIXED, |data| after_length(data, 2, Order::Little));
+static LONG_BIG: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length(data, 4, Order::Big));
+static LONG_LITTLE: Whole = Whole::of("length_prefix", PREFIXED, |data| after_length(data, 4, Order::Little));
 
-fn u64_be(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |n, b| n << 8 | u64::from(*b))
-}
-fn u64_le(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b))
-}
-
-fn after_length<const WIDTH: usize>(data: &[u8], number: fn(&[u8]) -> u64) -> Option<Vec<u8>> {
-    let (length, rest) = data.split_at_checked(WIDTH)?;
-    let n = number(length);
+/// The message behind a length of so many bytes.
+fn after_length(data: &[u8], width: usize, order: Order) -> Option<Vec<u8>> {
+    let (length, rest) = data.split_at_checked(width)?;
+    let n = value(length, order);
     let fits = rest.len() > 4 && (n == data.len() as u64 || n == rest.len() as u64);
     fits.then(|| rest.to_vec())
 }
