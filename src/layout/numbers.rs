@@ -52,8 +52,7 @@ impl Reader<'_> {
     }
     /// Writes a number without a sign.
     pub fn write_number(&mut self, n: u64, width: usize) -> Option<()> {
-        let fits = width >= 8 || n >> (width.saturating_mul(8)) == 0;
-        fits.then(|| write_number(&mut self.out, n, width, self.layout.order))
+        fits(n, width).then(|| write_number(&mut self.out, n, width, self.layout.order))
     }
     /// Reads a number without a sign and writes it.
     pub fn copy_number(&mut self, name: &'static str, width: usize) -> Option<u64> {
@@ -102,6 +101,11 @@ pub(super) fn value(bytes: &[u8], order: Order) -> u64 {
         Order::Big => bytes.iter().fold(0, add),
         Order::Little => bytes.iter().rev().fold(0, add),
     }
+}
+
+/// Whether a number without a sign has room in so many bytes.
+pub(super) fn fits(n: u64, width: usize) -> bool {
+    width >= 8 || n >> width.saturating_mul(8) == 0
 }
 
 pub(super) fn signed(n: u64, width: usize) -> i64 {

@@ -1,6 +1,6 @@
 //! Reads the parts of a layout: constants, numbers, lists, and lengths with what they count.
 
-use super::numbers::{signed, value, write_number};
+use super::numbers::{fits, signed, value, write_number};
 use super::reader::Reader;
 use super::{Change, Kind, Length, Number, Part, Sized};
 
@@ -158,7 +158,7 @@ impl Reader<'_> {
         }
         self.end = outer;
         let written = self.out.len().saturating_sub(start) as u64;
-        (written >> width.saturating_mul(8) == 0).then_some(())?;
+        fits(written, width).then_some(())?;
         let mut length = vec![];
         write_number(&mut length, written, width, self.layout.order);
         self.out.get_mut(hole..start)?.copy_from_slice(&length);

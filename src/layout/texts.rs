@@ -1,6 +1,6 @@
 //! Reads texts with variations.
 
-use super::numbers::write_number;
+use super::numbers::{fits, value, write_number};
 use super::reader::{Reader, Value};
 use super::{Change, Encoding, Form, Nul, Order};
 
@@ -181,13 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     fn length(&mut self, width: usize, order: Order) -> Option<usize> {
-        let bytes = self.take(width)?;
-        let add = |n: u64, b: &u8| n << 8 | u64::from(*b);
-        let n = match order {
-            Order::Big => bytes.iter().fold(0, add),
-            Order::Little => bytes.iter().rev().fold(0, add),
-        };
-        usize::try_from(n).ok()
+        usize::try_from(value(self.take(width)?, order)).ok()
     }
 
     fn seven_bits(&mut self) -> Option<usize> {
@@ -257,7 +251,7 @@ impl<'a> Reader<'a> {
         }
         let Form::Length(width, order) = form else { return None };
         let mut kept = bytes;
-        if width < 8 && bytes.len() >> width.saturating_mul(8) != 0 {
+        if !fits(bytes.len() as u64, width) {
             kept = bytes.get(..KEPT)?;
             if let Err(error) = std::str::from_utf8(kept) {
                 kept = kept.get(..error.valid_up_to())?;
