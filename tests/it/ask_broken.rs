@@ -1,9 +1,8 @@
 //! Broken SQP servers on loopback, each found by one command of docs/ci.md, and a healthy one that passes.
 
+use crate::kit;
 use crate::kit::run::qdissect;
 use std::collections::HashSet;
-use std::net::{SocketAddr, UdpSocket};
-use std::thread;
 
 /// What is wrong with a server.
 #[derive(Clone, Copy, PartialEq)]
@@ -41,31 +40,22 @@ fn answer(fault: Fault, token: &[u8]) -> Vec<u8> {
     [&[1][..], token, &short(1), &[0, 0], &short(chunk.len() as u16), &chunk].concat()
 }
 
-/// Starts a server that runs until the test ends; returns its address.
+/// Starts a server with a fault; returns its address.
 fn serve(fault: Fault) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        let (mut space, mut next) = ([0; 2000], 0x5bd1_e995_u32);
-        let mut issued: HashSet<(SocketAddr, Vec<u8>)> = HashSet::new();
-        while let Ok((length, from)) = socket.recv_from(&mut space) {
-            let request = &space[..length];
-            let reply = match request {
-                [0, 0, 0, 0, 0] => {
-                    next = next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
-                    issued.insert((from, next.to_be_bytes().to_vec()));
-                    Some([&[0][..], &next.to_be_bytes()].concat())
-                }
-                [1, token @ .., _, _, chunks] if token.len() == 4 && chunks & 1 == 1 => {
-                    let known = issued.contains(&(from, token.to_vec())) || fault == Fault::IgnoresTokens;
-                    (known && fault != Fault::ChallengeOnly).then(|| answer(fault, token))
-                }
-                _ => None,
-            };
-            reply.iter().for_each(|datagram| _ = socket.send_to(datagram, from));
+    let (mut next, mut issued) = (0x5bd1_e995_u32, HashSet::new());
+    kit::serve::serve(move |request, from| match request {
+        [0, 0, 0, 0, 0] => {
+            next = next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+            issued.insert((from, next.to_be_bytes().to_vec()));
+            vec![[&[0][..], &next.to_be_bytes()].concat()]
         }
-    });
-    address
+        [1, token @ .., _, _, chunks] if token.len() == 4 && chunks & 1 == 1 => {
+            let known = issued.contains(&(from, token.to_vec())) || fault == Fault::IgnoresTokens;
+            let answers = known && fault != Fault::ChallengeOnly;
+            if answers { vec![answer(fault, token)] } else { vec![] }
+        }
+        _ => vec![],
+    })
 }
 
 /// Exit code, and the first ten lines of the result.

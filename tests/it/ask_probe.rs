@@ -1,30 +1,18 @@
 //! `ask --probe` against servers on loopback: right ones pass every test, wrong ones fail the one that is about their fault.
 
+use crate::kit;
 use crate::kit::run::qdissect;
 use qdissect::rule::hex;
 use std::collections::HashMap;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::thread;
 
-/// Answers a datagram with at most one; panics where the server is to stop.
+/// Answers a datagram with at most one; the server remembers a value for each address.
 type Server = fn(&mut HashMap<SocketAddr, [u8; 4]>, SocketAddr, &[u8]) -> Option<Vec<u8>>;
 
-/// Starts a server that runs until the test ends; returns its address.
 fn serve(server: Server) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        let (mut space, mut memory) = ([0; 2000], HashMap::new());
-        while let Ok((length, from)) = socket.recv_from(&mut space) {
-            if &space[..length] == b"stop" {
-                break;
-            }
-            if let Some(answer) = server(&mut memory, from, &space[..length]) {
-                let _ = socket.send_to(&answer, from);
-            }
-        }
-    });
-    address
+    let mut memory = HashMap::new();
+    kit::serve::serve(move |request, from| server(&mut memory, from, request).into_iter().collect())
 }
 
 /// The exit code, the failed tests as `error[sqp-3 ...]` with their texts, and the first lines of errors.
