@@ -2,6 +2,13 @@
 
 use crate::rule::Severity;
 
+/// How bad it is where the row alone says so.
+pub const ERROR: (Severity, &str) = (Severity::Error, "");
+/// See [`ERROR`].
+pub const WARNING: (Severity, &str) = (Severity::Warning, "");
+/// See [`ERROR`].
+pub const NOTE: (Severity, &str) = (Severity::Note, "");
+
 /// A test of a server.
 #[derive(Debug)]
 pub struct ProbeRow {

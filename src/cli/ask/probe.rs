@@ -2,7 +2,7 @@
 
 use super::args::{AskArgs, ProbeMode};
 use super::client::{Conversation, to_duration};
-use super::link::{Link, sleep_until};
+use super::link::{Link, random_number, sleep_until};
 use crate::check::Policy;
 use crate::cli::clock::now;
 use crate::cli::diagnostics::note;
@@ -12,7 +12,6 @@ use crate::protocols::{Id, rules};
 use crate::rule::general::{GEN_009, GEN_011, PRB_ALIVE};
 use crate::rule::{Rule, Severity};
 use crate::verdict::Probed;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -376,7 +375,7 @@ fn payload(shot: &Shot, clients: &[Client]) -> Vec<u8> {
             Part::Bytes(more) => bytes.extend(more),
             Part::Zeros(n) => bytes.extend(std::iter::repeat_n(0, n)),
             Part::Random(n) => {
-                let random = std::iter::repeat_with(|| RandomState::new().hash_one(0).to_ne_bytes());
+                let random = std::iter::repeat_with(|| random_number().to_ne_bytes());
                 bytes.extend(random.flatten().take(n));
             }
             Part::Value(of) => bytes.extend(value(of)),

@@ -1,6 +1,6 @@
 //! The tests of `ask --probe a2s`.
 
-use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot, Taken};
+use crate::contract::probing::{Copied, ERROR, Expect, NOTE, Part, ProbeRow, Shot, Taken, WARNING};
 use crate::rule::Severity;
 
 const INFO: Part = Part::Bytes(b"\xff\xff\xff\xffTSource Engine Query\0");
@@ -19,9 +19,6 @@ const ASK_RULES: Shot = taking(&[RULES, NO_CHALLENGE], b"\xff\xff\xff\xffE");
 const MANY: Shot = Shot::of(0, &[INFO]);
 const RETURN: Shot = Shot::of(0, &[INFO, Part::Value(0)]);
 const WITHOUT: (Severity, &str) = (Severity::Warning, "A2S-SEC-002");
-const ERROR: (Severity, &str) = (Severity::Error, "");
-const WARNING: (Severity, &str) = (Severity::Warning, "");
-const NOTE: (Severity, &str) = (Severity::Note, "");
 
 /// A request that gets a challenge, unless it is answered at once.
 const fn taking(parts: &'static [Part], instead: &'static [u8]) -> Shot {

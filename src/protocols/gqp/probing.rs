@@ -1,6 +1,6 @@
 //! The tests of `ask --probe gqp`.
 
-use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot};
+use crate::contract::probing::{Copied, ERROR, Expect, NOTE, Part, ProbeRow, Shot, WARNING};
 use crate::rule::Severity;
 
 const IDENTIFY: Shot = Shot::of(0, &[Part::Bytes(b"identify\x04")]);
@@ -8,9 +8,6 @@ const IDENTIFIED: &[u8] = b"10identify\x1e";
 const LETTERS: [u8; 1_300] = [b'a'; 1_300];
 const SEVENTEEN: &[u8] = b"echo\x1decho\x1decho\x1decho\x1decho\x1decho\x1decho\x1decho\x1decho\x1d\
     echo\x1decho\x1decho\x1decho\x1decho\x1decho\x1decho\x1decho\x04";
-const ERROR: (Severity, &str) = (Severity::Error, "");
-const WARNING: (Severity, &str) = (Severity::Warning, "");
-const NOTE: (Severity, &str) = (Severity::Note, "");
 
 /// The first one is the plain query.
 pub static ROWS: &[ProbeRow] = &[

@@ -1,6 +1,6 @@
 //! The tests of `ask --probe satisfactory`.
 
-use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot};
+use crate::contract::probing::{Copied, ERROR, Expect, NOTE, Part, ProbeRow, Shot, WARNING};
 use crate::rule::Severity;
 
 const HEAD: Part = Part::Bytes(&[0xd5, 0xf6, 0, 1]);
@@ -12,9 +12,6 @@ const STATE: &[u8] = &[0xd5, 0xf6, 1, 1];
 const ANSWER: Expect = Expect::Answer(STATE);
 /// The cookie is copied byte by byte.
 const EACH: Expect = Expect::Each(STATE, Copied { from: 4, to: 4, len: 8 });
-const ERROR: (Severity, &str) = (Severity::Error, "");
-const WARNING: (Severity, &str) = (Severity::Warning, "");
-const NOTE: (Severity, &str) = (Severity::Note, "");
 
 /// The first one is the plain query.
 pub static ROWS: &[ProbeRow] = &[

@@ -1,16 +1,12 @@
 //! The tests of `ask --probe skycoop`.
 
-use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot};
-use crate::rule::Severity;
+use crate::contract::probing::{Copied, ERROR, Expect, NOTE, Part, ProbeRow, Shot, WARNING};
 
 const QUERY: Part = Part::Bytes(&[0xfe, 0xff, 0xff, 0xff]);
 const ASK: Shot = Shot::of(0, &[QUERY]);
 const ASK_OTHER: Shot = Shot::of(1, &[QUERY]);
 /// 147 in little-endian order.
 const REPLY: &[u8] = &[0x93, 0, 0, 0];
-const ERROR: (Severity, &str) = (Severity::Error, "");
-const WARNING: (Severity, &str) = (Severity::Warning, "");
-const NOTE: (Severity, &str) = (Severity::Note, "");
 
 /// The first one is the plain query.
 pub static ROWS: &[ProbeRow] = &[

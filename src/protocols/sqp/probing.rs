@@ -1,6 +1,6 @@
 //! The tests of `ask --probe sqp`.
 
-use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot};
+use crate::contract::probing::{Copied, ERROR, Expect, NOTE, Part, ProbeRow, Shot, WARNING};
 use crate::rule::Severity;
 
 const CHALLENGE: &[Part] = &[Part::Zeros(5)];
@@ -14,9 +14,6 @@ const MANY: Shot = Shot::of(0, CHALLENGE);
 const ANSWER: Expect = Expect::Answer(&[1]);
 const EITHER: Expect = Expect::Either(&[&[1]]);
 const SECURITY: (Severity, &str) = (Severity::Error, "SQP-SEC-001");
-const ERROR: (Severity, &str) = (Severity::Error, "");
-const WARNING: (Severity, &str) = (Severity::Warning, "");
-const NOTE: (Severity, &str) = (Severity::Note, "");
 
 /// A challenge, which gets the token of a socket.
 const fn asking(socket: usize) -> Shot {
