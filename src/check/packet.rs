@@ -77,7 +77,7 @@ impl Packet<'_> {
     pub(crate) fn explains(&self, finding: &Finding) -> bool {
         let is_serious = finding.severity > Severity::Note;
         let is_cause = diagnosis::is_reason(self.id, finding.rule, finding.minor)
-            || self.message_name() == "unknown" && is_serious;
+            || self.message == self.id.info().unknown() && is_serious;
         is_cause && self.diagnosis().is_some()
     }
 

@@ -20,8 +20,13 @@ pub struct DiagnosisRecord<'a> {
 impl DiagnosisRecord<'_> {
     /// The cause in a sentence, without values of the message.
     pub fn cause(&self) -> String {
-        format!("{}. {} ({})", self.help, self.says, self.section)
+        cause(self.help, self.says, self.section)
     }
+}
+
+/// `everything fits if numbers are little-endian. SQP is big-endian (Data types)`.
+fn cause(help: &str, says: &str, section: &str) -> String {
+    format!("{help}. {says} ({section})")
 }
 
 impl Diagnosis {
@@ -36,9 +41,7 @@ impl Diagnosis {
             reading: RawValue::from_string(reading).ok(),
         }
     }
-}
 
-impl Diagnosis {
     /// The line below the findings of a message.
     pub fn help_line(&self) -> String {
         format!("= help: {self}")
@@ -46,7 +49,7 @@ impl Diagnosis {
 
     /// The cause without values of the message: `everything fits if numbers are little-endian. SQP is big-endian (Data types)`.
     pub fn cause(&self) -> String {
-        self.record().cause()
+        cause(&self.help, self.says, self.section)
     }
 }
 

@@ -40,6 +40,6 @@ pub fn fields(id: Id, bytes: &[u8], context: &Context) -> Vec<u8> {
 pub fn reason(id: Id, message: u8, broken: impl Iterator<Item = (&'static Rule, bool)>) -> Option<Reason> {
     let mut broken = broken;
     let rule = broken.find(|(rule, minor)| is_reason(id, rule, *minor)).map(|(rule, _)| rule);
-    let is_unknown = rule.is_none() && id.info().message_name(message) == "unknown";
+    let is_unknown = rule.is_none() && message == id.info().unknown();
     (rule.is_some() || is_unknown).then_some(Reason { rule })
 }

@@ -79,9 +79,9 @@ pub fn search(data: &[u8], layout: &'static Layout, expected: Expected) -> HashM
         let mut try_sets = |whole: Option<&'static Whole>, data: &[u8], size: usize| {
             for_each_set(&all, size, |set| {
                 read_with(data, layout, set, expected, |bytes, strong| {
-                    let set = set.iter().copied().collect();
-                    let strong = strong && !(layout.refuses)(set_of(&set));
-                    let fit = Fit { attempt: Attempt { layout, whole, set }, strong };
+                    let strong = strong && !(layout.refuses)(set);
+                    let attempt = Attempt { layout, whole, set: set.iter().copied().collect() };
+                    let fit = Fit { attempt, strong };
                     found.entry(bytes).or_default().push(fit);
                 });
             });
@@ -95,10 +95,6 @@ pub fn search(data: &[u8], layout: &'static Layout, expected: Expected) -> HashM
         }
     }
     found
-}
-
-fn set_of(set: &Set) -> &[&'static Variation] {
-    set
 }
 
 /// The commonest of the readings that write the same message, if any of them is proof enough.

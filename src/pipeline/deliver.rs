@@ -81,7 +81,11 @@ impl Pipeline<'_> {
             AnyListener::Json(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);
-        let mut examined = Examined::Clean;
+        let may_be_examined = || breaks_rule || message == v.id.info().unknown() || is_suspicious(&claim);
+        let examined = match self.wants.diagnosis && may_be_examined() {
+            true => self.examine(d, &claim, bytes, cx),
+            false => Examined::Clean,
+        };
         if breaks_rule || !claim.raised.is_empty() {
             self.findings.clear();
             let notes = self.listener.notes();
@@ -98,13 +102,7 @@ impl Pipeline<'_> {
             } else if direction == Direction::C2s {
                 self.attribution.note_request_causes(d, &claim, notes.violations());
             }
-            if self.wants.diagnosis {
-                examined = self.examine(d, &claim, bytes, cx);
-            }
             findings = &self.findings;
-        } else if self.wants.diagnosis && usize::from(message).saturating_add(1) == v.id.info().messages.len()
-        {
-            examined = self.examine(d, &claim, bytes, cx);
         }
         if direction == Direction::C2s && self.attribution.has_broken_answers() {
             self.attribution.note_request(d, &claim);
@@ -236,6 +234,13 @@ fn decode<'a>(
     }
     listener.end();
     !listener.notes().violations().is_empty()
+}
+
+/// Whether a rule that a datagram breaks in view of earlier ones is a reason for a diagnosis.
+#[inline]
+fn is_suspicious(claim: &ClaimRef<'_>) -> bool {
+    let suspicious = claim.verdict.id.info().suspicious;
+    !claim.raised.is_empty() && claim.raised.rules().any(|rule| suspicious.contains(&rule))
 }
 
 #[inline]
