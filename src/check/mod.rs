@@ -13,7 +13,7 @@ pub use policy::{Unknown, rules_named};
 pub use silence::Silence;
 
 use crate::contract::{Abuse, Direction, Raised};
-use crate::decode::{Compared, Field, Index, Span, Told, Violation, path};
+use crate::decode::{Compared, ComparedValue, Field, Index, Span, Violation, path};
 use crate::rule::general::{GEN_012, GEN_014};
 use crate::rule::{Rule, Severity, Side};
 use schemars::JsonSchema;
@@ -131,17 +131,21 @@ impl Finding {
     }
 
     /// What is there, where the finding is about a value.
-    pub fn found(&self) -> Option<Told> {
+    pub fn found(&self) -> Option<ComparedValue> {
         match (self.span.filter(|_| self.needs > 0), self.sizes) {
-            (Some(span), _) => Some(Told::Bytes(span.end.saturating_sub(span.start).into())),
-            (None, Some([_, response])) => Some(Told::Bytes(response.into())),
+            (Some(span), _) => Some(ComparedValue::Bytes(span.end.saturating_sub(span.start).into())),
+            (None, Some([_, response])) => Some(ComparedValue::Bytes(response.into())),
             (None, None) => self.values.found.some(),
         }
     }
 
     /// What should be there, where the finding is about a value.
-    pub fn expected(&self) -> Option<Told> {
-        if self.needs > 0 { Some(Told::Bytes(self.needs.into())) } else { self.values.expected.some() }
+    pub fn expected(&self) -> Option<ComparedValue> {
+        if self.needs > 0 {
+            Some(ComparedValue::Bytes(self.needs.into()))
+        } else {
+            self.values.expected.some()
+        }
     }
 
     /// Path of the field, with indices.

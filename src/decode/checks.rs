@@ -4,7 +4,7 @@
 use super::cursor::Cursor;
 use super::fault::{Fault, fault};
 use super::text::Blemish;
-use super::{Compared, Field, FieldSink, Index, Span, Str, Told, Violation};
+use super::{Compared, ComparedValue, Field, FieldSink, Index, Span, Str, Violation};
 use crate::rule::Rule;
 use crate::rule::general::GEN_001;
 
@@ -56,7 +56,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         {
             let start = self.offset_of(text.0).saturating_add(zero as u16);
             let at = Span { start, end: start.saturating_add(1) };
-            self.differs(rule, at, Compared::new(Told::byte(0), "no zero"));
+            self.differs(rule, at, Compared::new(ComparedValue::byte(0), "no zero"));
         }
     }
 
@@ -73,7 +73,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
 
     /// Checks that the number just read is what is expected.
     #[inline(always)]
-    pub fn check_number(&mut self, rule: &'static Rule, found: impl Into<i64>, expected: Told) {
+    pub fn check_number(&mut self, rule: &'static Rule, found: impl Into<i64>, expected: ComparedValue) {
         let found = found.into();
         self.compare(rule, || expected.admits(found), || Compared::new(found, expected));
     }

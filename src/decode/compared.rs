@@ -9,7 +9,7 @@ const MAX_QUOTED: usize = 22;
 
 /// A value in a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Told {
+pub enum ComparedValue {
     /// There is nothing to say.
     #[default]
     Nothing,
@@ -73,89 +73,86 @@ impl fmt::Display for Clip {
     }
 }
 
-impl Told {
+impl ComparedValue {
     /// Whether a number is what is expected. Words and text admit none.
     #[inline(always)]
     pub fn admits(self, found: i64) -> bool {
         match self {
-            Told::Number(n) => found == n,
-            Told::Not(n) => found != n,
-            Told::AtMost(n) => found <= n,
-            Told::AtLeast(n) => found >= n,
+            ComparedValue::Number(n) => found == n,
+            ComparedValue::Not(n) => found != n,
+            ComparedValue::AtMost(n) => found <= n,
+            ComparedValue::AtLeast(n) => found >= n,
             _ => false,
         }
     }
 
     /// The value, unless there is nothing to say.
-    pub fn some(self) -> Option<Told> {
-        Some(self).filter(|told| *told != Told::Nothing)
+    pub fn some(self) -> Option<ComparedValue> {
+        Some(self).filter(|value| *value != ComparedValue::Nothing)
     }
 
     /// A number in hex digits, as the bytes of it are written.
-    pub fn byte(value: u8) -> Told {
-        Told::Hex(value.into(), 2)
+    pub fn byte(value: u8) -> ComparedValue {
+        ComparedValue::Hex(value.into(), 2)
     }
 
     /// The bytes of a short value in hex, in the order in which they were sent; text beyond four of them.
-    pub fn raw(bytes: &[u8]) -> Told {
+    pub fn raw(bytes: &[u8]) -> ComparedValue {
         match bytes.len() {
-            0 => Told::Nothing,
-            n @ 1..=4 => Told::Hex(
+            0 => ComparedValue::Nothing,
+            n @ 1..=4 => ComparedValue::Hex(
                 bytes.iter().fold(0, |value: u64, byte| value << 8 | u64::from(*byte)),
                 (n as u8).saturating_mul(2),
             ),
-            _ => Told::from(bytes),
+            _ => ComparedValue::from(bytes),
         }
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for ComparedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = |f: &mut fmt::Formatter<'_>, n: u64| match n {
             1 => f.write_str("1 byte"),
             n => write!(f, "{n} bytes"),
         };
         match *self {
-            Told::Nothing => Ok(()),
-            Told::Number(n) => write!(f, "{n}"),
-            Told::Float(bits) => write!(f, "{}", f32::from_bits(bits)),
-            Told::Bytes(n) => bytes(f, n),
-            Told::Following(n) => write!(f, "{n}"),
-            Told::Sum([a, b]) => {
+            ComparedValue::Nothing => Ok(()),
+            ComparedValue::Number(n) => write!(f, "{n}"),
+            ComparedValue::Float(bits) => write!(f, "{}", f32::from_bits(bits)),
+            ComparedValue::Bytes(n) => bytes(f, n),
+            ComparedValue::Following(n) => write!(f, "{n}"),
+            ComparedValue::Sum([a, b]) => {
                 bytes(f, u64::from(a).saturating_add(b.into()))?;
                 write!(f, " ({a} + {b})")
             }
-            Told::Hex(n, digits) => write!(f, "0x{n:0width$x}", width = usize::from(digits)),
-            Told::Not(n) => write!(f, "not {n}"),
-            Told::AtMost(n) => write!(f, "at most {n}"),
-            Told::AtLeast(n) => write!(f, "at least {n}"),
-            Told::Nanos(n) => write!(f, "{:.3} s", seconds(n)),
-            Told::Address(address) => write!(f, "{address}"),
-            Told::Words(words) => f.write_str(words),
-            Told::Text(clip) => write!(f, "{clip}"),
+            ComparedValue::Hex(n, digits) => write!(f, "0x{n:0width$x}", width = usize::from(digits)),
+            ComparedValue::Not(n) => write!(f, "not {n}"),
+            ComparedValue::AtMost(n) => write!(f, "at most {n}"),
+            ComparedValue::AtLeast(n) => write!(f, "at least {n}"),
+            ComparedValue::Nanos(n) => write!(f, "{:.3} s", n as f64 / 1e9),
+            ComparedValue::Address(address) => write!(f, "{address}"),
+            ComparedValue::Words(words) => f.write_str(words),
+            ComparedValue::Text(clip) => write!(f, "{clip}"),
         }
     }
-}
-
-fn seconds(nanos: i64) -> f64 {
-    nanos as f64 / 1e9
 }
 
 /// What is there, and what should be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Compared {
     /// What is there.
-    pub found: Told,
+    pub found: ComparedValue,
     /// What should be there.
-    pub expected: Told,
+    pub expected: ComparedValue,
 }
 
 impl Compared {
     /// Nothing was compared.
-    pub const NOTHING: Compared = Compared { found: Told::Nothing, expected: Told::Nothing };
+    pub const NOTHING: Compared =
+        Compared { found: ComparedValue::Nothing, expected: ComparedValue::Nothing };
 
     /// Two values.
-    pub fn new(found: impl Into<Told>, expected: impl Into<Told>) -> Compared {
+    pub fn new(found: impl Into<ComparedValue>, expected: impl Into<ComparedValue>) -> Compared {
         Compared { found: found.into(), expected: expected.into() }
     }
 }
@@ -164,55 +161,55 @@ impl Compared {
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.found, self.expected) {
-            (Told::Nothing, Told::Nothing) => Ok(()),
-            (found, Told::Nothing) => write!(f, ": {found}"),
-            (Told::Nothing, expected) => write!(f, ": expected {expected}"),
-            (found, Told::Following(1)) => write!(f, ": it is {found}, but 1 byte follows"),
-            (found, Told::Following(n)) => write!(f, ": it is {found}, but {n} bytes follow"),
+            (ComparedValue::Nothing, ComparedValue::Nothing) => Ok(()),
+            (found, ComparedValue::Nothing) => write!(f, ": {found}"),
+            (ComparedValue::Nothing, expected) => write!(f, ": expected {expected}"),
+            (found, ComparedValue::Following(1)) => write!(f, ": it is {found}, but 1 byte follows"),
+            (found, ComparedValue::Following(n)) => write!(f, ": it is {found}, but {n} bytes follow"),
             (found, expected) => write!(f, ": {found}, expected {expected}"),
         }
     }
 }
 
 macro_rules! numbers {
-    ($($number:ty),*) => { $(impl From<$number> for Told {
+    ($($number:ty),*) => { $(impl From<$number> for ComparedValue {
         #[inline(always)]
-        fn from(n: $number) -> Told { Told::Number(n.into()) }
+        fn from(n: $number) -> ComparedValue { ComparedValue::Number(n.into()) }
     })* };
 }
 numbers!(u8, u16, u32, i32, i64);
 
-impl From<usize> for Told {
+impl From<usize> for ComparedValue {
     #[inline(always)]
-    fn from(n: usize) -> Told {
-        Told::Number(i64::try_from(n).unwrap_or(i64::MAX))
+    fn from(n: usize) -> ComparedValue {
+        ComparedValue::Number(i64::try_from(n).unwrap_or(i64::MAX))
     }
 }
-impl From<f32> for Told {
+impl From<f32> for ComparedValue {
     #[inline(always)]
-    fn from(n: f32) -> Told {
-        Told::Float(n.to_bits())
+    fn from(n: f32) -> ComparedValue {
+        ComparedValue::Float(n.to_bits())
     }
 }
-impl From<SocketAddrV4> for Told {
-    fn from(address: SocketAddrV4) -> Told {
-        Told::Address(address)
+impl From<SocketAddrV4> for ComparedValue {
+    fn from(address: SocketAddrV4) -> ComparedValue {
+        ComparedValue::Address(address)
     }
 }
-impl From<&'static str> for Told {
+impl From<&'static str> for ComparedValue {
     #[inline(always)]
-    fn from(words: &'static str) -> Told {
-        Told::Words(words)
+    fn from(words: &'static str) -> ComparedValue {
+        ComparedValue::Words(words)
     }
 }
-impl From<&[u8]> for Told {
-    fn from(text: &[u8]) -> Told {
-        Told::Text(Clip::new(text))
+impl From<&[u8]> for ComparedValue {
+    fn from(text: &[u8]) -> ComparedValue {
+        ComparedValue::Text(Clip::new(text))
     }
 }
-impl From<super::Str<'_>> for Told {
-    fn from(text: super::Str<'_>) -> Told {
-        Told::from(text.0)
+impl From<super::Str<'_>> for ComparedValue {
+    fn from(text: super::Str<'_>) -> ComparedValue {
+        ComparedValue::from(text.0)
     }
 }
 
@@ -222,30 +219,36 @@ mod tests {
 
     #[test]
     fn both_values_end_a_message() {
-        let text = |found: Told, expected: Told| Compared { found, expected }.to_string();
-        assert_eq!(text(9.into(), Told::AtMost(8)), ": 9, expected at most 8");
-        assert_eq!(text(49.into(), Told::Following(38)), ": it is 49, but 38 bytes follow");
-        assert_eq!(text(Told::Hex(0x0a, 8), Told::Hex(11, 8)), ": 0x0000000a, expected 0x0000000b");
-        assert_eq!(text(Told::Sum([16, 11]), Told::Bytes(1)), ": 27 bytes (16 + 11), expected 1 byte");
-        assert_eq!(text(Told::Nothing, "a name".into()), ": expected a name");
-        assert_eq!(text(Told::byte(0xe9), Told::Nothing), ": 0xe9");
+        let text = |found: ComparedValue, expected: ComparedValue| Compared { found, expected }.to_string();
+        assert_eq!(text(9.into(), ComparedValue::AtMost(8)), ": 9, expected at most 8");
+        assert_eq!(text(49.into(), ComparedValue::Following(38)), ": it is 49, but 38 bytes follow");
+        assert_eq!(
+            text(ComparedValue::Hex(0x0a, 8), ComparedValue::Hex(11, 8)),
+            ": 0x0000000a, expected 0x0000000b"
+        );
+        assert_eq!(
+            text(ComparedValue::Sum([16, 11]), ComparedValue::Bytes(1)),
+            ": 27 bytes (16 + 11), expected 1 byte"
+        );
+        assert_eq!(text(ComparedValue::Nothing, "a name".into()), ": expected a name");
+        assert_eq!(text(ComparedValue::byte(0xe9), ComparedValue::Nothing), ": 0xe9");
         assert_eq!(Compared::NOTHING.to_string(), "");
     }
 
     #[test]
     fn text_from_the_network_is_short_and_harmless() {
-        assert_eq!(Told::from(&b"sv_host"[..]).to_string(), "'sv_host'");
-        let hostile = Told::from("\u{202e}<b>`|[a](b)\"'".as_bytes()).to_string();
+        assert_eq!(ComparedValue::from(&b"sv_host"[..]).to_string(), "'sv_host'");
+        let hostile = ComparedValue::from("\u{202e}<b>`|[a](b)\"'".as_bytes()).to_string();
         assert!(!hostile.contains(['<', '`', '|', '[', '(', '"', '\u{202e}']), "{hostile}");
-        assert_eq!(Told::from(&[b'a'; 22][..]).to_string().len(), 24);
-        assert_eq!(Told::from(&[b'a'; 400][..]).to_string(), format!("'{}…'", "a".repeat(22)));
+        assert_eq!(ComparedValue::from(&[b'a'; 22][..]).to_string().len(), 24);
+        assert_eq!(ComparedValue::from(&[b'a'; 400][..]).to_string(), format!("'{}…'", "a".repeat(22)));
     }
 
     #[test]
     fn a_number_is_held_to_what_is_expected() {
-        assert!(Told::AtMost(2).admits(2) && !Told::AtMost(2).admits(3));
-        assert!(Told::Not(0).admits(1) && !Told::Not(0).admits(0));
-        assert!(Told::AtLeast(1).admits(1) && !Told::Number(1).admits(2));
-        assert_eq!(size_of::<Told>(), 24);
+        assert!(ComparedValue::AtMost(2).admits(2) && !ComparedValue::AtMost(2).admits(3));
+        assert!(ComparedValue::Not(0).admits(1) && !ComparedValue::Not(0).admits(0));
+        assert!(ComparedValue::AtLeast(1).admits(1) && !ComparedValue::Number(1).admits(2));
+        assert_eq!(size_of::<ComparedValue>(), 24);
     }
 }

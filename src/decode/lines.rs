@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::fault::Fault;
 use super::wire::{Wire, byte, text};
-use super::{Compared, Fact, FieldSink, Str, Told, Value, work};
+use super::{Compared, ComparedValue, Fact, FieldSink, Str, Value, work};
 use crate::rule::Rule;
 
 /// Text up to one of these bytes, which is not consumed, or to the end.
@@ -151,7 +151,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn expect_end(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
         let (at, is_empty) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
         self.ignored(field)?;
-        let surplus = Told::Bytes(at.end.saturating_sub(at.start).into());
+        let surplus = ComparedValue::Bytes(at.end.saturating_sub(at.start).into());
         self.compare_at(rule, at, || is_empty, || Compared::new(surplus, "none"));
         Ok(())
     }

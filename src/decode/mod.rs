@@ -38,7 +38,7 @@ pub mod work;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
-pub use compared::{Compared, Told};
+pub use compared::{Compared, ComparedValue};
 pub use coverage::Coverage;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};

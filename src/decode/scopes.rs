@@ -4,7 +4,7 @@ use super::cursor::{Cursor, Ends};
 use super::fault::Fault;
 use super::text::Str;
 use super::wire::Wire;
-use super::{Compared, Field, FieldSink, Shape, Span, Told, Value};
+use super::{Compared, ComparedValue, Field, FieldSink, Shape, Span, Value};
 use crate::rule::Rule;
 
 impl<'a, S: FieldSink> Cursor<'a, '_, S> {
@@ -158,7 +158,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             None => {
                 let lacking = len.saturating_sub(self.rest.len());
                 if lacking > self.missing {
-                    let follow = Told::Following(self.rest.len().saturating_add(self.missing) as u64);
+                    let follow =
+                        ComparedValue::Following(self.rest.len().saturating_add(self.missing) as u64);
                     self.differs(over, self.last(), Compared::new(len, follow));
                 }
                 self.missing = self.missing.min(lacking);
@@ -201,7 +202,7 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field = Some(ends.surplus);
         let value = self.masked(Value::Bytes(self.rest));
         self.sink.field(ends.surplus, at, value);
-        let bytes = Told::Bytes(self.rest.len() as u64);
+        let bytes = ComparedValue::Bytes(self.rest.len() as u64);
         self.differs(ends.late, at, Compared::new(bytes, "none"));
         self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
     }

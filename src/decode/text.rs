@@ -1,6 +1,6 @@
 //! Text as it is sent, and checks of it on eight bytes at a time.
 
-use super::{Compared, FieldKind, Told, Value, work};
+use super::{Compared, ComparedValue, FieldKind, Value, work};
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -66,7 +66,7 @@ impl<'a> Str<'a> {
     pub(super) fn first_damage(self) -> Option<Blemish> {
         let at = std::str::from_utf8(self.0).err()?.valid_up_to();
         let byte = self.0.get(at).copied().unwrap_or_default();
-        Some(Blemish { at: at as u16, len: 1, values: Compared::new(Told::byte(byte), "UTF-8") })
+        Some(Blemish { at: at as u16, len: 1, values: Compared::new(ComparedValue::byte(byte), "UTF-8") })
     }
     /// The first control character.
     #[cold]
@@ -86,7 +86,7 @@ impl<'a> Str<'a> {
             Ok(text) => beyond_ascii(text),
             Err(_) => ascii(),
         }?;
-        let values = Compared::new(Told::Hex(c.into(), 2), "no control character");
+        let values = Compared::new(ComparedValue::Hex(c.into(), 2), "no control character");
         Some(Blemish { at: at as u16, len: len as u16, values })
     }
     /// A text without a declared encoding: UTF-8 where it is valid, else one byte per character.

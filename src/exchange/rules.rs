@@ -2,7 +2,7 @@
 
 use super::{Observation, Pairing};
 use crate::contract::{Answer, Proof, Raised, ShownKey, StepInfo};
-use crate::decode::{Compared, Span, Told};
+use crate::decode::{Compared, ComparedValue, Span};
 use crate::rule::Rule;
 use crate::rule::general::{GEN_006, GEN_007, GEN_013};
 
@@ -43,7 +43,11 @@ pub fn observe(step: &StepInfo, observation: &Observation<'_>, raised: &mut Rais
                 && answer.exceeds(times.saturating_mul(answer.request_bytes as usize), observation.datagram)
             {
                 let most = times.saturating_mul(answer.request_bytes as usize);
-                raised.add_values(rule, None, Compared::new(Told::Nothing, Told::AtMost(most as i64)));
+                raised.add_values(
+                    rule,
+                    None,
+                    Compared::new(ComparedValue::Nothing, ComparedValue::AtMost(most as i64)),
+                );
             }
         }
         _ => {}
@@ -69,8 +73,8 @@ pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &m
             {
                 raised.unproven = !answer.second;
                 if !proves {
-                    let most = Told::AtMost(answer.request_bytes.into());
-                    raised.add_values(&GEN_007, None, Compared::new(Told::Nothing, most));
+                    let most = ComparedValue::AtMost(answer.request_bytes.into());
+                    raised.add_values(&GEN_007, None, Compared::new(ComparedValue::Nothing, most));
                 }
             }
         }
@@ -80,14 +84,14 @@ pub fn observe_shared(step: &StepInfo, observation: &Observation<'_>, raised: &m
 
 #[cold]
 fn too_many(raised: &mut Raised) {
-    let answers = Told::Number(i64::from(MOST_FURTHER).saturating_add(1));
-    raised.add_values(&GEN_013, None, Compared::new(answers, Told::AtMost(MOST_FURTHER.into())));
+    let answers = ComparedValue::Number(i64::from(MOST_FURTHER).saturating_add(1));
+    raised.add_values(&GEN_013, None, Compared::new(answers, ComparedValue::AtMost(MOST_FURTHER.into())));
 }
 
 #[cold]
 fn late(step: &StepInfo, answer: &Answer, raised: &mut Raised) {
     let Some(rule) = step.rules.late else { return };
-    let time = answer.response_time.map_or(Told::Nothing, Told::Nanos);
+    let time = answer.response_time.map_or(ComparedValue::Nothing, ComparedValue::Nanos);
     raised.add_values(rule, None, Compared::new(time, "within the answer window"));
 }
 
@@ -97,13 +101,14 @@ fn keys(step: &StepInfo, observation: &Observation<'_>, expected: Option<u64>) -
     if !matches!(step.shown_key, ShownKey::Number) {
         let bytes = |at: Span| observation.bytes().get(at.start.into()..at.end.into());
         let found = step.rules.key_at.and_then(bytes);
-        return found
-            .map_or(Compared::NOTHING, |found| Compared::new(Told::raw(found), "that of the request"));
+        return found.map_or(Compared::NOTHING, |found| {
+            Compared::new(ComparedValue::raw(found), "that of the request")
+        });
     }
     let found = observation.probe.key;
-    let told = |key| Told::Hex(key, step.key_digits as u8);
-    let expected = expected.map_or(Told::Words("the key of a request"), told);
-    Compared::new(found.map_or(Told::Nothing, told), expected)
+    let hex = |key| ComparedValue::Hex(key, step.key_digits as u8);
+    let expected = expected.map_or(ComparedValue::Words("the key of a request"), hex);
+    Compared::new(found.map_or(ComparedValue::Nothing, hex), expected)
 }
 
 fn add(raised: &mut Raised, rule: Option<&'static Rule>) {

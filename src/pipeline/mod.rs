@@ -29,7 +29,7 @@ use crate::classify::servers::Servers;
 use crate::classify::{self, Classifier, Verdict};
 use crate::contract::{Abuse, Issued, Piece, Proof, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::decode::{AnyListener, Compared, Span, Told};
+use crate::decode::{AnyListener, Compared, ComparedValue, Span};
 use crate::diagnosis::Diagnoses;
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
@@ -296,8 +296,8 @@ impl<'r> Pipeline<'r> {
         }
         let sum = d.payload_sum();
         if d.checksum != 0 && self.checksums.is_wrong(d, sum) {
-            let told = |sum: u16| Told::Hex(sum.into(), 4);
-            let values = Compared::new(told(d.checksum), told(d.right_checksum(sum)));
+            let hex = |sum: u16| ComparedValue::Hex(sum.into(), 4);
+            let values = Compared::new(hex(d.checksum), hex(d.right_checksum(sum)));
             raised.add_values(&GEN_003, None, values);
         }
         self.dedup.note_latest(d, slot, sum);

@@ -368,10 +368,19 @@ impl Protocol for Ase {
         c.compare_whole(
             &RSP_001,
             || !large,
-            || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(UNFRAGMENTED as i64)),
+            || {
+                Compared::new(
+                    ComparedValue::Bytes(wire_len as u64),
+                    ComparedValue::AtMost(UNFRAGMENTED as i64),
+                )
+            },
         );
         let mark = c.text(&MARK, text(4))?;
-        c.compare(&HDR_001, || mark.0 == *expected, || Compared::new(mark, Told::from(&expected[..])));
+        c.compare(
+            &HDR_001,
+            || mark.0 == *expected,
+            || Compared::new(mark, ComparedValue::from(&expected[..])),
+        );
         let players = head(c, layout)?;
         match cx.message {
             FULL_RESPONSE => rules_and_players(c, players),
@@ -435,7 +444,7 @@ fn string<'a, S: FieldSink>(
         _ => text.to_value(field.kind),
     };
     c.field_as(field, counted8, show).map_err(|fault| match std::ptr::eq(fault.rule, &STR_001) {
-        true => Fault { values: Compared::new(0u8, Told::AtLeast(1)), ..fault },
+        true => Fault { values: Compared::new(0u8, ComparedValue::AtLeast(1)), ..fault },
         false => fault,
     })
 }
@@ -475,7 +484,11 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
     c.compare(
         &INF_003,
         || places.is_none_or(|(now, most)| now <= most),
-        || places.map_or(Compared::NOTHING, |(now, most)| Compared::new(now, Told::AtMost(most.into()))),
+        || {
+            places.map_or(Compared::NOTHING, |(now, most)| {
+                Compared::new(now, ComparedValue::AtMost(most.into()))
+            })
+        },
     );
     Ok(players)
 }
@@ -483,10 +496,12 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
 /// Reads the string with the details, as far as they are present.
 fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
-    c.require_that(&STR_001, length > 0, || Compared::new(length, Told::AtLeast(1)))?;
+    c.require_that(&STR_001, length > 0, || Compared::new(length, ComparedValue::AtLeast(1)))?;
     let length = length.saturating_sub(1);
     let (left, cut) = (c.rest().len(), c.is_cut());
-    c.require_that(&STR_002, length <= left || cut, || Compared::new(length, Told::Following(left as u64)))?;
+    c.require_that(&STR_002, length <= left || cut, || {
+        Compared::new(length, ComparedValue::Following(left as u64))
+    })?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
         c.text(&MAP, until(b"\0"))?;
         for (separator, field) in DETAILS {
@@ -521,7 +536,7 @@ fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i3
         c.compare(
             &PLR_003,
             || flags & 0xc0 == 0,
-            || Compared::new(Told::byte(flags), Told::byte(flags & !0xc0)),
+            || Compared::new(ComparedValue::byte(flags), ComparedValue::byte(flags & !0xc0)),
         );
         let fields = [&NAME, &TEAM, &SKIN, &SCORE, &PING, &TIME].into_iter().enumerate();
         let mut present = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
@@ -530,7 +545,7 @@ fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i3
     c.compare_whole(
         &PLR_002,
         || cut || players.is_none_or(|players| players == i32::from(listed)),
-        || Compared::new(listed, players.map_or(Told::Nothing, Told::from)),
+        || Compared::new(listed, players.map_or(ComparedValue::Nothing, ComparedValue::from)),
     );
     Ok(())
 }

@@ -242,9 +242,13 @@ impl Protocol for Gamespy1 {
                 let has_queries = !c.rest().is_empty();
                 c.groups([&QUERIES, &QUERY], has_queries, query)?;
                 c.skip(BACKSLASH);
-                let found = first.map_or(Told::Bytes(0), Told::byte);
+                let found = first.map_or(ComparedValue::Bytes(0), ComparedValue::byte);
                 let mark = b'\\';
-                c.compare_whole(&REQ_001, || first == Some(mark), || Compared::new(found, Told::byte(mark)));
+                c.compare_whole(
+                    &REQ_001,
+                    || first == Some(mark),
+                    || Compared::new(found, ComparedValue::byte(mark)),
+                );
                 Ok(())
             }
             RESPONSE => response(c),

@@ -286,11 +286,15 @@ impl Protocol for Gamespy2 {
             c.compare(
                 &REQ_003,
                 || [0, 0xff].contains(&key),
-                || Compared::new(Told::byte(key), "0x00 or 0xff"),
+                || Compared::new(ComparedValue::byte(key), "0x00 or 0xff"),
             );
         }
         c.about(None);
-        c.compare_whole(&REQ_002, || any_requested, || Compared::new(Told::Hex(0, 6), "0xff in one of them"));
+        c.compare_whole(
+            &REQ_002,
+            || any_requested,
+            || Compared::new(ComparedValue::Hex(0, 6), "0xff in one of them"),
+        );
         Ok(())
     }
 }
@@ -428,7 +432,7 @@ fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Resu
     c.compare_whole(
         &RSP_001,
         || !full || out.is_err(),
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(MOST)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(MOST)),
     );
     out
 }

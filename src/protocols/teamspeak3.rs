@@ -134,7 +134,7 @@ impl Protocol for Teamspeak3 {
         match (seen.probe.message, step(d.payload, seen.probe.message)) {
             (RESPONSE, Some(1)) => {
                 if let Some(asked) = first_steps.get(&ends).filter(|asked| d.wire_len() > **asked) {
-                    let values = Compared::new(d.wire_len(), Told::AtMost(*asked as i64));
+                    let values = Compared::new(d.wire_len(), ComparedValue::AtMost(*asked as i64));
                     raised.add_values(&SEC_001, None, values);
                 }
             }

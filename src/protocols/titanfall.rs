@@ -350,7 +350,7 @@ impl Protocol for Titanfall {
         c.compare(
             &HDR_001,
             || asks == (ASKS.last() == Some(&command)),
-            || Compared::new(Told::byte(command), "the command of this direction"),
+            || Compared::new(ComparedValue::byte(command), "the command of this direction"),
         );
         if cx.message == REQUEST { request(c, cx.secrets) } else { answer(c, cx.asked) }
     }
@@ -389,7 +389,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(),
     c.compare_whole(
         &REQ_001,
         || wire_len == REQUEST_LEN,
-        || Compared::new(Told::Bytes(wire_len as u64), Told::Bytes(REQUEST_LEN as u64)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::Bytes(REQUEST_LEN as u64)),
     );
     c.check(&SEC_001, || true);
     c.skip_all(b"\0");
@@ -398,7 +398,7 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(),
         c.compare(
             &SEC_001,
             || version >= ENCRYPTED,
-            || Compared::new(version, Told::AtLeast(ENCRYPTED.into())),
+            || Compared::new(version, ComparedValue::AtLeast(ENCRYPTED.into())),
         );
         c.skip_all(b"\0");
     }
@@ -410,17 +410,17 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result
     let is_long_enough = wire_len >= LEAST_ANSWER;
     let version = c.field(&VERSION, byte)?;
     let known = (1..=NEWEST).contains(&version);
-    c.compare(&RSP_004, || known, || Compared::new(version, Told::AtMost(NEWEST.into())));
+    c.compare(&RSP_004, || known, || Compared::new(version, ComparedValue::AtMost(NEWEST.into())));
     let requested_version = asked.filter(|asked| asked & Context::UNPAIRED == 0);
     c.compare(
         &TXN_005,
         || requested_version.is_none_or(|asked| [0, version.into()].contains(&asked)),
-        || Compared::new(version, requested_version.map_or(Told::Nothing, Told::from)),
+        || Compared::new(version, requested_version.map_or(ComparedValue::Nothing, ComparedValue::from)),
     );
     c.compare_whole(
         &RSP_001,
         || is_long_enough,
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtLeast(LEAST_ANSWER as i64)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtLeast(LEAST_ANSWER as i64)),
     );
     if !known || !is_long_enough {
         return c.ignored(&BODY);
@@ -536,7 +536,11 @@ fn fields<S: FieldSink>(
         if *field == NUM_CLIENTS {
             players = number;
         } else if *field == MAX_CLIENTS {
-            c.compare(&INF_001, || players <= number, || Compared::new(players, Told::AtMost(number.into())));
+            c.compare(
+                &INF_001,
+                || players <= number,
+                || Compared::new(players, ComparedValue::AtMost(number.into())),
+            );
         }
     }
     Ok(())

@@ -273,15 +273,15 @@ impl Protocol for Unreal2 {
         c.ends(if asks { &REQUEST_ENDS } else { &ANSWER_ENDS });
         let version = c.field(&PROTOCOL_VERSION, le_u32)?;
         let expected = if asks { 0x79 } else { 0x80 };
-        let told = |number: u32| Told::Hex(number.into(), 2);
-        c.compare(&HDR_001, || version == expected, || Compared::new(told(version), told(expected)));
+        let hex = |number: u32| ComparedValue::Hex(number.into(), 2);
+        c.compare(&HDR_001, || version == expected, || Compared::new(hex(version), hex(expected)));
         let kind = c.field(&TYPE, byte)?;
         match cx.message {
             DETAILS => details(c),
             RULES_RESPONSE => c.all([&RULE_LIST, &RULE], rule).map(drop),
             PLAYERS_RESPONSE => c.all([&PLAYER_LIST, &PLAYER], player).map(drop),
             _ => {
-                c.check_number(&REQ_003, kind, Told::AtMost(BOTH.into()));
+                c.check_number(&REQ_003, kind, ComparedValue::AtMost(BOTH.into()));
                 c.expect_end(&IGNORED, &REQ_002)
             }
         }
@@ -339,7 +339,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         terminated_text(c, text)?;
     }
     let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
-    c.compare(&DET_002, || players <= most, || Compared::new(players, Told::AtMost(most.into())));
+    c.compare(&DET_002, || players <= most, || Compared::new(players, ComparedValue::AtMost(most.into())));
     let numbers: &[&'static Field] = match layout(c.rest()) {
         None if c.is_cut() => &[],
         Some(UT2004) => &[&PING, &FLAGS],
@@ -355,7 +355,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (at, zeros) = (c.to_end(), c.ahead().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
     let cut = c.is_cut();
-    let bytes = Told::Bytes(at.end.saturating_sub(at.start).into());
+    let bytes = ComparedValue::Bytes(at.end.saturating_sub(at.start).into());
     c.compare_at(&DET_001, at, || zeros || cut, || Compared::new(bytes, "none"));
     Ok(())
 }

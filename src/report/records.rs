@@ -9,7 +9,7 @@ use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding, Packet};
 use crate::classify::looks_like::looks_like;
-use crate::decode::{AnyListener, Json, Told, push_text};
+use crate::decode::{AnyListener, ComparedValue, Json, push_text};
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
 use crate::net::{Datagram, Tunnel};
@@ -480,7 +480,7 @@ fn push_finding(line: &mut Line, f: &Finding) {
 }
 
 /// Appends a key and a value, null where there is nothing to say.
-fn push_told<const N: usize>(line: &mut Line, key: &[u8; N], told: Option<Told>) {
+fn push_told<const N: usize>(line: &mut Line, key: &[u8; N], told: Option<ComparedValue>) {
     line.add(key);
     match told {
         Some(told) => drop(push_text(line, told.to_string().as_bytes())),

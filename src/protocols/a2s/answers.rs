@@ -763,7 +763,7 @@ fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     c.compare(
         &INF_004,
         || most == 0 || players <= most,
-        || Compared::new(players, Told::AtMost(most.into())),
+        || Compared::new(players, ComparedValue::AtMost(most.into())),
     );
     Ok(players)
 }
@@ -774,13 +774,13 @@ fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.compare(
         &INF_003,
         || is_type(server),
-        || Compared::new(Told::byte(server), "a letter of a type of server"),
+        || Compared::new(ComparedValue::byte(server), "a letter of a type of server"),
     );
     let system = letter(c, &ENVIRONMENT, &ENVIRONMENT_NAME, SYSTEMS)?;
     c.compare(
         &INF_003,
         || is_environment(system),
-        || Compared::new(Told::byte(system), "a letter of a system"),
+        || Compared::new(ComparedValue::byte(system), "a letter of a system"),
     );
     flag(c, &VISIBILITY)
 }
@@ -804,7 +804,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let app_id = c.field(&APP_ID, le_u16)?;
     let players = counts(c)?;
     let bots = c.field(&BOTS, byte)?;
-    c.compare(&INF_004, || bots <= players, || Compared::new(bots, Told::AtMost(players.into())));
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, ComparedValue::AtMost(players.into())));
     server_kind(c)?;
     flag(c, &VAC)?;
     if app_id == THE_SHIP {
@@ -834,7 +834,11 @@ fn rust_tags<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
 /// Reads the fields that the extra data flag announces.
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
-    c.compare(&INF_002, || flag & 0x0e == 0, || Compared::new(Told::byte(flag), Told::byte(flag & !0x0e)));
+    c.compare(
+        &INF_002,
+        || flag & 0x0e == 0,
+        || Compared::new(ComparedValue::byte(flag), ComparedValue::byte(flag & !0x0e)),
+    );
     c.check(&INF_007, || true);
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
@@ -855,7 +859,8 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
                     );
                 } else {
                     let universe = id >> 56;
-                    let values = || Compared::new(universe as u8, Told::AtMost(MOST_UNIVERSE as i64));
+                    let values =
+                        || Compared::new(universe as u8, ComparedValue::AtMost(MOST_UNIVERSE as i64));
                     c.compare(&INF_007, || universe <= MOST_UNIVERSE, values);
                 }
             }
@@ -889,7 +894,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
         return Ok(());
     }
     let bots = c.field(&BOTS, byte)?;
-    c.compare(&INF_004, || bots <= players, || Compared::new(bots, Told::AtMost(players.into())));
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, ComparedValue::AtMost(players.into())));
     Ok(())
 }
 
@@ -943,7 +948,7 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     c.list(&PLAYERS, |_, done| done < expected, player)?;
     c.check_whole(&PLY_003, || named);
     let most = count.max(USUAL_PLACES);
-    let values = || Compared::new(least_index, Told::AtMost(most.into()));
+    let values = || Compared::new(least_index, ComparedValue::AtMost(most.into()));
     c.compare_whole(&PLY_007, || rows == 0 || least_index <= most, values);
     if is_ship && extra > 0 {
         c.field(&SHIP_PLAYERS, bytes(extra))?;

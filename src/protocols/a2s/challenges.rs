@@ -168,8 +168,10 @@ impl Memory {
             &CHL_005,
             Some(Span { start, end: start.saturating_add(4) }),
             Compared::new(
-                Told::Hex(value.into(), 8),
-                last.map_or(Told::from("a challenge of this client"), |last| Told::Hex(last.value.into(), 8)),
+                ComparedValue::Hex(value.into(), 8),
+                last.map_or(ComparedValue::from("a challenge of this client"), |last| {
+                    ComparedValue::Hex(last.value.into(), 8)
+                }),
             ),
         );
         Carried::Foreign
@@ -236,7 +238,7 @@ impl Memory {
         if *owner == client.host() {
             *since = now;
         } else if !at_translation(now, *since) {
-            let values = Compared::new(Told::Hex(value.into(), 8), "a value of its own");
+            let values = Compared::new(ComparedValue::Hex(value.into(), 8), "a value of its own");
             raised.add_values(&SEC_003, None, values);
         }
         let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());

@@ -314,7 +314,7 @@ impl Protocol for A2s {
             &HDR_002,
             Span { start: 0, end: prefix.max(first) as u16 },
             || prefix == MARK.len(),
-            || Compared::new(Told::Bytes(prefix as u64), Told::Bytes(MARK.len() as u64)),
+            || Compared::new(ComparedValue::Bytes(prefix as u64), ComparedValue::Bytes(MARK.len() as u64)),
         );
         if WORDS.contains(&cx.message) {
             c.text(&QUERY, until(b"\0\n"))?;
@@ -373,7 +373,12 @@ impl Protocol for A2s {
                 c.compare(
                     &CHL_003,
                     || !NONE_YET.contains(&value),
-                    || Compared::new(Told::Hex(value.into(), 8), "a challenge other than 0 and 0xffffffff"),
+                    || {
+                        Compared::new(
+                            ComparedValue::Hex(value.into(), 8),
+                            "a challenge other than 0 and 0xffffffff",
+                        )
+                    },
                 );
                 Ok(())
             }
@@ -387,7 +392,7 @@ impl Protocol for A2s {
                 c.compare_whole(
                     &SPL_008,
                     || whole,
-                    || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(1400)),
+                    || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(1400)),
                 );
                 match cx.message {
                     INFO_RESPONSE => info(c),
@@ -497,7 +502,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     let padding = rest.iter().all(|byte| *byte == 0);
     c.ignored(&SURPLUS)?;
-    c.compare(&REQ_003, || padding, || Compared::new(Told::Bytes(rest.len() as u64), "none"));
+    c.compare(&REQ_003, || padding, || Compared::new(ComparedValue::Bytes(rest.len() as u64), "none"));
     if padding {
         c.remark(&REQ_003);
     }
@@ -522,7 +527,7 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.ignored(&BODY)?;
     c.about(None);
     let hidden = kind.is_none() && c.is_cut();
-    let found = kind.map_or(Told::raw(begin), Told::byte);
+    let found = kind.map_or(ComparedValue::raw(begin), ComparedValue::byte);
     let known = engine || ours || hidden;
     c.compare_whole(&HDR_001, || known, || Compared::new(found, "a type of these queries"));
     Ok(())

@@ -513,7 +513,12 @@ impl Protocol for Gamespy3 {
             c.compare(
                 &REQ_003,
                 || id & 0x8080_8080 == 0,
-                || Compared::new(Told::Hex(id.into(), 8), Told::Hex((id & !0x8080_8080).into(), 8)),
+                || {
+                    Compared::new(
+                        ComparedValue::Hex(id.into(), 8),
+                        ComparedValue::Hex((id & !0x8080_8080).into(), 8),
+                    )
+                },
             );
         }
         match cx.message {
@@ -525,7 +530,7 @@ impl Protocol for Gamespy3 {
                     &REQ_001,
                     at,
                     || ended,
-                    || Compared::new(Told::Bytes(at.end.saturating_sub(at.start).into()), "none"),
+                    || Compared::new(ComparedValue::Bytes(at.end.saturating_sub(at.start).into()), "none"),
                 );
                 Ok(())
             }
@@ -553,8 +558,8 @@ impl Protocol for Gamespy3 {
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
         if let Pairing::Answered(Answer { foreign_key: true, asked_key, .. }) = seen.pairing {
-            let told = |key: Option<u64>| key.map_or(Told::Nothing, |key| Told::Hex(key, 8));
-            raised.add_values(&TXN_008, None, Compared::new(told(seen.probe.key), told(*asked_key)));
+            let hex = |key: Option<u64>| key.map_or(ComparedValue::Nothing, |key| ComparedValue::Hex(key, 8));
+            raised.add_values(&TXN_008, None, Compared::new(hex(seen.probe.key), hex(*asked_key)));
         }
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
@@ -615,7 +620,8 @@ impl Protocol for Gamespy3 {
                 match stat.map(|stat| stat.proof) {
                     Some(Carried::Wrong) if !answer.part => raised.add(&SEC_001),
                     Some(Carried::None) if answer.exceeds(most, seen.datagram) => {
-                        let values = Compared::new(answer.bytes(seen.datagram), Told::AtMost(most as i64));
+                        let values =
+                            Compared::new(answer.bytes(seen.datagram), ComparedValue::AtMost(most as i64));
                         raised.add_values(&SEC_002, None, values);
                     }
                     _ => {}
@@ -681,8 +687,8 @@ impl Handshake {
                     &TXN_005,
                     Some(Span { start: 7, end: 11 }),
                     Compared::new(
-                        word.map_or(Told::Nothing, Told::from),
-                        self.value.map_or(Told::Nothing, Told::from),
+                        word.map_or(ComparedValue::Nothing, ComparedValue::from),
+                        self.value.map_or(ComparedValue::Nothing, ComparedValue::from),
                     ),
                 );
             }
@@ -693,7 +699,10 @@ impl Handshake {
             raised.add_values(
                 &TXN_006,
                 Some(Span { start: 7, end: 11 }),
-                Compared::new(word.map_or(Told::Nothing, Told::from), "a challenge that is fresh"),
+                Compared::new(
+                    word.map_or(ComparedValue::Nothing, ComparedValue::from),
+                    "a challenge that is fresh",
+                ),
             );
         }
         Carried::Right
@@ -847,7 +856,7 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     let is_valid = value.is_some() && digits.len() < rest.len() || c.is_cut();
     c.compare(&CHA_001, || is_valid, || Compared::new(Str(digits), "a number"));
-    c.compare(&CHA_002, || value != Some(0), || Compared::new(0, Told::Not(0)));
+    c.compare(&CHA_002, || value != Some(0), || Compared::new(0, ComparedValue::Not(0)));
     c.skip_all(b"\0");
     c.ignored(&IGNORED)
 }
@@ -860,7 +869,12 @@ fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, message: u8) -> Result<
         c.ignored(&BODY)?;
         c.about(None);
     }
-    c.compare_at(&REQ_002, at, || is_valid, || Compared::new(Told::Bytes(len as u64), "4, 7 or 8 bytes"));
+    c.compare_at(
+        &REQ_002,
+        at,
+        || is_valid,
+        || Compared::new(ComparedValue::Bytes(len as u64), "4, 7 or 8 bytes"),
+    );
     if is_valid && !selects {
         c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
     }

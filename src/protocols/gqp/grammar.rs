@@ -3,7 +3,8 @@
 
 use crate::decode::wire::Stop;
 use crate::protocols::prelude::{
-    C, Cite, Compared, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Told, Value, rules,
+    C, Cite, Compared, ComparedValue, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Value,
+    rules,
 };
 
 /// The draft in the wiki's archive.
@@ -281,7 +282,12 @@ pub(super) fn string<'a, S: FieldSink>(
                     rule,
                     Span { start, end: start.saturating_add(1) },
                     || false,
-                    || Compared::new(Told::byte(text.get(i).copied().unwrap_or_default()), "printable ASCII"),
+                    || {
+                        Compared::new(
+                            ComparedValue::byte(text.get(i).copied().unwrap_or_default()),
+                            "printable ASCII",
+                        )
+                    },
                 );
             }
         }

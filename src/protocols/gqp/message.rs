@@ -97,7 +97,11 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
     let start = c.offset();
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], &EVERYWHERE)?;
     let whole = !around.continues && !around.open;
-    c.compare(&REQ_001, || !name.is_empty() || !whole, || Compared::new(Told::from(&b""[..]), "a name"));
+    c.compare(
+        &REQ_001,
+        || !name.is_empty() || !whole,
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+    );
     let known = required(name);
     let by_case = |r: &Required| r.name.as_bytes().eq_ignore_ascii_case(name);
     c.compare(
@@ -128,13 +132,23 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<
         c.compare(
             &REQ_002,
             || count > 0 || separator == Some(RS) || around.continues,
-            || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(RS.into(), 2)),
+            || {
+                Compared::new(
+                    ComparedValue::Hex(separator.unwrap_or_default().into(), 2),
+                    ComparedValue::Hex(RS.into(), 2),
+                )
+            },
         );
         // If a US takes the place of the first RS, the next RS is the first one.
         c.compare(
             &REQ_003,
             || separator == Some(US) || !has_rs || around.continues,
-            || Compared::new(Told::Hex(separator.unwrap_or_default().into(), 2), Told::Hex(US.into(), 2)),
+            || {
+                Compared::new(
+                    ComparedValue::Hex(separator.unwrap_or_default().into(), 2),
+                    ComparedValue::Hex(US.into(), 2),
+                )
+            },
         );
         has_rs |= separator == Some(RS);
         count = count.saturating_add(1);
@@ -288,13 +302,13 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     c.compare(
         &RSP_007,
         || blanks == 0 || status.is_none(),
-        || Compared::new(Told::Bytes(blanks as u64), "none"),
+        || Compared::new(ComparedValue::Bytes(blanks as u64), "none"),
     );
     let whole = !around.continues && !around.open;
     c.compare(
         &RSP_006,
         || !name.is_empty() || status.is_none() || !whole,
-        || Compared::new(Told::from(&b""[..]), "a name"),
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
     );
     let at = Span { start, end: c.offset() };
     let has_data = matches!(c.rest().first(), Some(&RS));
@@ -308,7 +322,12 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
         &RSP_008,
         at,
         || !incomplete || !whole || !has_data,
-        || Compared::new(Told::Number(identity.count_ones().into()), Told::Number(IDENTITY.len() as i64)),
+        || {
+            Compared::new(
+                ComparedValue::Number(identity.count_ones().into()),
+                ComparedValue::Number(IDENTITY.len() as i64),
+            )
+        },
     );
     Ok(())
 }
@@ -344,7 +363,7 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     let name = STATUSES.iter().find(|(s, _)| *s == i32::from(status)).map(|(_, name)| *name);
     c.derived(&STATUS_NAME, Value::Named(u32::from(status), name));
     c.check(&RSP_001, || true);
-    c.compare(&RSP_004, || !binary, || Compared::new(Told::byte(status), "two digits"));
+    c.compare(&RSP_004, || !binary, || Compared::new(ComparedValue::byte(status), "two digits"));
     c.compare(&RSP_002, || name.is_some(), || Compared::new(status, "a status of the draft"));
     Ok(Some(status))
 }
@@ -393,13 +412,17 @@ fn decode_record<S: FieldSink>(
     let (mark, kind) = match record.first() {
         None => {
             c.field_as(&RAW, bytes(1), |_| Value::Latin1(&[]))?;
-            c.compare(&RSP_005, || cut, || Compared::new(Told::from(&b""[..]), "data"));
+            c.compare(&RSP_005, || cut, || Compared::new(ComparedValue::from(&b""[..]), "data"));
             return Ok(());
         }
         Some(&ACK) => {
             c.field_as(&ACKNOWLEDGED, bytes(2), |_| Value::Bool(true))?;
             let found = || {
-                if alone { Told::Bytes(record.len() as u64) } else { Told::Words("one of several records") }
+                if alone {
+                    ComparedValue::Bytes(record.len() as u64)
+                } else {
+                    ComparedValue::Words("one of several records")
+                }
             };
             c.compare(&RSP_009, || alone && record.len() == 1, || Compared::new(found(), "ACK alone"));
             if record.len() > 1 {
@@ -424,7 +447,7 @@ fn decode_record<S: FieldSink>(
             &REC_002,
             mark_at,
             || mark.is_none(),
-            || Compared::new(Told::byte(STX), Told::byte(DC1)),
+            || Compared::new(ComparedValue::byte(STX), ComparedValue::byte(DC1)),
         );
     } else {
         [&REC_001, &REC_002].into_iter().for_each(|rule| c.check(rule, || true));
@@ -449,7 +472,7 @@ fn decode_record<S: FieldSink>(
         &REC_005,
         at,
         || mark != Some(DC4) || values > 1 || cut,
-        || Compared::new(values, Told::AtLeast(2)),
+        || Compared::new(values, ComparedValue::AtLeast(2)),
     );
     let name_bit = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
     *identity |= name_bit.map_or(0, |bit| 1 << bit);
@@ -591,7 +614,7 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
             &REQ_007,
             c.whole(),
             || usize::from(count) <= MANY,
-            || Compared::new(count, Told::AtMost(MANY as i64)),
+            || Compared::new(count, ComparedValue::AtMost(MANY as i64)),
         );
     }
     end(c, cx, whole.last() == Some(&b'#'))?;
@@ -611,7 +634,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if block {
         c.field(&BLOCK_END, byte)?;
     }
-    c.compare(&FRM_004, || !block, || Compared::new(Told::byte(ETB), Told::byte(EOT)));
+    c.compare(&FRM_004, || !block, || Compared::new(ComparedValue::byte(ETB), ComparedValue::byte(EOT)));
     if !c.rest().is_empty() {
         c.check(&FRM_003, || true);
         return c.field(&TERMINATOR, byte).map(drop);
@@ -623,7 +646,12 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if part {
         c.check_at(&FRM_003, last, || false);
     }
-    c.compare_at(&FRM_005, last, || !number_sign, || Compared::new(Told::byte(b'#'), Told::byte(EOT)));
+    c.compare_at(
+        &FRM_005,
+        last,
+        || !number_sign,
+        || Compared::new(ComparedValue::byte(b'#'), ComparedValue::byte(EOT)),
+    );
     if part { Ok(()) } else { Err(c.short(&FRM_001)) }
 }
 
@@ -631,7 +659,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     let cut = c.is_cut() && c.rest().is_empty();
-    let unnamed = || Compared::new(Told::from(&b""[..]), "a name");
+    let unnamed = || Compared::new(ComparedValue::from(&b""[..]), "a name");
     c.compare(&ENC_006, || cut || !encoding.is_empty(), unnamed);
     let next = c.rest().first().copied();
     c.require_that(&ENC_001, matches!(next, None | Some(ACK)), || behind_name(next))?;
@@ -644,7 +672,7 @@ fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
 
 /// What stands behind the name of an encoding, and what should.
 fn behind_name(found: Option<u8>) -> Compared {
-    Compared::new(found.map_or(Told::Nothing, Told::byte), Told::byte(ACK))
+    Compared::new(found.map_or(ComparedValue::Nothing, ComparedValue::byte), ComparedValue::byte(ACK))
 }
 
 /// Reads ACK and the encoded bytes up to the last EOT in the datagram.
@@ -661,7 +689,7 @@ fn encoded_body<'a, S: FieldSink>(
     let inner = body.iter().position(|b| *b == EOT);
     let at = inner.map_or(0, |i| start.saturating_add(i as u16));
     let at = Span { start: at, end: at.saturating_add(1) };
-    c.compare_at(&ENC_004, at, || inner.is_none(), || Compared::new(Told::byte(EOT), "no EOT"));
+    c.compare_at(&ENC_004, at, || inner.is_none(), || Compared::new(ComparedValue::byte(EOT), "no EOT"));
     Ok(body)
 }
 
@@ -676,7 +704,7 @@ fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let encoding = string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;
     c.check(&ENC_002, || false);
     let next = c.rest().first().copied();
-    let unnamed = || Compared::new(Told::from(&b""[..]), "a name");
+    let unnamed = || Compared::new(ComparedValue::from(&b""[..]), "a name");
     c.compare(&ENC_006, || next.is_none() || !encoding.is_empty(), unnamed);
     c.compare(&ENC_001, || next != Some(EOT), || behind_name(next));
     if c.rest().first() == Some(&ACK) {

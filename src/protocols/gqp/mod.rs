@@ -240,7 +240,7 @@ impl Protocol for Gqp {
                     raised.add_values(
                         &SEC_002,
                         None,
-                        Compared::new(answer.bytes(seen.datagram), Told::AtMost(most as i64)),
+                        Compared::new(answer.bytes(seen.datagram), ComparedValue::AtMost(most as i64)),
                     );
                 }
             }
@@ -592,7 +592,10 @@ fn observe_response(
         raised.add_values(
             &TXN_002,
             None,
-            Compared::new(count, asked.map_or(Told::Nothing, |asked| Told::from(asked.count))),
+            Compared::new(
+                count,
+                asked.map_or(ComparedValue::Nothing, |asked| ComparedValue::from(asked.count)),
+            ),
         );
     }
 }

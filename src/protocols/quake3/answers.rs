@@ -39,8 +39,8 @@ pub(super) fn response<S: FieldSink>(
     let has_info = c.rest().first() == Some(&b'\\');
     let mut stated = 0;
     let begins = has_info || family == QUAKEWORLD || c.may_continue();
-    let next = c.rest().first().map_or(Told::Bytes(0), |byte| Told::byte(*byte));
-    c.require_that(&INF_001, begins, || Compared::new(next, Told::byte(b'\\')))?;
+    let next = c.rest().first().map_or(ComparedValue::Bytes(0), |byte| ComparedValue::byte(*byte));
+    c.require_that(&INF_001, begins, || Compared::new(next, ComparedValue::byte(b'\\')))?;
     if has_info {
         stated = info(c, status)?;
     } else {
@@ -105,7 +105,12 @@ fn further_variable<'a, S: FieldSink>(
     let cut = c.is_cut();
     let at = c.part(&KEY, key, Str::utf8_or_latin1);
     c.about(Some(&KEY));
-    c.compare_at(&INF_003, at, || cut || !key.is_empty(), || Compared::new(Told::from(&b""[..]), "a name"));
+    c.compare_at(
+        &INF_003,
+        at,
+        || cut || !key.is_empty(),
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+    );
     c.compare_at(
         &INF_004,
         at,
@@ -131,7 +136,11 @@ fn variable<'a, S: FieldSink>(
     c.group(&VARIABLE, |c| {
         let key = c.text(&KEY, until(END))?;
         let whole = !c.may_continue();
-        c.compare(&INF_003, || !whole || !key.0.is_empty(), || Compared::new(Told::from(&b""[..]), "a name"));
+        c.compare(
+            &INF_003,
+            || !whole || !key.0.is_empty(),
+            || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+        );
         c.compare(
             &INF_004,
             || !whole || key.0.is_empty() || !seen.repeats(key.0),
@@ -281,7 +290,11 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
         c.text(&LINE, until(b"\n\0"))?;
         let cut = c.is_cut() && c.rest().is_empty();
         let found = line(c.rest());
-        c.compare(&PLR_001, || cut, || Compared::new(Told::Bytes(found.len() as u64), "a line of a player"));
+        c.compare(
+            &PLR_001,
+            || cut,
+            || Compared::new(ComparedValue::Bytes(found.len() as u64), "a line of a player"),
+        );
         return Ok(());
     };
     c.check(&PLR_001, || true);

@@ -504,7 +504,7 @@ impl Protocol for Quake3 {
             return c.field(&PAYLOAD, bytes(rest)).map(drop);
         }
         let prefix = prefix(c.rest());
-        let marks = || Compared::new(Told::Bytes(prefix as u64), Told::Bytes(4));
+        let marks = || Compared::new(ComparedValue::Bytes(prefix as u64), ComparedValue::Bytes(4));
         if prefix > 0 {
             c.field(&PREFIX, bytes(prefix))?;
         }
@@ -519,7 +519,7 @@ impl Protocol for Quake3 {
             &HDR_002,
             Span { start: 0, end: prefix.max(1) as u16 },
             || matches!(prefix, 4 | 5),
-            || Compared::new(Told::Bytes(prefix as u64), "4 or 5 bytes"),
+            || Compared::new(ComparedValue::Bytes(prefix as u64), "4 or 5 bytes"),
         );
         let has_direction_byte = matches!(c.rest(), [1 | 2, ..]);
         if has_direction_byte {
@@ -531,7 +531,12 @@ impl Protocol for Quake3 {
                 c.compare_whole(
                     &RSP_003,
                     || wire_len <= UNFRAGMENTED,
-                    || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(UNFRAGMENTED as i64)),
+                    || {
+                        Compared::new(
+                            ComparedValue::Bytes(wire_len as u64),
+                            ComparedValue::AtMost(UNFRAGMENTED as i64),
+                        )
+                    },
                 );
                 response(c, cx.message, prefix, has_direction_byte)
             }
@@ -772,8 +777,8 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
                 || challenge.0.len() <= LONGEST_CHALLENGE,
                 || {
                     Compared::new(
-                        Told::Bytes(challenge.0.len() as u64),
-                        Told::AtMost(LONGEST_CHALLENGE as i64),
+                        ComparedValue::Bytes(challenge.0.len() as u64),
+                        ComparedValue::AtMost(LONGEST_CHALLENGE as i64),
                     )
                 },
             );

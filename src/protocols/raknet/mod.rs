@@ -444,8 +444,8 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
             || exact || cut,
             || {
                 Compared::new(
-                    announced.map_or(Told::Nothing, Told::from),
-                    Told::Following(len.saturating_sub(2) as u64),
+                    announced.map_or(ComparedValue::Nothing, ComparedValue::from),
+                    ComparedValue::Following(len.saturating_sub(2) as u64),
                 )
             },
         );
@@ -456,7 +456,7 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
         &PON_003,
         at,
         || len < TOO_LONG,
-        || Compared::new(Told::Bytes(len as u64), Told::AtMost(MOST)),
+        || Compared::new(ComparedValue::Bytes(len as u64), ComparedValue::AtMost(MOST)),
     );
     if !behind_length && !bedrock(Some(data)) {
         c.ignored(&OFFLINE_DATA)?;
@@ -467,7 +467,7 @@ fn offline_data<S: FieldSink>(c: &mut Cursor<'_, '_, S>, guid: u64) -> Result<()
     c.check(&PON_004, || true);
     let text = c.field(&STATUS, remaining)?;
     let begin = data.get(..2).unwrap_or(data);
-    c.compare(&PON_002, || behind_length, || Compared::new(Told::raw(begin), "a length"));
+    c.compare(&PON_002, || behind_length, || Compared::new(ComparedValue::raw(begin), "a length"));
     c.check(&MOT_003, || true);
     if !cut {
         c.check_utf8(&MOT_003, text);
@@ -561,7 +561,13 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
             &MOT_004,
             at,
             || field != &MOST_PLAYERS || players_fit(),
-            || Compared::new(part, number(4).map_or(Told::Nothing, |players| Told::AtLeast(players.into()))),
+            || {
+                Compared::new(
+                    part,
+                    number(4)
+                        .map_or(ComparedValue::Nothing, |players| ComparedValue::AtLeast(players.into())),
+                )
+            },
         );
         c.compare_at(
             &MOT_005,
@@ -582,7 +588,7 @@ fn status<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8], guid: u64
     c.compare(
         &MOT_001,
         || parts().count() >= LEAST_PARTS,
-        || Compared::new(parts().count(), Told::AtLeast(LEAST_PARTS as i64)),
+        || Compared::new(parts().count(), ComparedValue::AtLeast(LEAST_PARTS as i64)),
     );
     c.check(&MOT_006, || !has_escapes);
     c.check(&MOT_007, || true);

@@ -528,7 +528,7 @@ fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, magic: &[u8]) -> Result<(), Fau
     c.compare(&INF_001, || password <= 1, || Compared::new(password, "0 or 1"));
     let players = c.field(&PLAYERS, le_u16)?;
     let most = c.field(&MOST_PLAYERS, le_u16)?;
-    c.compare(&INF_002, || players <= most, || Compared::new(players, Told::AtMost(most.into())));
+    c.compare(&INF_002, || players <= most, || Compared::new(players, ComparedValue::AtMost(most.into())));
     [&SERVER_NAME, &GAME_MODE, &LANGUAGE].into_iter().try_for_each(|field| {
         let text = c.text(field, string32)?;
         c.check_no_zero(&STR_001, text);

@@ -331,14 +331,14 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
                 raised.add_values(
                     &REQ_003,
                     Some(at),
-                    Compared::new(Told::Hex(cookie, 16), "a cookie that was not used before"),
+                    Compared::new(ComparedValue::Hex(cookie, 16), "a cookie that was not used before"),
                 );
             }
             if open {
                 raised.add_values(
                     &TXN_006,
                     Some(at),
-                    Compared::new(Told::Hex(cookie, 16), "a cookie of this client alone"),
+                    Compared::new(ComparedValue::Hex(cookie, 16), "a cookie of this client alone"),
                 );
             }
         }
@@ -352,7 +352,7 @@ fn check_unanswered(seen: &Observation<'_>, raised: &mut Raised) {
         raised.add_values(
             &TXN_009,
             None,
-            Compared::new(seen.unanswered, Told::AtMost(NORMAL_UNANSWERED.into())),
+            Compared::new(seen.unanswered, ComparedValue::AtMost(NORMAL_UNANSWERED.into())),
         );
     }
 }

@@ -106,7 +106,7 @@ static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
     c.require_that(&ENV_002, magic == MAGIC, || {
-        Compared::new(Told::Hex(magic.into(), 4), Told::Hex(MAGIC.into(), 4))
+        Compared::new(ComparedValue::Hex(magic.into(), 4), ComparedValue::Hex(MAGIC.into(), 4))
     })?;
     c.check(&LEG_001, || true);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
@@ -131,7 +131,11 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
 fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&POLL_ENDS);
     let cookie = c.field(&COOKIE, le_u64)?;
-    c.compare(&REQ_004, || cookie != 0, || Compared::new(Told::Hex(cookie, 16), "a cookie other than 0"));
+    c.compare(
+        &REQ_004,
+        || cookie != 0,
+        || Compared::new(ComparedValue::Hex(cookie, 16), "a cookie other than 0"),
+    );
     if c.rest().is_empty() {
         c.about(Some(&TERMINATOR));
         return Err(Fault { needs: 1, ..c.short(&REQ_001) });
@@ -171,21 +175,21 @@ fn terminator<S: FieldSink>(
         // Decoding has succeeded up to here, so its result is kept.
         let at = c.to_end();
         c.about(Some(&TERMINATOR));
-        c.compare_at(none, at, || false, || Compared::new(Told::Bytes(0), Told::Bytes(1)));
+        c.compare_at(none, at, || false, || Compared::new(ComparedValue::Bytes(0), ComparedValue::Bytes(1)));
         return Ok(());
     }
     if before > 0 {
         c.out_of_line(|c| surplus(c, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
-    c.compare(&ENV_005, || last == 1, || Compared::new(Told::byte(last), Told::byte(1)));
+    c.compare(&ENV_005, || last == 1, || Compared::new(ComparedValue::byte(last), ComparedValue::byte(1)));
     Ok(())
 }
 
 #[cold]
 fn surplus<S: FieldSink>(c: &mut Cursor<'_, '_, S>, len: usize, rule: &'static Rule) -> Result<(), Fault> {
     c.field(&PAYLOAD_SURPLUS, bytes(len))?;
-    c.compare(rule, || false, || Compared::new(Told::Bytes(len as u64), "none"));
+    c.compare(rule, || false, || Compared::new(ComparedValue::Bytes(len as u64), "none"));
     Ok(())
 }
 
@@ -358,7 +362,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.compare_whole(
         &RSP_007,
         || wire_len <= CLIENT_BUFFER,
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(CLIENT_BUFFER as i64)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(CLIENT_BUFFER as i64)),
     );
     c.field(&COOKIE, le_u64)?;
     cut_before(c, &SERVER_STATE, 1)?;
@@ -367,24 +371,34 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.compare(
         &RSP_002,
         || server_state <= PLAYING,
-        || Compared::new(server_state, Told::AtMost(PLAYING.into())),
+        || Compared::new(server_state, ComparedValue::AtMost(PLAYING.into())),
     );
-    c.check_number(&RSP_003, server_state, Told::Not(0));
+    c.check_number(&RSP_003, server_state, ComparedValue::Not(0));
     cut_before(c, &SERVER_NET_CL, 4)?;
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
-    c.check_number(&RSP_011, server_net_cl, Told::Not(0));
+    c.check_number(&RSP_011, server_net_cl, ComparedValue::Not(0));
     cut_before(c, &SERVER_FLAGS, 8)?;
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
     c.compare(
         &RSP_009,
         || server_flags & !KNOWN_FLAGS == 0,
-        || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & KNOWN_FLAGS, 16)),
+        || {
+            Compared::new(
+                ComparedValue::Hex(server_flags, 16),
+                ComparedValue::Hex(server_flags & KNOWN_FLAGS, 16),
+            )
+        },
     );
     c.compare(
         &RSP_010,
         || server_flags & KNOWN_FLAGS == 0,
-        || Compared::new(Told::Hex(server_flags, 16), Told::Hex(server_flags & !KNOWN_FLAGS, 16)),
+        || {
+            Compared::new(
+                ComparedValue::Hex(server_flags, 16),
+                ComparedValue::Hex(server_flags & !KNOWN_FLAGS, 16),
+            )
+        },
     );
     cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
@@ -421,8 +435,8 @@ fn cut_before<S: FieldSink>(
 ) -> Result<(), Fault> {
     if ends_with_terminator(c, width) {
         c.about(Some(field));
-        let left = Told::Bytes(width.saturating_sub(1) as u64);
-        let values = Compared::new(left, Told::Bytes(width as u64));
+        let left = ComparedValue::Bytes(width.saturating_sub(1) as u64);
+        let values = Compared::new(left, ComparedValue::Bytes(width as u64));
         return Err(Fault { values, ..c.short(&RSP_001) });
     }
     Ok(())
@@ -465,7 +479,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
                 c.compare(
                     &SUB_001,
                     || (id as usize) < SUB_STATES.len(),
-                    || Compared::new(id, Told::AtMost(SUB_STATES.len().saturating_sub(1) as i64)),
+                    || Compared::new(id, ComparedValue::AtMost(SUB_STATES.len().saturating_sub(1) as i64)),
                 );
                 c.compare(
                     &SUB_002,
@@ -481,7 +495,7 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
     let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
     let required = seen[0] & VANILLA;
-    let count = |set: u64| Told::Number(set.count_ones().into());
+    let count = |set: u64| ComparedValue::Number(set.count_ones().into());
     let values = || Compared::new(count(required), count(VANILLA));
     c.compare_at(&SUB_004, at, || state != PLAYING || required == VANILLA, values);
     Ok(())
@@ -527,7 +541,7 @@ pub(super) fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check_whole(&LEG_001, || false);
     let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
-    let both = |kind: u8, version: u8| Told::Hex(u64::from(kind) << 8 | u64::from(version), 4);
+    let both = |kind: u8, version: u8| ComparedValue::Hex(u64::from(kind) << 8 | u64::from(version), 4);
     let values = || Compared::new(both(kind, version), both(expected, 0));
     c.require_that(&LEG_002, (kind, version) == (expected, 0), values)?;
     c.field(&COOKIE, le_u64)?;

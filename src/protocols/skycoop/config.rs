@@ -208,11 +208,11 @@ impl Slice<'_> {
     }
 
     /// The beginning of it, for a finding; what is not ASCII becomes `?`.
-    fn told(&self) -> Told {
+    fn compared(&self) -> ComparedValue {
         let mut ascii = [0; 32];
         let units = self.text.as_chunks::<2>().0;
         ascii.iter_mut().zip(units).for_each(|(to, unit)| *to = if unit[1] == 0 { unit[0] } else { b'?' });
-        Told::from(ascii.get(..units.len()).unwrap_or(&ascii))
+        ComparedValue::from(ascii.get(..units.len()).unwrap_or(&ascii))
     }
 
     /// The boolean that it names, as .NET or JSON writes it.
@@ -466,7 +466,12 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.compare(
         &JSN_005,
         || config.experience.is_none_or(known),
-        || Compared::new(config.experience.map_or(Told::Nothing, |e| e.told()), "a difficulty of the game"),
+        || {
+            Compared::new(
+                config.experience.map_or(ComparedValue::Nothing, |e| e.compared()),
+                "a difficulty of the game",
+            )
+        },
     );
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
     c.compare(
@@ -474,7 +479,7 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
         || config.pvp.is_none_or(by_dotnet),
         || {
             Compared::new(
-                config.pvp.map_or(Told::Nothing, |(value, _)| value.told()),
+                config.pvp.map_or(ComparedValue::Nothing, |(value, _)| value.compared()),
                 "the text True or False",
             )
         },

@@ -390,7 +390,7 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
 fn rcon_length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
     let length = c.field(field, le_i32)?;
     c.ends(&STRING);
-    let values = || Compared::new(length, Told::AtLeast(0));
+    let values = || Compared::new(length, ComparedValue::AtLeast(0));
     usize::try_from(length).map_err(|_| Fault { values: values(), ..c.stop(&STR_001) })
 }
 

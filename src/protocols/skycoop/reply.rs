@@ -237,7 +237,7 @@ fn utf16_text<'a, S: FieldSink>(
     units: bool,
 ) -> Result<&'a [u8], Fault> {
     let claimed = c.field(length, le_i32)?;
-    c.require_that(&STR_001, claimed >= 0, || Compared::new(claimed, Told::AtLeast(0)))?;
+    c.require_that(&STR_001, claimed >= 0, || Compared::new(claimed, ComparedValue::AtLeast(0)))?;
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
@@ -253,7 +253,7 @@ fn utf16_text<'a, S: FieldSink>(
         &STR_007,
         mark,
         || !bytes.starts_with(&[0xff, 0xfe]),
-        || Compared::new(Told::Hex(0xfffe, 4), "no byte-order mark"),
+        || Compared::new(ComparedValue::Hex(0xfffe, 4), "no byte-order mark"),
     );
     let is_control = |unit: &Unit| unit.as_ref().is_ok_and(|c| c.is_control());
     check_units(c, &STR_008, whole, is_control, "no control character");
@@ -276,7 +276,7 @@ fn check_units<'a, S: FieldSink>(
         let start = c.offset_of(text).saturating_add(at);
         Span { start, end: start.saturating_add(len) }
     });
-    let found = wrong.map_or(Told::Nothing, |(.., code)| Told::Hex(code.into(), 4));
+    let found = wrong.map_or(ComparedValue::Nothing, |(.., code)| ComparedValue::Hex(code.into(), 4));
     c.compare_at(rule, at, || wrong.is_none(), || Compared::new(found, expected));
 }
 
@@ -454,7 +454,7 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     c.compare_whole(
         &RSP_007,
         || wire_len <= ONE_PIECE,
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(ONE_PIECE as i64)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(ONE_PIECE as i64)),
     );
     if has_prefix(c.rest(), wire_len) {
         c.field(&LENGTH_PREFIX, le_i32)?;
@@ -463,16 +463,27 @@ pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
     c.require_that(&RSP_001, header == REPLY || header == SWAPPED, || {
-        Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8))
+        Compared::new(
+            ComparedValue::Hex((header as u32).into(), 8),
+            ComparedValue::Hex((REPLY as u32).into(), 8),
+        )
     })?;
     // Either the header alone is big-endian, or everything; the lengths show which.
     c.require_that(&RSP_003, header == REPLY || is_exact(c.rest()), || {
-        Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8))
+        Compared::new(
+            ComparedValue::Hex((header as u32).into(), 8),
+            ComparedValue::Hex((REPLY as u32).into(), 8),
+        )
     })?;
     c.compare(
         &RSP_003,
         || header == REPLY,
-        || Compared::new(Told::Hex((header as u32).into(), 8), Told::Hex((REPLY as u32).into(), 8)),
+        || {
+            Compared::new(
+                ComparedValue::Hex((header as u32).into(), 8),
+                ComparedValue::Hex((REPLY as u32).into(), 8),
+            )
+        },
     );
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
@@ -519,7 +530,7 @@ fn boolean<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Re
 /// Reads the version after its length, which counts bytes, or UTF-16 units if `units` says so.
 fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
-    c.require_that(&STR_001, length >= 0, || Compared::new(length, Told::AtLeast(0)))?;
+    c.require_that(&STR_001, length >= 0, || Compared::new(length, ComparedValue::AtLeast(0)))?;
     let claimed = length as usize;
     let length = claimed;
     let length = if units { utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
@@ -540,17 +551,17 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
 /// Reads both numbers of players; returns the current one.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let players = c.field(&PLAYERS, le_i32)?;
-    c.check_number(&VAL_001, players, Told::AtLeast(0));
+    c.check_number(&VAL_001, players, ComparedValue::AtLeast(0));
     let at = c.last();
     let most = c.field(&MAX_PLAYERS, le_i32)?;
-    c.check_number(&VAL_001, most, Told::AtLeast(0));
+    c.check_number(&VAL_001, most, ComparedValue::AtLeast(0));
     c.about(Some(&PLAYERS));
     // One additional slot is the operator's.
     c.compare_at(
         &VAL_002,
         at,
         || most < 0 || players <= most.saturating_add(1),
-        || Compared::new(players, Told::AtMost(i64::from(most).saturating_add(1))),
+        || Compared::new(players, ComparedValue::AtMost(i64::from(most).saturating_add(1))),
     );
     (c.facts.players, c.facts.max_players) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)

@@ -127,13 +127,13 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<
             &TXN_012,
             whole,
             || missing & SERVER_INFO == 0,
-            || Compared::new(Told::byte(mask), Told::byte(asked.unwrap_or(mask))),
+            || Compared::new(ComparedValue::byte(mask), ComparedValue::byte(asked.unwrap_or(mask))),
         );
         c.compare_at(
             &TXN_011,
             whole,
             || missing & SERVER_INFO != 0,
-            || Compared::new(Told::byte(mask), Told::byte(asked.unwrap_or(mask))),
+            || Compared::new(ComparedValue::byte(mask), ComparedValue::byte(asked.unwrap_or(mask))),
         );
     }
     Ok(())
@@ -183,9 +183,9 @@ fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Re
         c.compare(
             &INF_003,
             || current_players <= max_players || max_players == 0,
-            || Compared::new(current_players, Told::AtMost(max_players.into())),
+            || Compared::new(current_players, ComparedValue::AtMost(max_players.into())),
         );
-        c.check_number(&INF_004, max_players, Told::Not(0));
+        c.check_number(&INF_004, max_players, ComparedValue::Not(0));
         c.ends(&TEXTS);
         let server_name = string(c, &SERVER_NAME)?;
         c.compare(&INF_006, || !server_name.0.is_empty(), || Compared::new(server_name, "a name"));
@@ -193,7 +193,7 @@ fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Re
         let map = string(c, &MAP)?;
         c.ends(&LAST);
         let port = c.field(&PORT, be_u16)?;
-        c.check_number(&INF_005, port, Told::Not(0));
+        c.check_number(&INF_005, port, ComparedValue::Not(0));
         *c.facts = Facts {
             server_name: Some(server_name.into()),
             game: Some(game_type.into()),
@@ -344,7 +344,7 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
         &TXN_017,
         c.to_end(),
         || false,
-        || Compared::new(Told::byte(mask | SERVER_INFO), Told::byte(mask)),
+        || Compared::new(ComparedValue::byte(mask | SERVER_INFO), ComparedValue::byte(mask)),
     );
     Choice { kinds, asked, is_certain: false }
 }

@@ -421,7 +421,7 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
         raised.add_values(
             &TXN_015,
             Some(TOKEN_AT),
-            Compared::new(Told::Hex(token.into(), 8), "a token that was not issued before"),
+            Compared::new(ComparedValue::Hex(token.into(), 8), "a token that was not issued before"),
         );
     }
 }
@@ -441,7 +441,7 @@ fn token_rules(
             raised.add_values(
                 &TXN_006,
                 Some(TOKEN_AT),
-                Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+                Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
             );
         }
         return;
@@ -457,7 +457,7 @@ fn token_rules(
                 raised.add_values(
                     &TXN_006,
                     Some(TOKEN_AT),
-                    Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+                    Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
                 );
             }
             return;
@@ -473,7 +473,7 @@ fn token_rules(
                 return raised.add_values(
                     &TXN_006,
                     Some(TOKEN_AT),
-                    Compared::new(Told::Hex(token, 8), "a token that was not used before"),
+                    Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
                 );
             }
         },
@@ -481,10 +481,11 @@ fn token_rules(
     // An older token of this client is one that it got all the same.
     let owned = memory.issued.get(&key) == Some(&client);
     raised.proof = if owned { Proof::Returns } else { Proof::Wrong };
-    let latest = seen.issued.map_or(Told::from("a token that was issued to this client"), |issued| {
-        Told::Hex(issued.value.into(), 8)
-    });
-    raised.add_values(rule, Some(TOKEN_AT), Compared::new(Told::Hex(token, 8), latest));
+    let latest =
+        seen.issued.map_or(ComparedValue::from("a token that was issued to this client"), |issued| {
+            ComparedValue::Hex(issued.value.into(), 8)
+        });
+    raised.add_values(rule, Some(TOKEN_AT), Compared::new(ComparedValue::Hex(token, 8), latest));
     if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());
     }

@@ -181,7 +181,7 @@ impl Protocol for Sqp {
                 c.compare(
                     &REQ_001,
                     || token == 0,
-                    || Compared::new(Told::Hex(token.into(), 8), Told::Hex(0, 8)),
+                    || Compared::new(ComparedValue::Hex(token.into(), 8), ComparedValue::Hex(0, 8)),
                 );
                 Ok(())
             }
@@ -189,7 +189,7 @@ impl Protocol for Sqp {
                 c.compare(
                     &RSP_002,
                     || token != 0,
-                    || Compared::new(Told::Hex(token.into(), 8), "a token other than 0"),
+                    || Compared::new(ComparedValue::Hex(token.into(), 8), "a token other than 0"),
                 );
                 Ok(())
             }
@@ -541,32 +541,37 @@ fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.compare(
         &REQ_006,
         || !swapped,
-        || Compared::new(Told::Hex(version.into(), 4), Told::Hex(version.swap_bytes().into(), 4)),
+        || {
+            Compared::new(
+                ComparedValue::Hex(version.into(), 4),
+                ComparedValue::Hex(version.swap_bytes().into(), 4),
+            )
+        },
     );
-    c.compare(&REQ_005, || version <= 2 || swapped, || Compared::new(version, Told::AtMost(2)));
-    c.check_number(&REQ_007, version, Told::Not(0));
+    c.compare(&REQ_005, || version <= 2 || swapped, || Compared::new(version, ComparedValue::AtMost(2)));
+    c.check_number(&REQ_007, version, ComparedValue::Not(0));
     let chunks = c.field(&REQUESTED_CHUNKS, byte)?;
     c.derived(&REQUESTED_CHUNK_NAMES, crate::decode::Value::Names(CHUNK_NAMES, chunks.into()));
-    c.compare(&REQ_008, || chunks != 0, || Compared::new(Told::byte(chunks), "at least one chunk"));
+    c.compare(&REQ_008, || chunks != 0, || Compared::new(ComparedValue::byte(chunks), "at least one chunk"));
     c.compare(
         &REQ_009,
         || chunks & 0xe0 == 0,
-        || Compared::new(Told::byte(chunks), Told::byte(chunks & !0xe0)),
+        || Compared::new(ComparedValue::byte(chunks), ComparedValue::byte(chunks & !0xe0)),
     );
     c.compare(
         &REQ_010,
         || chunks & 0x1e == 0,
-        || Compared::new(Told::byte(chunks), Told::byte(chunks & !0x1e)),
+        || Compared::new(ComparedValue::byte(chunks), ComparedValue::byte(chunks & !0x1e)),
     );
     c.compare(
         &REQ_011,
         || (chunks & KNOWN).count_ones() < 2,
-        || Compared::new(Told::byte(chunks), "one bit"),
+        || Compared::new(ComparedValue::byte(chunks), "one bit"),
     );
     c.compare(
         &REQ_012,
         || chunks & chunks::METRICS == 0 || version >= 2,
-        || Compared::new(version, Told::AtLeast(2)),
+        || Compared::new(version, ComparedValue::AtLeast(2)),
     );
     Ok(())
 }
@@ -578,10 +583,10 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     c.compare_whole(
         &RSP_009,
         || wire_len <= CLIENT_BUFFER,
-        || Compared::new(Told::Bytes(wire_len as u64), Told::AtMost(CLIENT_BUFFER as i64)),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(CLIENT_BUFFER as i64)),
     );
     let version = c.field(&VERSION, be_u16)?;
-    c.check_number(&RSP_004, version, Told::AtMost(2));
+    c.check_number(&RSP_004, version, ComparedValue::AtMost(2));
     // The version is not compared with a request that the answer does not belong to.
     let asked = cx.asked.filter(|a| a >> 24 == 1).map(|a| (a >> 8) as u16);
     c.compare(
@@ -595,7 +600,7 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
     c.compare(
         &RSP_005,
         || current_packet <= last_packet,
-        || Compared::new(current_packet, Told::AtMost(last_packet.into())),
+        || Compared::new(current_packet, ComparedValue::AtMost(last_packet.into())),
     );
     c.compare(&RSP_006, || last_packet == 0 || current_packet != 0, || Compared::new(last_packet, 0));
     let length = c.field(&PACKET_LENGTH, be_u16)?;
@@ -622,7 +627,7 @@ fn check_after_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
         &RSP_008,
         at,
         || at.start >= at.end,
-        || Compared::new(Told::Bytes(at.end.saturating_sub(at.start).into()), "none"),
+        || Compared::new(ComparedValue::Bytes(at.end.saturating_sub(at.start).into()), "none"),
     );
 }
 

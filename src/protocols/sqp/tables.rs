@@ -105,7 +105,7 @@ pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>)
     c.compare(
         &STR_003,
         || text.0.len() < 255,
-        || Compared::new(Told::Bytes(text.0.len() as u64), Told::AtMost(254)),
+        || Compared::new(ComparedValue::Bytes(text.0.len() as u64), ComparedValue::AtMost(254)),
     );
     c.check_text(text, &STR_002, &STR_004);
 }
@@ -230,7 +230,7 @@ fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> 
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
     let code = c.field_as(field, byte, show)?;
     c.require_that(&DYN_001, (code as usize) < TYPES.len(), || {
-        Compared::new(code, Told::AtMost(TYPES.len().saturating_sub(1) as i64))
+        Compared::new(code, ComparedValue::AtMost(TYPES.len().saturating_sub(1) as i64))
     })?;
     c.compare(&DYN_002, || code != 5, || Compared::new(code, "0 to 4"));
     Ok(code)
@@ -271,7 +271,7 @@ fn rule<'a, S: FieldSink>(
     require_name(c, &RULE_KEY)?;
     c.group(&RULE, |c| {
         let key = string(c, &RULE_KEY)?;
-        c.compare(&RUL_003, || !key.0.is_empty(), || Compared::new(Told::from(&b""[..]), "a name"));
+        c.compare(&RUL_003, || !key.0.is_empty(), || Compared::new(ComparedValue::from(&b""[..]), "a name"));
         c.compare(&RUL_002, || !seen.repeats(key.0), || Compared::new(key, "each name once"));
         c.ends(&KIND);
         let code = type_code(c, &RULE_TYPE)?;
@@ -486,7 +486,7 @@ fn table<S: FieldSink>(
     if count > 0 || !c.rest().is_empty() {
         width = c.field(f.field_count, byte)?;
         c.compare(&TAB_005, || count > 0 || width == 0, || Compared::new(width, 0));
-        c.require_that(&TAB_002, count == 0 || width > 0, || Compared::new(0, Told::AtLeast(1)))?;
+        c.require_that(&TAB_002, count == 0 || width > 0, || Compared::new(0, ComparedValue::AtLeast(1)))?;
     }
     *begun = 1;
     let columns = columns(c, f, width)?;
@@ -556,11 +556,15 @@ pub(super) fn metrics<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     chunk(c, &METRICS_LENGTH, &COUNT, |c| {
         let count = c.field(&METRICS_COUNT, byte)?;
         let [readable, usual] = MOST_METRICS;
-        c.compare(&MET_002, || count <= readable, || Compared::new(count, Told::AtMost(readable.into())));
+        c.compare(
+            &MET_002,
+            || count <= readable,
+            || Compared::new(count, ComparedValue::AtMost(readable.into())),
+        );
         c.compare(
             &MET_003,
             || count <= usual || count > readable,
-            || Compared::new(count, Told::AtMost(usual.into())),
+            || Compared::new(count, ComparedValue::AtMost(usual.into())),
         );
         let metric = |c: &mut Cursor<'_, '_, S>| {
             let v = c.field(&METRIC, be_f32)?;
