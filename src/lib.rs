@@ -134,9 +134,17 @@ mod decode;
 #[cfg(feature = "internals")]
 pub mod decode;
 #[cfg(not(feature = "internals"))]
+mod diagnosis;
+#[cfg(feature = "internals")]
+pub mod diagnosis;
+#[cfg(not(feature = "internals"))]
 mod exchange;
 #[cfg(feature = "internals")]
 pub mod exchange;
+#[cfg(not(feature = "internals"))]
+mod layout;
+#[cfg(feature = "internals")]
+pub mod layout;
 #[cfg(not(feature = "internals"))]
 mod rule;
 #[cfg(feature = "internals")]

@@ -115,6 +115,7 @@ impl<K: Copy + Eq + Hash, V, const MOST: usize> Bounded<K, V, MOST> {
     }
 
     /// Adds a new key, and returns its position.
+    #[inline]
     fn add(&mut self, hash: u64, key: K, value: V, needed: impl Fn(&(K, V)) -> bool) -> usize {
         let at = if self.entries.len() < self.capacity {
             if self.index.is_full() {

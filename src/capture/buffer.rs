@@ -19,7 +19,7 @@ pub(super) const READ: usize = 256 * 1024;
 const RECORD: usize = MAX_FRAME as usize + 64;
 
 /// Size of the buffer: a whole read always fits after an incomplete record.
-pub(super) const CAPACITY: usize = READ + RECORD;
+pub const CAPACITY: usize = READ + RECORD;
 
 /// Result of one attempt to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,5 +232,52 @@ pub(super) fn half_in(big: bool, bytes: &[u8], at: usize) -> u16 {
         Some(field) if big => u16::from_be_bytes(*field),
         Some(field) => u16::from_le_bytes(*field),
         None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects)]
+
+    use super::*;
+    use crate::capture::Source;
+    use std::convert::Infallible;
+    use std::io::Cursor;
+
+    #[test]
+    fn packets_with_comments_share_lent_memory_until_the_buffer_runs_out() {
+        let block = |kind: u32, body: &[u8]| {
+            let total = (body.len() as u32 + 12).to_le_bytes();
+            [&kind.to_le_bytes()[..], &total, body, &total].concat()
+        };
+        let section = block(0x0a0d_0d0a, b"\x4d\x3c\x2b\x1a\x01\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff");
+        let mut capture = [section, block(1, &[1, 0, 0, 0, 0, 0, 0, 0])].concat();
+        for n in 0..2_000_u32 {
+            let head = [0, 0, n, 300, 300].map(u32::to_le_bytes).concat();
+            capture
+                .extend(block(6, &[&head, &n.to_le_bytes().repeat(75)[..], b"\x01\0\x01\0x\0\0\0"].concat()));
+        }
+        assert!(capture.len() > CAPACITY && capture.len() < 2 * CAPACITY);
+        let mut source = Source::from_reader("memory", Box::new(Cursor::new(capture))).unwrap();
+        source.lend(Bytes::default());
+        let (mut frames, mut parts) = (vec![], vec![]);
+        while let Some(found) = source.find_next().unwrap() {
+            if let Some(bytes) = source.take_filled(false) {
+                parts.push((std::mem::take(&mut frames), bytes));
+                source.lend(Bytes::default());
+            }
+            let handed_out: Result<_, Infallible> = source.hand_out_from(found, |frame| {
+                frames.push((frame.at, frame.bytes.to_vec()));
+                Ok(true)
+            });
+            assert_eq!(handed_out, Ok(true));
+        }
+        parts.push((frames, source.take_filled(true).unwrap()));
+        let counts: Vec<_> = parts.iter().map(|(frames, _)| frames.len()).collect();
+        assert_eq!(counts.iter().sum::<usize>(), 2_000);
+        assert!(counts.len() <= 4, "not a part for each packet: {counts:?}");
+        for (frames, bytes) in &parts {
+            assert!(frames.iter().all(|(at, frame)| bytes.get(*at, frame.len()) == frame));
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, ErrorKind, Read};
 
 /// The largest window or dictionary that is kept: 32 MiB, which is enough for `xz -8` and `zstd --ultra -20`. If a
 /// stream announces a larger one, its first 32 MiB are decoded.
-pub(super) const MAX_WINDOW: u64 = 32 << 20;
+pub const MAX_WINDOW: u64 = 32 << 20;
 
 /// Limit of the decoded bytes that damage can lose, as messages state it.
 pub(super) const LOST: &str = "64 KiB";

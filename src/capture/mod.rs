@@ -43,37 +43,22 @@ mod time;
 mod writer;
 mod xz;
 
-#[cfg(test)]
-mod testing;
-#[cfg(test)]
-mod testing_packed;
-#[cfg(test)]
-mod tests_compressed;
-#[cfg(test)]
-mod tests_damage;
-#[cfg(test)]
-mod tests_info;
-#[cfg(test)]
-mod tests_limits;
-#[cfg(test)]
-mod tests_oracle;
-#[cfg(test)]
-mod tests_pcap;
-#[cfg(test)]
-mod tests_pcapng;
-#[cfg(test)]
-mod tests_writer;
-
+#[cfg(feature = "internals")]
+pub use buffer::CAPACITY;
 pub use buffer::{Bytes, Refill};
 pub use comments::{Comments, MAX_PACKET_COMMENTS, PacketComments};
 pub use compressed::compressions;
 pub use cutter::{Cut, Cutter};
 pub use error::{Error, ErrorKind};
 pub use info::{CaptureInfo, Interface, MAX_LISTED_INTERFACES, link_name};
+#[cfg(feature = "internals")]
+pub use input::MAX_WINDOW;
 pub use magic::capture_format;
 pub use source::Source;
 pub use time::Time;
 pub use writer::Writer;
+#[cfg(feature = "internals")]
+pub use xz::MAX_BLOCKS;
 
 /// The most bytes a frame may have, as in libpcap and Wireshark. A record that announces more counts as damaged:
 /// reading on would take packet data for record headers.

@@ -18,7 +18,7 @@ use std::mem;
 const LIMIT: u32 = ((MAX_WINDOW >> 10) + (1 << 10)) as u32;
 
 /// The most blocks of a stream. The decoder keeps 16 bytes of each, to compare them with the index.
-pub(super) const MAX_BLOCKS: u32 = 1 << 18;
+pub const MAX_BLOCKS: u32 = 1 << 18;
 
 pub(super) struct Xz {
     decoder: XzStream,

@@ -3,7 +3,7 @@
 use super::Target;
 use super::port::Port;
 use crate::capture::CaptureInfo;
-use crate::check::{Finding, Packet};
+use crate::check::{Agreements, Finding, Packet};
 use crate::contract::{Abuse, Flood};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::Endpoint;
@@ -36,6 +36,8 @@ pub struct Gathered {
     translations: Vec<(Endpoint, Endpoint)>,
     /// Ports for which there was no room.
     pub(super) untracked: u64,
+    /// What explains the broken answers.
+    pub(super) agreements: Agreements,
 }
 
 impl Gathered {
@@ -53,6 +55,7 @@ impl Gathered {
             pending: HashMap::new(),
             translations: vec![],
             untracked: 0,
+            agreements: Agreements::default(),
         }
     }
 
@@ -101,13 +104,20 @@ impl Gathered {
 impl Report for Gathered {
     /// Every remark, because each answer is judged by itself whether clients can read it.
     fn wants(&self) -> Wants {
-        Wants { silent_servers: true, packets_first: true, repeat_remarks: true, ..Wants::default() }
+        Wants {
+            silent_servers: true,
+            packets_first: true,
+            repeat_remarks: true,
+            diagnosis: true,
+            ..Wants::default()
+        }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         if p.raised.has(&GEN_008) {
             return Ok(()); // the datagram was on the wire once
         }
+        self.agreements.note(p);
         let [_, server] = p.ends();
         let answers_elsewhere = p.direction == Direction::S2c && p.raised.has(&GEN_006);
         if answers_elsewhere

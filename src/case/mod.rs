@@ -18,6 +18,7 @@ pub use reason::Reason;
 pub use record::CaseRecord;
 pub use screen::write;
 
+use crate::check::Explained;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::{Candidate, Totals};
@@ -67,6 +68,8 @@ pub struct Case<'a> {
     namesakes: Vec<Endpoint>,
     /// Ports for which there was no room.
     untracked: u64,
+    /// What explains the broken answers of the ports.
+    explained: Vec<&'a Explained>,
 }
 
 impl<'a> Case<'a> {
@@ -95,6 +98,7 @@ impl<'a> Case<'a> {
             dropped,
             namesakes,
             untracked: gathered.untracked,
+            explained: gathered.agreements.all().into_iter().map(|explained| &**explained).collect(),
         };
         case.verdict = Verdict::of(&case, files);
         case
@@ -103,6 +107,12 @@ impl<'a> Case<'a> {
     /// Whether nothing of the server is in the captures.
     pub fn is_absent(&self) -> bool {
         self.verdict.reason == Reason::Absent
+    }
+
+    /// What explains the broken answers of a port.
+    fn explained(&self, p: &Port) -> Option<&'a Explained> {
+        let is_of = |e: &&&Explained| e.by_server && e.server == p.endpoint && e.protocol == p.id;
+        self.explained.iter().find(is_of).copied()
     }
 
     /// The ports that the user asks about: one, or all.

@@ -258,8 +258,15 @@ fn other_port(case: &Case<'_>) -> Option<Found> {
 }
 
 fn unreadable(case: &Case<'_>) -> Option<Found> {
-    let (p, (broken, all)) = case.focused().find_map(|p| Some((p, p.unreadable()?)))?;
-    let what = p.stopping().map_or(String::new(), |b| format!(": {} ({})", b.finding, b.finding.rule.id));
+    let explained = |p: &Port| case.explained(p).filter(|explained| explained.is_serious());
+    let of_explained = |p: &Port| explained(p).map(|explained| (explained.messages, explained.messages));
+    let (p, (broken, all)) =
+        case.focused().find_map(|p| Some((p, p.unreadable().or_else(|| of_explained(p))?)))?;
+    let what = match (explained(p), p.stopping()) {
+        (Some(explained), _) => format!(": {}", explained.diagnosis),
+        (None, Some(b)) => format!(": {} ({})", b.finding, b.finding.rule.id),
+        (None, None) => String::new(),
+    };
     let text = format!("{} gives answers that clients cannot read, {broken} of {all}{what}.", p.endpoint);
     Some((Reason::Unreadable, text, Show::Findings, vec![p.endpoint]))
 }

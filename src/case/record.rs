@@ -2,6 +2,8 @@
 
 use super::port::{Broken, Client, Port};
 use super::{Case, Reason};
+use crate::check::Explained;
+use crate::diagnosis::DiagnosisRecord;
 use crate::report::{Captures, terms};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,13 +14,13 @@ pub const MAX_LISTED: usize = 100;
 /// One server: what server writes.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "server_case", deny_unknown_fields)]
-pub struct CaseRecord {
+pub struct CaseRecord<'a> {
     address: String,
     #[schemars(extend("enum" = Reason::ALL.iter().map(|reason| reason.name()).collect::<Vec<_>>()))]
     reason: &'static str,
     text: String,
     command: String,
-    ports: Vec<PortRecord>,
+    ports: Vec<PortRecord<'a>>,
     in_vain: Vec<InVain>,
     dropped: u64,
     namesakes: Vec<terms::Endpoint<String>>,
@@ -27,7 +29,7 @@ pub struct CaseRecord {
 /// A port of it in one protocol.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "server_case.port", deny_unknown_fields)]
-struct PortRecord {
+struct PortRecord<'a> {
     endpoint: terms::Endpoint<String>,
     protocol: terms::Protocol<&'static str>,
     name: Option<String>,
@@ -49,7 +51,7 @@ struct PortRecord {
     cut: u64,
     more_clients: bool,
     clients: Vec<ClientRecord>,
-    findings: Vec<BrokenRecord>,
+    findings: Vec<BrokenRecord<'a>>,
 }
 
 /// Who asked it.
@@ -67,7 +69,7 @@ struct ClientRecord {
 /// A rule that it breaks, or its clients.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "server_case.finding", deny_unknown_fields)]
-struct BrokenRecord {
+struct BrokenRecord<'a> {
     rule: terms::RuleId<&'static str>,
     severity: terms::Severity<&'static str>,
     fault: terms::Fault<&'static str>,
@@ -75,6 +77,9 @@ struct BrokenRecord {
     message: String,
     file: Option<terms::File<String>>,
     first_frame: terms::Number<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DiagnosisRecord<'_>")]
+    diagnosis: Option<DiagnosisRecord<'a>>,
 }
 
 /// An endpoint of the address that was asked, and answered nothing.
@@ -86,9 +91,9 @@ struct InVain {
     requests: u64,
 }
 
-impl CaseRecord {
+impl<'a> CaseRecord<'a> {
     /// The record of a case.
-    pub fn new(case: &Case<'_>, captures: &Captures) -> CaseRecord {
+    pub fn new(case: &Case<'a>, captures: &Captures) -> CaseRecord<'a> {
         let in_vain = case.in_vain().into_iter().map(|(end, id, requests)| InVain {
             endpoint: terms::Endpoint(end.to_string()),
             protocol: terms::Protocol(id.info().name),
@@ -99,7 +104,7 @@ impl CaseRecord {
             reason: case.verdict.reason.name(),
             text: case.verdict.text.clone(),
             command: case.verdict.command.clone(),
-            ports: case.ports.iter().map(|p| port(p, captures)).collect(),
+            ports: case.ports.iter().map(|p| port(p, case, captures)).collect(),
             in_vain: in_vain.collect(),
             dropped: case.dropped,
             namesakes: endpoints(&case.namesakes),
@@ -111,7 +116,7 @@ fn endpoints(ends: &[crate::net::Endpoint]) -> Vec<terms::Endpoint<String>> {
     ends.iter().map(|end| terms::Endpoint(end.to_string())).collect()
 }
 
-fn port(p: &Port, captures: &Captures) -> PortRecord {
+fn port<'a>(p: &Port, case: &Case<'a>, captures: &Captures) -> PortRecord<'a> {
     let c = p.counts;
     PortRecord {
         endpoint: terms::Endpoint(p.endpoint.to_string()),
@@ -135,7 +140,7 @@ fn port(p: &Port, captures: &Captures) -> PortRecord {
         cut: p.cut,
         more_clients: p.more_clients || p.clients.len() > MAX_LISTED,
         clients: p.busiest().into_iter().take(MAX_LISTED).map(client).collect(),
-        findings: p.findings.iter().map(|b| broken(b, captures)).collect(),
+        findings: p.findings.iter().map(|b| broken(b, case.explained(p), captures)).collect(),
     }
 }
 
@@ -151,7 +156,8 @@ fn client(client: &Client) -> ClientRecord {
     }
 }
 
-fn broken(b: &Broken, captures: &Captures) -> BrokenRecord {
+fn broken<'a>(b: &Broken, explained: Option<&'a Explained>, captures: &Captures) -> BrokenRecord<'a> {
+    let explained = explained.filter(|explained| explained.rules.contains(&b.finding.rule));
     BrokenRecord {
         rule: terms::RuleId(b.finding.rule.id),
         severity: terms::Severity(b.finding.severity.name()),
@@ -160,5 +166,6 @@ fn broken(b: &Broken, captures: &Captures) -> BrokenRecord {
         message: b.finding.to_string(),
         file: captures.name(b.first.file).map(|name| terms::File(name.to_owned())),
         first_frame: terms::Number(b.first.frame),
+        diagnosis: explained.map(|explained| explained.diagnosis.record()),
     }
 }

@@ -2,10 +2,11 @@
 
 use super::Case;
 use super::port::{Broken, Port};
+use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME};
 use crate::report::screen::{BOLD, DIM, MAX_CELL, Screen, style};
-use crate::report::{Captures, count};
+use crate::report::{Captures, grouped_count};
+use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
-use comfy_table::{CellAlignment, ColumnConstraint};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -13,10 +14,26 @@ use std::io::{self, Write};
 const MAX_CLIENTS: usize = 10;
 /// Most lines about ports that were asked in vain.
 const MAX_LINES: usize = 10;
-/// The heads of the table of ports, and of that of clients.
-const PORTS: [&str; 9] =
-    ["port", "protocol", "name", "players", "asked", "answered", "late", "lost", "refused"];
-const CLIENTS: [&str; 6] = ["asked by", "port", "requests", "answered", "lost", "refused"];
+/// The table of ports, and that of clients.
+const PORTS: [Column; 9] = [
+    Column::number("port", Fit::Whole),
+    Column::text("protocol", Fit::Whole),
+    Column::text("name", Fit::Cut(LEAST_NAME)),
+    Column::number("players", Fit::Whole),
+    Column::number("asked", Fit::Whole),
+    Column::number("answered", Fit::Whole),
+    Column::number("late", Fit::Whole),
+    Column::number("lost", Fit::Whole),
+    Column::number("refused", Fit::Whole),
+];
+const CLIENTS: [Column; 6] = [
+    Column::text("asked by", Fit::Address(LEAST_ADDRESS)),
+    Column::number("port", Fit::Whole),
+    Column::number("requests", Fit::Whole),
+    Column::number("answered", Fit::Whole),
+    Column::number("lost", Fit::Whole),
+    Column::number("refused", Fit::Whole),
+];
 
 /// Writes the case.
 ///
@@ -26,11 +43,10 @@ pub fn write(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Ca
     writeln!(out, "{}", screen.paint(BOLD, &escaped(&case.verdict.text)))?;
     writeln!(out, "  {}", screen.paint(DIM, &escaped(&case.verdict.command)))?;
     if !case.ports.is_empty() {
-        let rows = case.ports.iter().take(screen.rows()).map(|p| port_row(p)).collect();
-        table(out, screen, &PORTS, 3, rows)?;
+        table(out, screen, &PORTS, case.ports.iter().take(screen.rows()).map(|p| port_row(p)))?;
         let more = case.ports.len().saturating_sub(screen.rows()) as u64;
         if more > 0 {
-            writeln!(out, "and {}", count(more, "more port"))?;
+            writeln!(out, "and {}", grouped_count(more, "more port"))?;
         }
         clients(out, screen, case)?;
     }
@@ -41,25 +57,13 @@ pub fn write(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Ca
 fn table(
     out: &mut dyn Write,
     screen: Screen,
-    heads: &[&str],
-    first_number: usize,
-    rows: Vec<Vec<String>>,
+    columns: &[Column],
+    rows: impl Iterator<Item = Vec<String>>,
 ) -> io::Result<()> {
-    let mut table = screen.table(false);
-    table.set_header(heads);
-    for row in rows {
-        table.add_row(row);
-    }
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((1, 0));
-        if at >= first_number {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        if heads.get(at) != Some(&"name") {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    screen.print(out, &table)
+    let mut table = Grid::new(columns.to_vec());
+    rows.for_each(|row| table.add_plain(row));
+    writeln!(out)?;
+    table.write(out, screen)
 }
 
 fn port_row(p: &Port) -> Vec<String> {
@@ -67,7 +71,7 @@ fn port_row(p: &Port) -> Vec<String> {
     let name = p.name.as_ref().map_or("-".to_owned(), |name| truncated(&escaped(&name.text()), MAX_CELL));
     let players = p.players.map_or("-".to_owned(), |(players, max)| format!("{players}/{max}"));
     let mut row = vec![p.endpoint.port().to_string(), p.id.info().name.to_owned(), name, players];
-    row.extend([c.requests, c.answered, c.late, c.unanswered, c.refused].map(|n| n.to_string()));
+    row.extend([c.requests, c.answered, c.late, c.unanswered, c.refused].map(grouped));
     row
 }
 
@@ -82,14 +86,14 @@ fn clients(out: &mut dyn Write, screen: Screen, case: &Case<'_>) -> io::Result<(
     let row = |(p, client): &(&&Port, &super::port::Client)| {
         let c = client.counts;
         let mut row = vec![client.address.ip().to_string(), p.endpoint.port().to_string()];
-        row.extend([c.requests, c.with_answer(), c.unanswered, c.refused].map(|n| n.to_string()));
+        row.extend([c.requests, c.with_answer(), c.unanswered, c.refused].map(grouped));
         row
     };
-    table(out, screen, &CLIENTS, 1, all.iter().take(MAX_CLIENTS).map(row).collect())?;
+    table(out, screen, &CLIENTS, all.iter().take(MAX_CLIENTS).map(row))?;
     let more = all.len().saturating_sub(MAX_CLIENTS) as u64;
     let plus = if case.ports.iter().any(|p| p.more_clients) { ", and further ones" } else { "" };
     if more > 0 {
-        writeln!(out, "and {}{plus}", count(more, "more client"))?;
+        writeln!(out, "and {}{plus}", grouped_count(more, "more client"))?;
     }
     Ok(())
 }
@@ -106,10 +110,14 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
             lines.push(format!("{end} is translated to {inner} behind it"));
         }
         if p.challenges > 0 && !p.answers_more_than_challenges() {
-            lines.push(format!("{end}: all {} are challenges", count(p.challenges, "answer")));
+            lines.push(format!("{end}: all {} are challenges", grouped_count(p.challenges, "answer")));
         }
         if p.elsewhere > 0 {
-            lines.push(format!("{end}: {} came from {}", count(p.elsewhere, "answer"), list(&p.others)));
+            lines.push(format!(
+                "{end}: {} came from {}",
+                grouped_count(p.elsewhere, "answer"),
+                list(&p.others)
+            ));
         }
         if !p.in_place_of.is_empty() {
             lines.push(format!("{end} answers in the place of {}", list(&p.in_place_of)));
@@ -118,27 +126,27 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
             let only = if p.is_one_sided() { "; only this direction was captured" } else { "" };
             lines.push(format!(
                 "{end}: {} to no request in the capture{only}",
-                count(p.unsolicited, "answer")
+                grouped_count(p.unsolicited, "answer")
             ));
         }
         if p.counts.undecided > 0 {
-            let open = count(p.counts.undecided, "request");
+            let open = grouped_count(p.counts.undecided, "request");
             lines.push(format!("{end}: {open} still open when the capture ended"));
         }
         if p.cut > 0 {
-            lines.push(format!("{end}: {} cut by the capture", count(p.cut, "datagram")));
+            lines.push(format!("{end}: {} cut by the capture", grouped_count(p.cut, "datagram")));
         }
     }
     let in_vain = case.in_vain();
     for (end, id, n) in in_vain.iter().take(MAX_LINES) {
-        lines.push(format!("{end} was asked in vain: {} ({})", count(*n, "request"), id.info().name));
+        lines.push(format!("{end} was asked in vain: {} ({})", grouped_count(*n, "request"), id.info().name));
     }
     let more = in_vain.len().saturating_sub(MAX_LINES) as u64;
     if more > 0 {
-        lines.push(format!("and the same of {}", count(more, "more port")));
+        lines.push(format!("and the same of {}", grouped_count(more, "more port")));
     }
     if case.dropped > 0 {
-        lines.push(format!("the capture dropped {}", count(case.dropped, "packet")));
+        lines.push(format!("the capture dropped {}", grouped_count(case.dropped, "packet")));
     }
     if !case.namesakes.is_empty() {
         let others: Vec<_> = case.namesakes.iter().take(MAX_LINES).map(ToString::to_string).collect();
@@ -153,15 +161,17 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
     lines
 }
 
-/// Writes the broken rules, the worst first. What a diagnosis says of them belongs below each.
+/// Writes the broken rules, the worst first, and below the first one that it explains, a diagnosis.
 fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Captures) -> io::Result<()> {
-    let mut all: Vec<&Broken> = case.ports.iter().flat_map(|p| &p.findings).collect();
+    let mut all: Vec<(&Port, &Broken)> =
+        case.ports.iter().flat_map(|p| p.findings.iter().map(move |b| (*p, b))).collect();
     if all.is_empty() {
         return Ok(());
     }
-    all.sort_by_key(|b| (Reverse(b.finding.severity), Reverse(b.count), b.first));
+    all.sort_by_key(|(_, b)| (Reverse(b.finding.severity), Reverse(b.count), b.first));
     writeln!(out)?;
-    for b in all.iter().take(screen.rows()) {
+    let mut said = vec![];
+    for (p, b) in all.iter().take(screen.rows()) {
         let severity = b.finding.severity;
         let word = screen.paint(style(severity), &format!("{:<7}", severity.name()));
         let file = if captures.files.len() > 1 {
@@ -172,6 +182,11 @@ fn findings(out: &mut dyn Write, screen: Screen, case: &Case<'_>, captures: &Cap
         let times = if b.count == 1 { "once".to_owned() } else { format!("{} times", b.count) };
         let (id, frame) = (b.finding.rule.id, b.first.frame);
         writeln!(out, "{word} {id:<11} {} ({times}, first in {file}frame {frame})", b.finding)?;
+        let explained = case.explained(p).filter(|e| e.rules.contains(&b.finding.rule) && !said.contains(e));
+        if let Some(explained) = explained {
+            writeln!(out, "        = help: {explained}")?;
+            said.push(explained);
+        }
     }
     Ok(())
 }

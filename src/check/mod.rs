@@ -1,9 +1,11 @@
 //! Turns a broken rule into a finding: its severity, its place, the side at fault, and its message.
 
+mod agreement;
 mod packet;
 mod policy;
 mod silence;
 
+pub use agreement::{Agreements, Explained, Kind};
 pub use packet::Packet;
 pub use policy::{Policy, Profile, matches, within};
 #[cfg(feature = "cli")]
@@ -11,7 +13,7 @@ pub use policy::{Unknown, rules_named};
 pub use silence::Silence;
 
 use crate::contract::{Abuse, Direction, Raised};
-use crate::decode::{Field, Index, Span, Violation, path};
+use crate::decode::{Compared, ComparedValue, Field, Index, Span, Violation, path};
 use crate::rule::general::{GEN_012, GEN_014};
 use crate::rule::{Rule, Severity, Side};
 use schemars::JsonSchema;
@@ -33,6 +35,8 @@ pub struct Finding {
     pub span: Option<Span>,
     /// Number of bytes that the field needs, where too few are left; else 0.
     pub needs: u32,
+    /// What is there, and what should be, where the rule compares.
+    pub values: Compared,
     /// It is a note, whatever severity the rule has elsewhere.
     pub minor: bool,
     /// It was reported before for the same server. Only a report that wants every finding gets it, and filters ignore
@@ -73,6 +77,7 @@ impl Finding {
             index,
             span: None,
             needs: 0,
+            values: Compared::NOTHING,
             minor: false,
             repeated: false,
             provisional: None,
@@ -95,14 +100,14 @@ impl Finding {
         raised.iter().map(move |(rule, at)| {
             let whole = Finding::of_datagram(rule, len);
             let abuse = raised.abuse.filter(|_| [&GEN_012, &GEN_014].contains(&rule));
-            Finding { span: at.or(whole.span), abuse, ..whole }
+            Finding { span: at.or(whole.span), abuse, values: raised.values(rule), ..whole }
         })
     }
 
     /// A finding about a place in a datagram.
     pub fn of_violation(v: &Violation) -> Finding {
-        let Violation { rule, at, field, index, needs, minor } = *v;
-        Finding { field, index, span: Some(at), needs, minor, ..Finding::of_exchange(rule) }
+        let Violation { rule, at, field, index, needs, minor, values } = *v;
+        Finding { field, index, span: Some(at), needs, minor, values, ..Finding::of_exchange(rule) }
     }
 
     /// Replaces [`Side::Sender`] as the side at fault by the client or the server, given the direction of the
@@ -125,6 +130,24 @@ impl Finding {
         self.rule.needs_past && self.counts() && !self.rule.per_server && self.severity > Severity::Note
     }
 
+    /// What is there, where the finding is about a value.
+    pub fn found(&self) -> Option<ComparedValue> {
+        match (self.span.filter(|_| self.needs > 0), self.sizes) {
+            (Some(span), _) => Some(ComparedValue::Bytes(span.end.saturating_sub(span.start).into())),
+            (None, Some([_, response])) => Some(ComparedValue::Bytes(response.into())),
+            (None, None) => self.values.found.some(),
+        }
+    }
+
+    /// What should be there, where the finding is about a value.
+    pub fn expected(&self) -> Option<ComparedValue> {
+        if self.needs > 0 {
+            Some(ComparedValue::Bytes(self.needs.into()))
+        } else {
+            self.values.expected.some()
+        }
+    }
+
     /// Path of the field, with indices.
     pub fn path(&self) -> Option<String> {
         self.field.map(|f| path(f, self.index))
@@ -139,6 +162,9 @@ impl fmt::Display for Finding {
             let left = span.end - span.start;
             let bytes = if self.needs == 1 { "byte" } else { "bytes" };
             write!(f, ": {path} at byte {} needs {} {bytes}, {left} left", span.start, self.needs)?;
+        }
+        if self.needs == 0 && self.sizes.is_none() {
+            write!(f, "{}", self.values)?;
         }
         if let Some([request, response]) = self.sizes {
             let ratio = f64::from(response) / f64::from(request.max(1));
@@ -237,6 +263,15 @@ mod tests {
         assert!(
             Finding::of_raised(&raised, 7).all(|finding| finding.span == Some(Span { start: 0, end: 7 }))
         );
+    }
+
+    #[test]
+    fn keeps_the_values_of_two_raised_rules() {
+        let mut raised = Raised::default();
+        let rules: Vec<_> = crate::protocols::rules().take(3).collect();
+        rules.iter().for_each(|rule| raised.add_values(rule, None, Compared::new(1, 2)));
+        let found: Vec<_> = Finding::of_raised(&raised, 7).map(|f| f.found().is_some()).collect();
+        assert_eq!(found, [true, true, false]);
     }
 
     #[test]

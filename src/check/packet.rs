@@ -3,8 +3,10 @@
 use crate::check::Finding;
 use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
 use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
+use crate::diagnosis::{self, Diagnosis, Examined};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Id;
+use crate::rule::Severity;
 
 /// A datagram of one of the protocols, with the results of all stages.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub struct Packet<'a> {
     /// Index of its server, or `crate::conversation::NONE`.
     pub server_index: u32,
     /// The server that was asked, if another endpoint answers, or translated addresses hide it.
-    pub(crate) asked_server: Option<Endpoint>,
+    pub asked_server: Option<Endpoint>,
     /// How it belongs to an exchange.
     pub pairing: &'a Pairing,
     /// The results of decoding it.
@@ -42,6 +44,8 @@ pub struct Packet<'a> {
     pub findings: &'a [Finding],
     /// Number of further findings, which were only counted.
     pub more_findings: u32,
+    /// What would make it fit, if it breaks rules and the report [wants](crate::report::Wants::diagnosis) to know.
+    pub examined: &'a Examined,
     /// It is no message, but came in the place of an answer: its bytes are one field.
     pub unreadable: bool,
 }
@@ -62,6 +66,19 @@ impl Packet<'_> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().message_name(self.message)
+    }
+
+    /// What would make it fit, if that is known.
+    pub fn diagnosis(&self) -> Option<&Diagnosis> {
+        self.examined.diagnosis()
+    }
+
+    /// Whether its diagnosis explains a finding of it.
+    pub(crate) fn explains(&self, finding: &Finding) -> bool {
+        let is_serious = finding.severity > Severity::Note;
+        let is_cause = diagnosis::is_reason(self.id, finding.rule, finding.minor)
+            || self.message == self.id.info().unknown() && is_serious;
+        is_cause && self.diagnosis().is_some()
     }
 
     /// The facts in it about its server, if it could be decoded and contains any.

@@ -1,5 +1,6 @@
 //! The user's settings for the rules: profile, selection, severities.
 
+use crate::net::Endpoint;
 use crate::rule::{Rule, Severity};
 use hashbrown::HashMap;
 
@@ -59,8 +60,8 @@ pub fn rules_named(name: &str) -> Result<Vec<&'static Rule>, Unknown> {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     changed: HashMap<&'static str, Option<Severity>>,
-    /// Nothing is said of clients: the only one is this program.
-    pub spares_clients: bool,
+    /// Nothing is said but of this server: the client is this program.
+    pub asked_server: Option<Endpoint>,
 }
 
 impl Policy {

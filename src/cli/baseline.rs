@@ -122,12 +122,14 @@ impl Baseline {
     pub fn update(&self, entries: &[Entry], fully_checked: &dyn Fn(&str) -> bool) -> String {
         let found = entries.iter().filter(|e| e.counts() || e.excused == Some(Excuse::Baseline)).map(|e| {
             let fingerprint = e.fingerprint.to_string();
+            let known = self.known.get(&fingerprint);
             KnownFinding {
-                reason: self.known.get(&fingerprint).map(|known| known.reason.clone()).unwrap_or_default(),
+                reason: known.map(|known| known.reason.clone()).unwrap_or_default(),
+                // A value in the message may be another one in every capture; the file then need not differ.
+                message: known.map_or_else(|| e.text(), |known| known.message.clone()),
                 fingerprint,
                 rule: e.rule().id.to_owned(),
                 severity: e.finding.severity.name().to_owned(),
-                message: e.text(),
                 found: true,
             }
         });

@@ -1,7 +1,7 @@
 //! `qdissect check`: reads and checks the captures, writes the reports, and determines the exit code.
 
 use super::accepted::Accepted;
-use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_STYLES, SHOW};
+use super::choices::{CheckFormat, Colour, FAIL_ON, FailOn, JUNIT_STYLES, SARIF_STYLES, SHOWN, Shown};
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{Done, FAILED, OK, error, error_text, note, refuse};
@@ -46,8 +46,8 @@ pub struct CheckArgs {
     pub fail_on: FailOn,
     /// The least severity that is listed; what is below is counted by rule [default: warning, and never above
     /// --fail-on; json, ndjson, csv and html list everything]
-    #[arg(long, value_parser = SHOW, value_name = "SEVERITY")]
-    pub show: Option<Severity>,
+    #[arg(long, value_parser = SHOWN, value_name = "SEVERITY,...", value_delimiter = ',')]
+    pub show: Vec<Shown>,
     /// Fail, with exit code 3, unless there is traffic of these protocols
     #[arg(long, value_name = "PROTO,...", value_delimiter = ',', value_parser = value_parsers::PROTOCOL)]
     pub require: Vec<Id>,
@@ -83,7 +83,7 @@ impl CheckArgs {
             format: CheckFormat::Table,
             report: vec![],
             fail_on: Some(Severity::Error),
-            show: None,
+            show: vec![],
             require: vec![],
             require_coverage: vec![],
             sarif_style: None,
@@ -200,7 +200,7 @@ fn check(to: &mut Target, args: &CheckArgs, job: Job) -> io::Result<Done> {
         out.flush()?;
         judged
     };
-    judged.verdict.probed = probed;
+    judged.verdict.add_probed(probed);
     let reports_written = write_all(&mut to, &mut judged, args)?;
     let verdict = judged.verdict;
     let has_enough_traffic = has_enough_traffic(args, &verdict);
@@ -391,7 +391,11 @@ fn unread_frames_text(totals: &Totals) -> String {
 /// everything.
 fn least_severity(args: &CheckArgs, format: CheckFormat) -> Severity {
     let fail_level = args.fail_on.unwrap_or(Severity::Error);
-    match (args.show, format) {
+    let severity = |shown: &Shown| match shown {
+        Shown::Least(severity) => Some(*severity),
+        Shown::Known => None,
+    };
+    match (args.show.iter().filter_map(severity).min(), format) {
         (Some(show), _) => fail_level.min(show),
         (None, CheckFormat::Json | CheckFormat::Ndjson | CheckFormat::Csv | CheckFormat::Html) => {
             Severity::Note
@@ -410,6 +414,7 @@ fn write_report(
 ) -> io::Result<()> {
     let Judged { verdict, page } = judged;
     verdict.show = least_severity(args, format);
+    verdict.show_known = args.show.contains(&Shown::Known);
     let quiet = args.common.quiet && !further;
     match format {
         CheckFormat::Table if further => {

@@ -69,6 +69,28 @@ pub const SHOW: Choices<Severity> = Choices(&[
     ("note", Severity::Note, "Everything"),
 ]);
 
+/// What the table of `check` lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Findings of at least this severity.
+    Least(Severity),
+    /// All details of findings that a baseline or a suppression excuses.
+    Known,
+}
+
+/// What `check` lists for a least severity that may be given.
+pub fn shown(least: Option<Severity>) -> Vec<Shown> {
+    least.map(Shown::Least).into_iter().collect()
+}
+
+/// `--show` of `check`
+pub const SHOWN: Choices<Shown> = Choices(&[
+    ("error", Shown::Least(Severity::Error), "Errors"),
+    ("warning", Shown::Least(Severity::Warning), "Warnings and errors"),
+    ("note", Shown::Least(Severity::Note), "Everything"),
+    ("known", Shown::Known, "Known and suppressed findings with all details, not in a line each"),
+]);
+
 /// `--min-confidence`
 pub const CONFIDENCE: Choices<Level> = Choices(&[
     ("low", Level::Low, "Everything that could be it"),
@@ -234,6 +256,9 @@ pub struct TopArgs {
     /// Order of servers and rules
     #[arg(long, value_parser = SORTS, default_value = "findings", value_name = "KEY")]
     pub sort: Sort,
+    /// The least severity of rules that have rows; those below share a line [default: warning]
+    #[arg(long, value_parser = SHOW, value_name = "SEVERITY")]
+    pub show: Option<Severity>,
 }
 
 /// `--sort`
@@ -248,6 +273,11 @@ const SORTS: Choices<Sort> = Choices(&[
 impl TopArgs {
     /// The given screen with these options for rows applied.
     pub fn of(&self, screen: Screen) -> Screen {
-        Screen { top: self.top.map(NonZeroUsize::get).or(screen.top), sort: self.sort, ..screen }
+        Screen {
+            top: self.top.map(NonZeroUsize::get).or(screen.top),
+            sort: self.sort,
+            show: self.show,
+            ..screen
+        }
     }
 }

@@ -93,9 +93,12 @@ impl DetailArgs {
         [flush, many_files]: [bool; 2],
     ) -> Box<dyn Report + 'a> {
         match format.form() {
-            _ if self.shows_details(format) => {
-                Box::new(Details::new(to, flush, many_files, self.detail(format, common, options)))
-            }
+            _ if self.shows_details(format) => Box::new(Details::new(
+                terminal::wrap(to, common),
+                flush,
+                many_files,
+                self.detail(format, common, options),
+            )),
             Some(form) => {
                 let records = Records::new(Output::new(to, form, flush), true, common.quiet);
                 Box::new(records.with_secrets(common.show_secrets).with_bytes(self.hex))

@@ -10,7 +10,7 @@ const HEADINGS: [(&str, &str); 6] = [
     ("Rules", "profile select ignore level config no_config"),
     (
         "Verdict",
-        "check probe fail_on require require_coverage allow_empty baseline update_baseline sarif_style junit_style",
+        "check probe slow fail_on require require_coverage allow_empty baseline update_baseline sarif_style junit_style",
     ),
     (
         "Output",

@@ -85,7 +85,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
         Command::View(command) => view::run(&command, args),
         Command::Rule(command) => show::rule(&command),
         Command::Protocol(command) => Ok(show::protocol(&command)),
-        Command::Generate(command) => generate::run(&command),
+        Command::Generate(command) => generate::run(&command, &command_line::command()),
     };
     result.unwrap_or_else(|why| {
         error(&why);

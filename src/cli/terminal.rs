@@ -29,6 +29,7 @@ pub fn screen(colour: Colour, common: &Common) -> Screen {
         ascii: !utf8(),
         top,
         sort: Sort::default(),
+        show: None,
     }
 }
 
@@ -125,8 +126,8 @@ impl<W: Write> Write for Wrap<W> {
     }
 }
 
-/// Breaks a line into several; all but the first are indented.
-fn wrapped(line: &str, width: usize) -> String {
+/// Breaks a line between words into several; all but the first are indented.
+pub fn wrapped(line: &str, width: usize) -> String {
     // No character has more columns than bytes.
     if line.len() <= width || columns(line) <= width {
         return line.to_owned();

@@ -6,6 +6,7 @@ use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
 use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
+use crate::layout::Layout;
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
 use crate::text::escape::to_hex;
@@ -39,6 +40,9 @@ pub struct StepInfo {
     pub once: bool,
     /// A second, different answer of the same kind to a key counts as unsolicited.
     pub single: bool,
+    /// An answer to a request of another step, see `Answers::also`, breaks a rule: requests of its own step are preferred
+    /// even after their window, and a repeated answer is a copy.
+    pub prefers_own: bool,
     /// The answer comes in lines, each in a datagram of its own and some of them equal; the first one closes the
     /// exchange, and no line is known to be the last.
     pub lines: bool,
@@ -97,8 +101,9 @@ impl ShownKey {
     }
 }
 
-/// The rules of a step that depend on pairing alone, as far as its protocol has them: they are the same for all
-/// protocols, and are raised in one place, see `crate::exchange`.
+/// The rules of a step that depend on pairing alone, as far as its protocol has them: several protocols share each kind,
+/// so they are raised in one place, see `crate::exchange`. What only one protocol finds wrong with a pairing is raised by its
+/// [`Protocol::observe`].
 #[derive(Debug)]
 pub struct StepRules {
     /// No answer has come in time, or none at all; a rule about the exchange.
@@ -109,26 +114,12 @@ pub struct StepRules {
     pub other_key: Option<&'static Rule>,
     /// The same where exactly one request is open.
     pub other_than_only: Option<&'static Rule>,
-    /// A request while another one of the step is open.
-    pub overlapping: Option<&'static Rule>,
     /// An open request is sent again.
     pub repeated: Option<&'static Rule>,
-    /// A request with the key of one that was answered.
-    pub reused: Option<&'static Rule>,
-    /// An answer without a key to a request that has one, see [`StepInfo::keyless`].
-    pub keyless: Option<&'static Rule>,
-    /// An answer to a request of another step, see `Answers::also`.
-    pub other_step: Option<&'static Rule>,
-    /// An unsolicited answer, where a request of another step is open.
-    pub mistaken: Option<&'static Rule>,
-    /// An answer with the key of an earlier request, see [`StepInfo::key_of`].
-    pub earlier_key: Option<&'static Rule>,
     /// A part of an answer that contradicts another one.
     pub contradicting: Option<&'static Rule>,
     /// An answer of which parts are missing when none has come for an answer window; a rule about the exchange.
     pub incomplete: Option<&'static Rule>,
-    /// A second, different answer of the same kind, see `Answers::follows`.
-    pub second: Option<&'static Rule>,
     /// An answer of which no part is known to be missing, but no part is marked as the last; a rule about the exchange.
     /// Without this rule, such an answer breaks `incomplete`.
     pub unended: Option<&'static Rule>,
@@ -136,9 +127,6 @@ pub struct StepRules {
     pub late: Option<&'static Rule>,
     /// A copy of an earlier answer.
     pub copy: Option<&'static Rule>,
-    /// A part after one with a higher number, or a copy of a part; otherwise only the copy breaks a rule,
-    /// [`copy`](Self::copy).
-    pub out_of_order: Option<&'static Rule>,
     /// An answer more than that many times as large as its request, if the request [carries](StepInfo::carries) no
     /// issued value.
     pub larger: Option<(usize, &'static Rule)>,
@@ -153,20 +141,12 @@ impl StepRules {
         unsolicited: None,
         other_key: None,
         other_than_only: None,
-        overlapping: None,
         repeated: None,
-        reused: None,
-        keyless: None,
-        other_step: None,
-        mistaken: None,
-        earlier_key: None,
         contradicting: None,
         incomplete: None,
-        second: None,
         unended: None,
         late: None,
         copy: None,
-        out_of_order: None,
         larger: None,
         key_at: None,
     };
@@ -197,6 +177,7 @@ impl StepInfo {
             excludes: false,
             once: false,
             single: false,
+            prefers_own: false,
             lines: false,
             may_be_silent: false,
             open_ended: false,
@@ -301,6 +282,12 @@ pub struct Info {
     pub challenges_again: Option<&'static Rule>,
     /// Its own rule about many answers to one address, which then stands instead of the shared one.
     pub floods: Option<&'static Rule>,
+    /// How its messages are built, for the diagnosis of broken ones; none: no diagnosis.
+    pub layouts: &'static [Layout],
+    /// Rules that are a reason for a diagnosis although they are notes, or compare datagrams.
+    pub suspicious: &'static [&'static Rule],
+    /// Rules about the bytes of a message that are no reason for a diagnosis.
+    pub unsuspicious: &'static [&'static Rule],
     /// The tests of `ask --probe`; the first one is the plain query.
     pub probes: &'static [ProbeRow],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
@@ -337,6 +324,9 @@ impl Info {
             challenge: None,
             challenges_again: None,
             floods: None,
+            layouts: &[],
+            suspicious: &[],
+            unsuspicious: &[],
             probes: &[],
             samples: &[],
         }

@@ -9,7 +9,7 @@ mod split;
 
 pub use crate::bounded::Budget;
 use crate::capture::Time;
-use crate::decode::{Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, dissect, wire};
+use crate::decode::{Compared, Cursor, Ends, Facts, Fault, FieldSink, Span, UNPARSED, dissect, wire};
 use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 pub use abuse::{Abuse, Flood, Mistake, Unused};
@@ -265,6 +265,8 @@ pub enum Pairing {
         open: bool,
         /// State of the only open request, to which it does not belong: see [`Context::asked`].
         asked: Option<u32>,
+        /// Key of the only open request.
+        key: Option<u64>,
         /// A request of another step is open.
         other_step: bool,
         /// The client waits for an answer from another port of the same host, and order does not prove that this is that
@@ -304,6 +306,8 @@ pub struct Answer {
     pub contradicts: bool,
     /// It carries the value last issued to the client, not the one that the request carries.
     pub foreign_key: bool,
+    /// Key of the request, where the answer carries another one.
+    pub asked_key: Option<u64>,
     /// A further part of an answer that has begun.
     pub part: bool,
     /// A part with a higher number came before it.
@@ -438,6 +442,8 @@ impl Observation<'_> {
 
 /// Most rules that one datagram can break in view of earlier ones; no protocol raises more.
 const MAX_RAISED: usize = 8;
+/// Most of them whose values are kept; others are named without values.
+const MAX_COMPARED: usize = 2;
 
 /// Rules that a datagram breaks in view of earlier ones, each once, without the heap; and what it shows of challenges.
 #[derive(Clone, Debug, Default)]
@@ -449,6 +455,8 @@ pub struct Raised {
     pub unproven: bool,
     /// The numbers of the finding about abuse, if it has one.
     pub abuse: Option<Abuse>,
+    /// What is there and what should be, for rules among them that compare.
+    compared: ArrayVec<(&'static Rule, Compared), MAX_COMPARED>,
 }
 
 impl Raised {
@@ -461,6 +469,19 @@ impl Raised {
     #[cold]
     pub fn add_at(&mut self, rule: &'static Rule, at: Span) {
         self.put(rule, Some(at));
+    }
+    /// Adds a rule that compares: the values at `at` break it, or those of the datagram as a whole.
+    #[cold]
+    pub fn add_values(&mut self, rule: &'static Rule, at: Option<Span>, values: Compared) {
+        self.put(rule, at);
+        if !self.compared.iter().any(|(known, _)| std::ptr::eq(*known, rule)) {
+            let _ = self.compared.try_push((rule, values)); // further ones are named without their values
+        }
+    }
+    /// What a rule among them compares.
+    pub fn values(&self, rule: &Rule) -> Compared {
+        let of_rule = self.compared.iter().find(|(known, _)| std::ptr::eq(*known, rule));
+        of_rule.map_or(Compared::NOTHING, |(_, values)| *values)
     }
     #[inline(never)]
     fn put(&mut self, rule: &'static Rule, at: Option<Span>) {

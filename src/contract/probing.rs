@@ -2,6 +2,13 @@
 
 use crate::rule::Severity;
 
+/// How bad it is where the row alone says so.
+pub const ERROR: (Severity, &str) = (Severity::Error, "");
+/// See [`ERROR`].
+pub const WARNING: (Severity, &str) = (Severity::Warning, "");
+/// See [`ERROR`].
+pub const NOTE: (Severity, &str) = (Severity::Note, "");
+
 /// A test of a server.
 #[derive(Debug)]
 pub struct ProbeRow {
@@ -21,6 +28,24 @@ pub struct ProbeRow {
     pub shots: &'static [Shot],
 }
 
+impl ProbeRow {
+    /// A row with these values.
+    pub const fn new(
+        id: &'static str,
+        sends: &'static str,
+        (right, source): (Expect, &'static str),
+        (severity, rule): (Severity, &'static str),
+        shots: &'static [Shot],
+    ) -> ProbeRow {
+        ProbeRow { id, sends, right, source, severity, rule, shots }
+    }
+
+    /// Whether it waits so long that it is left out unless somebody asks for it.
+    pub fn is_slow(&self) -> bool {
+        self.shots.iter().any(|shot| shot.wait_ms > 10_000)
+    }
+}
+
 /// What a right server does with the datagrams of a row that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
@@ -28,12 +53,32 @@ pub enum Expect {
     Silence,
     /// An answer that begins with these bytes.
     Answer(&'static [u8]),
-    /// Silence, or an answer that begins with these bytes.
-    Either(&'static [u8]),
-    /// Both are right: the row says which.
+    /// To each datagram an answer that begins with these bytes and repeats a part of the datagram.
+    Each(&'static [u8], Copied),
+    /// Silence, or answers that begin with one of these.
+    Either(&'static [&'static [u8]]),
+    /// Anything but an answer that begins with these bytes.
+    Not(&'static [u8]),
+    /// Anything: the answers are judged by the rules alone.
     Open,
     /// Answers whose values differ from each other, and of which none is zero.
     Distinct,
+}
+
+/// A part of a datagram that its answer repeats, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// Where it is in the datagram.
+    pub from: usize,
+    /// Where it is in the answer.
+    pub to: usize,
+    /// Its length; 0 where nothing is repeated.
+    pub len: usize,
+}
+
+impl Copied {
+    /// Nothing is repeated.
+    pub const NOTHING: Copied = Copied { from: 0, to: 0, len: 0 };
 }
 
 /// A datagram of a row.
@@ -43,20 +88,37 @@ pub struct Shot {
     pub socket: usize,
     /// Its payload.
     pub parts: &'static [Part],
-    /// It is sent to get a value: an answer that begins with these bytes, and the value of so many bytes behind them. It is not
-    /// judged.
-    pub takes: Option<(&'static [u8], usize)>,
+    /// What it is sent for, if that is not to be judged.
+    pub takes: Option<Taken>,
+    /// How long it waits after the datagram before it, in milliseconds.
+    pub wait_ms: u64,
+}
+
+/// A value that a datagram is sent for.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// How its answer begins. The value follows.
+    pub head: &'static [u8],
+    /// Length of the value in bytes.
+    pub len: usize,
+    /// How an answer begins that needs no value, so that the row has nothing to test; empty where a value is needed.
+    pub instead: &'static [u8],
 }
 
 impl Shot {
     /// A datagram that is judged.
     pub const fn of(socket: usize, parts: &'static [Part]) -> Shot {
-        Shot { socket, parts, takes: None }
+        Shot { socket, parts, takes: None, wait_ms: 20 }
     }
 
     /// A datagram whose answer begins with `head`, followed by a value of so many bytes.
     pub const fn taking(socket: usize, parts: &'static [Part], head: &'static [u8], len: usize) -> Shot {
-        Shot { socket, parts, takes: Some((head, len)) }
+        Shot { takes: Some(Taken { head, len, instead: &[] }), ..Shot::of(socket, parts) }
+    }
+
+    /// The same, so long after the datagram before it.
+    pub const fn after(self, wait_ms: u64) -> Shot {
+        Shot { wait_ms, ..self }
     }
 }
 
@@ -67,6 +129,8 @@ pub enum Part {
     Bytes(&'static [u8]),
     /// So many zeros.
     Zeros(usize),
+    /// So many random bytes.
+    Random(usize),
     /// The value that a socket has got.
     Value(usize),
     /// The same plus one, in network order.

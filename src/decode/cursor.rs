@@ -1,26 +1,13 @@
 //! The cursor: runs nom parsers over a payload and reports the fields to a sink.
 
+use super::fault::Fault;
 use super::wire::{Stop, Wire};
-use super::{Facts, Field, FieldSink, Index, Span, Str, Value, Violation, fields, work};
+use super::{Facts, Field, FieldSink, Index, Span, Value, fields, work};
 use crate::rule::Rule;
-use crate::rule::general::GEN_001;
 
 fields! {
     /// Bytes that are no part of a message: those behind the place where decoding had to stop, or a whole datagram.
     UNPARSED = "unparsed": Bytes;
-}
-
-/// Why decoding stopped: `rule` is the reason, `at` the place. A fault becomes a finding, never a crash.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fault {
-    /// The rule that is broken.
-    pub rule: &'static Rule,
-    /// From the place where decoding stopped to the end of the scope.
-    pub at: Span,
-    /// The field that could not be read.
-    pub field: Option<&'static Field>,
-    /// How many bytes the field needs; 0 where the fault is another one.
-    pub needs: u32,
 }
 
 /// The rules that the end of a scope can break, one for each kind of scope: "the datagram is short", "the chunk is
@@ -109,7 +96,7 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
 
     /// Offset of an address in the payload.
     #[inline(always)]
-    fn place(&self, address: usize) -> u16 {
+    pub(super) fn place(&self, address: usize) -> u16 {
         address.wrapping_sub(self.whole.as_ptr() as usize) as u16
     }
 
@@ -253,69 +240,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Ok(text)
     }
 
-    /// Checks a condition on the field just read; where it does not hold, `rule` is reported there.
-    ///
-    /// Where another path of a decoder reports a rule, `|| true` records for coverage that it was kept on this path.
-    #[inline(always)]
-    pub fn check(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
-        self.check_at(rule, self.last(), holds);
-    }
-
-    /// Checks that the text just read is UTF-8 and has no control characters; for most texts one scan checks both.
-    #[inline(always)]
-    pub fn check_text(&mut self, text: Str<'_>, utf8: &'static Rule, no_control: &'static Rule) {
-        if S::COVERAGE {
-            self.sink.checked(utf8);
-            self.sink.checked(no_control);
-        }
-        if S::RULES && !text.is_plain() {
-            let (at, field, index) = (self.last(), self.field, self.index());
-            let damaged = Violation { rule: utf8, at, field, index, needs: 0, minor: false };
-            check_text_slowly(self.sink, text, damaged, no_control);
-        }
-    }
-
-    /// Checks a condition on the bytes at `at`.
-    #[inline(always)]
-    pub fn check_at(&mut self, rule: &'static Rule, at: Span, holds: impl FnOnce() -> bool) {
-        if S::COVERAGE {
-            self.sink.checked(rule);
-        }
-        if S::RULES && !holds() {
-            self.broken(rule, at);
-        }
-    }
-
-    /// Reports that the field just read breaks `rule` in a way that is only a note.
-    #[cold]
-    pub fn remark(&mut self, rule: &'static Rule) {
-        let (at, field) = (self.last(), self.field);
-        report_violation(
-            self.sink,
-            Violation { rule, at, field, index: self.index(), needs: 0, minor: true },
-        );
-    }
-
-    /// Checks a condition on the payload as a whole.
-    #[inline(always)]
-    pub fn check_whole(&mut self, rule: &'static Rule, holds: impl FnOnce() -> bool) {
-        if S::COVERAGE {
-            self.sink.checked(rule);
-        }
-        if S::RULES && !holds() {
-            let at = self.whole();
-            let index = self.index();
-            report_violation(self.sink, Violation { rule, at, field: None, index, needs: 0, minor: false });
-        }
-    }
-
-    /// Reports that `rule` is broken at `at`, even to listeners without checks: for faults that stop decoding.
-    #[inline(always)]
-    pub(super) fn broken(&mut self, rule: &'static Rule, at: Span) {
-        let (field, index) = (self.field, self.index());
-        report_violation(self.sink, Violation { rule, at, field, index, needs: 0, minor: false });
-    }
-
     /// Sets the field that the next checks refer to; `None` for the message as a whole.
     #[inline(always)]
     pub fn about(&mut self, field: Option<&'static Field>) {
@@ -357,49 +281,10 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         [self.index as u16, (self.index >> 16) as u16, (self.index >> 32) as u16]
     }
 
-    /// A fault at the field that was to be read next: the scope is too short for it. Where the capture cut the
-    /// scope, the sender is not at fault and the rule is GEN-001.
-    #[inline(always)]
-    pub fn short(&self, rule: &'static Rule) -> Fault {
-        let rule = if self.is_cut() { &GEN_001 } else { rule };
-        fault(rule, self.to_end(), self.field)
-    }
-
-    /// As [`short`](Self::short), by the rule about the end of the scope.
-    #[inline(always)]
-    pub fn ended_early(&self) -> Fault {
-        self.short(self.ends.early)
-    }
-
-    /// Checks a condition on the field just read, without which the following bytes cannot be understood.
-    ///
-    /// # Errors
-    /// When it does not hold.
-    #[inline(always)]
-    pub fn require(&mut self, rule: &'static Rule, holds: bool) -> Result<(), Fault> {
-        if S::COVERAGE {
-            self.sink.checked(rule);
-        }
-        if holds { Ok(()) } else { Err(self.stop(rule)) }
-    }
-
-    /// A fault of the field just read: the following bytes cannot be understood.
-    #[inline(always)]
-    pub fn stop(&self, rule: &'static Rule) -> Fault {
-        fault(rule, self.last(), self.field)
-    }
-
-    /// A fault of all bytes from here to the end of the scope.
-    #[inline(always)]
-    pub fn stop_here(&self, rule: &'static Rule) -> Fault {
-        fault(rule, self.to_end(), None)
-    }
-
-    /// Reports a fault that causes another one; the latter is reported when it stops decoding.
-    #[cold]
-    pub fn report(&mut self, fault: Fault) {
-        let Fault { rule, at, field, needs } = fault;
-        report_violation(self.sink, Violation { rule, at, field, index: self.index(), needs, minor: false });
+    /// Index of the element that is read, in the innermost list.
+    pub fn element(&self) -> u16 {
+        let level = usize::from(self.depth.saturating_sub(1));
+        self.index().get(level).copied().unwrap_or_default()
     }
 
     /// Span from here to the end of the scope.
@@ -409,36 +294,6 @@ impl<'a, 's, S: FieldSink> Cursor<'a, 's, S> {
         Span { start, end: start.saturating_add(self.rest.len() as u16) }
     }
 }
-
-#[cold]
-#[inline(never)]
-fn report_violation<S: FieldSink>(sink: &mut S, violation: Violation) {
-    sink.violation(violation);
-}
-
-/// Checks a text that is not plain; `damaged` is reported where it is not UTF-8.
-#[cold]
-#[inline(never)]
-fn check_text_slowly<S: FieldSink>(
-    sink: &mut S,
-    text: Str<'_>,
-    damaged: Violation,
-    no_control: &'static Rule,
-) {
-    if !text.is_utf8() {
-        sink.violation(damaged);
-    }
-    if text.has_control() {
-        sink.violation(Violation { rule: no_control, ..damaged });
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn fault(rule: &'static Rule, at: Span, field: Option<&'static Field>) -> Fault {
-    Fault { rule, at, field, needs: 0 }
-}
-
 /// The fault, extended to the `prefix` bytes before the text, which hold its length.
 #[cold]
 #[inline(never)]

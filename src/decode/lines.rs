@@ -1,8 +1,9 @@
 //! The building blocks of text protocols: separators, and lists of keys and values.
 
-use super::cursor::{Cursor, Fault};
+use super::cursor::Cursor;
+use super::fault::Fault;
 use super::wire::{Wire, byte, text};
-use super::{Fact, FieldSink, Str, Value, work};
+use super::{Compared, ComparedValue, Fact, FieldSink, Str, Value, work};
 use crate::rule::Rule;
 
 /// Text up to one of these bytes, which is not consumed, or to the end.
@@ -150,7 +151,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
     pub fn expect_end(&mut self, field: &'static super::Field, rule: &'static Rule) -> Result<(), Fault> {
         let (at, is_empty) = (self.to_end(), self.rest.is_empty() && !self.is_cut());
         self.ignored(field)?;
-        self.check_at(rule, at, || is_empty);
+        let surplus = ComparedValue::Bytes(at.end.saturating_sub(at.start).into());
+        self.compare_at(rule, at, || is_empty, || Compared::new(surplus, "none"));
         Ok(())
     }
 

@@ -12,11 +12,14 @@
 //! ```
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod checks;
 mod compact;
+mod compared;
 mod coverage;
 mod cursor;
 mod escapes;
 mod facts;
+mod fault;
 mod field;
 mod json;
 mod json_text;
@@ -35,10 +38,12 @@ pub mod work;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
+pub use compared::{Compared, ComparedValue};
 pub use coverage::Coverage;
-pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, Fault, UNPARSED, dissect};
+pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, UNPARSED, dissect};
 pub use escapes::{Chunks, Escapes};
 pub use facts::{Colours, Fact, Facts, Version};
+pub use fault::Fault;
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};
 #[cfg(feature = "cli")]

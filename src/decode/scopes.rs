@@ -1,9 +1,10 @@
 //! The cursor's groups, lists and scopes, and values that are not bytes of the payload.
 
-use super::cursor::{Cursor, Ends, Fault};
+use super::cursor::{Cursor, Ends};
+use super::fault::Fault;
 use super::text::Str;
 use super::wire::Wire;
-use super::{Field, FieldSink, Shape, Span, Value};
+use super::{Compared, ComparedValue, Field, FieldSink, Shape, Span, Value};
 use crate::rule::Rule;
 
 impl<'a, S: FieldSink> Cursor<'a, '_, S> {
@@ -157,7 +158,9 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
             None => {
                 let lacking = len.saturating_sub(self.rest.len());
                 if lacking > self.missing {
-                    self.broken(over, self.last());
+                    let follow =
+                        ComparedValue::Following(self.rest.len().saturating_add(self.missing) as u64);
+                    self.differs(over, self.last(), Compared::new(len, follow));
                 }
                 self.missing = self.missing.min(lacking);
                 self.rest.split_at(self.rest.len())
@@ -199,7 +202,8 @@ impl<'a, S: FieldSink> Cursor<'a, '_, S> {
         self.field = Some(ends.surplus);
         let value = self.masked(Value::Bytes(self.rest));
         self.sink.field(ends.surplus, at, value);
-        self.broken(ends.late, at);
+        let bytes = ComparedValue::Bytes(self.rest.len() as u64);
+        self.differs(ends.late, at, Compared::new(bytes, "none"));
         self.rest = self.rest.get(self.rest.len()..).unwrap_or_default();
     }
 

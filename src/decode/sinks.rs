@@ -1,6 +1,6 @@
 //! Listeners: they receive fields and broken rules while a datagram is decoded.
 
-use super::{Ends, Field, Index, Listener, Span, Value};
+use super::{Compared, Ends, Field, Index, Listener, Span, Value};
 use crate::rule::{Rule, Severity};
 
 /// The shape of nested fields.
@@ -74,6 +74,8 @@ pub struct Violation {
     pub needs: u32,
     /// It is only a note here, whatever the severity of the rule.
     pub minor: bool,
+    /// What is there, and what should be, where the rule compares.
+    pub values: Compared,
 }
 
 /// The fast path: ignores everything.

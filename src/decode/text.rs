@@ -1,6 +1,6 @@
 //! Text as it is sent, and checks of it on eight bytes at a time.
 
-use super::{FieldKind, Value, work};
+use super::{Compared, ComparedValue, FieldKind, Value, work};
 use std::borrow::Cow;
 use std::char::DecodeUtf16Error;
 use std::fmt;
@@ -61,6 +61,34 @@ impl<'a> Str<'a> {
         self.0.iter().any(|b| b.is_ascii_control())
             || std::str::from_utf8(self.0).is_ok_and(|s| s.chars().any(char::is_control))
     }
+    /// The first byte that is no UTF-8.
+    #[cold]
+    pub(super) fn first_damage(self) -> Option<Blemish> {
+        let at = std::str::from_utf8(self.0).err()?.valid_up_to();
+        let byte = self.0.get(at).copied().unwrap_or_default();
+        Some(Blemish { at: at as u16, len: 1, values: Compared::new(ComparedValue::byte(byte), "UTF-8") })
+    }
+    /// The first control character.
+    #[cold]
+    pub(super) fn first_control(self) -> Option<Blemish> {
+        if !self.has_control() {
+            return None;
+        }
+        let beyond_ascii = |text: &str| {
+            let (at, c) = text.char_indices().find(|(_, c)| c.is_control())?;
+            Some((at, c.len_utf8(), u32::from(c)))
+        };
+        let ascii = || {
+            let at = self.0.iter().position(u8::is_ascii_control)?;
+            Some((at, 1, self.0.get(at).copied().unwrap_or_default().into()))
+        };
+        let (at, len, c) = match std::str::from_utf8(self.0) {
+            Ok(text) => beyond_ascii(text),
+            Err(_) => ascii(),
+        }?;
+        let values = Compared::new(ComparedValue::Hex(c.into(), 2), "no control character");
+        Some(Blemish { at: at as u16, len: len as u16, values })
+    }
     /// A text without a declared encoding: UTF-8 where it is valid, else one byte per character.
     pub fn utf8_or_latin1(self) -> Value<'a> {
         if self.is_utf8() { Value::Text(self.0) } else { Value::Latin1(self.0) }
@@ -97,6 +125,16 @@ impl<'a> Str<'a> {
     pub fn to_text(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.0)
     }
+}
+
+/// The part of a text that is wrong.
+pub(super) struct Blemish {
+    /// Its offset in the text.
+    pub at: u16,
+    /// Its length in bytes.
+    pub len: u16,
+    /// What is there, and what should be.
+    pub values: Compared,
 }
 
 /// The byte 1, eight times.

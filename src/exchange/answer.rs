@@ -10,6 +10,7 @@ use crate::bounded::hashing::hash_one;
 use crate::classify::Verdict;
 use crate::contract::Part;
 use crate::conversation::{Conversation, NONE, Slot};
+use crate::layout::Expected;
 use crate::net::Datagram;
 use crate::protocols::{Direction, Level, Probe, Role, StepInfo};
 
@@ -67,7 +68,7 @@ impl Table {
         let keyless = step.key_digits == 0 || probe.key.is_none();
         let elsewhere = keyless && self.awaits_another_port(slot, reply);
         let other_step = !found.open && self.has_open(slot, None);
-        Pairing::Unsolicited { open: found.open, asked: found.asked, other_step, elsewhere }
+        Pairing::Unsolicited { open: found.open, asked: found.asked, key: found.key, other_step, elsewhere }
     }
 
     /// The pairing of an answer that belongs to no open request, if it is a copy of one, or a further one.
@@ -219,7 +220,8 @@ impl Table {
         }
         let late = now.since(sent).is_some_and(|t| t > window);
         let keyless = request.key().is_some() && v.probe.key.is_none();
-        let answer = Answer { late, foreign_key, keyless, ..request.answer_at(d.time) };
+        let asked_key = if foreign_key { request.key() } else { None };
+        let answer = Answer { late, foreign_key, asked_key, keyless, ..request.answer_at(d.time) };
         let outcome = if late { Outcome::Late } else { Outcome::Answered };
         if !whole {
             let mut partial = PartialAnswer {
@@ -466,6 +468,33 @@ impl Table {
             !r.is(GIVEN_UP) && now.since(queue.sent(seq, r).stamp).is_none_or(|t| t <= window)
         };
         open().filter(waits).last().or_else(|| open().last()).map(|(_, r)| r.id)
+    }
+
+    /// What is known about a message from its request, and that request's step: the request that it answers, or else the
+    /// latest one before it.
+    #[cold]
+    #[inline(never)]
+    pub fn expected(
+        &self,
+        slot: Slot,
+        d: &Datagram<'_>,
+        v: &Verdict,
+        pairing: &Pairing,
+    ) -> (Expected, Option<u8>) {
+        let issued = self.conversations.get(slot).and_then(|c| c.issued()).map(|issued| issued.value);
+        if v.direction == Direction::C2s {
+            return (Expected { issued, ..Expected::default() }, None);
+        }
+        let before = || self.chain(slot).map(|(_, r)| r).filter(|r| r.frame < d.frame);
+        let asked =
+            pairing.exchange().and_then(|id| before().find(|r| r.id == id)).or_else(|| before().next());
+        let expected = Expected {
+            key: asked.and_then(Request::key),
+            asked: asked.map(|r| r.request_state),
+            issued,
+            ..Expected::default()
+        };
+        (expected, asked.map(|r| r.step))
     }
 
     /// The pairing of a second copy that the capture holds of the datagram in frame `of`. It changes no state.

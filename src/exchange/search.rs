@@ -25,6 +25,8 @@ pub(super) struct Found {
     pub open: bool,
     /// What the only open request asked, although the answer does not belong to it: see [`Context::asked`].
     pub asked: Option<u32>,
+    /// Its key.
+    pub key: Option<u64>,
     /// The answer may belong to an older request than those searched.
     pub ended_early: bool,
 }
@@ -71,7 +73,7 @@ pub(super) struct Search<'v> {
     /// Number of open requests.
     open: u32,
     /// Sequence number and `request_state` of the open request examined last.
-    last_open: (u64, u32),
+    last_open: (u64, u32, Option<u64>),
     copy: Option<Pairing>,
     /// The answer that `copy` repeats has the same bytes.
     copy_has_same_bytes: bool,
@@ -118,7 +120,7 @@ impl<'v> Search<'v> {
             any: None,
             misanswered: None,
             open: 0,
-            last_open: (0, 0),
+            last_open: (0, 0, None),
             copy: None,
             copy_has_same_bytes: false,
             repeats_own_step: false,
@@ -190,7 +192,7 @@ impl<'v> Search<'v> {
 
     fn examine_open(&mut self, seq: u64, r: &Request, sent: Time, (step_rank, given_up): (u8, bool)) {
         self.open += 1;
-        self.last_open = (seq, r.request_state);
+        self.last_open = (seq, r.request_state, r.key());
         // A datagram that may continue the answer to a later request does not answer one that was given up.
         let may_continue = (self.step.open_ended || self.step.lines) && self.answered.is_some();
         // Older requests are examined later, and are preferred.
@@ -279,9 +281,7 @@ impl<'v> Search<'v> {
         // A server waits for the end of a request before it answers.
         let is_partial = |candidate: &(Rank, u64)| candidate.0.1[2];
         let complete = self.any.filter(|candidate| !is_partial(candidate));
-        // Where an answer to a request of another step breaks a rule, requests of its own step are preferred even after
-        // their window, and a repeated answer is a copy.
-        let breaks_rule = |candidate: &(Rank, u64)| self.step.rules.other_step.is_some() && candidate.0.0 > 0;
+        let breaks_rule = |candidate: &(Rank, u64)| self.step.prefers_own && candidate.0.0 > 0;
         // A line of the console answers no other request.
         let is_line = self.step.lines && self.answered.is_some();
         let breaks_rule = |candidate: &(Rank, u64)| breaks_rule(candidate) || is_line && candidate.0.0 > 0;
@@ -320,6 +320,7 @@ impl<'v> Search<'v> {
             return Found { request: Some((seq, false)), ..found };
         }
         let asked = (self.open == 1).then_some(self.last_open.1 | Context::UNPAIRED);
-        Found { asked, ..found }
+        let key = asked.and(self.last_open.2);
+        Found { asked, key, ..found }
     }
 }

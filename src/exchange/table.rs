@@ -228,6 +228,7 @@ impl Table {
     }
 
     /// Closes the request that is due first, at the end of a capture; `false` where there is none.
+    #[inline]
     pub fn close_next(&mut self) -> bool {
         let oldest = self.oldest_due();
         oldest.into_iter().for_each(|(_, at)| self.close_oldest(at));

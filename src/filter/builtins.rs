@@ -158,10 +158,10 @@ pub(super) static BUILTINS: &[Builtin] = &[
         v.time()?.since(v.facts?.stream?.before).map(Datum::Nanos)
     }),
     // A payload without bytes is absent, as in tshark.
-    one("udp.payload", Kind::Bytes, RAW, |v| payload(v)),
+    one("udp.payload", Kind::Bytes, RAW, payload),
     // A payload that no protocol claims.
     one("data", Kind::Presence, UNCLAIMED, |v| present(unclaimed(v).is_some())),
-    one("data.data", Kind::Bytes, UNCLAIMED, |v| unclaimed(v)),
+    one("data.data", Kind::Bytes, UNCLAIMED, unclaimed),
     one("data.len", UINT16, UNCLAIMED, |v| match unclaimed(v)? {
         Datum::Bytes(bytes) => Some(Datum::Int(bytes.len() as i128)),
         _ => None,

@@ -300,6 +300,16 @@ impl Datagram<'_> {
         self.covers_payload().then_some(false)
     }
 
+    /// The UDP checksum that these addresses, ports and this payload, whose words have this sum, should have.
+    #[cold]
+    pub(crate) fn right_checksum(&self, payload_sum: u64) -> u16 {
+        let ports = u64::from(self.src.port()).wrapping_add(self.dst.port().into());
+        let words = add_words(add_words(self.pseudo_header_sum(), ports), self.length());
+        let rest = add_words(words, payload_sum) % ONES;
+        // Zero would say that there is none.
+        ONES.saturating_sub(rest) as u16
+    }
+
     /// The length field of the UDP header, for a payload that was not cut.
     #[inline(always)]
     fn length(&self) -> u64 {

@@ -15,9 +15,9 @@ use super::header::{Packet, header, missing};
 use crate::capture::Frame;
 
 /// The most headers followed between an ethertype and IP; real frames have two or three at most.
-pub(super) const MAX_TAGS: usize = 8;
+pub const MAX_TAGS: usize = 8;
 /// The most labels of MPLS in a row that are followed; real frames have five at most.
-pub(super) const MAX_LABELS: usize = 16;
+pub const MAX_LABELS: usize = 16;
 
 /// The largest type field that is a length (IEEE 802.3).
 const MAX_802_3_LENGTH: u16 = 1500;

@@ -2,10 +2,9 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::Endpoint;
-use super::craft::{DST4, DST6, SRC4, SRC6, join};
 use super::fragment_header::{Fragment, v4, v6};
 use super::fragments::Fragments;
-use super::fragments_tests::{add_all, cut, piece};
+use super::fragments_tests::{DST4, DST6, SRC4, SRC6, add_all, cut, join, piece};
 use crate::capture::Time;
 use etherparse::defrag::IpDefragPool;
 use etherparse::{Ipv6FragmentHeaderSlice, SlicedPacket};

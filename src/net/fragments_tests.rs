@@ -2,12 +2,17 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 use super::Endpoint;
-use super::craft::{DST4, DST6, SRC4, SRC6, join};
 use super::fragment_header::{Fragment, Header, Key, Location, v4, v6};
 use super::fragment_set::Packet;
 use super::fragments::Fragments;
 use crate::capture::Time;
 use etherparse::Ipv6FragmentHeaderSlice;
+
+/// The ends of every packet here.
+pub const SRC4: [u8; 4] = [192, 0, 2, 1];
+pub const DST4: [u8; 4] = [198, 51, 100, 2];
+pub const SRC6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+pub const DST6: [u8; 16] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
 /// From the source to the destination of every IPv4 packet here.
 const HOSTS: [Endpoint; 2] = [Endpoint::v4(SRC4, 0), Endpoint::v4(DST4, 0)];
@@ -25,6 +30,11 @@ pub fn piece(id: u32, offset: usize, more: bool, bytes: &[u8]) -> Fragment<'_> {
 /// A fragment, moved to another frame.
 pub fn in_frame(piece: Fragment<'_>, frame: u64, nanos: i64) -> Fragment<'_> {
     Fragment { location: Location { frame, time: Time::from_nanos(nanos) }, ..piece }
+}
+
+/// The parts one after the other.
+pub fn join(parts: &[&[u8]]) -> Vec<u8> {
+    parts.concat()
 }
 
 /// Bytes that differ from each other for a while.

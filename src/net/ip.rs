@@ -91,3 +91,59 @@ pub(super) fn slow_path<'a>(frame: Frame<'a>, packet: Packet<'a>) -> Result<Data
         _ => Err(DropReason::Tunnel),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::indexing_slicing, clippy::arithmetic_side_effects)]
+
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Random IP headers over random bytes: the inline path and the cold path give the same result.
+        #[test]
+        fn the_inline_path_agrees_with_the_cold_one(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..120),
+            total in 0_u16..130,
+            length in 0_u16..100,
+            protocol in prop::sample::select(vec![17, 17, 17, 6, 1, 51, 44, 0, 47]),
+            first in prop::sample::select(vec![0x45, 0x45, 0x46, 0x44, 0x60, 0x6f]),
+            fragment in prop::sample::select(vec![0, 0x40, 0x20, 0x01]),
+            more in 0_usize..60,
+        ) {
+            let patch = |bytes: &mut Vec<u8>, at: usize, with: &[u8]| {
+                if let Some(place) = bytes.get_mut(at..at + with.len()) {
+                    place.copy_from_slice(with);
+                }
+            };
+            patch(&mut bytes, 0, &[first]);
+            if first >> 4 == 4 {
+                patch(&mut bytes, 2, &total.to_be_bytes());
+                patch(&mut bytes, 6, &[fragment, 0]);
+                patch(&mut bytes, 9, &[protocol]);
+                patch(&mut bytes, usize::from(first & 15) * 4 + 4, &length.to_be_bytes());
+            } else {
+                patch(&mut bytes, 4, &total.to_be_bytes());
+                patch(&mut bytes, 6, &[protocol]);
+                patch(&mut bytes, 44, &length.to_be_bytes());
+            }
+            let frame = Frame { link: 101, wire_len: (bytes.len() + more) as u32, bytes: &bytes, ..Frame::default() };
+            let pairs = [
+                (v4(&frame, &bytes), slow_path(frame, Packet::V4(&bytes))),
+                (v6(&frame, &bytes), slow_path(frame, Packet::V6(&bytes))),
+            ];
+            for (inline, cold) in pairs {
+                match (inline, cold) {
+                    (Ok(a), Ok(b)) => {
+                        let at = a.at as usize;
+                        prop_assert_eq!(a.payload, &bytes[at..at + a.payload.len()]);
+                        prop_assert_eq!(format!("{a:?}"), format!("{b:?}"));
+                    }
+                    (a, b) => prop_assert_eq!(a.err(), b.err()),
+                }
+            }
+        }
+    }
+}

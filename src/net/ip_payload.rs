@@ -16,7 +16,7 @@ use crate::capture::Frame;
 use etherparse::Ipv6FragmentHeaderSlice;
 
 /// The most IPv6 extension headers followed in one packet; RFC 8200, 4.1 foresees seven.
-pub(super) const MAX_EXTENSIONS: usize = 16;
+pub const MAX_EXTENSIONS: usize = 16;
 
 // Extension headers (IANA, "IPv6 Extension Header Types"; not ESP, which hides what follows).
 const HOP_BY_HOP: u8 = 0;

@@ -17,9 +17,9 @@ use super::{DropReason, ethertype, link};
 use crate::capture::Frame;
 
 /// The most such headers within each other that are followed; real frames have one.
-pub(super) const MAX_HEADERS: usize = 4;
+pub const MAX_HEADERS: usize = 4;
 /// The most attributes of NFLOG that are read; Linux knows about twenty, each of which occurs once.
-pub(super) const MAX_ATTRIBUTES: usize = 64;
+pub const MAX_ATTRIBUTES: usize = 64;
 
 // Attributes of NFLOG (linux/netfilter/nfnetlink_log.h).
 const PACKET_HEADER: u16 = 1;

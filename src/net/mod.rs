@@ -52,23 +52,11 @@ mod tunnels;
 mod udp;
 
 #[cfg(test)]
-mod craft;
-#[cfg(test)]
 mod fragments_limits;
 #[cfg(test)]
 mod fragments_oracle;
 #[cfg(test)]
 mod fragments_tests;
-#[cfg(test)]
-mod ip_tests;
-#[cfg(test)]
-mod metadata_tests;
-#[cfg(test)]
-mod oracle;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tunnel_tests;
 
 pub(crate) use datagram::UDP_HEADER;
 pub use datagram::{Datagram, Endpoint};
@@ -80,6 +68,14 @@ pub use link::{has_direction, is_supported_link};
 pub use owned_frame::OwnedFrame;
 pub use quote::Quote;
 pub use tunnels::{MAX_DEPTH, MAX_PATHS, Tunnel, Tunnels};
+
+#[cfg(feature = "internals")]
+pub use {
+    ethertype::{MAX_LABELS, MAX_TAGS},
+    ip_payload::MAX_EXTENSIONS,
+    metadata::{MAX_ATTRIBUTES, MAX_HEADERS},
+    overlay::MAX_GTP_EXTENSIONS,
+};
 
 use crate::capture::Frame;
 

@@ -24,7 +24,7 @@ use crate::capture::Frame;
 const GTP_EXTENSION: u8 = 0x04;
 const GTP_OPTIONS: u8 = 0x07;
 /// The most extension headers of GTP-U that are followed; real packets have one.
-pub(super) const MAX_GTP_EXTENSIONS: usize = 8;
+pub const MAX_GTP_EXTENSIONS: usize = 8;
 
 /// The result for a header that contradicts its tunnel: the datagram is then an ordinary one.
 const NO_TUNNEL: DropReason = DropReason::Tunnel;

@@ -8,7 +8,7 @@ use crate::check::Counts;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
-use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, count, lines_of, remarks};
+use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, grouped_count, lines_of, remarks};
 use crate::stats::{self, Section};
 use crate::text::escape::to_hex;
 use crate::text::markdown::paragraph;
@@ -201,7 +201,7 @@ fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Opt
     for (row, counts) in intervals.iter_mut().zip(counts) {
         row["finding_counts"] = json!(counts);
     }
-    let findings = count(untimed, "finding");
+    let findings = grouped_count(untimed, "finding");
     (untimed > 0).then(|| format!("{findings} in no interval: before the first query, or at an unknown time"))
 }
 

@@ -24,7 +24,7 @@ use crate::net::{Datagram, Endpoint};
 use crate::pipeline::Options;
 use crate::protocols::Id;
 use crate::report::summary::Summary;
-use crate::report::{Report, SilentServer, Totals, Wants, count, other_traffic};
+use crate::report::{Report, SilentServer, Totals, Wants, grouped_count, other_traffic};
 use crate::stats::{Prefix, Stats};
 use crate::text::escape::is_hostile;
 use crate::verdict::{Check, Entry, Verdict};
@@ -210,7 +210,7 @@ fn content_of(name: &str, data: &Data, verdict: &Verdict) -> String {
 fn title(data: &Data) -> String {
     match data.first_rows("capture").as_slice() {
         [only] => escaped(only["file"].as_str().unwrap_or_default()),
-        _ => count(data.summary["files"].as_u64().unwrap_or(0), "capture"),
+        _ => grouped_count(data.summary["files"].as_u64().unwrap_or(0), "capture"),
     }
 }
 
@@ -314,7 +314,7 @@ fn section(table: &Table, data: &Data) -> String {
     let left_out = match more {
         0 => String::new(),
         _ => {
-            let more = count(more, &format!("further {}", table.noun));
+            let more = grouped_count(more, &format!("further {}", table.noun));
             format!(
                 "<p class=\"more\">Not on this page: {more}. <code>{}</code> lists them all.</p>",
                 table.command
@@ -326,7 +326,7 @@ fn section(table: &Table, data: &Data) -> String {
         (true, _) => return left_out,
         (false, _) => {}
     }
-    let mut caption = count(rows as u64, table.noun);
+    let mut caption = grouped_count(rows as u64, table.noun);
     if rows > MAX_ROWS {
         caption = format!("The first {MAX_ROWS} of {caption}; the script shows all");
     }

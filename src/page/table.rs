@@ -310,8 +310,10 @@ impl Table {
         out.push_str("</tr></thead><tbody>");
         for row in rows.iter().take(MAX_ROWS) {
             out.push_str("<tr>");
-            for (key, _, kind) in self.columns_shown(several) {
-                let _ = write!(out, "<td class=\"{}\">{}</td>", kind.name(), cell(row, key, *kind));
+            for (key, head, kind) in self.columns_shown(several) {
+                // Narrow screens show a row as a card, with the heading before each cell.
+                let cell = cell(row, key, *kind);
+                let _ = write!(out, "<td class=\"{}\" data-head=\"{head}\">{cell}</td>", kind.name());
             }
             out.push_str("</tr>");
         }

@@ -113,8 +113,10 @@ impl Attribution {
             self.remember(id, findings, d, claim, awaited);
         }
         // Only now, because what a request looks like may explain its answer.
-        if policy.spares_clients {
-            findings.retain(|f| f.fault != Side::Client);
+        if let Some(server) = policy.asked_server {
+            // What looks like an answer may come from the program, which tests the server with it.
+            let is_own = claim.verdict.direction == Direction::S2c && d.src != server;
+            findings.retain(|f| f.fault != Side::Client && !is_own);
         }
         // Filter once-per-server findings last: a finding that is not reported must not count as reported, nor must a
         // symptom, which counts nowhere; and one that was reported before can still be a cause of others.

@@ -9,6 +9,7 @@ use crate::check::Packet;
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
+use crate::diagnosis::{self, Case, Examined};
 use crate::exchange::{Exchange, Outcome, Pairing};
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::{Context, Decoded, Direction, Level, Role};
@@ -80,6 +81,11 @@ impl Pipeline<'_> {
             AnyListener::Json(listener) => decode(&claim, bytes, &cx, listener, &mut decoded),
         };
         let (mut findings, mut more_findings) = (&[][..], 0);
+        let may_be_examined = || breaks_rule || message == v.id.info().unknown() || is_suspicious(&claim);
+        let examined = match self.wants.diagnosis && may_be_examined() {
+            true => self.examine(d, &claim, bytes, cx),
+            false => Examined::Clean,
+        };
         if breaks_rule || !claim.raised.is_empty() {
             self.findings.clear();
             let notes = self.listener.notes();
@@ -124,8 +130,33 @@ impl Pipeline<'_> {
             listener: &self.listener,
             findings,
             more_findings,
+            examined: &examined,
             unreadable: v.is_unreadable(),
         })
+    }
+
+    /// What would make a message fit that breaks rules or is unknown.
+    #[cold]
+    #[inline(never)]
+    fn examine(
+        &mut self,
+        d: &Datagram<'_>,
+        claim: &ClaimRef<'_>,
+        bytes: &[u8],
+        context: Context,
+    ) -> Examined {
+        let v = claim.verdict;
+        let violations = self.listener.notes().violations().iter().map(|v| (v.rule, v.minor));
+        let raised = claim.raised.rules().map(|rule| (rule, true));
+        let Some(reason) = diagnosis::reason(v.id, v.probe.message, violations.chain(raised)) else {
+            return Examined::Clean;
+        };
+        if claim.piece.is_some() || context.missing > 0 || claim.is_copy() {
+            return Examined::Untried;
+        }
+        let (expected, step) = self.table.expected(claim.slot, d, v, claim.pairing);
+        let case = Case { id: v.id, bytes, context, expected, step };
+        self.diagnoses.examine(v.server_index, &case, reason)
     }
 
     /// The server that was asked, if it is not at an end of the datagram.
@@ -203,6 +234,13 @@ fn decode<'a>(
     }
     listener.end();
     !listener.notes().violations().is_empty()
+}
+
+/// Whether a rule that a datagram breaks in view of earlier ones is a reason for a diagnosis.
+#[inline]
+fn is_suspicious(claim: &ClaimRef<'_>) -> bool {
+    let suspicious = claim.verdict.id.info().suspicious;
+    !claim.raised.is_empty() && claim.raised.rules().any(|rule| suspicious.contains(&rule))
 }
 
 #[inline]

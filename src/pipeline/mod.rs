@@ -29,7 +29,8 @@ use crate::classify::servers::Servers;
 use crate::classify::{self, Classifier, Verdict};
 use crate::contract::{Abuse, Issued, Piece, Proof, Raised};
 use crate::conversation::{Conversation, NONE, Slot};
-use crate::decode::{AnyListener, Span};
+use crate::decode::{AnyListener, Compared, ComparedValue, Span};
+use crate::diagnosis::Diagnoses;
 use crate::exchange::{self, Observation, Pairing, Table, Windows};
 use crate::net::{self, Datagram, Decapsulator, DropReason};
 use crate::protocols::{Direction, Id, Level, Memories, Probe, Role};
@@ -60,6 +61,7 @@ pub struct Pipeline<'r> {
     silences: Silences,
     unused: UnusedChallenges,
     floods: Floods,
+    diagnoses: Diagnoses,
     /// The frames are those of some servers only, so that it cannot be told whether any server answered.
     is_part: bool,
     /// [`Totals::by_servers`] of earlier files that the current ones do not continue.
@@ -109,6 +111,7 @@ impl<'r> Pipeline<'r> {
             silences: Silences::new(windows, options.budget),
             unused: UnusedChallenges::from(options.budget),
             floods: Floods::from(options.budget),
+            diagnoses: Diagnoses::default(),
             is_part: false,
             earlier_by_servers: 0,
             table,
@@ -293,7 +296,9 @@ impl<'r> Pipeline<'r> {
         }
         let sum = d.payload_sum();
         if d.checksum != 0 && self.checksums.is_wrong(d, sum) {
-            raised.add(&GEN_003);
+            let hex = |sum: u16| ComparedValue::Hex(sum.into(), 4);
+            let values = Compared::new(hex(d.checksum), hex(d.right_checksum(sum)));
+            raised.add_values(&GEN_003, None, values);
         }
         self.dedup.note_latest(d, slot, sum);
         if d.cut > 0 {

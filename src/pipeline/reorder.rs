@@ -405,7 +405,13 @@ impl Pipeline<'_> {
             _ if has_direction && self.table.has_open_before(claim.slot, d.frame) => {
                 self.table.pair(claim.slot, d, v)
             }
-            _ => Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false },
+            _ => Pairing::Unsolicited {
+                open: false,
+                asked: None,
+                key: None,
+                other_step: false,
+                elsewhere: false,
+            },
         };
         recheck(&mut self.protocol_memories, conversation.as_ref(), d, claim);
     }

@@ -170,7 +170,8 @@ impl Pipeline<'_> {
         let Some(slot) = self.table.conversations.find(client, server, v.id) else { return Ok(false) };
         self.translations.hold(d, slot);
         self.pending.note_arrival(slot);
-        let pairing = Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false };
+        let pairing =
+            Pairing::Unsolicited { open: false, asked: None, key: None, other_step: false, elsewhere: false };
         let level = self.table.conversations.get(slot).map_or(Level::Hint, |c| c.level);
         let claim = self.new_claim(*v, (slot, level), pairing, Raised::default());
         self.hold_or_deliver(d, claim)?;

@@ -300,8 +300,6 @@ const DETAILS: [(&[u8], &Field); 8] = [
 ];
 
 const ANSWERED: StepRules = StepRules {
-    unsolicited: Some(&TXN_001),
-    mistaken: Some(&HDR_001),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((3, &SEC_001)),
@@ -365,10 +363,24 @@ impl Protocol for Ase {
         let (Some(expected), Some(layout)) = (MARKS.get(at), LAYOUTS.get(at)) else {
             return c.text(&VERSION, remaining).map(drop);
         };
-        let large = c.wire_len() > UNFRAGMENTED;
-        c.check_whole(&RSP_001, || !large);
+        let wire_len = c.wire_len();
+        let large = wire_len > UNFRAGMENTED;
+        c.compare_whole(
+            &RSP_001,
+            || !large,
+            || {
+                Compared::new(
+                    ComparedValue::Bytes(wire_len as u64),
+                    ComparedValue::AtMost(UNFRAGMENTED as i64),
+                )
+            },
+        );
         let mark = c.text(&MARK, text(4))?;
-        c.check(&HDR_001, || mark.0 == *expected);
+        c.compare(
+            &HDR_001,
+            || mark.0 == *expected,
+            || Compared::new(mark, ComparedValue::from(&expected[..])),
+        );
         let players = head(c, layout)?;
         match cx.message {
             FULL_RESPONSE => rules_and_players(c, players),
@@ -380,9 +392,14 @@ impl Protocol for Ase {
     }
 
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
-        let asked = matches!(seen.pairing, Pairing::Asked { .. });
-        if asked && memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) {
-            raised.add(&TXN_005);
+        match seen.pairing {
+            Pairing::Asked { .. } if memory.exceeds(seen.server, seen.client, seen.datagram.time, SPAN) => {
+                raised.add(&TXN_005);
+            }
+            // Its mark is that of an answer to another request.
+            Pairing::Unsolicited { other_step: true, .. } => raised.add(&HDR_001),
+            Pairing::Unsolicited { .. } => raised.add(&TXN_001),
+            _ => {}
         }
     }
 }
@@ -426,7 +443,10 @@ fn string<'a, S: FieldSink>(
         b"0" | b"1" if field == &PASSWORD => Value::Bool(text.0 == b"1"),
         _ => text.to_value(field.kind),
     };
-    c.field_as(field, counted8, show)
+    c.field_as(field, counted8, show).map_err(|fault| match std::ptr::eq(fault.rule, &STR_001) {
+        true => Fault { values: Compared::new(0u8, ComparedValue::AtLeast(1)), ..fault },
+        false => fault,
+    })
 }
 
 /// Reads the fields in front of rules and players. Returns the number of players that they state.
@@ -441,8 +461,13 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
             }
             FieldKind::Text => drop(string(c, field, &HEAD_ENDS)?),
             FieldKind::Dynamic if !after_details => {
-                let number = string(c, field, &HEAD_ENDS)?.decimal();
-                c.check(&INF_002, || number.is_some() || field == &PASSWORD);
+                let text = string(c, field, &HEAD_ENDS)?;
+                let number = text.decimal();
+                c.compare(
+                    &INF_002,
+                    || number.is_some() || field == &PASSWORD,
+                    || Compared::new(text, "a number"),
+                );
                 players = if field == &PLAYERS { number } else { players };
             }
             FieldKind::Uint => {
@@ -456,25 +481,41 @@ fn head<S: FieldSink>(c: &mut Cursor<'_, '_, S>, layout: &[&'static Field]) -> R
         }
     }
     let places = c.facts.player_counts();
-    c.check(&INF_003, || places.is_none_or(|(now, most)| now <= most));
+    c.compare(
+        &INF_003,
+        || places.is_none_or(|(now, most)| now <= most),
+        || {
+            places.map_or(Compared::NOTHING, |(now, most)| {
+                Compared::new(now, ComparedValue::AtMost(most.into()))
+            })
+        },
+    );
     Ok(players)
 }
 
 /// Reads the string with the details, as far as they are present.
 fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let length = usize::from(c.field(&DETAILS_LENGTH, byte)?);
-    c.require(&STR_001, length > 0)?;
+    c.require_that(&STR_001, length > 0, || Compared::new(length, ComparedValue::AtLeast(1)))?;
     let length = length.saturating_sub(1);
-    c.require(&STR_002, length <= c.rest().len() || c.is_cut())?;
+    let (left, cut) = (c.rest().len(), c.is_cut());
+    c.require_that(&STR_002, length <= left || cut, || {
+        Compared::new(length, ComparedValue::Following(left as u64))
+    })?;
     c.sized(length, &STR_002, &STRING_ENDS, |c| {
         c.text(&MAP, until(b"\0"))?;
         for (separator, field) in DETAILS {
             if !c.skip(separator) {
                 break;
             }
-            let number = c.text(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?.decimal();
+            let text = c.text(field, until(if field == &PLAYERS { b"/\0" } else { b"\0" }))?;
+            let number = text.decimal();
             let whole = !c.may_continue();
-            c.check(&INF_002, || !whole || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field));
+            c.compare(
+                &INF_002,
+                || !whole || number.is_some() || ![&PLAYERS, &MAX_PLAYERS].contains(&field),
+                || Compared::new(text, "a number"),
+            );
         }
         c.ignored(&MORE_DETAILS)
     })
@@ -492,12 +533,20 @@ fn rules_and_players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, players: Option<i3
     c.check(&RUL_001, || ended || cut);
     let listed = c.all([&PLAYER_LIST, &PLAYER], |c| {
         let flags = c.field(&FLAGS, byte)?;
-        c.check(&PLR_003, || flags & 0xc0 == 0);
+        c.compare(
+            &PLR_003,
+            || flags & 0xc0 == 0,
+            || Compared::new(ComparedValue::byte(flags), ComparedValue::byte(flags & !0xc0)),
+        );
         let fields = [&NAME, &TEAM, &SKIN, &SCORE, &PING, &TIME].into_iter().enumerate();
         let mut present = fields.filter(|(bit, _)| flags >> bit & 1 == 1);
         present.try_for_each(|(_, field)| string(c, field, &PLAYER_ENDS).map(drop))
     })?;
-    c.check_whole(&PLR_002, || cut || players.is_none_or(|players| players == i32::from(listed)));
+    c.compare_whole(
+        &PLR_002,
+        || cut || players.is_none_or(|players| players == i32::from(listed)),
+        || Compared::new(listed, players.map_or(ComparedValue::Nothing, ComparedValue::from)),
+    );
     Ok(())
 }
 /// Most pairs of server and client address whose latest requests are remembered with 64 MiB.

@@ -165,7 +165,7 @@ impl<'a> KeysRead<'a> {
         duplicate: &'static Rule,
     ) {
         let whole = !c.may_continue();
-        c.check(duplicate, || !whole || !self.seen.repeats(key.0));
+        c.compare(duplicate, || !whole || !self.seen.repeats(key.0), || Compared::new(key, "each name once"));
     }
 
     /// Records the value of a key that was just read.
@@ -179,7 +179,11 @@ impl<'a> KeysRead<'a> {
         const NUMBERS: [&[u8]; 3] = [b"numplayers", b"maxplayers", b"hostport"];
         if let Some(rule) = not_a_number {
             let whole = !c.may_continue();
-            c.check(rule, || !whole || value.is_integer() || !NUMBERS.contains(&key.0));
+            c.compare(
+                rule,
+                || !whole || value.is_integer() || !NUMBERS.contains(&key.0),
+                || Compared::new(value, "a number"),
+            );
         }
         c.store_fact(&FACT_KEYS, key, value);
         self.has_needed.iter_mut().zip(NEEDED).for_each(|(has, name)| *has |= name == key.0);

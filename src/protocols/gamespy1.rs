@@ -238,11 +238,17 @@ impl Protocol for Gamespy1 {
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         match cx.message {
             REQUEST => {
-                let marked = c.rest().first() == Some(&b'\\');
+                let first = c.rest().first().copied();
                 let has_queries = !c.rest().is_empty();
                 c.groups([&QUERIES, &QUERY], has_queries, query)?;
                 c.skip(BACKSLASH);
-                c.check_whole(&REQ_001, || marked);
+                let found = first.map_or(ComparedValue::Bytes(0), ComparedValue::byte);
+                let mark = b'\\';
+                c.compare_whole(
+                    &REQ_001,
+                    || first == Some(mark),
+                    || Compared::new(found, ComparedValue::byte(mark)),
+                );
                 Ok(())
             }
             RESPONSE => response(c),
@@ -313,7 +319,11 @@ fn query<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
     let command = c.text(&COMMAND, after_mark(BACKSLASH, BACKSLASH))?;
     let whole = !c.rest().is_empty() || c.is_cut();
     c.check(&REQ_002, || whole);
-    c.check(&REQ_003, || COMMANDS.contains(&command.0));
+    c.compare(
+        &REQ_003,
+        || COMMANDS.contains(&command.0),
+        || Compared::new(command, "a query of the protocol"),
+    );
     if whole {
         c.text(&ARGUMENT, after_mark(BACKSLASH, BACKSLASH))?;
         return Ok(!matches!(c.rest(), [] | BACKSLASH));

@@ -283,10 +283,18 @@ impl Protocol for Gamespy2 {
         for field in keys {
             let key = c.field(field, byte)?;
             any_requested |= key != 0;
-            c.check(&REQ_003, || [0, 0xff].contains(&key));
+            c.compare(
+                &REQ_003,
+                || [0, 0xff].contains(&key),
+                || Compared::new(ComparedValue::byte(key), "0x00 or 0xff"),
+            );
         }
         c.about(None);
-        c.check_whole(&REQ_002, || any_requested);
+        c.compare_whole(
+            &REQ_002,
+            || any_requested,
+            || Compared::new(ComparedValue::Hex(0, 6), "0xff in one of them"),
+        );
         Ok(())
     }
 }
@@ -411,15 +419,21 @@ const TEAM_TABLE: Table = Table {
 };
 
 fn response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    let full = c.wire_len() >= FULL;
+    let wire_len = c.wire_len();
+    let full = wire_len >= FULL;
     c.ends(if full { &FULL_ENDS } else { &TABLE_ENDS });
     let out = match asked.filter(|asked| asked & Context::UNPAIRED == 0) {
         None | Some(0) => guess_sections(c, full),
         Some(asked) if asked & KNOWN == 0 => c.ignored(&BODY),
         Some(asked) => sections(c, asked, full),
     };
+    const MOST: i64 = FULL as i64 - 1;
     c.about(None);
-    c.check_whole(&RSP_001, || !full || out.is_err());
+    c.compare_whole(
+        &RSP_001,
+        || !full || out.is_err(),
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(MOST)),
+    );
     out
 }
 
@@ -458,7 +472,11 @@ fn rows<S: FieldSink>(c: &mut Cursor<'_, '_, S>, table: &Table) -> Result<(), Fa
     c.groups([table.fields, table.field], has_fields, |c| {
         let name = terminated_text(c, table.name)?;
         let whole = !c.may_continue();
-        c.check(&TAB_002, || !whole || name.0.ends_with(table.ending));
+        c.compare(
+            &TAB_002,
+            || !whole || name.0.ends_with(table.ending),
+            || Compared::new(name, "a name with the ending of its table"),
+        );
         width = width.saturating_add(1);
         Ok(!c.skip(b"\0"))
     })?;

@@ -174,7 +174,7 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&IDENT, be_u64)?;
     let users = c.field(&USERS, be_u32)?;
     let most = c.field(&MOST_USERS, be_u32)?;
-    c.check(&RSP_002, || users <= most);
+    c.compare(&RSP_002, || users <= most, || Compared::new(users, ComparedValue::AtMost(most.into())));
     c.field(&BANDWIDTH, be_u32).map(drop)
 }
 

@@ -116,7 +116,7 @@ impl Protocol for Teamspeak3 {
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         c.field(&INIT_MAGIC, text(MAGIC.len()))?;
         let id = c.field(&PACKET_NUMBER, be_u16)?;
-        c.check(&INI_002, || id == PACKET_ID);
+        c.compare(&INI_002, || id == PACKET_ID, || Compared::new(id, PACKET_ID));
         let answers = cx.message == RESPONSE || cx.message == UNKNOWN && cx.direction == Direction::S2c;
         if !answers {
             c.field(&CLIENT_ID, be_u16)?;
@@ -132,8 +132,11 @@ impl Protocol for Teamspeak3 {
     fn observe(first_steps: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let (ends, d) = ((seen.client, seen.server), seen.datagram);
         match (seen.probe.message, step(d.payload, seen.probe.message)) {
-            (RESPONSE, Some(1)) if first_steps.get(&ends).is_some_and(|length| d.wire_len() > *length) => {
-                raised.add(&SEC_001);
+            (RESPONSE, Some(1)) => {
+                if let Some(asked) = first_steps.get(&ends).filter(|asked| d.wire_len() > **asked) {
+                    let values = Compared::new(d.wire_len(), ComparedValue::AtMost(*asked as i64));
+                    raised.add_values(&SEC_001, None, values);
+                }
             }
             (message, Some(0)) if message != RESPONSE => {
                 first_steps.insert(ends, d.wire_len());

@@ -347,7 +347,11 @@ impl Protocol for Titanfall {
         }
         c.field(&PREFIX, bytes(4))?;
         let command = c.field(&COMMAND, byte)?;
-        c.check(&HDR_001, || asks == (ASKS.last() == Some(&command)));
+        c.compare(
+            &HDR_001,
+            || asks == (ASKS.last() == Some(&command)),
+            || Compared::new(ComparedValue::byte(command), "the command of this direction"),
+        );
         if cx.message == REQUEST { request(c, cx.secrets) } else { answer(c, cx.asked) }
     }
 }
@@ -382,25 +386,42 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, secrets: bool) -> Result<(),
     c.mask_unless(secrets);
     let wire_len = c.wire_len();
     let version = c.field(&VERSION, byte)?;
-    c.check_whole(&REQ_001, || wire_len == REQUEST_LEN);
+    c.compare_whole(
+        &REQ_001,
+        || wire_len == REQUEST_LEN,
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::Bytes(REQUEST_LEN as u64)),
+    );
     c.check(&SEC_001, || true);
     c.skip_all(b"\0");
     if !c.rest().is_empty() {
         c.secret_text(&KEY, until(b"\0"))?;
-        c.check(&SEC_001, || version >= ENCRYPTED);
+        c.compare(
+            &SEC_001,
+            || version >= ENCRYPTED,
+            || Compared::new(version, ComparedValue::AtLeast(ENCRYPTED.into())),
+        );
         c.skip_all(b"\0");
     }
     c.ignored(&SURPLUS)
 }
 
 fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) -> Result<(), Fault> {
-    let is_long_enough = c.wire_len() >= LEAST_ANSWER;
+    let wire_len = c.wire_len();
+    let is_long_enough = wire_len >= LEAST_ANSWER;
     let version = c.field(&VERSION, byte)?;
     let known = (1..=NEWEST).contains(&version);
-    c.check(&RSP_004, || known);
+    c.compare(&RSP_004, || known, || Compared::new(version, ComparedValue::AtMost(NEWEST.into())));
     let requested_version = asked.filter(|asked| asked & Context::UNPAIRED == 0);
-    c.check(&TXN_005, || requested_version.is_none_or(|asked| [0, version.into()].contains(&asked)));
-    c.check_whole(&RSP_001, || is_long_enough);
+    c.compare(
+        &TXN_005,
+        || requested_version.is_none_or(|asked| [0, version.into()].contains(&asked)),
+        || Compared::new(version, requested_version.map_or(ComparedValue::Nothing, ComparedValue::from)),
+    );
+    c.compare_whole(
+        &RSP_001,
+        || is_long_enough,
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtLeast(LEAST_ANSWER as i64)),
+    );
     if !known || !is_long_enough {
         return c.ignored(&BODY);
     }
@@ -515,7 +536,11 @@ fn fields<S: FieldSink>(
         if *field == NUM_CLIENTS {
             players = number;
         } else if *field == MAX_CLIENTS {
-            c.check(&INF_001, || players <= number);
+            c.compare(
+                &INF_001,
+                || players <= number,
+                || Compared::new(players, ComparedValue::AtMost(number.into())),
+            );
         }
     }
     Ok(())
@@ -526,7 +551,10 @@ fn string<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Res
     let text = c.field(field, until(b"\0"))?;
     // Where its zero is missing, the last character may be cut.
     let whole = !c.rest().is_empty();
-    c.check(&STR_001, || !whole || text.is_utf8());
+    c.check(&STR_001, || true);
+    if whole {
+        c.check_utf8(&STR_001, text);
+    }
     c.expect(b"\0")
 }
 

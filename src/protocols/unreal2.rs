@@ -272,14 +272,16 @@ impl Protocol for Unreal2 {
         let asks = !(DETAILS..=PLAYERS_RESPONSE).contains(&cx.message);
         c.ends(if asks { &REQUEST_ENDS } else { &ANSWER_ENDS });
         let version = c.field(&PROTOCOL_VERSION, le_u32)?;
-        c.check(&HDR_001, || version == if asks { 0x79 } else { 0x80 });
+        let expected = if asks { 0x79 } else { 0x80 };
+        let hex = |number: u32| ComparedValue::Hex(number.into(), 2);
+        c.compare(&HDR_001, || version == expected, || Compared::new(hex(version), hex(expected)));
         let kind = c.field(&TYPE, byte)?;
         match cx.message {
             DETAILS => details(c),
             RULES_RESPONSE => c.all([&RULE_LIST, &RULE], rule).map(drop),
             PLAYERS_RESPONSE => c.all([&PLAYER_LIST, &PLAYER], player).map(drop),
             _ => {
-                c.check(&REQ_003, || kind <= BOTH);
+                c.check_number(&REQ_003, kind, ComparedValue::AtMost(BOTH.into()));
                 c.expect_end(&IGNORED, &REQ_002)
             }
         }
@@ -337,7 +339,7 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         terminated_text(c, text)?;
     }
     let (players, most) = (c.field(&PLAYERS, le_u32)?, c.field(&MAX_PLAYERS, le_u32)?);
-    c.check(&DET_002, || players <= most);
+    c.compare(&DET_002, || players <= most, || Compared::new(players, ComparedValue::AtMost(most.into())));
     let numbers: &[&'static Field] = match layout(c.rest()) {
         None if c.is_cut() => &[],
         Some(UT2004) => &[&PING, &FLAGS],
@@ -353,7 +355,8 @@ fn details<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let (at, zeros) = (c.to_end(), c.ahead().iter().all(|b| *b == 0));
     c.ignored(&REST)?;
     let cut = c.is_cut();
-    c.check_at(&DET_001, at, || zeros || cut);
+    let bytes = ComparedValue::Bytes(at.end.saturating_sub(at.start).into());
+    c.compare_at(&DET_001, at, || zeros || cut, || Compared::new(bytes, "none"));
     Ok(())
 }
 
@@ -375,7 +378,7 @@ fn layout(rest: &[u8]) -> Option<usize> {
 
 fn rule<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let key = terminated_text(c, &KEY)?;
-    c.check(&RUL_001, || !key.is_empty());
+    c.compare(&RUL_001, || !key.is_empty(), || Compared::new(key.text, "a name"));
     let value = terminated_text(c, &VALUE)?;
     if key.text == b"ServerVersion" {
         c.facts.set(Fact::Version, value.value());

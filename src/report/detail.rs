@@ -169,7 +169,9 @@ impl<W: Write> Details<W> {
         }
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let field_style = self.detail.field_style();
-        let lines = p.tree().map(|tree| payload::fields(tree, p.bytes, p.findings, field_style, &name));
+        let lines = p
+            .tree()
+            .map(|tree| payload::fields(tree, p.bytes, (p.findings, p.diagnosis()), field_style, &name));
         lines.iter().flatten().for_each(|line| push(out, 1, line));
         if p.more_findings > 0 {
             push(out, 1, &format!("[Further findings: {}]", p.more_findings));
@@ -178,12 +180,16 @@ impl<W: Write> Details<W> {
         pairing(p.pairing, is_timed, &name).iter().for_each(|line| push(out, 1, line));
     }
 
-    /// Appends the fields of a packet below its line, if they are requested.
+    /// Appends the fields of a packet below its line, if they are requested, and its diagnosis.
     fn fields(&self, out: &mut String, p: &Packet<'_>, place: Place) {
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let style = FieldStyle { bytes: true, colour: self.detail.colour };
+        if let Some(diagnosis) = p.diagnosis().filter(|_| !self.detail.fields) {
+            push(out, 1, &diagnosis.help_line());
+        }
         let tree = p.tree().filter(|_| self.detail.fields);
-        let lines = tree.map(|tree| payload::fields(tree, p.bytes, p.findings, style, &name));
+        let lines =
+            tree.map(|tree| payload::fields(tree, p.bytes, (p.findings, p.diagnosis()), style, &name));
         lines.iter().flatten().for_each(|line| push(out, 1, line));
     }
 
@@ -246,7 +252,7 @@ impl<W: Write> Report for Details<W> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, frames: true, ..Wants::default() }
+        Wants { ordered: true, frames: true, diagnosis: true, ..Wants::default() }
     }
 
     fn comments(&mut self, comments: &Comments) {

@@ -50,13 +50,12 @@ impl<W: Write> Exchanges<W> {
             (8, 0),
             (4, 4),
             (4, 0),
-            (3, 4),
             (1, 18),
             (2, 20),
             (0, 0),
-            (3, 0),
             (1, 9),
             (2, 11),
+            (3, 4),
         ];
         if let Some(screen) = screen {
             self.lines.fit_to(Fitted::new(

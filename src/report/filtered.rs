@@ -267,7 +267,7 @@ mod tests {
         let narrow = filtered.narrow(&all);
         assert_eq!(narrow.candidates, [candidate(10_000, 2), candidate(last - 1, 1)]);
         assert_eq!((narrow.packets, narrow.all().packets), (MAX_RECEIVERS as u64 + 2, 10_000));
-        assert_eq!(narrow.part("packet", |t| t.packets), "4098 of 10000 packets");
+        assert_eq!(narrow.part("packet", |t| t.packets), "4,098 of 10,000 packets");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::server::Server;
 use super::server_counters::MAX_TIMED;
 use super::summary::Summary;
 use super::terminal::{Screen, style};
-use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, count, dropped_remark};
+use super::{MAX_LISTED, MORE_MEMORY, ONE_WAY, Totals, dropped_remark, grouped_count};
 use crate::rule::Severity;
 use anstyle::Style;
 use std::fmt::Write as _;
@@ -44,13 +44,27 @@ pub(super) fn write_footer(
         screen.paint(style, &t.part(severity.name(), |t| t.findings.of(severity)))
     });
     writeln!(out, "findings: {}", counts.collect::<Vec<_>>().join(", "))?;
-    remarks(summary, t).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+    write_remarks(out, &remarks(summary, t))
+}
+
+/// Maximum number of remarks at the end of a screen.
+pub(crate) const MAX_REMARKS: usize = 5;
+
+/// Writes the first remarks, a line each, and how many more there are.
+pub(crate) fn write_remarks(out: &mut dyn Write, remarks: &[String]) -> io::Result<()> {
+    let shown = if remarks.len() > MAX_REMARKS { MAX_REMARKS - 1 } else { remarks.len() };
+    remarks.iter().take(shown).try_for_each(|remark| writeln!(out, "{remark}"))?;
+    match remarks.len() - shown {
+        0 => Ok(()),
+        more => writeln!(out, "and {}; -T ndjson has all numbers", grouped_count(more as u64, "more remark")),
+    }
 }
 
 /// Remarks on facts that are in no table: unanswered requests, and gaps in the tables. Each is a sentence or a clause.
 pub(crate) fn remarks(summary: &Summary, t: &Totals) -> Vec<String> {
     let mut remarks: Vec<_> = dropped_remark(t).into_iter().collect();
     remarks.extend(abuse_remark(summary));
+    remarks.extend(diagnosis_remark(summary));
     remarks.extend(silent_server_remarks(summary));
     remarks.extend(t.candidate_remarks());
     remarks.extend((summary.one_way || t.one_way()).then(|| ONE_WAY.to_owned()));
@@ -82,7 +96,7 @@ fn abuse_remark(summary: &Summary) -> Option<String> {
         let plus = if more { "+" } else { "" };
         format!(
             "{} of no known protocol at {} from {senders}{plus} senders, {} in the busiest second",
-            count(busy.datagrams, "datagram"),
+            grouped_count(busy.datagrams, "datagram"),
             busy.endpoint,
             busy.peak_rate
         )
@@ -90,6 +104,17 @@ fn abuse_remark(summary: &Summary) -> Option<String> {
     let parts: Vec<_> = answers.into_iter().chain(unclaimed).collect();
     let more = "`qdissect stats --only clients` shows who asks";
     (!parts.is_empty()).then(|| format!("looks abused: {}; {more}", parts.join("; ")))
+}
+
+/// A line with what would make the broken messages of a server fit.
+fn diagnosis_remark(summary: &Summary) -> Option<String> {
+    let all = summary.agreements.all();
+    let explained = all.first()?;
+    let more = match all.len() {
+        1 => String::new(),
+        n => format!("; and {} more, which `qdissect check` shows", n - 1),
+    };
+    Some(format!("help: {} ({}): {explained}{more}", explained.server, explained.protocol.info().name))
 }
 
 /// Remarks on servers that received several requests and answered none, ordered by the number of requests, whether or
@@ -109,7 +134,7 @@ fn silent_server_remarks(summary: &Summary) -> Vec<String> {
     };
     let mut remarks: Vec<_> = servers.iter().take(MAX_LISTED).map(remark).collect();
     let more = servers.len().saturating_sub(MAX_LISTED) as u64;
-    remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further server"))));
+    remarks.extend((more > 0).then(|| format!("and the same of {}", grouped_count(more, "further server"))));
     remarks
 }
 

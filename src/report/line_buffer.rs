@@ -2,7 +2,7 @@
 
 use super::format::{align_right, pad_right, push_endpoint};
 #[cfg(feature = "page")]
-use super::terminal::Fitted;
+use super::terminal::{Fitted, wrapped};
 use super::time_column::decimals;
 use super::{Files, Place, Totals};
 use crate::capture::{self, Time};
@@ -74,6 +74,12 @@ impl<W: Write> Lines<W> {
         self.fitted = Some(Box::new(fitted));
     }
 
+    /// Whether each line is written at once.
+    #[cfg(feature = "page")]
+    pub(super) fn is_flushed(&self) -> bool {
+        self.flush
+    }
+
     /// Marks the end of a cell; `severity` is set if the cell is a finding.
     pub(super) fn mark_cell_end(&mut self, severity: Option<Severity>) {
         #[cfg(feature = "page")]
@@ -82,6 +88,16 @@ impl<W: Write> Lines<W> {
         }
         #[cfg(not(feature = "page"))]
         let _ = severity;
+    }
+
+    /// A text as lines that fit the terminal behind `margin` columns; as it is where lines are not fitted.
+    pub(super) fn wrapped(&self, text: String, margin: usize) -> Vec<String> {
+        #[cfg(feature = "page")]
+        if let Some(fitted) = &self.fitted {
+            return wrapped(&text, fitted.width().saturating_sub(margin), 2);
+        }
+        let _ = margin;
+        vec![text]
     }
 
     /// Adds the text as a pending line. Returns whether the pending lines are to be written now; `None` if lines are

@@ -12,6 +12,8 @@ mod filtered;
 mod footer;
 pub(crate) mod format;
 #[cfg(feature = "page")]
+pub(crate) mod grid;
+#[cfg(feature = "page")]
 mod layers;
 mod line_buffer;
 mod output;
@@ -47,6 +49,8 @@ mod totals;
 mod totals_record;
 #[cfg(feature = "page")]
 mod unclaimed;
+#[cfg(feature = "page")]
+mod unclaimed_screen;
 
 // What reports receive, and what programs name that write one.
 pub use crate::check::{Cause, Finding, Packet};
@@ -91,6 +95,7 @@ use crate::capture::{self, Comments, Frame, Time};
 use crate::contract::Flood;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
+use crate::text::digits::grouped;
 use std::io;
 
 /// The input that a report requests from the pipeline.
@@ -111,6 +116,8 @@ pub struct Wants {
     pub shown_keys: bool,
     /// Datagrams that no protocol claims, for [counting](Report::count_unclaimed) even if they are not shown.
     pub count_unclaimed: bool,
+    /// The diagnosis of broken messages.
+    pub diagnosis: bool,
 }
 
 /// A server that answered nothing, or nothing but challenges.
@@ -255,8 +262,14 @@ pub fn dropped_remark(totals: &Totals) -> Option<String> {
     ))
 }
 
-/// A count with its noun: `1 packet`, `2 packets`.
+/// A count with its noun: `1 packet`, `2000 packets`.
 pub fn count(n: u64, what: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{n} {what}{s}")
+}
+
+/// A count with its noun as screens and pages show it: `1 packet`, `2,000 packets`. What programs read has no commas.
+pub fn grouped_count(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {what}{s}", grouped(n))
 }

@@ -19,6 +19,7 @@ use super::{Files, Report, Wants};
 use crate::capture::CaptureInfo;
 use crate::check::{Finding, Packet};
 use crate::decode::{Node, Span, Tree, Value, display};
+use crate::diagnosis::Diagnosis;
 use crate::filter::masked;
 use crate::net::Datagram;
 use crate::rule::Severity;
@@ -36,12 +37,12 @@ pub struct FieldStyle {
     pub colour: bool,
 }
 
-/// The lines of a tree and its findings, indented by four blanks per level. Text from the network is escaped.
+/// The lines of a tree, its findings and its diagnosis, indented by four blanks per level. Text from the network is escaped.
 /// `frame_name` names the frame of a cause.
 pub fn fields(
     tree: &Tree,
     payload: &[u8],
-    findings: &[Finding],
+    (findings, diagnosis): (&[Finding], Option<&Diagnosis>),
     style: FieldStyle,
     frame_name: &dyn Fn(u64) -> String,
 ) -> Vec<String> {
@@ -59,6 +60,7 @@ pub fn fields(
     }
     let other_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| owner.is_none());
     out.extend(other_findings.map(|(f, _)| finding_line(f, false, style.colour, frame_name)));
+    out.extend(diagnosis.map(Diagnosis::help_line));
     out
 }
 
@@ -228,6 +230,8 @@ impl Picked {
         json!({
             "rule": f.rule.id, "severity": f.severity.name(), "field": f.path().map(|path| path.to_string()),
             "start": f.span.map(|span| span.start), "end": f.span.map(|span| span.end), "message": f.to_string(),
+            "found": f.found().map(|found| found.to_string()),
+            "expected": f.expected().map(|expected| expected.to_string()),
             "caused_by": f.caused_by.map(|cause| json!({
                 "rule": cause.rule.id, "frame": self.files.place(cause.frame).frame,
             })),
@@ -238,7 +242,7 @@ impl Picked {
 impl Report for Picked {
     /// Requests the same input as records, so that the packet is reported in the same way.
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, diagnosis: true, ..Wants::default() }
     }
 
     fn file(&mut self, _name: &str, _facts: &CaptureInfo, before: u64) -> io::Result<()> {
@@ -258,6 +262,7 @@ impl Report for Picked {
             "bytes": masked(p.bytes, &in_tree(&tree), 0),
             "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
             "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
+            "help": p.diagnosis().map(Diagnosis::to_string),
         }))
     }
 

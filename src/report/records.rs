@@ -9,7 +9,7 @@ use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding, Packet};
 use crate::classify::looks_like::looks_like;
-use crate::decode::{AnyListener, Json, push_text};
+use crate::decode::{AnyListener, ComparedValue, Json, push_text};
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
 use crate::net::{Datagram, Tunnel};
@@ -237,7 +237,7 @@ impl<W: Write> Report for Records<W> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, shown_keys: true, ..Wants::default() }
+        Wants { ordered: true, shown_keys: true, diagnosis: self.packets, ..Wants::default() }
     }
 
     fn comments(&mut self, comments: &Comments) {
@@ -263,6 +263,10 @@ impl<W: Write> Report for Records<W> {
         if p.more_findings > 0 {
             self.out.line.add(b",\"more_findings\":");
             push_u64(&mut self.out.line, u64::from(p.more_findings));
+        }
+        if let Some(diagnosis) = p.diagnosis() {
+            self.out.line.add(b",\"diagnosis\":");
+            self.out.line.extend_from_slice(terminal_safe_json(&diagnosis.record()).as_bytes());
         }
         self.out.line.push(b'}');
         self.out.end()
@@ -471,6 +475,17 @@ fn push_finding(line: &mut Line, f: &Finding) {
     }
     line.add(b",\"message\":");
     push_text(line, f.to_string().as_bytes());
+    push_told(line, b",\"found\":", f.found());
+    push_told(line, b",\"expected\":", f.expected());
+}
+
+/// Appends a key and a value, null where there is nothing to say.
+fn push_told<const N: usize>(line: &mut Line, key: &[u8; N], told: Option<ComparedValue>) {
+    line.add(key);
+    match told {
+        Some(told) => drop(push_text(line, told.to_string().as_bytes())),
+        None => line.add(b"null"),
+    }
 }
 
 /// The records of the exchanges and, with `packets`, of the packets that `feed` reports.

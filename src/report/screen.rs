@@ -1,43 +1,54 @@
 //! Writes the summary for people: the capture in two lines, servers, findings, counts.
 
 use super::footer::write_footer;
+pub(crate) use super::footer::write_remarks;
+use super::grid::{Cell, Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief, write_rest};
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
 use super::summary::Summary;
 pub use super::terminal::{BOLD, DIM, Screen, Sort, style, wrapped};
-use super::{Captures, Place, Totals, count, duration};
+use super::unclaimed_screen;
+use super::{Captures, Place, Totals, duration, grouped_count};
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
-use crate::protocols::Id;
 use crate::rule::Severity;
+use crate::text::digits::grouped;
 use crate::text::escape::{escaped, quoted, truncated};
 use crate::text::timestamps::stamp;
-use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::path::Path;
 use unicode_width::UnicodeWidthStr;
 
-/// Minimum width for separate columns of name and game.
-const WIDE: u16 = 120;
-/// The headers of the wide and the narrow table of servers, with bars between the columns.
-const WIDE_HEAD: &str =
-    "server|protocol|name|game, map, version|players|requests|answered|median|p99|findings";
-const NARROW_HEAD: &str =
-    "server\n  name|protocol\ngame, map, version|players|requests\nanswered|median\np99|findings";
-/// Minimum width to keep numbers and addresses on one line.
-const ROOMY: u16 = 80;
 /// Maximum width in columns of text from the network in a cell.
 pub(crate) const MAX_CELL: usize = 48;
 
-/// Maximum length of an address with port that is kept on one line. An IPv4 address takes up to 21 columns, a short
-/// IPv6 address slightly more.
-const MAX_ADDRESS: usize = 24;
-/// Blanks before a cell.
-const PADDING: u16 = 1;
+/// Columns of the table of servers.
+const SERVERS: [Column; 14] = [
+    Column::text("server", Fit::Address(LEAST_ADDRESS)),
+    Column::text("protocol", Fit::Whole),
+    Column::text("name", Fit::Cut(LEAST_NAME)),
+    Column::number("players", Fit::Whole),
+    Column::number("answered", Fit::Whole),
+    Column::number("median", Fit::Whole),
+    Column::number("p99", Fit::Spare),
+    Column::number("requests", Fit::Spare),
+    Column::text("game", Fit::Spare),
+    Column::text("map", Fit::Spare),
+    Column::text("version", Fit::Spare),
+    Column::number("E", Fit::Whole),
+    Column::number("W", Fit::Whole),
+    Column::number("N", Fit::Whole),
+];
 
-/// Columns in the row of a rule for everything but title and place: number, severity, count, and blanks.
-const BESIDE_TITLE: usize = 38;
+/// Columns of the table of rules.
+const RULES: [Column; 5] = [
+    Column::text("finding", Fit::Whole),
+    Column::text("severity", Fit::Whole),
+    Column::text("what", Fit::Cut(MAX_CELL / 2)),
+    Column::number("times", Fit::Whole),
+    Column::number("first\nin frame", Fit::Cut(8)),
+];
 
 /// Maximum number of interface names shown.
 const MAX_NAMES: usize = 8;
@@ -47,20 +58,15 @@ const MAX_NAMES: usize = 8;
 /// # Errors
 /// When it cannot be written.
 pub fn write(out: &mut dyn Write, screen: Screen, summary: &Summary, totals: &Totals) -> io::Result<()> {
-    write_head(out, screen, &summary.captures, totals)?;
+    write_head(out, &summary.captures, totals)?;
     write_servers(out, screen, summary)?;
-    unclaimed(out, screen, summary)?;
+    unclaimed_screen::write(out, screen, summary)?;
     write_rules(out, screen, summary)?;
     write_footer(out, screen, summary, totals)
 }
 
 /// Writes two lines about the captures, and between them the origin of a single capture, if known.
-pub(crate) fn write_head(
-    out: &mut dyn Write,
-    screen: Screen,
-    captures: &Captures,
-    totals: &Totals,
-) -> io::Result<()> {
+pub(crate) fn write_head(out: &mut dyn Write, captures: &Captures, totals: &Totals) -> io::Result<()> {
     let name = match captures.list.as_slice() {
         [(name, facts)] => {
             let in_compression =
@@ -76,12 +82,8 @@ pub(crate) fn write_head(
         None => String::new(),
     };
     let incomplete = if totals.complete { "" } else { ", INCOMPLETE" };
-    writeln!(
-        out,
-        "{}, {links}, {}{time}{incomplete}",
-        screen.paint(BOLD, &name),
-        totals.part("packet", |t| t.packets)
-    )?;
+    let packets = totals.part("packet", |t| t.packets);
+    writeln!(out, "{name}, {links}, {packets}{time}{incomplete}")?;
     if let [(_, facts)] = captures.list.as_slice() {
         write_origin(out, facts)?;
     }
@@ -129,15 +131,10 @@ fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::
         return Ok(());
     }
     sort_servers(&mut rows, screen.sort);
-    let wide = screen.width >= WIDE;
-    let mut table = screen.table(false);
-    table.set_header(if wide { WIDE_HEAD } else { NARROW_HEAD }.split('|'));
-    for s in rows.iter().take(screen.rows()) {
-        table.add_row(if wide { wide_row(screen, s) } else { narrow_row(screen, s) });
-    }
-    let longest = rows.iter().take(screen.rows()).map(|s| address(s).len()).max().unwrap_or_default();
-    align_columns(screen, &mut table, if wide { 4 } else { 2 }, longest);
-    screen.print(out, &table)?;
+    let mut table = Grid::new(SERVERS.to_vec());
+    rows.iter().take(screen.rows()).for_each(|s| table.add(server_row(s)));
+    writeln!(out)?;
+    table.write(out, screen)?;
     write_rest(out, screen, rows.len(), "server")
 }
 
@@ -156,83 +153,29 @@ fn sort_servers(rows: &mut [&Server], sort: Sort) {
     }
 }
 
-/// Right-aligns numbers, which begin with column `first_number`. If there is room, numbers and addresses stay on one
-/// line, because partial addresses are useless, and names are wrapped instead.
-pub(super) fn align_columns(screen: Screen, table: &mut Table, first_number: usize, longest_address: usize) {
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((PADDING, 0));
-        if at >= first_number {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        if screen.width < ROOMY {
-            continue;
-        } else if at >= first_number {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        } else if at == 0 && longest_address <= MAX_ADDRESS {
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(
-                longest_address as u16 + PADDING,
-            )));
-        } else if at == 1 {
-            let name = Id::ALL.iter().map(|id| id.info().name.len()).max().unwrap_or_default();
-            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(name as u16 + PADDING)));
-        }
-    }
+fn server_row(s: &Server) -> Vec<Cell> {
+    let [median, p99] = [0.5, 0.99].map(|share| s.times.quantile(share).map_or_else(dash, brief));
+    let [game, map] = [&s.facts.game, &s.facts.map].map(|name| text(name.as_ref()));
+    let version = text(s.facts.version.as_ref()).or_else(|| s.facts.build.map(|n| n.to_string()));
+    let state = s.facts.state.map(str::to_owned);
+    let words =
+        [game, map.or(state), version].map(|word| word.filter(|w| !w.is_empty()).unwrap_or_else(dash));
+    let row = [address(s), s.id.info().name.to_owned(), name(s), players(s), answered(s), median, p99];
+    let plain = row.into_iter().chain([grouped(s.requests)]).chain(words).map(|cell| (cell, None));
+    plain.chain(severity_cells(s.findings)).collect()
 }
 
-fn write_rest(out: &mut dyn Write, screen: Screen, rows: usize, what: &str) -> io::Result<()> {
-    match rows.saturating_sub(screen.rows()) {
-        0 => Ok(()),
-        n => writeln!(out, "and {} more; --top {rows} shows all", count(n as u64, what)),
-    }
+/// The cells of the columns E, W and N: the findings of each severity.
+pub(crate) fn severity_cells(counts: Counts) -> impl Iterator<Item = Cell> {
+    Severity::ALL.iter().map(move |&severity| match counts.of(severity) {
+        0 => (dash(), None),
+        n => (grouped(n), Some(severity)),
+    })
 }
 
-/// The number of senders of an unclaimed endpoint from which on the table shows senders and rates.
-const MIN_SENDERS: u64 = 10;
-
-/// Writes the busiest endpoints of unclaimed traffic.
-fn unclaimed(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
-    let rows = summary.unclaimed.busiest();
-    if rows.is_empty() {
-        return Ok(());
-    }
-    let mut table = screen.table(false);
-    let shows_floods = rows.iter().any(|busy| busy.senders().0 >= MIN_SENDERS);
-    let columns = ["unclaimed", "looks like", "first bytes", "datagrams", "bytes", "senders", "peak/s"];
-    let shown = if shows_floods { columns.len() } else { columns.len() - 2 };
-    table.set_header(columns.into_iter().take(shown));
-    for busy in rows.iter().take(screen.rows()) {
-        let looks = busy.looks_like.unwrap_or("-").to_owned();
-        let (senders, more) = busy.senders();
-        let senders = format!("{senders}{}", if more { "+" } else { "" });
-        let [datagrams, bytes, peak] = [busy.datagrams, busy.bytes, busy.peak_rate].map(|n| n.to_string());
-        let counts = [datagrams, bytes, senders, peak];
-        let cells = [busy.endpoint.to_string(), looks, busy.first_hex()].into_iter().chain(counts);
-        table.add_row(cells.take(shown));
-    }
-    for column in table.column_iter_mut().skip(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    screen.print(out, &table)?;
-    write_rest(out, screen, rows.len(), "unclaimed endpoint")
-}
-
-fn wide_row(screen: Screen, s: &Server) -> Vec<String> {
-    let [median, p99] = times(s);
-    let row = [address(s), s.id.info().name.to_owned(), name(s), game(s), players(s)];
-    let counts = [s.requests.to_string(), answered(s), median, p99, findings(screen, s.findings)];
-    row.into_iter().chain(counts).collect()
-}
-
-fn narrow_row(screen: Screen, s: &Server) -> Vec<String> {
-    let [median, p99] = times(s);
-    vec![
-        format!("{}\n  {}", address(s), name(s)),
-        format!("{}\n{}", s.id.info().name, game(s)),
-        players(s),
-        format!("{}\n{}", s.requests, answered(s)),
-        format!("{median}\n{p99}"),
-        findings(screen, s.findings),
-    ]
+/// What stands in a cell for which there is nothing.
+fn dash() -> String {
+    "-".to_owned()
 }
 
 /// The address of a server, and the one behind it where its host translates addresses.
@@ -248,14 +191,6 @@ fn name(s: &Server) -> String {
     text(s.facts.server_name.as_ref()).unwrap_or_else(|| "-".to_owned())
 }
 
-fn game(s: &Server) -> String {
-    let version = text(s.facts.version.as_ref()).or_else(|| s.facts.build.map(|n| n.to_string()));
-    let [game, map] = [&s.facts.game, &s.facts.map].map(|name| text(name.as_ref()));
-    let parts = [game, map, version, s.facts.state.map(str::to_owned)];
-    let parts: Vec<_> = parts.into_iter().flatten().filter(|p| !p.is_empty()).collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
-}
-
 fn players(s: &Server) -> String {
     s.facts.players.map_or("-".to_owned(), |(current, max)| format!("{current}/{max}"))
 }
@@ -265,22 +200,6 @@ fn answered(s: &Server) -> String {
         0 => "-".to_owned(),
         n => format!("{} %", (s.answered + s.late) * 100 / n),
     }
-}
-
-fn times(s: &Server) -> [String; 2] {
-    [0.5, 0.99].map(|share| s.times.quantile(share).map_or("-".to_owned(), duration))
-}
-
-/// The number of findings of each severity, the worst first, one per line.
-fn findings(screen: Screen, c: Counts) -> String {
-    let counts = [(c.error, Severity::Error), (c.warning, Severity::Warning), (c.note, Severity::Note)];
-    let present = counts.into_iter().filter(|(n, _)| *n > 0);
-    let lines = present.map(|(n, severity)| {
-        let s = if n == 1 { "" } else { "s" };
-        format!("{n} {}", screen.mark(severity, &format!("{}{s}", severity.name())))
-    });
-    let lines: Vec<_> = lines.collect();
-    if lines.is_empty() { "-".to_owned() } else { lines.join("\n") }
 }
 
 /// Names a frame, and its file if there are several.
@@ -306,35 +225,57 @@ fn write_rules(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Re
         Sort::Time => rows.sort_by_key(|b| (b.first.file, b.first.frame)),
         Sort::Name => rows.sort_by_key(|b| b.rule.id),
     }
-    let mut table = screen.table(false);
-    table.set_header(["finding", "severity", "what", "times", "first in frame"]);
-    let max_place = usize::from(screen.width).saturating_sub(BESIDE_TITLE + MAX_CELL / 2).max(14);
-    let listed: Vec<_> = rows
-        .iter()
-        .take(screen.rows())
-        .map(|b| (b, truncated(&frame_name(b.first, &summary.captures), max_place)))
-        .collect();
-    // Truncate the title if necessary, but never number and place: they are more informative than the end of the title.
-    let place_width = listed.iter().map(|(_, place)| place.width()).max().unwrap_or(0).max(14);
-    let room = usize::from(screen.width).saturating_sub(BESIDE_TITLE + place_width).max(MAX_CELL / 2);
-    for (b, place) in &listed {
-        let (severity, times) = (worst(b.counts), b.counts.total().to_string());
-        table.add_row([
-            b.rule.id.to_owned(),
-            screen.mark(severity, severity.name()),
-            truncated(b.rule.title, room),
-            times,
-            place.clone(),
+    let least = screen.show.unwrap_or(Severity::Warning);
+    let (listed, folded): (Vec<&Broken>, Vec<&Broken>) = rows.iter().partition(|b| worst(b.counts) >= least);
+    let mut table = Grid::new(RULES.to_vec());
+    for b in listed.iter().take(screen.rows()) {
+        let severity = worst(b.counts);
+        table.add(vec![
+            (b.rule.id.to_owned(), None),
+            (severity.name().to_owned(), Some(severity)),
+            (b.rule.title.to_owned(), None),
+            (grouped(b.counts.total()), None),
+            (frame_name(b.first, &summary.captures), None),
         ]);
     }
-    if screen.width >= ROOMY {
-        table.column_iter_mut().for_each(|column| _ = column.set_constraint(ColumnConstraint::ContentWidth));
+    writeln!(out)?;
+    if !listed.is_empty() {
+        table.write(out, screen)?;
+        write_rest(out, screen, listed.len(), "rule")?;
     }
-    for column in table.column_iter_mut().skip(3) {
-        column.set_cell_alignment(CellAlignment::Right);
+    write_folded(out, screen, &folded)
+}
+
+/// Writes a line about the rules that the table leaves out.
+fn write_folded(out: &mut dyn Write, screen: Screen, rules: &[&Broken]) -> io::Result<()> {
+    if rules.is_empty() {
+        return Ok(());
     }
-    screen.print(out, &table)?;
-    write_rest(out, screen, rows.len(), "rule")
+    let sum = |of: fn(&Counts) -> u64| rules.iter().map(|b| of(&b.counts)).sum::<u64>();
+    let counts = [(sum(|c| c.warning), "warning"), (sum(|c| c.note), "note")];
+    let counts = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| grouped_count(*n, what));
+    let head = format!("{} (--show note lists them): ", counts.collect::<Vec<_>>().join(", "));
+    let names = rules.iter().map(|b| match b.counts.total() {
+        1 => b.rule.id.to_owned(),
+        n => format!("{} ×{}", b.rule.id, grouped(n)),
+    });
+    let room = usize::from(screen.width).saturating_sub(head.width());
+    writeln!(out, "{head}{}", as_many(names, room))
+}
+
+/// As many of these words as fit, separated by commas; then how many more there are.
+pub(crate) fn as_many(words: impl ExactSizeIterator<Item = String>, room: usize) -> String {
+    let (mut line, all) = (String::new(), words.len());
+    for (at, word) in words.enumerate() {
+        let comma = if at == 0 { "" } else { ", " };
+        let more = if at + 1 < all { ", and 999 more".len() } else { 0 };
+        if line.width() + comma.len() + word.width() + more > room {
+            let comma = if at == 0 { "" } else { ", and " };
+            return format!("{line}{comma}{} more", grouped((all - at) as u64));
+        }
+        line.extend([comma, &word]);
+    }
+    line
 }
 
 /// The worst severity among the counts.

@@ -5,7 +5,7 @@ use super::server_counters::HotCounters;
 use super::server_record::ServerRecord;
 use super::{CaptureRecord, Captures, Output, Report, SilentServer, Totals, UnclaimedTraffic, Wants};
 use crate::capture::CaptureInfo;
-use crate::check::{Finding, Packet};
+use crate::check::{Agreements, Finding, Packet};
 use crate::contract::Flood;
 use crate::conversation::NONE;
 use crate::exchange::{Exchange, Outcome, Pairing};
@@ -36,6 +36,8 @@ pub struct Summary {
     pub unclaimed: UnclaimedTraffic,
     /// Number of floods of unproven addresses, and the largest.
     pub floods: (u64, Option<Flood>),
+    /// What explains the broken messages of servers.
+    pub agreements: Agreements,
     hot_counters: HotCounters,
     /// Addresses that hosts translate, and those behind them.
     translations: Vec<(Endpoint, Endpoint)>,
@@ -138,11 +140,12 @@ impl Summary {
 
 impl Report for Summary {
     fn wants(&self) -> Wants {
-        Wants { silent_servers: true, count_unclaimed: true, ..Wants::default() }
+        Wants { silent_servers: true, count_unclaimed: true, diagnosis: true, ..Wants::default() }
     }
 
     #[inline]
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        self.agreements.note(p);
         // Nearly all requests add nothing.
         if p.direction == Direction::S2c || !p.findings.is_empty() || !self.hot_counters.has(p.server_index) {
             self.add_packet(p);

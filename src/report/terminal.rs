@@ -5,8 +5,6 @@ use crate::rule::Severity;
 use crate::text::escape::truncated;
 use crate::text::line::Line;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{ContentArrangement, LineStyle, Table, presets};
-use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// Maximum number of rows in a table; the worst come first.
@@ -25,6 +23,8 @@ pub struct Screen {
     pub top: Option<usize>,
     /// The order of rows.
     pub sort: Sort,
+    /// The least severity of the rules in a table; those below share a line.
+    pub show: Option<Severity>,
 }
 
 /// The order of servers and rules.
@@ -43,13 +43,6 @@ pub enum Sort {
     Name,
 }
 
-/// Marks before words that are coloured after the table is laid out. They have no width, and no text from the network
-/// contains them.
-const SEVERITY_MARKS: [(Severity, char); 3] =
-    [(Severity::Error, '\u{2061}'), (Severity::Warning, '\u{2062}'), (Severity::Note, '\u{2063}')];
-/// The mark after such words.
-const END_MARK: char = '\u{2064}';
-
 impl Screen {
     /// A text in this style, if colours are enabled.
     pub fn paint(&self, style: Style, text: &str) -> String {
@@ -59,36 +52,6 @@ impl Screen {
     /// Maximum number of rows in a table.
     pub(crate) fn rows(&self) -> usize {
         self.top.unwrap_or(MAX_ROWS)
-    }
-
-    /// Marks a word in a table for the colour of a severity.
-    pub(super) fn mark(&self, severity: Severity, word: &str) -> String {
-        match SEVERITY_MARKS.iter().find(|(of, _)| self.colour && *of == severity) {
-            Some((_, mark)) => format!("{mark}{word}{END_MARK}"),
-            None => word.to_owned(),
-        }
-    }
-
-    /// Prints a table after an empty line, without trailing blanks.
-    pub(crate) fn print(&self, out: &mut dyn Write, table: &Table) -> io::Result<()> {
-        let mut text = table.to_string();
-        if self.colour {
-            for (severity, mark) in SEVERITY_MARKS {
-                text = text.replace(mark, &style(severity).to_string());
-            }
-            text = text.replace(END_MARK, &Style::new().bold().render_reset().to_string());
-        }
-        writeln!(out)?;
-        text.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
-    }
-
-    /// A table with a line below its header and, with `with_row_lines`, below each row, for rows of several lines.
-    pub(crate) fn table(&self, with_row_lines: bool) -> Table {
-        let mut table = Table::new();
-        let style = presets::UTF8_HORIZONTAL_ONLY;
-        table.load_style(if with_row_lines { style } else { style.row_separator(LineStyle::none()) });
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(self.width);
-        table
     }
 }
 
@@ -118,6 +81,36 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
+/// Cuts a text to a width. What ends with a port keeps it, and both ends of its address: half an address is a hint, half
+/// a port is wrong.
+pub(super) fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let port = text.rfind(':').filter(|at| {
+        let digits = text.get(at + 1..).unwrap_or_default();
+        (1..=5).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    match port.map(|at| text.split_at(at)) {
+        // An address may have an arrow before it, and all of its characters take one column.
+        Some((address, port))
+            if port.len() + 3 <= width && address.chars().all(|c| c.is_ascii() || c == '→') =>
+        {
+            let (room, all) = (width - port.len() - 1, address.chars().count());
+            // The end of an address tells more than its beginning, which neighbours share.
+            let kept = match room {
+                _ if address.starts_with('→') => "→ ".chars().count(),
+                ..9 => 0,
+                _ => room / 3,
+            };
+            let first = address.chars().take(kept);
+            let last = address.chars().skip(all.saturating_sub(room - kept));
+            first.chain(['…']).chain(last).chain(port.chars()).collect()
+        }
+        _ => truncated(text, width),
+    }
+}
+
 /// The colour of a severity.
 pub fn style(severity: Severity) -> Style {
     match severity {
@@ -133,11 +126,13 @@ const GATHERED_LINES: usize = 200;
 const MIN_REST: [usize; 2] = [12, 28];
 /// Minimum width of the first words after the columns.
 const MIN_WORDS: usize = 10;
+/// The width of words that is worth cutting the last column that gives way.
+const LEAST_WORDS: usize = 8;
 /// Minimum width of the middle words. They are omitted if there is less room.
 const MIN_MIDDLE: usize = 4;
 
 /// The index of a column, and the minimum width to which it may be cut if a line is too long. With a minimum width of
-/// 0, the column is left out.
+/// 0, the column is left out. The last of several gives way only where hardly any words would have room.
 pub(super) type GiveWay = (usize, usize);
 
 /// Lines that are pending until the widths of their columns are known.
@@ -169,6 +164,13 @@ impl Fitted {
     pub fn new(screen: Screen, columns: Vec<bool>, give_way: &'static [GiveWay]) -> Fitted {
         let widths = vec![0; columns.len()];
         Fitted { screen, columns, give_way, marks: vec![], rows: vec![], widths, rest_width: 0 }
+    }
+
+    /// Sets least widths of columns, and leaves room for findings: lines that are shown as they come do not jump.
+    pub fn steady(mut self, widths: &[usize]) -> Fitted {
+        self.widths = widths.to_vec();
+        self.rest_width = MIN_REST[1];
+        self
     }
 
     /// Marks the end of a cell.
@@ -203,6 +205,11 @@ impl Fitted {
         self.rows.push(Row::Cells(cells));
     }
 
+    /// Columns of the terminal.
+    pub fn width(&self) -> usize {
+        self.screen.width.into()
+    }
+
     /// Whether enough lines are pending to lay them out.
     pub fn is_full(&self) -> bool {
         self.rows.len() >= GATHERED_LINES
@@ -223,9 +230,11 @@ impl Fitted {
     /// The widths of the columns, reduced if the screen is too narrow.
     fn fitted_widths(&self) -> Vec<usize> {
         let mut widths = self.widths.clone();
-        for &(column, min) in self.give_way {
+        for (at, &(column, min)) in self.give_way.iter().enumerate() {
+            let is_last = at > 0 && at + 1 == self.give_way.len();
+            let rest_width = if is_last { self.rest_width.min(LEAST_WORDS) } else { self.rest_width };
             let needed: usize = widths.iter().map(|width| width + usize::from(*width > 0)).sum();
-            let excess = (needed + self.rest_width).saturating_sub(self.screen.width.into());
+            let excess = (needed + rest_width).saturating_sub(self.screen.width.into());
             if let Some(width) = widths.get_mut(column).filter(|_| excess > 0) {
                 *width = if min == 0 { 0 } else { width.saturating_sub(excess).max(min.min(*width)) };
             }
@@ -238,7 +247,7 @@ impl Fitted {
         for ((is_right_aligned, width), (cell, _)) in
             self.columns.iter().zip(widths).zip(cells).filter(|((_, w), _)| **w > 0)
         {
-            let cell = truncated(cell, *width);
+            let cell = shortened(cell, *width);
             let blanks = " ".repeat(width.saturating_sub(cell.width()));
             let (before, after) =
                 if *is_right_aligned { (blanks, String::new()) } else { (String::new(), blanks) };
@@ -294,14 +303,13 @@ impl Fitted {
 #[cfg(test)]
 mod tests {
     use super::super::Totals;
-    use super::super::screen::{MAX_CELL, align_columns};
+    use super::super::screen::MAX_CELL;
     use super::super::server::{Server, ServerFacts};
     use super::super::summary::Summary;
     use super::*;
     use crate::capture::{CaptureInfo, Interface};
     use crate::net::Endpoint;
     use crate::protocols::Id;
-    use crate::text::escape::escaped;
 
     const GIVE_WAY: &[GiveWay] = &[(2, 4), (2, 0), (1, 5)];
 
@@ -332,7 +340,7 @@ mod tests {
         assert_eq!(fitted(40, &[row]), ["1 address protocol a message details of…"]);
         assert_eq!(fitted(29, &[row]), ["1 address protocol a message"]);
         assert_eq!(fitted(25, &[row]), ["1 address prot… a message"]);
-        assert_eq!(fitted(17, &[row]), ["1 addr… a message"]);
+        assert_eq!(fitted(17, &[row]), ["1 addre… a messa…"], "the last keeps more than the words");
     }
 
     #[test]
@@ -345,31 +353,6 @@ mod tests {
             assert!(width < 45 || lines[0].contains("SQP-STR-002"), "{width}: {}", lines[0]);
         }
         assert!(fitted(62, &rows)[0].ends_with("GEN-007:error"), "{:?}", fitted(62, &rows));
-    }
-
-    #[test]
-    fn wide_characters_and_marks_break_no_column() {
-        let names = [
-            "サーバー",
-            "e\u{301}cole",
-            "👨\u{200d}👩\u{200d}👧 family",
-            "plain",
-            "한국어 서버 한국어 서버 한국어 서버",
-        ];
-        for width in [60, 80, 100, 140] {
-            let screen = Screen { width, colour: false, ..Screen::default() };
-            let mut table = screen.table(true);
-            table.set_header(["server\nname", "protocol", "requests"]);
-            for name in names {
-                let name = truncated(&escaped(name), MAX_CELL);
-                table.add_row([format!("192.0.2.1:7777\n{name}"), name, "17".to_owned()]);
-            }
-            align_columns(screen, &mut table, 2, 14);
-            let text = table.to_string();
-            let widths: Vec<_> = text.lines().map(|line| line.width()).collect();
-            assert!(widths.iter().all(|w| *w == widths[0] && *w <= usize::from(width)), "{width}:\n{text}");
-            assert!(names[0].chars().all(|c| text.contains(c)), "{text}");
-        }
     }
 
     /// The summary of a capture with this number of interfaces and a server with this name and address.
@@ -403,24 +386,5 @@ mod tests {
         assert!(screen(0, &name, end).contains(&format!(" {name} ")));
         let cut = screen(0, &(name.clone() + "n"), end);
         assert!(!cut.contains(&name) && cut.contains("nnn… "), "{cut}");
-    }
-
-    #[test]
-    fn addresses_of_up_to_twenty_four_characters_stay_on_one_line() {
-        let lines = |address: &str| {
-            let mut table = Screen { width: 80, colour: false, ..Screen::default() }.table(true);
-            table.set_header(["server\nname", "protocol\ngame, map, version", "players"]);
-            let wide = "w ".repeat(60);
-            table.add_row([format!("{address}\n{wide}"), wide.clone(), "17".to_owned()]);
-            align_columns(
-                Screen { width: 80, colour: false, ..Screen::default() },
-                &mut table,
-                2,
-                address.len(),
-            );
-            table.to_string().contains(address)
-        };
-        assert!(lines("[2001:db8:1:2::34]:27100"), "24 characters");
-        assert!(!lines("[2001:db8:1234:5678:9abc:def0:1234:5678]:27100"));
     }
 }

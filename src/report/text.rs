@@ -66,12 +66,16 @@ impl<W: Write> Lister<W> {
     /// Fits lines to a terminal: columns are as wide as their cells, and no line is wider than the screen.
     #[cfg(feature = "page")]
     pub fn fit(mut self, screen: Option<Screen>) -> Self {
-        // Length and protocol give way first, then both addresses alternately, the second with its arrow.
+        // The length gives way first, then both addresses alternately, the second with its arrow. Both keep their ports,
+        // and the protocol stays.
         const GIVE_WAY: &[GiveWay] =
-            &[(5, 0), (4, 4), (4, 0), (2, 18), (3, 20), (2, 16), (3, 18), (2, 13), (3, 15), (2, 8), (3, 10)];
+            &[(5, 0), (2, 18), (3, 20), (2, 16), (3, 18), (2, 13), (3, 15), (2, 10), (3, 12), (4, 4)];
+        // Of number, time, two IPv4 addresses with ports, protocol and length.
+        const USUAL: &[usize] = &[5, 10, 21, 23, 12, 4];
         if let Some(screen) = screen {
             let columns = vec![true, true, true, false, false, true];
-            self.lines.fit_to(Fitted::new(screen, columns, GIVE_WAY));
+            let fitted = Fitted::new(screen, columns, GIVE_WAY);
+            self.lines.fit_to(if self.lines.is_flushed() { fitted.steady(USUAL) } else { fitted });
         }
         self
     }
@@ -199,13 +203,19 @@ impl<W: Write> Lister<W> {
     }
 }
 
+/// Columns before the line of a diagnosis.
+const HELP_MARGIN: usize = 6;
+
 impl<W: Write> Report for Lister<W> {
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, diagnosis: !self.lines.quiet, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        self.show(p)
+        self.show(p)?;
+        let Some(diagnosis) = p.diagnosis().filter(|_| !self.lines.quiet) else { return Ok(()) };
+        let lines = self.lines.wrapped(diagnosis.help_line(), HELP_MARGIN);
+        lines.iter().try_for_each(|line| self.line(&format!("{:HELP_MARGIN$}{line}", "")))
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! The totals of a run.
 
-use super::{SilentServer, count};
+use super::{SilentServer, grouped_count};
 use crate::capture::{CaptureInfo, Time};
 use crate::check::{Counts, Finding};
 use crate::conversation::NONE;
@@ -8,6 +8,7 @@ use crate::exchange::{Exchange, Outcome};
 use crate::net::{DropCounts, Endpoint, FragmentCounts};
 use crate::protocols::Id;
 use crate::report::terms;
+use crate::text::digits::grouped;
 use hashbrown::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -137,7 +138,7 @@ pub struct Candidate {
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Candidate { server, protocol, datagrams, refused, undecided } = *self;
-        let (datagrams, name) = (count(datagrams, "datagram"), protocol.info().name);
+        let (datagrams, name) = (grouped_count(datagrams, "datagram"), protocol.info().name);
         write!(f, "{datagrams} could be {name} to {server}, never answered")?;
         match (refused, undecided) {
             (0, 0) => Ok(()),
@@ -210,7 +211,9 @@ impl Totals {
     pub fn candidate_remarks(&self) -> Vec<String> {
         let (listed, more) = self.candidates();
         let mut remarks: Vec<_> = listed.iter().map(ToString::to_string).collect();
-        remarks.extend((more > 0).then(|| format!("and the same of {}", count(more, "further endpoint"))));
+        remarks.extend(
+            (more > 0).then(|| format!("and the same of {}", grouped_count(more, "further endpoint"))),
+        );
         remarks
     }
 
@@ -221,16 +224,17 @@ impl Totals {
 
     /// A count, with the count before filtering if there is a filter: `3`, `3 of 108`.
     pub fn number(&self, number: impl Fn(&Totals) -> u64) -> String {
-        self.unfiltered
-            .as_ref()
-            .map_or_else(|| number(self).to_string(), |all| format!("{} of {}", number(self), number(all)))
+        self.unfiltered.as_ref().map_or_else(
+            || grouped(number(self)),
+            |all| format!("{} of {}", grouped(number(self)), grouped(number(all))),
+        )
     }
 
     /// A count with its noun, and the count before filtering if there is a filter: `3 packets`, `3 of 108 packets`.
     pub fn part(&self, what: &str, number: impl Fn(&Totals) -> u64) -> String {
         match &self.unfiltered {
-            None => count(number(self), what),
-            Some(all) => format!("{} of {}", number(self), count(number(all), what)),
+            None => grouped_count(number(self), what),
+            Some(all) => format!("{} of {}", grouped(number(self)), grouped_count(number(all), what)),
         }
     }
 

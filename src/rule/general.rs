@@ -233,4 +233,12 @@ rules! {
             SKQ, SKR,
         ])],
     }
+    /// `ask --probe` sends the plain query after each test, and the server no longer answers it. Whatever a stranger sends,
+    /// a server has to go on answering others.
+    PRB_ALIVE = "PRB-ALIVE" Error "server stops answering after a test" {
+        cite: Cite { doc: "RFC 1122", section: "1.2.2: be liberal in what you accept", url: "https://www.rfc-editor.org/rfc/rfc1122" },
+        active: true,
+        side: Server,
+        examples: [],
+    }
 }

@@ -57,6 +57,8 @@ pub struct Rule {
     pub strict: Option<Severity>,
     /// Severity in the lenient profile, where it differs.
     pub lenient: Option<Severity>,
+    /// Only the tests of `ask --probe` find it, so that it has no examples.
+    pub active: bool,
     /// Shortest conversations that break this rule. Tested: it must be reported there.
     pub examples: &'static [Example],
 }
@@ -121,6 +123,7 @@ impl Rule {
         needs_past: false,
         ratio: false,
         unproven: false,
+        active: false,
         side: Side::Sender,
         strict: None,
         lenient: None,
@@ -235,18 +238,19 @@ macro_rules! rules {
     (@base) => { $crate::rule::Rule::PLAIN };
     (@base $common:ident) => { $crate::rule::pairing::$common };
     (list $LIST:ident; $($(#[doc = $why:expr])+ $NAME:ident $(: $common:ident)? = $id:literal $($severity:ident $title:literal)? {
-        cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),+ $(,)?] $(,)?
+        cite: $cite:expr, $(per_server: $once:literal,)? $(needs_past: $past:literal,)? $(ratio: $ratio:literal,)? $(unproven: $unproven:literal,)? $(active: $active:literal,)? $(side: $side:ident,)? $(strict: $strict:ident,)? $(lenient: $lenient:ident,)? examples: [$($example:expr),* $(,)?] $(,)?
     })*) => {
         $($(#[doc = $why])+ pub static $NAME: $crate::rule::Rule = $crate::rule::Rule {
             id: $id,
             $(severity: $crate::rule::Severity::$severity, title: $title,)?
             why: concat!($($why, "\n"),+),
             cite: $cite,
-            examples: &[$($example),+],
+            examples: &[$($example),*],
             $(per_server: $once,)?
             $(needs_past: $past,)?
             $(ratio: $ratio,)?
             $(unproven: $unproven,)?
+            $(active: $active,)?
             $(side: $crate::rule::Side::$side,)?
             $(strict: Some($crate::rule::Severity::$strict),)?
             $(lenient: Some($crate::rule::Severity::$lenient),)?

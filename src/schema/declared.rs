@@ -169,7 +169,7 @@ fn records_of_example(example: &Example) -> Vec<Value> {
 fn server_finding(finding: &Finding) -> Value {
     json!({
         "rule": finding.rule.id, "severity": finding.severity.name(), "field": null, "start": null, "end": null,
-        "message": finding.to_string(),
+        "message": finding.to_string(), "found": null, "expected": null,
     })
 }
 

@@ -93,7 +93,7 @@ fn definitions() -> Map<String, Value> {
     add("exchange", packets::exchange());
     add("finding", record::<FindingRecord<'_>>("finding", schemas));
     add("server", record::<ServerRecord>("server", schemas));
-    add("server_case", record::<CaseRecord>("server_case", schemas));
+    add("server_case", record::<CaseRecord<'_>>("server_case", schemas));
     let rules = ["rule.broken", "rule.judged", "rule.declared"];
     add("rule", json!({ "description": "A rule.", "oneOf": rules.map(reference) }));
     add("protocol", record::<ProtocolRecord>("protocol", schemas));

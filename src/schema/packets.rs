@@ -85,6 +85,7 @@ pub fn claimed() -> Value {
         .optional("captured_length", term("length"))
         .key("findings", list(reference("packet.finding")))
         .optional("more_findings", term("number"))
+        .optional("diagnosis", term("diagnosis"))
         .needs("request_frame", "exchange")
         .needs("request_frame", "response_time")
         .needs("response_time", "request_frame")
@@ -104,6 +105,7 @@ pub fn finding(bytes: Value, about: &str) -> Value {
         .key("field", or_null(term("field")))
         .keys(&["start", "end"], &bytes)
         .key("message", text())
+        .keys(&["found", "expected"], &or_null(text()))
         .optional("caused_by", term("cause"))
         .end(about)
 }

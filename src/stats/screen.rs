@@ -1,24 +1,20 @@
 //! Writes the statistics for people.
 
-use super::sheet::{Cell, Column, HISTOGRAM, Sheet};
+use super::sheet::{Cell, CellType, HISTOGRAM, Sheet};
 use super::{Bucket, Section, Stats};
 use crate::capture::Time;
-use crate::report::screen::{BOLD, MAX_CELL, Screen, write_head};
-use crate::report::{Totals, count, limits};
+use crate::report::grid::{self, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief};
+use crate::report::screen::{MAX_CELL, Screen, write_head};
+use crate::report::{Totals, grouped_count, limits};
+use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
 use crate::text::timestamps::stamp;
-use comfy_table::{CellAlignment, ColumnConstraint, Table};
 use std::io::{self, Write};
 
 /// Longest bar in characters.
 const BAR: usize = 30;
 /// Longest bar in a table of several columns, in characters.
 const NARROW_BAR: usize = 16;
-
-/// Columns between two columns of a table.
-const GAP: u16 = 2;
-/// From this width on, the numbers of a row fit in one line, even if its other cells do not.
-const FULL: u16 = 80;
 
 /// Writes sections as tables.
 ///
@@ -31,10 +27,10 @@ pub fn write(
     totals: &Totals,
     sections: &[Section],
 ) -> io::Result<()> {
-    write_head(out, screen, &stats.captures, totals)?;
+    write_head(out, &stats.captures, totals)?;
     for section in sections {
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
-            write!(out, "\n{}", screen.paint(BOLD, &sheet.title))?;
+            writeln!(out, "\n{}", sheet.title)?;
             table(out, screen, sheet)?;
             histograms(out, screen, sheet)?;
         }
@@ -43,48 +39,30 @@ pub fn write(
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let mut columns: Vec<_> = sheet.table.columns.iter().enumerate().collect();
-    columns.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
-    let mut table = lay_out(screen, sheet, &columns);
-    if !has_room(screen, &table) {
-        columns.retain(|(_, column)| !column.spare);
-        table = lay_out(screen, sheet, &columns);
-    }
-    // A row that fits stays in one line. Otherwise, names and addresses are wrapped first, and numbers last.
-    let fits = has_room(screen, &table);
-    for (column, &(at, _)) in table.column_iter_mut().zip(&columns) {
-        let number = sheet.rows.iter().any(|row| is_number(&row[at]));
-        column.set_padding((1, 0));
-        if number {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        if fits || number && screen.width >= FULL {
-            column.set_constraint(ColumnConstraint::ContentWidth);
-        }
-    }
-    screen.print(out, &table)?;
-    if sheet.rows.len() > screen.rows() {
-        writeln!(out, "and {}", count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
-    }
-    sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
-}
-
-fn lay_out(screen: Screen, sheet: &Sheet, columns: &[(usize, &Column)]) -> Table {
-    let mut table = screen.table(false);
-    table.set_header(columns.iter().map(|(_, column)| column.head));
+    let mut shown: Vec<_> = sheet.table.columns.iter().enumerate().collect();
+    shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
+    let columns = shown.iter().map(|&(at, column)| {
+        let is_number = sheet.rows.iter().any(|row| is_number(&row[at]));
+        let fit = match column.cell_type {
+            _ if column.spare => Fit::Spare,
+            CellType::Server | CellType::Endpoint => Fit::Address(LEAST_ADDRESS),
+            CellType::Name | CellType::Text => Fit::Cut(LEAST_NAME),
+            _ => Fit::Whole,
+        };
+        grid::Column { head: column.head, is_number, fit }
+    });
+    let mut table = Grid::new(columns.collect());
     for row in sheet.rows.iter().take(screen.rows()) {
-        table.add_row(columns.iter().map(|&(at, _)| match &row[at] {
+        table.add_plain(shown.iter().map(|&(at, _)| match &row[at] {
             Cell::Bar(share) => bar(screen, *share, NARROW_BAR),
             other => cell(other),
         }));
     }
-    table
-}
-
-fn has_room(screen: Screen, table: &Table) -> bool {
-    let widths = table.column_max_content_widths();
-    let sum = widths.iter().fold(0, |sum: u16, width| sum.saturating_add(width.saturating_add(GAP)));
-    sum <= screen.width + 1 // no gap follows the last column
+    table.write(out, screen)?;
+    if sheet.rows.len() > screen.rows() {
+        writeln!(out, "and {}", grouped_count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
+    }
+    sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
 }
 
 fn is_number(cell: &Cell) -> bool {
@@ -98,8 +76,8 @@ fn cell(cell: &Cell) -> String {
         Cell::Text(text) => escaped(text).into_owned(),
         Cell::Name(name) => truncated(&escaped(&name.text()), MAX_CELL),
         Cell::Nested(depth, name) => format!("{:indent$}{name}", "", indent = depth * 2),
-        Cell::Count(n) | Cell::AtLeast(n, false) => n.to_string(),
-        Cell::AtLeast(n, true) => format!("{n}+"),
+        Cell::Count(n) | Cell::AtLeast(n, false) => grouped(*n),
+        Cell::AtLeast(n, true) => format!("{}+", grouped(*n)),
         Cell::Flag(true) => "yes".to_owned(),
         Cell::Flag(false) => "no".to_owned(),
         Cell::Duration(nanos) => brief(*nanos),
@@ -107,22 +85,6 @@ fn cell(cell: &Cell) -> String {
         Cell::Number(x) => format!("{x:.1}"),
         Cell::Histogram(_) | Cell::Bar(_) => String::new(),
     }
-}
-
-/// A duration in three digits: `2.55 ms`, `17.1 ms`, `115 ms`.
-fn brief(nanos: i64) -> String {
-    let size = nanos.unsigned_abs() as f64;
-    let (unit, name) = match size {
-        ..1e6 => (1e3, "µs"),
-        ..1e9 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let decimals = match size / unit {
-        ..10.0 => 2,
-        ..100.0 => 1,
-        _ => 0,
-    };
-    format!("{:.decimals$} {name}", nanos as f64 / unit)
 }
 
 /// A time stamp without trailing zeros.
@@ -165,7 +127,7 @@ fn histogram(out: &mut dyn Write, screen: Screen, name: &str, buckets: &[Bucket]
             (None, to) => format!("below {}", to.unwrap_or_default()),
         };
         let bar = bar(screen, b.count as f64 / most as f64, max_len);
-        writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", b.count).trim_end())?;
+        writeln!(out, "{}", format!("{range:>18}  {:>8}  {bar}", grouped(b.count)).trim_end())?;
     }
     Ok(())
 }
@@ -185,16 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_have_three_digits_and_stamps_no_trailing_zeros() {
-        for (nanos, text) in [
-            (999, "1.00 µs"),
-            (2_547_100, "2.55 ms"),
-            (17_101_737, "17.1 ms"),
-            (-115_616_830, "-116 ms"),
-            (1_412_600_000, "1.41 s"),
-        ] {
-            assert_eq!(brief(nanos), text);
-        }
+    fn stamps_have_no_trailing_zeros() {
         assert_eq!(moment(Time::from_nanos(1_795_171_120_000_000_000)), "2026-11-20 10:38:40");
         assert_eq!(moment(Time::from_nanos(1_795_171_120_250_000_000)), "2026-11-20 10:38:40.25");
         assert_eq!(moment(Time::UNKNOWN), "");

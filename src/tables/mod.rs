@@ -281,12 +281,16 @@ const FINDINGS: &[Column] = &[
     column("start", Kind::Int32, "First byte of the UDP payload that it is about.").or_null(),
     column("end", Kind::Int32, "The byte behind the last one.").or_null(),
     column("message", Kind::Text, "What is wrong."),
+    column("found", Kind::Text, "The value that is there, where the finding is about one.").or_null(),
+    column("expected", Kind::Text, "The value that should be there.").or_null(),
     column("caused_by_rule", Kind::Label, "The finding that made this one happen: it counts nowhere.")
         .or_null(),
     column("caused_by_file_id", Kind::Int64, "File of that.").or_null(),
     column("caused_by_frame", Kind::Int64, "Frame of that.").or_null(),
     EXCHANGE_FILE,
     EXCHANGE_FRAME,
+    column("diagnosis", Kind::Text, "What would make the message fit, if all broken ones of its kind agree.")
+        .or_null(),
 ];
 
 const SERVERS: &[Column] = &[

@@ -143,6 +143,7 @@ impl<'t> Tables<'t> {
         let key = self.key(found.frame);
         let cause = f.caused_by.map(|cause| (cause.rule.id, self.key(cause.frame)));
         let exchange = found.exchange.map(|(_, request)| self.key(request));
+        let explained = found.kind.and_then(|kind| self.pending.explained(kind));
         let [level, protocol] = [found.level.name(), found.protocol.info().name];
         let Some(rows) = self.rows(Table::Findings) else { return Ok(()) };
         key_cells(rows, Some(key));
@@ -154,9 +155,12 @@ impl<'t> Tables<'t> {
         rows.number(f.span.map(|span| span.start.into()));
         rows.number(f.span.map(|span| span.end.into()));
         rows.formatted(|line| push(line, format_args!("{f}")));
+        rows.text(f.found().map(|found| found.to_string()).as_deref());
+        rows.text(f.expected().map(|expected| expected.to_string()).as_deref());
         rows.word(cause.map(|(rule, _)| rule));
         key_cells(rows, cause.map(|(_, key)| key));
         key_cells(rows, exchange);
+        rows.text(explained.as_ref().map(|explained| explained.diagnosis.cause()).as_deref());
         self.hand_on(Table::Findings, false)
     }
 
@@ -232,6 +236,7 @@ impl Report for Tables<'_> {
             ordered: true,
             shown_keys: true,
             silent_servers: true,
+            diagnosis: self.wants_table(Table::Findings),
             frames: self.wants_table(Table::Captures),
             ..Wants::default()
         }
@@ -270,6 +275,7 @@ impl Report for Tables<'_> {
         if self.wants_table(Table::Messages) {
             self.message(p)?;
         }
+        self.pending.note(p);
         if !p.findings.is_empty() && self.wants_table(Table::Findings) {
             p.findings.iter().try_for_each(|finding| self.find(Found::in_packet(p, finding)))?;
         }

@@ -8,6 +8,19 @@ pub(crate) fn push(out: &mut Line, text: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(text);
 }
 
+/// A decimal number for people, with a comma between thousands: `1,024`.
+pub(crate) fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// 10^8, the smallest number of nine digits.
 pub(crate) const TEN_POW_8: u64 = 100_000_000;
 

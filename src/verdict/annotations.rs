@@ -102,18 +102,19 @@ fn list(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "{unlisted}.")?;
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         writeln!(out, "{below_threshold}")?;
     }
-    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text())
+    writeln!(out, "{}: {}.", verdict.totals.traffic(), verdict.counts_text(count))
 }
 
-/// A finding in one line, without rule and capture. All of the text is qdissect's own; none comes from outside.
+/// A finding in one line, without rule and capture. Text from the network in it is escaped already.
 pub(super) fn description(e: &Entry) -> String {
     let message = e.message.map(|name| format!(" {name}")).unwrap_or_default();
     let cause = e.cause().map(|cause| format!("; caused by {cause}, and not counted")).unwrap_or_default();
     let (frame, text, place, fault) = (e.frame, e.text(), e.place(), e.finding.fault.name());
-    format!("frame {frame}{message}: {text}{place}; at fault: {fault}; {}{}{cause}", e.parties(), e.times())
+    let (parties, times, help) = (e.parties(), e.times(), e.help());
+    format!("frame {frame}{message}: {text}{place}; at fault: {fault}; {parties}{times}{cause}{help}")
 }
 
 /// A file name for programs: unchanged, unless it contains hostile characters.

@@ -145,6 +145,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     }
 
     fn keep(&mut self, mut entry: Entry) -> io::Result<()> {
+        entry.explained = entry.kind.and_then(|kind| self.pending.explained(kind));
         // Symptoms depend on their causes, so they must not use up the numbers of findings that count.
         if entry.finding.counts() {
             entry.fingerprint = self.fingerprints.of(&entry);
@@ -204,7 +205,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             }
         };
         let outcome = match () {
-            () if severity.is_none() || !self.verdict.evidence.iter().any(is_concerned) => {
+            () if severity.is_none() || rule.active || !self.verdict.evidence.iter().any(is_concerned) => {
                 Outcome::NotApplicable
             }
             () if count > 0 => Outcome::Fail,
@@ -239,7 +240,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
     /// The entry for a finding.
     fn entry(&self, found: Found) -> Entry {
         let Found { mut finding, time, protocol, client, server, level, message, .. } = found;
-        let Found { file_offset, marked, exchange, .. } = found;
+        let Found { file_offset, marked, exchange, kind, .. } = found;
         let (Place { file, frame }, cause_file) = self.place(found.frame, &mut finding);
         let exchange = exchange.map(|(number, _)| number);
         Entry {
@@ -252,6 +253,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Check<F> {
             file_offset,
             exchange,
             marked,
+            kind,
             ..Entry::new(finding, protocol, [client, server])
         }
     }
@@ -286,7 +288,13 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, repeat_remarks: true, silent_servers: true, ..Wants::default() }
+        Wants {
+            ordered: true,
+            repeat_remarks: true,
+            silent_servers: true,
+            diagnosis: true,
+            ..Wants::default()
+        }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
@@ -296,6 +304,7 @@ impl<F: FnMut(&mut Entry, &str) -> io::Result<()>> Report for Check<F> {
             add_once(&mut self.evidence(file).protocols, p.id);
         }
         self.verdict.more_findings += u64::from(p.more_findings);
+        self.pending.note(p);
         if p.findings.is_empty() { Ok(()) } else { self.add_findings(p) }
     }
 

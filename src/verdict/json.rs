@@ -3,6 +3,7 @@
 use super::{Entry, Excuse, Outcome, RuleResult, Verdict};
 use crate::capture::Time;
 use crate::check::Cause;
+use crate::diagnosis::DiagnosisRecord;
 use crate::report::{Layout, Style, TotalsRecord, terms};
 use crate::text::escape::terminal_safe_json;
 use crate::text::timestamps::stamp;
@@ -31,6 +32,8 @@ pub struct FindingRecord<'a> {
     file_offset: Option<u64>,
     exchange: Option<terms::Number<u64>>,
     message: String,
+    found: Option<String>,
+    expected: Option<String>,
     caused_by: Option<CauseRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "terms::Number<()>")]
@@ -41,6 +44,9 @@ pub struct FindingRecord<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     suppressed: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "DiagnosisRecord<'_>")]
+    diagnosis: Option<DiagnosisRecord<'a>>,
 }
 
 /// The finding that made another one happen.
@@ -76,6 +82,8 @@ impl<'a> FindingRecord<'a> {
             file_offset: e.file_offset,
             exchange: e.exchange.map(terms::Number),
             message: e.text(),
+            found: f.found().map(|found| found.to_string()),
+            expected: f.expected().map(|expected| expected.to_string()),
             caused_by: f.caused_by.map(|Cause { rule, frame }| CauseRecord {
                 rule: terms::RuleId(rule.id),
                 frame: terms::Number(frame),
@@ -87,6 +95,7 @@ impl<'a> FindingRecord<'a> {
                 Some(Excuse::Suppressed(reason)) => Some(reason),
                 _ => None,
             },
+            diagnosis: e.explained.as_ref().map(|explained| explained.diagnosis.record()),
         }
     }
 }
@@ -146,7 +155,7 @@ pub fn json(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Result<(
 
 /// The columns of findings, named like the keys of the records if they have one.
 const COLUMNS: &str = "file,frame,time,rule,severity,protocol,server,client,fault,confidence,field,start,end,file_offset,\
-                       exchange,message,count,caused_by,excused";
+                       exchange,message,found,expected,count,caused_by,excused,diagnosis";
 
 /// Writes a header row and a row for each listed finding.
 ///
@@ -159,6 +168,7 @@ pub fn csv(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         let excused = if finding.baseline { Some("baseline") } else { finding.suppressed };
         let mut record = json!(finding);
         record["excused"] = excused.into();
+        record["diagnosis"] = finding.diagnosis.as_ref().map(DiagnosisRecord::cause).into();
         record["caused_by"] = finding.caused_by.map(|cause| cause.rule.0).into();
         layout.record(&mut text, COLUMNS, &record);
         out.write_all(text.as_bytes())?;

@@ -12,6 +12,7 @@ use super::annotations::{description, file_address};
 use super::{Entry, Outcome, RuleResult, Verdict};
 use crate::protocols::Id;
 use crate::report::count;
+use crate::rule::general::PRB_ALIVE;
 use crate::rule::{Rule, Severity};
 use crate::text::escape::escaped;
 use hashbrown::HashMap;
@@ -214,7 +215,7 @@ impl<'a> Run<'a> {
             _ => Ending::Passed,
         };
         let case = |row: &super::Probed| {
-            let alive = if row.rule == super::PRB_ALIVE { " alive" } else { "" };
+            let alive = if row.rule == PRB_ALIVE.id { " alive" } else { "" };
             let output = row.failed.as_ref().map_or(String::new(), |(_, what)| what.clone() + "\n");
             Case { name: format!("{}{alive} {}", row.id, row.sends), file: None, ending: ending(row), output }
         };
@@ -225,8 +226,11 @@ impl<'a> Run<'a> {
     /// The tests of the whole run: whether everything was read, and whether everything is listed.
     fn run_suite(&self) -> Suite {
         let totals = &self.verdict.totals;
-        let mut output =
-            self.verdict.below_threshold().map(|below_threshold| below_threshold + "\n").unwrap_or_default();
+        let mut output = self
+            .verdict
+            .below_threshold(None)
+            .map(|below_threshold| below_threshold + "\n")
+            .unwrap_or_default();
         let mut ending = Ending::Passed;
         if !totals.complete {
             let unread = totals.unread.iter();

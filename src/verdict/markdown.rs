@@ -4,7 +4,7 @@
 
 use super::{Entry, Outcome, Verdict};
 use crate::protocols::Id;
-use crate::report::{MORE_MEMORY, count, dropped_remark};
+use crate::report::{MORE_MEMORY, dropped_remark, grouped_count};
 use crate::rule::{Rule, Severity};
 use crate::text::escape::escaped;
 use crate::text::markdown::{page_of, with_backslashes};
@@ -30,8 +30,8 @@ pub fn markdown(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
 /// Writes the heading, the counts, and a note about an incomplete run, which truncation cannot remove here.
 fn head(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     writeln!(out, "# Game-server query conformance\n")?;
-    let (traffic, files) = (verdict.totals.traffic(), count(verdict.totals.files, "capture"));
-    writeln!(out, "**{}** in {traffic}, {files}.", verdict.counts_text())?;
+    let (traffic, files) = (verdict.totals.traffic(), grouped_count(verdict.totals.files, "capture"));
+    writeln!(out, "**{}** in {traffic}, {files}.", verdict.counts_text(grouped_count))?;
     if !verdict.totals.complete {
         writeln!(out, "\n**Incomplete:** not everything could be read.")?;
     }
@@ -47,7 +47,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
         vec![
             f.severity.name().to_owned(),
             rule_link(e.rule()),
-            plain(&e.text()),
+            plain(&(e.text() + &e.help())),
             code(verdict.file(e)),
             e.frame.to_string(),
             f.span.map_or("exchange".to_owned(), |s| format!("{}..{}", s.start, s.end)),
@@ -61,7 +61,7 @@ fn findings(out: &mut dyn Write, verdict: &Verdict) -> io::Result<()> {
     if let Some(unlisted) = verdict.unlisted() {
         writeln!(out, "\n{unlisted}.")?;
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         writeln!(out, "\n{}.", plain(&below_threshold))?;
     }
     Ok(())

@@ -32,7 +32,7 @@ pub use sarif::{SarifStyle, sarif};
 pub use table::{concise, table};
 
 use crate::capture::{CaptureInfo, Time};
-use crate::check::{Counts, Finding};
+use crate::check::{Counts, Explained, Finding, Kind};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
 use crate::report::{Totals, count};
@@ -40,6 +40,7 @@ use crate::rule::{Rule, Severity};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 /// Maximum number of findings kept in full, the worst ones; further findings are only counted.
 pub const MAX_FINDINGS: usize = 50_000;
@@ -89,10 +90,11 @@ pub struct Entry {
     pub fingerprint: Fingerprint,
     /// The reason why the finding does not fail the check, if a baseline or a suppression excuses it.
     pub excused: Option<Excuse>,
+    /// The messages whose diagnosis may explain it.
+    pub kind: Option<Kind>,
+    /// What explains them, which is known once everything has been read.
+    pub explained: Option<Arc<Explained>>,
 }
-
-/// The rule of a test of `ask --probe` after which the server no longer answers.
-pub const PRB_ALIVE: &str = "PRB-ALIVE";
 
 /// The result of a test of `ask --probe`.
 #[derive(Clone, Debug)]
@@ -150,6 +152,8 @@ impl Entry {
             count: 1,
             fingerprint: Fingerprint::default(),
             excused: None,
+            kind: None,
+            explained: None,
         }
     }
 
@@ -179,12 +183,21 @@ impl Entry {
         (self.file, self.frame, self.rule().id)
     }
 
-    /// The message of the finding, with numbers. All of the text is qdissect's own; none comes from the network.
+    /// The message of the finding, with numbers. Text from the network in it is short, in quotes, and
+    /// has letters, digits and a few harmless characters; all others are escaped.
     pub fn text(&self) -> String {
         match self.dropped {
             0 => self.finding.to_string(),
-            n => format!("{} (the capture dropped {})", self.finding, count(n, "packet")),
+            1 => format!("{} (the capture dropped 1 packet)", self.finding),
+            n => format!("{} (the capture dropped {n} packets)", self.finding),
         }
+    }
+
+    /// A clause with what would make the message fit; empty if that is not known. All of it is qdissect's own words.
+    fn help(&self) -> String {
+        self.explained
+            .as_ref()
+            .map_or(String::new(), |explained| format!("; help: {}", explained.diagnosis.cause()))
     }
 
     /// The bytes and the field: `, payload bytes 19..24 (server_info.server_name)`.
@@ -290,6 +303,8 @@ pub struct Verdict {
     pub suppressed: u64,
     /// The lowest severity that is listed; nothing else depends on it.
     pub show: Severity,
+    /// Whether people see excused findings with all details, not in a line each.
+    pub show_known: bool,
     /// Protocols seen, in registry order.
     pub protocols: Vec<Id>,
     /// The totals of the run.
@@ -304,6 +319,18 @@ impl Verdict {
         let failed = |row: &Probed| row.failed.as_ref().is_some_and(|(severity, _)| *severity >= limit);
         self.probed.iter().any(failed)
             || Severity::ALL.iter().any(|&severity| severity >= limit && self.counts.of(severity) > 0)
+    }
+
+    /// Adds the tests of `ask --probe`, which alone find some rules broken.
+    pub fn add_probed(&mut self, probed: Vec<Probed>) {
+        let count = |rule: &Rule| {
+            probed.iter().filter(|row| row.rule == rule.id && row.failed.is_some()).count() as u64
+        };
+        for result in self.rules.iter_mut().filter(|result| result.rule.active && !probed.is_empty()) {
+            result.count = count(result.rule);
+            result.outcome = if result.count > 0 { Outcome::Fail } else { Outcome::Pass };
+        }
+        self.probed = probed;
     }
 
     /// Percentage of a protocol's rules that were checked; `None` if the protocol was not seen. It is rounded down for
@@ -379,8 +406,9 @@ impl Verdict {
         all
     }
 
-    /// A line about the findings that count but are below the listed severity, by rule; `None` if there are none.
-    fn below_threshold(&self) -> Option<String> {
+    /// A line about the findings that count but are below the listed severity, by rule; `None` if there are none. It
+    /// names as many rules as fit into a width, or the most important ones.
+    fn below_threshold(&self, width: Option<usize>) -> Option<String> {
         let mut rules: HashMap<&str, u64> = HashMap::new();
         for e in self.findings.iter().filter(|e| e.counts() && e.finding.severity < self.show) {
             *rules.entry(e.rule().id).or_default() += 1;
@@ -390,13 +418,17 @@ impl Verdict {
         rules.sort_by_key(|&(id, n)| (Reverse(n), id));
         let verb = if total == 1 { "is" } else { "are" };
         let (total_text, show) = (count(total, "finding"), self.show.name());
-        let mut named: Vec<_> = rules.iter().take(NAMED_RULES).map(|(id, n)| format!("{id} {n}")).collect();
-        if let further @ 1.. = rules.len().saturating_sub(NAMED_RULES) {
-            named.push(format!("and of {}", count(further as u64, "further rule")));
-        }
-        let named = named.join(", ");
-        (total > 0)
-            .then(|| format!("{total_text} below {show} {verb} not listed (--show note lists all): {named}"))
+        let shown = rules.len().min(NAMED_RULES);
+        let line = |shown: usize| {
+            let mut named: Vec<_> = rules.iter().take(shown).map(|(id, n)| format!("{id} {n}")).collect();
+            if let further @ 1.. = rules.len().saturating_sub(shown) {
+                named.push(format!("and of {}", count(further as u64, "further rule")));
+            }
+            let named = named.join(", ");
+            format!("{total_text} below {show} {verb} not listed (--show note lists all): {named}")
+        };
+        let fits = |line: &String| width.is_none_or(|width| line.len() <= width);
+        (total > 0).then(|| (1..=shown).rev().map(line).find(fits).unwrap_or_else(|| line(1)))
     }
 
     /// A line about the number of findings that are not listed; `None` if there are none.
@@ -407,7 +439,7 @@ impl Verdict {
     }
 
     /// The counts of the check: `1 error, 0 warnings, 2 notes; 29 known (baseline)`.
-    fn counts_text(&self) -> String {
+    fn counts_text(&self, count: fn(u64, &str) -> String) -> String {
         let counts = Severity::ALL.iter().map(|s| count(self.counts.of(*s), s.name()));
         let counts = counts.collect::<Vec<_>>().join(", ");
         let excused = [(self.known, "known (baseline)"), (self.suppressed, "suppressed")];

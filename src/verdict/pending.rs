@@ -10,7 +10,7 @@
 
 use super::MAX_MARKED;
 use crate::capture::Time;
-use crate::check::{Cause, Finding, Packet};
+use crate::check::{Agreements, Cause, Explained, Finding, Kind, Packet};
 use crate::contract::{Abuse, Flood};
 use crate::exchange::Exchange;
 use crate::net::Endpoint;
@@ -19,6 +19,7 @@ use crate::report::SilentServer;
 use crate::rule::{Severity, Side};
 use arrayvec::ArrayVec;
 use hashbrown::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Maximum number of remarks made once per server, and of findings of each kind held until the end. Further findings are
 /// judged at once, as if both directions had been captured, the server had answered, and the flood had ended.
@@ -49,6 +50,8 @@ pub(crate) struct Found {
     pub marked: ArrayVec<u8, MAX_MARKED>,
     /// Number of the exchange, and the frame of its request.
     pub exchange: Option<(u64, u64)>,
+    /// The messages whose diagnosis explains it, if they agree.
+    pub kind: Option<Kind>,
 }
 
 impl Found {
@@ -69,6 +72,7 @@ impl Found {
             file_offset: p.file_offset(span.start),
             marked: marked.iter().take(MAX_MARKED).copied().collect(),
             exchange: p.pairing.exchange().zip(p.pairing.request_frame(d.frame)),
+            kind: p.explains(finding).then(|| Agreements::kind(p)),
         }
     }
 
@@ -86,6 +90,7 @@ impl Found {
             file_offset: None,
             marked: ArrayVec::new(),
             exchange: Some((e.id, e.request_frame)),
+            kind: None,
         }
     }
 }
@@ -118,8 +123,11 @@ pub(crate) struct Pending {
     floods: Held,
     /// Those that are [provisional](Finding::provisional).
     provisional: Held,
-    /// Those that become notes if only one direction of their server's traffic was captured.
-    past_dependent: Held,
+    /// Those that become notes if only one direction of their server's traffic was captured, and those that are explained
+    /// if all broken messages agree.
+    to_the_end: Held,
+    /// Whether broken messages agree.
+    agreements: Agreements,
     /// Number of provisional findings reported early, although a server answered nothing.
     reported_early: u64,
 }
@@ -128,17 +136,32 @@ impl Pending {
     /// Holds a finding that is judged at the end, or returns it to be reported at once.
     pub fn hold(&mut self, found: Found) -> Option<Found> {
         if let Some(Abuse::Flood(_)) = found.finding.abuse {
-            return self.floods.hold(found).and_then(|found| self.hold_past_dependent(found));
+            return self.floods.hold(found).and_then(|found| self.hold_to_the_end(found));
         }
         match found.finding.provisional {
             Some(_) => self.provisional.hold(found),
-            None => self.hold_past_dependent(found),
+            None => self.hold_to_the_end(found),
         }
     }
 
-    /// Holds a finding that may become a note, or returns it to be reported at once.
-    fn hold_past_dependent(&mut self, found: Found) -> Option<Found> {
-        if found.finding.depends_on_past() { self.past_dependent.hold(found) } else { Some(found) }
+    /// Takes a message, before its findings.
+    #[inline]
+    pub fn note(&mut self, p: &Packet<'_>) {
+        self.agreements.note(p);
+    }
+
+    /// What explains the messages of that kind.
+    pub fn explained(&self, kind: Kind) -> Option<Arc<Explained>> {
+        self.agreements.agreed(kind).cloned()
+    }
+
+    /// Holds a finding that may become a note or be explained, or returns it to be reported at once.
+    fn hold_to_the_end(&mut self, found: Found) -> Option<Found> {
+        let may_be_explained = found.kind.is_some() && !found.finding.rule.per_server;
+        if !may_be_explained && !found.finding.depends_on_past() {
+            return Some(found);
+        }
+        self.to_the_end.hold(found).map(|found| Found { kind: None, ..found })
     }
 
     /// Gives the findings about floods their final numbers, by frame in the run. Returns those to be reported.
@@ -150,7 +173,7 @@ impl Pending {
                 finding.abuse = Some(Abuse::Flood(*flood));
             }
         }
-        self.not_past_dependent(held)
+        self.not_held(held)
     }
 
     /// Adds the findings about silent servers, and makes the findings that these explain symptoms of them. Returns those
@@ -178,15 +201,16 @@ impl Pending {
             true
         });
         let silent = servers.iter().map(|s| Found::of_exchange(&s.exchange, (s.frame, s.time), s.finding));
-        self.not_past_dependent(silent.chain(found).collect())
+        self.not_held(silent.chain(found).collect())
     }
 
-    /// Makes notes of the findings that depend on what was not captured of these servers. Returns those to be reported.
+    /// Makes notes of the findings that depend on what was not captured of these servers. Returns those to be reported, and
+    /// those that may be explained.
     pub fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> Vec<Found> {
         let one_sided: HashSet<_> = servers.iter().copied().collect();
-        let mut held = std::mem::take(&mut self.past_dependent.found);
+        let mut held = std::mem::take(&mut self.to_the_end.found);
         for Found { finding, server, protocol, .. } in &mut held {
-            if one_sided.contains(&(*server, *protocol)) {
+            if finding.depends_on_past() && one_sided.contains(&(*server, *protocol)) {
                 finding.severity = Severity::Note;
                 finding.fault = Side::Capture;
             }
@@ -195,13 +219,13 @@ impl Pending {
     }
 
     /// Those that are not held further.
-    fn not_past_dependent(&mut self, found: Vec<Found>) -> Vec<Found> {
-        found.into_iter().filter_map(|found| self.hold_past_dependent(found)).collect()
+    fn not_held(&mut self, found: Vec<Found>) -> Vec<Found> {
+        found.into_iter().filter_map(|found| self.hold_to_the_end(found)).collect()
     }
 
     /// Number of findings reported early that were judged otherwise at the end; `one_sided` says whether any server was
     /// captured in one direction only.
     pub fn misjudged(&self, one_sided: bool) -> u64 {
-        self.reported_early + if one_sided { self.past_dependent.more } else { 0 }
+        self.reported_early + if one_sided { self.to_the_end.more } else { 0 }
     }
 }

@@ -6,7 +6,6 @@
 use super::{Entry, Excuse, Key, MAX_FILES, Outcome, Verdict, path};
 use crate::capture::CaptureInfo;
 use crate::protocols::Id;
-use crate::report::count;
 use crate::rule::{Rule, Severity};
 use crate::text::escape::terminal_safe_json;
 use crate::text::markdown::{escaped, paragraph};
@@ -95,10 +94,10 @@ fn invocation(verdict: &Verdict, unlisted: u64) -> Value {
     }
     verdict.totals.unread.iter().for_each(|u| note(level, format!("{}: {}.", u.file, u.why)));
     if unlisted > 0 {
-        let further = count(unlisted, "further finding");
-        note("warning", format!("{further} not among the results."));
+        let s = if unlisted == 1 { "" } else { "s" };
+        note("warning", format!("{unlisted} further finding{s} not among the results."));
     }
-    if let Some(below_threshold) = verdict.below_threshold() {
+    if let Some(below_threshold) = verdict.below_threshold(None) {
         note("note", format!("{below_threshold}."));
     }
     let mut record = json!({ "executionSuccessful": !failed });
@@ -261,20 +260,26 @@ fn logical_location(e: &Entry) -> Value {
 
 /// Further facts about a finding.
 fn properties(e: &Entry) -> Value {
-    json!({
+    let mut record = json!({
         "protocol": e.protocol.info().name, "server": e.server.to_string(), "client": e.client.to_string(),
         "fault": e.finding.fault.name(), "confidence": e.level.name(), "exchange": e.exchange,
-        "count": e.count,
-    })
+        "count": e.count, "found": e.finding.found().map(|found| found.to_string()),
+        "expected": e.finding.expected().map(|expected| expected.to_string()),
+    });
+    if let Some(explained) = &e.explained {
+        record["diagnosis"] = json!(explained.diagnosis.record());
+    }
+    record
 }
 
-/// A finding in a sentence without a full stop. All of the text is qdissect's own; none comes from outside.
+/// A finding in a sentence without a full stop. Text from the network in it is escaped already.
 pub(super) fn sentence(e: &Entry, bytes: Option<String>) -> String {
     // The message itself names a field that is too short.
     let field = e.finding.path().filter(|_| e.finding.needs == 0).map(|field| format!(" ({field})"));
     let (field, bytes) = (field.unwrap_or_default(), bytes.unwrap_or_default());
     let (frame, what, fault) = (e.frame, e.text(), e.finding.fault.name());
-    format!("frame {frame}: {what}{field}{bytes}; {}; at fault: {fault}{}", e.parties(), e.times())
+    let (parties, times, help) = (e.parties(), e.times(), e.help());
+    format!("frame {frame}: {what}{field}{bytes}; {parties}; at fault: {fault}{times}{help}")
 }
 
 /// The marked bytes as hex, with their offsets in the payload.

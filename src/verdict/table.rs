@@ -1,14 +1,18 @@
 //! The verdict for people: the worst findings first, each in several lines like compiler diagnostics, or in one line.
 
-use super::{Entry, Key, Outcome, ServerCounts, Verdict};
-use crate::check::Counts;
-use crate::report::screen::{BOLD, DIM, Screen, style, wrapped};
-use crate::report::{count, dropped_remark};
+use super::{Entry, Excuse, Key, Outcome, Verdict};
+use crate::check::{Counts, Explained};
+use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS};
+use crate::report::screen::{BOLD, DIM, Screen, severity_cells, style, wrapped, write_remarks};
+use crate::report::{count, dropped_remark, grouped_count};
 use crate::rule::Severity;
-use crate::text::escape::escaped;
+use crate::text::digits::grouped;
+use crate::text::escape::{escaped, truncated};
 use anstyle::Style;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use std::io::{self, Write};
+use std::sync::Arc;
+use unicode_width::UnicodeWidthStr;
 
 /// Columns in a line of bytes for other text: the text before the bytes, and "… and 65535 more" after them.
 const COLUMNS_BESIDE_BYTES: usize = 22;
@@ -67,12 +71,42 @@ pub fn table(out: &mut dyn Write, verdict: &Verdict, screen: Screen, quiet: bool
     let mut page = Page { out, screen };
     if !quiet {
         let symptoms = verdict.symptoms();
-        for block in verdict.blocks() {
-            write_block(&mut page, verdict, &block, &symptoms)?;
+        let in_a_line = |block: &[&Entry]| block.iter().any(|e| e.excused.is_some()) && !verdict.show_known;
+        let (lines, blocks): (Vec<_>, Vec<_>) =
+            verdict.blocks().into_iter().partition(|block| in_a_line(block));
+        let mut said = HashSet::new();
+        for block in &blocks {
+            write_block(&mut page, verdict, block, &symptoms)?;
+            help(&mut page, block, &mut said)?;
+            writeln!(page.out)?;
+        }
+        for block in &lines {
+            write_known(&mut page, block)?;
+        }
+        if !lines.is_empty() {
+            writeln!(page.out)?;
         }
         servers(&mut page, verdict)?;
     }
-    foot(&mut page, verdict)
+    foot(&mut page, verdict, !quiet && verdict.listed().next().is_some())
+}
+
+/// Writes a line about the findings of a block that a baseline or a suppression excuses.
+fn write_known(page: &mut Page<'_>, block: &[&Entry]) -> io::Result<()> {
+    let [e, others @ ..] = block else { return Ok(()) };
+    let (what, why) = match &e.excused {
+        Some(Excuse::Suppressed(why)) => ("suppressed", format!("; {}", escaped(why))),
+        _ => ("known", String::new()),
+    };
+    let times = match e.count + others.iter().map(|other| other.count).sum::<u64>() {
+        1 => String::new(),
+        n => format!(", {} times", grouped(n)),
+    };
+    let head = format!("{what}[{}]", e.rule().id);
+    let (protocol, server, frame) = (e.protocol.info().name, e.server, e.frame);
+    let rest = format!(": {protocol} {server}, frame {frame}{times}: {}{why}", e.text());
+    let room = page.width().saturating_sub(head.width());
+    writeln!(page.out, "{}{}", page.screen.paint(DIM, &head), truncated(&rest, room))
 }
 
 /// Writes the first finding of a block with all details, and the frames of the findings that repeat it.
@@ -110,7 +144,14 @@ fn write_block(
     if let Some(excuse) = &e.excused {
         page.remark(&excuse.text(|why| escaped(why).into_owned()))?;
     }
-    writeln!(page.out)
+    Ok(())
+}
+
+/// Writes what explains a block, below the first one that it explains.
+fn help(page: &mut Page<'_>, block: &[&Entry], said: &mut HashSet<*const Explained>) -> io::Result<()> {
+    let explained = block.iter().filter_map(|e| e.explained.as_ref());
+    let new: Vec<_> = explained.filter(|explained| said.insert(Arc::as_ptr(explained))).collect();
+    new.into_iter().try_for_each(|explained| page.remark(&format!("help: {explained}")))
 }
 
 /// A line with the frames of the findings that repeat a finding.
@@ -147,7 +188,7 @@ fn write_symptoms(
     let total: usize = keys.iter().filter_map(|key| symptoms.get(key)).map(Vec::len).sum();
     match total.saturating_sub(symptoms_of(first).len().min(SHOWN_SYMPTOMS)) {
         0 => Ok(()),
-        further => page.remark(&format!("and {} caused", count(further as u64, "further finding"))),
+        further => page.remark(&format!("and {} caused", grouped_count(further as u64, "further finding"))),
     }
 }
 
@@ -169,23 +210,27 @@ fn servers(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
         return Ok(());
     }
     let more = all.len().saturating_sub(SHOWN_SERVERS);
-    let row = |s: &ServerCounts| (s.server.to_string(), s.protocol.info().name, s.counts);
-    let rows: Vec<_> = all.into_iter().take(SHOWN_SERVERS).map(row).collect();
-    let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
-    let head =
-        format!("{:<width$}  {:<12} {:>7} {:>9} {:>6}", "server", "protocol", "errors", "warnings", "notes");
-    writeln!(page.out, "{}", page.screen.paint(BOLD, &head))?;
-    for (server, protocol, Counts { error, warning, note }) in rows {
-        writeln!(page.out, "{server:<width$}  {protocol:<12} {error:>7} {warning:>9} {note:>6}")?;
+    let mut table = Grid::new(vec![
+        Column::text("server", Fit::Address(LEAST_ADDRESS)),
+        Column::text("protocol", Fit::Whole),
+        Column::number("E", Fit::Whole),
+        Column::number("W", Fit::Whole),
+        Column::number("N", Fit::Whole),
+    ]);
+    for s in all.into_iter().take(SHOWN_SERVERS) {
+        let mut cells = vec![(s.server.to_string(), None), (s.protocol.info().name.to_owned(), None)];
+        cells.extend(severity_cells(s.counts));
+        table.add(cells);
     }
+    table.write(page.out, page.screen)?;
     if more > 0 {
-        writeln!(page.out, "and {}", count(more as u64, "more server"))?;
+        writeln!(page.out, "and {}", grouped_count(more as u64, "more server"))?;
     }
     writeln!(page.out)
 }
 
 /// Writes the results by protocol, remarks, and the totals.
-fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
+fn foot(page: &mut Page<'_>, verdict: &Verdict, explain: bool) -> io::Result<()> {
     for id in &verdict.protocols {
         let count_of = |outcome| verdict.results(*id, outcome);
         let known_text = Some(count_of(Outcome::Known)).filter(|n| *n > 0).map(|n| format!(" {n} known,"));
@@ -194,7 +239,7 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
             &format!(
                 "{}: {} kept, {} broken,{} {} not exercised ({:.0} % checked)",
                 id.info().name,
-                count(count_of(Outcome::Pass) as u64, "rule"),
+                grouped_count(count_of(Outcome::Pass) as u64, "rule"),
                 count_of(Outcome::Fail),
                 known_text.unwrap_or_default(),
                 count_of(Outcome::NotExercised),
@@ -202,8 +247,13 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
             ),
         )?;
     }
-    for line in remarks(verdict) {
-        page.text(Style::new(), &line)?;
+    let mut lines = vec![];
+    write_remarks(&mut lines, &remarks(verdict, page.width()))?;
+    for line in String::from_utf8_lossy(&lines).lines() {
+        page.text(Style::new(), line)?;
+    }
+    if explain {
+        page.text(Style::new(), "`qdissect rule ID` explains a rule.")?;
     }
     let worst = match verdict.counts {
         Counts { error: 1.., .. } => style(Severity::Error),
@@ -211,17 +261,23 @@ fn foot(page: &mut Page<'_>, verdict: &Verdict) -> io::Result<()> {
         _ => BOLD,
     };
     let incomplete = if verdict.totals.complete { "" } else { " INCOMPLETE: not everything could be read." };
-    page.text(worst, &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text()))
+    page.text(
+        worst,
+        &format!("{}: {}.{incomplete}", verdict.totals.traffic(), verdict.counts_text(grouped_count)),
+    )
 }
 
 /// Remarks on findings that are not listed, inputs that were not read, and results that are uncertain.
-fn remarks(verdict: &Verdict) -> Vec<String> {
+fn remarks(verdict: &Verdict, width: usize) -> Vec<String> {
     let mut remarks: Vec<_> = verdict.unlisted().map(|unlisted| unlisted + ".").into_iter().collect();
     let symptoms = verdict.findings.iter().filter(|e| !e.finding.counts()).count();
     if symptoms > 0 {
-        remarks.push(format!("{} caused by these, not counted.", count(symptoms as u64, "further finding")));
+        remarks.push(format!(
+            "{} caused by these, not counted.",
+            grouped_count(symptoms as u64, "further finding")
+        ));
     }
-    remarks.extend(verdict.below_threshold());
+    remarks.extend(verdict.below_threshold(Some(width)));
     remarks.extend(dropped_remark(&verdict.totals));
     remarks.extend(verdict.totals.candidate_remarks());
     remarks.extend(
@@ -251,9 +307,9 @@ pub fn concise(out: &mut dyn Write, verdict: &Verdict, quiet: bool) -> io::Resul
             e.server
         )?;
     }
-    let unlisted = verdict.unlisted().into_iter().chain(verdict.below_threshold());
+    let unlisted = verdict.unlisted().into_iter().chain(verdict.below_threshold(None));
     unlisted.filter(|_| !quiet).try_for_each(|line| writeln!(out, "{line}"))?;
-    writeln!(out, "{}", verdict.counts_text())
+    writeln!(out, "{}", verdict.counts_text(count))
 }
 
 #[cfg(test)]

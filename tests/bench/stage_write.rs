@@ -6,6 +6,7 @@ use divan::{Bencher, black_box};
 use qdissect::capture::CaptureInfo as Capture;
 use qdissect::contract::{Decoded, Raised};
 use qdissect::decode::AnyListener;
+use qdissect::diagnosis::Examined;
 use qdissect::report::{Form, Output, Packet, Records, Report};
 use std::io::{self, Write};
 
@@ -29,6 +30,8 @@ fn write<W: Write>(out: W, sample: &[(SampleDatagram, AnyListener)]) -> io::Resu
             direction: sample.context.direction,
             level: sample.level,
             server_index: SampleDatagram::SERVER,
+            asked_server: None,
+            examined: &Examined::Clean,
             pairing: &sample.pairing,
             decoded: &decoded,
             listener,

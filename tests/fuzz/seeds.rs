@@ -2,7 +2,7 @@
 //! of every protocol and rule, each once, in the form that the target reads. The dictionary contains the names in the registry
 //! and the magic numbers of file formats.
 
-use crate::bodies::{capture::MAGICS, decoder, lean, talk, walk, work, writers};
+use crate::bodies::{capture::MAGICS, decoder, diagnosis, lean, talk, walk, work, writers};
 use crate::kit::format::FORMATTERS;
 use crate::kit::play::{example_frames, numbered_frame};
 use qdissect::capture::Source;
@@ -63,6 +63,10 @@ impl Seeds {
         let probe = id.probe(bytes, bytes.len(), [7777; 2]);
         let message = probe.map_or(0, |probe| probe.message);
         self.add("lean", lean::seed(id, message, from_server, bytes));
+        let layouts = Id::ALL.iter().filter(|id| !id.info().layouts.is_empty());
+        if let Some(number) = layouts.enumerate().find(|(_, known)| **known == id).map(|(number, _)| number) {
+            self.add("diagnosis", diagnosis::seed(number as u8, message, from_server, bytes));
+        }
         // A piece of it is repeated, with what may separate it from the next one.
         let (head, tail) = bytes.split_at(bytes.len() / 2);
         let unit = tail.get(..tail.len().min(4)).unwrap_or_default();

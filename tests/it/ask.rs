@@ -1,5 +1,6 @@
 //! `ask` against servers on loopback: correct, silent and broken ones.
 
+use crate::kit;
 use crate::kit::run::{parsed, qdissect};
 use qdissect::protocols::{Ask, Id, Role};
 use std::net::UdpSocket;
@@ -10,17 +11,8 @@ use std::time::{Duration, Instant};
 /// Returns the datagrams that a server sends back for a request.
 type Answer = fn(&[u8]) -> Vec<Vec<u8>>;
 
-/// Starts a server that runs until the test ends; returns its address.
 fn serve(answer: Answer) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        let mut space = [0; 2000];
-        while let Ok((length, from)) = socket.recv_from(&mut space) {
-            answer(&space[..length]).iter().for_each(|datagram| _ = socket.send_to(datagram, from));
-        }
-    });
-    address
+    kit::serve::serve(move |request, _| answer(request))
 }
 
 fn ask(args: &[&str]) -> Output {

@@ -1,9 +1,8 @@
 //! Broken SQP servers on loopback, each found by one command of docs/ci.md, and a healthy one that passes.
 
+use crate::kit;
 use crate::kit::run::qdissect;
 use std::collections::HashSet;
-use std::net::{SocketAddr, UdpSocket};
-use std::thread;
 
 /// What is wrong with a server.
 #[derive(Clone, Copy, PartialEq)]
@@ -41,31 +40,22 @@ fn answer(fault: Fault, token: &[u8]) -> Vec<u8> {
     [&[1][..], token, &short(1), &[0, 0], &short(chunk.len() as u16), &chunk].concat()
 }
 
-/// Starts a server that runs until the test ends; returns its address.
+/// Starts a server with a fault; returns its address.
 fn serve(fault: Fault) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        let (mut space, mut next) = ([0; 2000], 0x5bd1_e995_u32);
-        let mut issued: HashSet<(SocketAddr, Vec<u8>)> = HashSet::new();
-        while let Ok((length, from)) = socket.recv_from(&mut space) {
-            let request = &space[..length];
-            let reply = match request {
-                [0, 0, 0, 0, 0] => {
-                    next = next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
-                    issued.insert((from, next.to_be_bytes().to_vec()));
-                    Some([&[0][..], &next.to_be_bytes()].concat())
-                }
-                [1, token @ .., _, _, chunks] if token.len() == 4 && chunks & 1 == 1 => {
-                    let known = issued.contains(&(from, token.to_vec())) || fault == Fault::IgnoresTokens;
-                    (known && fault != Fault::ChallengeOnly).then(|| answer(fault, token))
-                }
-                _ => None,
-            };
-            reply.iter().for_each(|datagram| _ = socket.send_to(datagram, from));
+    let (mut next, mut issued) = (0x5bd1_e995_u32, HashSet::new());
+    kit::serve::serve(move |request, from| match request {
+        [0, 0, 0, 0, 0] => {
+            next = next.wrapping_mul(0x9e37_79b1).wrapping_add(0x7f4a_7c15);
+            issued.insert((from, next.to_be_bytes().to_vec()));
+            vec![[&[0][..], &next.to_be_bytes()].concat()]
         }
-    });
-    address
+        [1, token @ .., _, _, chunks] if token.len() == 4 && chunks & 1 == 1 => {
+            let known = issued.contains(&(from, token.to_vec())) || fault == Fault::IgnoresTokens;
+            let answers = known && fault != Fault::ChallengeOnly;
+            if answers { vec![answer(fault, token)] } else { vec![] }
+        }
+        _ => vec![],
+    })
 }
 
 /// Exit code, and the first ten lines of the result.
@@ -81,22 +71,40 @@ fn a_healthy_server_passes() {
     let (code, head) = checked(Fault::None, &[]);
     assert!(code == Some(0) && head.contains("Harbour night") && head.contains("5/32"), "{code:?} {head}");
     let (code, head) = checked(Fault::None, &["--probe"]);
-    assert!(code == Some(0) && head.contains("probe: 16 tests, 16 passed"), "{code:?} {head}");
+    assert!(code == Some(0) && head.contains("probe: 21 tests, 21 passed"), "{code:?} {head}");
 }
 
 #[test]
-fn broken_servers_fail() {
-    for fault in [Fault::LittleEndian, Fault::BinaryWriter] {
+fn watching_a_server_prints_a_line_each_time() {
+    let watch = |fault| {
+        let args = ["ask", "sqp", &serve(fault), "--watch", "100ms", "-c", "3", "--timeout", "100ms"];
+        let output = qdissect().args(args).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let (code, lines) = watch(Fault::None);
+    assert!(code == Some(0) && lines.len() == 3, "{code:?} {lines:?}");
+    assert!(lines.iter().all(|line| line.starts_with("20") && line.contains("Harbour night")), "{lines:?}");
+    let (code, lines) = watch(Fault::ChallengeOnly);
+    assert!(code == Some(3) && lines.len() == 3, "{code:?} {lines:?}");
+    assert!(lines.iter().all(|line| line.contains("did not answer everything")), "{lines:?}");
+}
+
+#[test]
+fn broken_servers_fail_and_the_cause_is_named() {
+    for (fault, word) in
+        [(Fault::LittleEndian, "numbers are little-endian"), (Fault::BinaryWriter, "little-endian")]
+    {
         let (code, head) = checked(fault, &[]);
-        assert!(code == Some(1) && head.contains("error[SQP-RSP-007]"), "{} {code:?} {head}", fault as u8);
+        assert!(code == Some(1) && head.contains(word), "{} {code:?} {head}", fault as u8);
     }
 }
 
 /// They read as an empty name and shifted texts, which is legal: only notes.
 #[test]
-fn long_lengths_are_worth_a_note() {
+fn long_lengths_are_worth_a_note_and_named() {
     let (code, head) = checked(Fault::LongLengths, &["--fail-on", "note"]);
-    assert!(code == Some(1) && head.contains("SQP-"), "{code:?} {head}");
+    assert!(code == Some(1) && head.contains("texts have 16-bit lengths"), "{code:?} {head}");
 }
 
 #[test]
@@ -112,7 +120,7 @@ fn a_server_that_ignores_tokens_is_found_by_the_probe() {
 }
 
 #[test]
-fn wide_texts_are_worth_a_warning() {
+fn wide_texts_are_worth_a_warning_and_named() {
     let (code, head) = checked(Fault::Utf16, &["--fail-on", "warning"]);
-    assert!(code == Some(1), "{code:?} {head}");
+    assert!(code == Some(1) && head.contains("texts are UTF-16"), "{code:?} {head}");
 }

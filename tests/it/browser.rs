@@ -191,7 +191,7 @@ fn servers_link_to_exchanges_and_findings_to_bytes() {
     let marked = browser.value(
         "[...document.querySelectorAll('tr.detail .hex mark')].map((mark) => mark.textContent).join(' ')",
     );
-    assert_eq!(marked, "09 43 61 66 e9 20 4e 6f 72 64 .Caf. Nord");
+    assert_eq!(marked, "e9 .");
     let links = browser.value("[...document.querySelectorAll('tr.detail a')].map((a) => a.href)");
     assert!(links[0].as_str().expect("a link").ends_with("report.html#rule-SQP-STR-002"), "{links}");
     browser.value("document.querySelector('table[data-table=finding] td button').click()");

@@ -525,7 +525,10 @@ fn any_protocol_may_follow_any_other_between_the_same_endpoints() {
                 let next = begin.last().expect("a sample has datagrams").time + pause;
                 let both = read(&[&begin[..], &sample_frames(second, next)].concat());
                 let expected = ([&alone.0[..], &after.0].concat(), alone.1 + after.1);
-                assert_eq!(both, expected, "{first:?}, then {second:?} after {pause} ns");
+                assert_eq!(
+                    both, expected,
+                    "{first:?}, then {second:?} after {pause} ns: is a `known` form of one too wide?"
+                );
             }
         }
     }

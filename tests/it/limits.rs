@@ -15,7 +15,7 @@ use crate::kit::play::{
 use qdissect::capture::CaptureInfo;
 use qdissect::check::Policy;
 use qdissect::contract::Budget;
-use qdissect::decode::{FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
+use qdissect::decode::{Compared, FieldSink, Index, Listener, MAX_VIOLATIONS, Notes, Span, Violation};
 use qdissect::pipeline::{Options, Pipeline};
 use qdissect::report::Totals;
 use qdissect::rule::{Severity, hex};
@@ -568,6 +568,7 @@ fn broken_rules_beyond_those_kept_are_counted() {
                 index: Index::default(),
                 needs: 0,
                 minor: false,
+                values: Compared::NOTHING,
             })
         });
         assert_eq!((notes.violations().len(), notes.more()), (32, 8), "{round}");
@@ -583,6 +584,7 @@ fn a_rule_broken_for_the_first_time_is_kept_in_a_full_list() {
         index: Index::default(),
         needs: 0,
         minor: false,
+        values: Compared::NOTHING,
     };
     let rules: Vec<_> = qdissect::protocols::rules().take(MAX_VIOLATIONS + 1).collect();
     let mut notes = Notes::default();

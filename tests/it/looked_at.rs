@@ -161,7 +161,9 @@ fn a_server_has_the_same_counts_wherever_it_is_listed() {
                     else {
                         return None;
                     };
-                    let counts = [error.parse().ok()?, warning.parse().ok()?, note.parse().ok()?];
+                    // The table for people has a dash for none.
+                    let number = |text: &str| if text == "-" { Some(0) } else { text.parse().ok() };
+                    let counts = [number(error)?, number(warning)?, number(note)?];
                     Some(([server, protocol].map(str::to_owned), counts))
                 })
                 .collect();
@@ -204,7 +206,8 @@ fn known_findings_are_listed_last() {
     let (baseline, known) = (baseline.to_str().unwrap(), "captures/sqp/fake_badutf8.pcap");
     assert!(check(&["--baseline", baseline, "--update-baseline", known]).status.success());
     let table =
-        String::from_utf8(check(&["--baseline", baseline, "--show", "note", known, DEMO]).stdout).unwrap();
+        String::from_utf8(check(&["--baseline", baseline, "--show", "note,known", known, DEMO]).stdout)
+            .unwrap();
     let blocks: Vec<_> = table.split("\n\n").filter(|block| block.contains("\n  --> ")).collect();
     let is_known = |block: &&str| block.contains("known: it is in the baseline");
     let (new, old) = blocks.split_at(blocks.iter().position(&is_known).unwrap());
@@ -233,4 +236,24 @@ fn quiet_json_and_ndjson_have_no_findings() {
     assert_eq!(lines, array);
     assert!(lines.iter().all(|record| record["type"] != "finding"));
     assert_eq!(lines.last().unwrap()["finding_counts"]["error"], 3);
+}
+
+#[test]
+fn known_findings_take_a_line_each_unless_all_of_them_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = folder.path().join("b.json");
+    let baseline = baseline.to_str().unwrap();
+    let run = |args: &[&str]| {
+        let output = check(&[&["captures/demo.pcapng", "--baseline", baseline], args].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    run(&["--update-baseline"]);
+    let short = run(&[]);
+    assert!(!short.contains("-->"), "{short}");
+    assert_eq!(short.lines().filter(|line| line.starts_with("known[")).count(), 9, "{short}");
+    for show in ["known", "note,known"] {
+        let long = run(&["--show", show]);
+        assert!(long.contains("-->") && long.contains("= known: it is in the baseline"), "{show}: {long}");
+        assert_eq!(long.contains("note[GEN-007]"), show != "known", "{long}");
+    }
 }

@@ -243,7 +243,7 @@ fn the_page_is_written_as_it_is_made() {
     });
     let text = String::from_utf8_lossy(&written);
     assert!(
-        text.contains("Not on this page: 4000 further servers. <code>qdissect summary -T csv</code>"),
+        text.contains("Not on this page: 4,000 further servers. <code>qdissect summary -T csv</code>"),
         "{length}"
     );
     // The page itself is among them; beside it there are its rows once, as text.

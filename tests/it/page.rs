@@ -259,16 +259,15 @@ fn the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else() {
             hash(style)
         )
     );
-    let attributes = ["src=", "srcset=", "style=\"", " on", "javascript:", "@import", "url("];
+    let attributes = ["src=", "srcset=", "style=\"", "javascript:", "@import", "url("];
     let html = page.replacen(script, "", 1).replacen(between(&page, "id=\"data\">", "</script>"), "", 1);
+    let tags = || html.split('<').skip(1).filter_map(|tag| tag.split_once('>'));
     for attribute in attributes {
-        let found = html
-            .split('<')
-            .skip(1)
-            .filter_map(|tag| tag.split_once('>'))
-            .find(|(tag, _)| tag.contains(attribute));
-        assert_eq!(found, None, "{attribute}");
+        assert_eq!(tags().find(|(tag, _)| tag.contains(attribute)), None, "{attribute}");
     }
+    // Handlers of events; quoted values may have any words.
+    let names = |tag: &str| tag.split('"').step_by(2).collect::<String>();
+    assert_eq!(tags().find(|(tag, _)| names(tag).contains(" on")), None);
     assert!(page.len() < 300_000, "{} bytes", page.len());
 }
 

@@ -551,7 +551,7 @@ fn the_late_window_ends_the_wait() {
     assert_eq!((e.outcome, e.response_time), (Outcome::Unanswered, None));
     assert_eq!(
         collected.frame(2).pairing,
-        Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false }
+        Pairing::Unsolicited { open: false, asked: None, key: None, other_step: false, elsewhere: false }
     );
     assert_eq!(collected.frame(2).rules(), ["SFQ-TXN-001"]);
 }
@@ -744,7 +744,7 @@ fn the_oldest_of_too_many_conversations_goes_and_is_counted() {
     assert_eq!(totals.evicted, u64::from(all) - MOST + 1, "the answer to a forgotten one opens a new one");
     assert_eq!(
         collected.frame(u64::from(all) + 1).pairing,
-        Pairing::Unsolicited { open: false, asked: None, other_step: false, elsewhere: false }
+        Pairing::Unsolicited { open: false, asked: None, key: None, other_step: false, elsewhere: false }
     );
     assert!(matches!(collected.frame(u64::from(all) + 2).pairing, Pairing::Answered(_)));
 }

@@ -247,8 +247,7 @@ fn findings_are_comments_on_their_packets() {
         }
     }
     let all = comments.concat();
-    let expected =
-        "error SQP-STR-002 server: string is not valid UTF-8 (server_info.server_name, payload bytes 19..29)";
+    let expected = "error SQP-STR-002 server: string is not valid UTF-8: 0xe9, expected UTF-8 (server_info.server_name, payload bytes 23..24)";
     assert!(
         all.iter().any(|c| c == expected)
             && all.iter().any(|c| c == "warning SQP-TXN-009 server: no answer in time")

@@ -191,7 +191,7 @@ fn no_table_is_wider_than_the_terminal() {
         ] {
             let (terminal_output, code) = shown(columns, &format!("{QDISSECT} {args} --color never"));
             assert_eq!(code, Some(0));
-            for line in terminal_output.lines().filter(|line| line.contains('─')) {
+            for line in terminal_output.lines() {
                 let width = unicode_width::UnicodeWidthStr::width(line);
                 assert!(width <= usize::from(columns), "{args}: {width} > {columns}: {line}");
             }
@@ -234,15 +234,59 @@ fn no_line_is_wider_than_the_terminal_and_findings_have_their_colours() {
 }
 
 #[test]
+fn at_80_columns_a_server_is_a_line_and_a_packet_keeps_ports_and_protocol() {
+    if !have_terminal() {
+        return;
+    }
+    let (summary, _) = shown(80, &format!("{QDISSECT} {DEMO} --color never"));
+    let servers: Vec<_> = summary.lines().filter(|line| line.contains(" % ")).collect();
+    assert_eq!(servers.len(), 7, "{summary}");
+    let has_all = |line: &&str| line.contains("192.0.2.20:9000") && line.contains("EU West 2");
+    assert!(servers.iter().any(has_all) && !summary.contains('═'), "{summary}");
+    let packets = |command: &str| shown(80, &format!("{QDISSECT} {command} {DEMO} --color never")).0;
+    let columns = |text: &str| {
+        let places = text.lines().map(|line| line.split(" sqp ").next().unwrap().chars().count());
+        places
+            .zip(text.lines())
+            .filter(|(_, line)| line.contains(" sqp "))
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
+    for command in ["dump", "dump -l", "dump -t ad"] {
+        let lines = packets(command);
+        let expected =
+            [("7 ", " satisfactory ", ":7777 "), ("9 ", " skycoop ", ":26950 "), ("33 ", " sqp ", ":9010 ")];
+        for (line, protocol, port) in expected {
+            let line = lines.lines().find(|l| l.trim_start().starts_with(line)).unwrap();
+            assert!(line.contains(protocol) && line.contains(port), "{command}: {line}");
+        }
+    }
+    // Lines that are shown as they come have the same columns from the first on.
+    let steady = columns(&packets("dump -l -c 30"));
+    assert!(steady.len() > 8 && steady.iter().all(|at| *at == steady[0]), "{steady:?}");
+    for command in ["-V", "rule GEN-009", "hex 0080902348"] {
+        let file = if command == "-V" { DEMO } else { "" };
+        let (text, _) = shown(80, &format!("{QDISSECT} {command} {file} --color never"));
+        let long = text.lines().find(|line| {
+            unicode_width::UnicodeWidthStr::width(*line) > 80 && line.trim_start().contains(' ')
+        });
+        assert_eq!(long, None, "{command}");
+    }
+}
+
+#[test]
 fn tables_end_after_some_rows_and_can_be_ordered() {
     let summary = |args: &[&str]| {
         let output = Command::new(QDISSECT).args(["summary", DEMO]).args(args).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let first = |text: &str| text.split("═\n ").nth(1).map(|row| row.split(' ').next().unwrap().to_owned());
-    let all = summary(&[]);
+    let first = |text: &str| {
+        let table = text.split("\nserver ").nth(1)?;
+        table.lines().nth(1).map(|row| row.split(' ').next().unwrap().to_owned())
+    };
+    let all = summary(&["--show", "note"]);
     assert!(!all.contains(" more; ") && all.contains("SQP-TXN-016"), "{all}");
-    let some = summary(&["--top", "2"]);
+    let some = summary(&["--top", "2", "--show", "note"]);
     assert!(some.contains("and 5 servers more; --top 7 shows all\n"), "{some}");
     assert!(some.contains("and 17 rules more; --top 19 shows all\n"), "{some}");
     for (key, server) in
@@ -250,7 +294,7 @@ fn tables_end_after_some_rows_and_can_be_ordered() {
     {
         assert_eq!(first(&summary(&["--sort", key])).as_deref(), Some(server), "{key}");
     }
-    assert!(summary(&["--sort", "name"]).contains("═\n GEN-007 "));
+    assert!(summary(&["--sort", "name", "--show", "note"]).contains(" in frame\nGEN-007 "));
 }
 
 #[test]

@@ -137,3 +137,23 @@ fn the_busiest_unclaimed_endpoints_are_listed() {
     // Only for datagrams that pass a filter.
     assert_eq!(records(&["summary", "-Y", "udp.port == 53"], &datagrams, "unclaimed"), rows[..1]);
 }
+
+#[test]
+fn endpoints_of_one_port_on_many_hosts_share_a_row() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    let kept = |n: u8| {
+        let ends = [([10, 0, 0, 1], 50_000 + u16::from(n)), ([10, 0, 1, n], 443)];
+        let [from, to] = ends.map(|(ip, port)| Endpoint::v4(ip, port));
+        let time = i64::from(n) * 1_000_000_000;
+        let OwnedFrame { link, wire_len, bytes, .. } =
+            OwnedFrame::udp(Time::from_nanos(time), from, to, &[0x41; 100], 0);
+        frames::Kept { time, link, wire_len, bytes }
+    };
+    std::fs::write(&path, frames::pcap(&(1..=20).map(kept).collect::<Vec<_>>())).unwrap();
+    let output = qdissect().args(["--no-config", path.to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<_> = text.lines().filter(|line| line.contains(":443")).collect();
+    let [row] = rows.as_slice() else { panic!("{text}") };
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["*:443", "20", "-", "-", "20", "2,000"]);
+}

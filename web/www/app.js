@@ -50,7 +50,7 @@ const packets = new List($('packet-list'), {
     const what = p.message ?? (p.looks_like ? `looks like ${p.looks_like}` : '');
     const worst = ['error', 'warning', 'note'].find((severity) => p.findings.some((f) => f.severity === severity));
     const found = worst ? [el('span', { class: `is ${worst}` }, p.findings.length > 1 ? `${worst} +${p.findings.length - 1}` : worst)] : [el('span')];
-    const cells = [p.frame, p.time.slice(11, 23), p.src, p.dst, p.protocol ?? '–', what];
+    const cells = [p.frame, p.time.slice(11, 23), p.src, p.dst, p.protocol ?? '–', what, p.name, p.players];
     row.append(...cells.map((text) => el('span', {}, String(text))), ...found);
   },
   chosen: (p) => pick(p.frame),
@@ -82,11 +82,21 @@ function record(r) {
     run.summary = r;
   } else if (r.type === 'packet') {
     const { frame, time, src, dst, protocol, message, looks_like, findings: own = [] } = r;
-    run.packets.push({ frame, time: time ?? '', src, dst, protocol, message, looks_like, findings: own });
+    run.packets.push({ frame, time: time ?? '', src, dst, protocol, message, looks_like, findings: own, ...told(r.fields) });
     keep(own, frame);
   } else if (r.type === 'exchange') {
     keep(r.findings, r.request_frame);
   }
+}
+
+// What a message tells of its server: the name, and the players with their maximum.
+function told(fields) {
+  const value = (...names) => {
+    const all = [fields, ...Object.values(fields ?? {}).filter((inner) => inner !== null && typeof inner === 'object')];
+    return all.flatMap((inner) => names.map((name) => inner?.[name])).find((found) => ['string', 'number'].includes(typeof found));
+  };
+  const [players, most] = [value('players', 'current_players'), value('max_players')];
+  return { name: value('server_name', 'name', 'hostname') ?? '', players: players === undefined ? '' : most === undefined ? players : `${players}/${most}` };
 }
 
 function keep(own, frame) {
@@ -179,7 +189,7 @@ function ready() {
   }
   const tiles = TILES.map(([key, what, class_]) => {
     const number = summary[key] ?? summary.finding_counts[key] ?? 0;
-    return el('div', { 'class': `tile ${number > 0 ? (class_ ?? '') : ''}`, 'data-number': key }, el('dt', {}, what), el('dd', {}, String(number)));
+    return el('div', { 'class': `tile ${number > 0 ? (class_ ?? '') : ''}`, 'data-number': key }, el('dt', {}, what), el('dd', {}, number.toLocaleString('en')));
   });
   $('numbers').querySelector('.tiles').replaceChildren(...tiles);
   $('remark').textContent = summary.complete ? '' : `Incomplete: ${run.why}.`;
@@ -195,6 +205,7 @@ function ready() {
   findings.show(run.findings);
   ['numbers', 'views'].forEach((id) => { $(id).hidden = false; });
   show('packets');
+  if (all === 1 && run.packets.length === 1) packets.choose(0, false);
 }
 
 function show(view) {

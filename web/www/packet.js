@@ -124,7 +124,8 @@ const packetView = (() => {
       const joined = shown.joined ? ', joined from its parts' : '';
       const missing = shown.missing > 0 ? `; ${shown.missing} more were not captured` : '';
       $('packet-title').textContent = `Frame ${frame}: ${what}, ${bytes.length} bytes${joined}${missing}`;
-      $('packet-findings').replaceChildren(...shown.findings.map(finding));
+      const help = shown.help ? [el('li', {}, `help: ${shown.help}`)] : [];
+      $('packet-findings').replaceChildren(...shown.findings.map(finding), ...help);
       $('packet').hidden = false;
       $('byte').textContent = '';
       tree.show(shown.fields);

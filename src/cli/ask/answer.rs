@@ -9,7 +9,7 @@ use crate::report::server_text::ServerText;
 use crate::report::summary::Summary;
 use crate::text::escape::quoted;
 
-/// The line; `None` where nothing was answered. Further sentences about the answer belong below it.
+/// The line, and below it what would make broken answers fit; `None` where nothing was answered.
 pub fn line(id: Id, frames: &[OwnedFrame], options: &Options) -> Option<String> {
     let mut summary = Summary::default();
     let options = Options { min_confidence: Level::Low, ..options.clone() };
@@ -29,5 +29,9 @@ pub fn line(id: Id, frames: &[OwnedFrame], options: &Options) -> Option<String> 
         parts.push("it answers".to_owned());
     }
     parts.extend(server.times.mean().map(duration));
-    Some(format!("{} {}: {}", id.info().name, server.endpoint, parts.join(", ")))
+    let line = format!("{} {}: {}", id.info().name, server.endpoint, parts.join(", "));
+    let all = summary.agreements.all();
+    let help =
+        all.iter().find(|explained| explained.by_server).map(|explained| format!("\n  help: {explained}"));
+    Some(line + &help.unwrap_or_default())
 }

@@ -55,6 +55,9 @@ pub struct AskArgs {
     #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "private",
           conflicts_with_all = ["all", "count", "watch"])]
     pub probe: Option<ProbeMode>,
+    /// With --probe: also the tests that wait for a minute
+    #[arg(long, requires = "probe")]
+    pub slow: bool,
     /// Ask again and again, one line each time, until it is interrupted or -c is reached
     #[arg(long, value_name = "DUR", value_parser = timeout, conflicts_with_all = ["check", "write", "hex", "format", "output"])]
     pub watch: Option<i64>,

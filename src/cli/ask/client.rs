@@ -1,7 +1,7 @@
 //! Sends the requests of a client and records all datagrams in both directions.
 
 use super::args::AskArgs;
-use super::link::{Link, sleep_until};
+use super::link::{Link, random_number, sleep_until};
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::hex::play;
@@ -11,8 +11,6 @@ use crate::pipeline::Options;
 use crate::protocols::{Ask, Id, Level};
 use crate::report::Totals;
 use crate::report::summary::Summary;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -148,7 +146,7 @@ impl<'a> Client<'a> {
 
     /// Sends one request after another, each once the previous one has been answered.
     fn ask_all(&mut self, server: SocketAddr) -> io::Result<()> {
-        let random = RandomState::new().build_hasher().finish();
+        let random = random_number();
         let (mut answered, mut first, mut latest) = (0, vec![], vec![]);
         let server = match server {
             SocketAddr::V4(server) => Some(server),

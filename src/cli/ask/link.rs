@@ -3,6 +3,7 @@
 use crate::cli::clock::now;
 use crate::cli::interrupt;
 use crate::net::{Endpoint, OwnedFrame};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -85,6 +86,11 @@ impl Link {
 /// Whether ICMP says that nothing listens on the port. Windows reports this as a reset connection.
 fn is_refusal(e: &io::Error) -> bool {
     matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset)
+}
+
+/// A random number.
+pub fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// Sleeps until `time`, or until a signal arrives.

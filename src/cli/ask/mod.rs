@@ -13,7 +13,7 @@ pub use args::AskArgs;
 use args::ProbeMode;
 
 use super::check::{CheckArgs, FINDINGS};
-use super::choices::{CheckFormat, DUMP_FORMATS, Format};
+use super::choices::{CheckFormat, DUMP_FORMATS, Format, shown};
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{OK, error, error_text, note, stdout_exit_code};
@@ -69,7 +69,6 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     }
     let columns = run::chosen_columns(&*reading)?;
     let mut options = run::pipeline_options(reading.common(), true)?;
-    options.policy.spares_clients = true;
     let _ = interrupt::watch();
     interrupt::finish_first();
     if let Some(every) = args.watch {
@@ -86,6 +85,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
             (server, conversation, vec![])
         }
     };
+    options.policy.asked_server = Some(server.into());
     let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
     if let Some(path) = &args.write {
         output::write(path, &capture).map_err(|e| {
@@ -203,7 +203,8 @@ fn reading(args: &AskArgs, id: Id) -> Result<Box<dyn ReadsCaptures>, String> {
     if args.check || args.probe.is_some() {
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
-        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        let (report, fail_on, show, color) =
+            (args.report.clone(), args.fail_on, shown(args.show), args.color);
         return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| DUMP_FORMATS.find(name).ok_or_else(|| wrong(name))).transpose()?;

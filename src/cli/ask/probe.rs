@@ -2,16 +2,16 @@
 
 use super::args::{AskArgs, ProbeMode};
 use super::client::{Conversation, to_duration};
-use super::link::{Link, sleep_until};
+use super::link::{Link, random_number, sleep_until};
 use crate::check::Policy;
 use crate::cli::clock::now;
 use crate::cli::diagnostics::note;
 use crate::cli::interrupt;
-use crate::contract::probing::{Expect, Part, ProbeRow, Shot};
+use crate::contract::probing::{Copied, Expect, Part, ProbeRow, Shot};
 use crate::protocols::{Id, rules};
-use crate::rule::general::{GEN_009, GEN_011};
+use crate::rule::general::{GEN_009, GEN_011, PRB_ALIVE};
 use crate::rule::{Rule, Severity};
-use crate::verdict::{PRB_ALIVE, Probed};
+use crate::verdict::Probed;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -24,15 +24,16 @@ const MAX_RECEIVED_BYTES: usize = 256 << 10;
 const MAX_DATAGRAM: usize = 1_400;
 /// When it stops.
 const MAX_TIME: Duration = Duration::from_secs(180);
-/// From one datagram to the next on average, within a test, and between tests.
+/// From one datagram to the next on average, and between tests.
 const AVERAGE: Duration = Duration::from_millis(100);
-const PAUSE: Duration = Duration::from_millis(20);
 const BETWEEN: Duration = Duration::from_millis(250);
 /// How long a server that stopped answering is left alone before the last try.
 const RECOVERY: Duration = Duration::from_secs(5);
 /// How often the plain query is sent, and how often silence is tried.
 const TRIES: usize = 3;
 const SILENCES: usize = 2;
+/// How long it waits for one client before it looks at the next one.
+const TURN: Duration = Duration::from_millis(2);
 /// Clients of one test.
 const SOCKETS: usize = 8;
 
@@ -42,8 +43,10 @@ const SOCKETS: usize = 8;
 /// That it has none.
 pub fn list(id: Id) -> Result<String, String> {
     let line = |row: &ProbeRow| {
-        let right = right(row.right);
-        format!("{:<7} {:<45} {right:<20} {} {}\n", row.id, row.sends, row.severity.name(), row.rule)
+        let (right, severity, rule) = (right(row.right), row.severity.name(), row.rule);
+        let line =
+            format!("{:<7} {:<52} {right:<18} {severity:<8} {rule:<12} {}", row.id, row.sends, row.source);
+        format!("{}\n", line.trim_end())
     };
     Ok(rows(id)?.iter().map(line).collect())
 }
@@ -62,8 +65,10 @@ fn right(expect: Expect) -> &'static str {
     match expect {
         Expect::Silence => "silence",
         Expect::Answer(_) => "answer",
+        Expect::Each(..) => "an answer to each",
         Expect::Either(_) => "answer or silence",
-        Expect::Open => "open",
+        Expect::Not(_) => "no such answer",
+        Expect::Open => "it goes on",
         Expect::Distinct => "different values",
     }
 }
@@ -114,7 +119,8 @@ pub struct Tested {
 /// # Errors
 /// When the network refuses to send.
 pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
-    let rows = id.info().probes;
+    let has_time = |row: &&ProbeRow| args.slow || !row.is_slow();
+    let rows: Vec<&'static ProbeRow> = id.info().probes.iter().filter(has_time).collect();
     let shots: usize = rows.iter().map(|row| row.shots.len() * SILENCES + 2).sum();
     note(&format_args!(
         "{server} is sent about {shots} datagrams in {} tests; never more than {MAX_SENT}, {MAX_SENT_BYTES} bytes and {} s.",
@@ -124,7 +130,7 @@ pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
     let tested = Tested { conversation: Conversation::new(), rows: vec![] };
     let mut tester =
         Tester { server, timeout: to_duration(args.timeout), begin: Instant::now(), bytes: [0; 2], tested };
-    let [plain, others @ ..] = rows else { return Ok(tester.tested) };
+    let [plain, others @ ..] = rows.as_slice() else { return Ok(tester.tested) };
     let first = tester.judge(plain)?;
     let answers = first.failed.is_none();
     tester.tested.rows.push(first);
@@ -138,7 +144,7 @@ pub fn run(args: &AskArgs, id: Id, server: SocketAddr) -> io::Result<Tested> {
         if !tester.is_over() && tester.judge(plain)?.failed.is_some() {
             let what = format!("server stopped answering after {}", row.id);
             let failed = Some((Severity::Error, what));
-            tester.tested.rows.push(Probed { id: row.id, rule: PRB_ALIVE, sends: row.sends, failed });
+            tester.tested.rows.push(Probed { id: row.id, rule: PRB_ALIVE.id, sends: row.sends, failed });
             sleep_until(Instant::now() + RECOVERY);
             if tester.judge(plain)?.failed.is_some() {
                 break;
@@ -163,16 +169,29 @@ struct Tester {
 struct Client {
     link: Link,
     value: Vec<u8>,
+    /// Number of its datagrams that are judged.
+    judged: usize,
 }
 
 /// What came of the datagrams of a row.
 struct Sent {
-    /// The answers to those that are judged.
+    /// Those that are judged.
+    judged: Vec<Vec<u8>>,
+    /// The answers to these.
     answers: Vec<Vec<u8>>,
-    /// Whether a datagram that was to get a value got none.
-    lacks_value: bool,
+    /// Why they could not be sent, if a datagram that was to get a value got none.
+    lacks: Option<Lack>,
     /// The values that the clients have got.
     values: Vec<Vec<u8>>,
+}
+
+/// Why there is no value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    /// Nothing came, or something else.
+    Unanswered,
+    /// The server needs none.
+    Needless,
 }
 
 impl Tester {
@@ -188,29 +207,24 @@ impl Tester {
 
     /// Runs a test, as often as its judgement needs.
     fn judge(&mut self, row: &'static ProbeRow) -> io::Result<Probed> {
-        let tries = if let Expect::Answer(_) = row.right { TRIES } else { SILENCES };
+        let tries = match row.right {
+            Expect::Answer(_) | Expect::Each(..) => TRIES,
+            _ => SILENCES,
+        };
         let mut failed = None;
         for _ in 0..tries {
-            let Sent { answers: got, lacks_value, values } = self.send_row(row)?;
-            let begins = |head: &[u8]| got.iter().any(|answer| answer.starts_with(head));
-            let strange = |head: &[u8]| got.iter().any(|answer| !answer.starts_with(head));
-            let (wrong, again) = match row.right {
-                _ if lacks_value && row.right != Expect::Silence => {
-                    (Some("its challenge is not answered"), true)
-                }
-                Expect::Silence => ((!got.is_empty()).then_some("it is answered"), got.is_empty()),
-                Expect::Answer(head) => ((!begins(head)).then_some("it is not answered"), !begins(head)),
-                Expect::Either(head) => {
-                    (strange(head).then_some("the answer is of another kind"), got.is_empty())
-                }
-                Expect::Open => (None, false),
-                Expect::Distinct => {
-                    ((!are_distinct(&values)).then_some("the values are equal, or zero"), false)
-                }
+            let sent = self.send_row(row)?;
+            let wrong = wrong_in(&sent, row.right);
+            // Loss may explain a missing answer, and silence must last.
+            let again = match row.right {
+                Expect::Answer(_) | Expect::Each(..) => wrong.is_some(),
+                Expect::Silence | Expect::Either(_) => wrong.is_none() && sent.answers.is_empty(),
+                Expect::Distinct => sent.lacks.is_some(),
+                Expect::Not(_) | Expect::Open => false,
             };
             failed = wrong
                 .map(|what| (row.severity, format!("{}: {what}; right is {}", row.sends, right(row.right))));
-            if !again || self.is_over() {
+            if sent.lacks == Some(Lack::Needless) || !again || self.is_over() {
                 break;
             }
         }
@@ -219,52 +233,84 @@ impl Tester {
 
     /// Sends the datagrams of a row.
     fn send_row(&mut self, row: &ProbeRow) -> io::Result<Sent> {
-        let mut clients = vec![];
         let most = row.shots.iter().map(|shot| shot.socket + 1).max().unwrap_or(0).min(SOCKETS);
+        let mut clients = vec![];
         for _ in 0..most {
-            clients.push(Client { link: Link::to(self.server)?, value: vec![] });
+            clients.push(Client { link: Link::to(self.server)?, value: vec![], judged: 0 });
         }
-        let (mut got, mut judged) = (vec![], 0);
+        let mut sent = Sent { judged: vec![], answers: vec![], lacks: None, values: vec![] };
         for shot in row.shots {
+            let due = self.due(shot);
+            self.collect(&mut clients, due, usize::MAX, &mut sent.answers)?;
+            sleep_until(due);
             let payload = payload(shot, &clients);
             let Some(client) = clients.get_mut(shot.socket) else { continue };
             if self.is_over() {
                 break;
             }
             self.send(&mut client.link, &payload)?;
-            let Some((head, len)) = shot.takes else {
-                judged = shot.socket;
+            let Some(taken) = shot.takes else {
+                sent.judged.push(payload);
+                client.judged += 1;
                 continue;
             };
-            let answers = self.receive(&mut client.link, 1)?;
-            let value = |answer: &Vec<u8>| Some(answer.strip_prefix(head)?.get(..len)?.to_vec());
-            let Some(value) = answers.iter().find_map(value) else {
-                return Ok(Sent { answers: got, lacks_value: true, values: vec![] });
-            };
-            client.value = value;
+            let answers = self.receive(&mut client.link, 1, Instant::now() + self.timeout)?;
+            let value = |answer: &Vec<u8>| Some(answer.strip_prefix(taken.head)?.get(..taken.len)?.to_vec());
+            if let Some(value) = answers.iter().find_map(value) {
+                client.value = value;
+                continue;
+            }
+            let needs_none =
+                |answer: &Vec<u8>| !taken.instead.is_empty() && answer.starts_with(taken.instead);
+            sent.lacks = Some(if answers.iter().any(needs_none) { Lack::Needless } else { Lack::Unanswered });
+            return Ok(sent);
         }
-        let has_judged = row.shots.iter().any(|shot| shot.takes.is_none());
-        if let Some(client) = clients.get_mut(judged).filter(|_| has_judged) {
-            // Silence needs the whole window; one answer is enough otherwise.
-            let most = if row.right == Expect::Silence { row.shots.len() } else { 1 };
-            got = self.receive(&mut client.link, most)?;
-        }
-        let values = clients.into_iter().map(|client| client.value).collect();
-        Ok(Sent { answers: got, lacks_value: false, values })
+        // Silence needs the whole window. Where anything may come, everything is taken.
+        let most = if row.right == Expect::Open { usize::MAX } else { sent.judged.len() };
+        self.collect(&mut clients, Instant::now() + self.timeout, most, &mut sent.answers)?;
+        sent.values = clients.into_iter().map(|client| client.value).collect();
+        Ok(sent)
+    }
+
+    /// When a datagram may be sent.
+    fn due(&self, shot: &Shot) -> Instant {
+        let average = self.begin + AVERAGE * u32::try_from(self.tested.conversation.sent).unwrap_or(u32::MAX);
+        average.max(Instant::now() + Duration::from_millis(shot.wait_ms))
     }
 
     fn send(&mut self, link: &mut Link, payload: &[u8]) -> io::Result<()> {
-        let average = self.begin + AVERAGE * u32::try_from(self.tested.conversation.sent).unwrap_or(u32::MAX);
-        sleep_until(average.max(Instant::now() + PAUSE));
         self.tested.conversation.frames.push(link.send(payload)?);
         self.tested.conversation.sent += 1;
         self.bytes[0] += payload.len();
         Ok(())
     }
 
-    /// Receives at most so many datagrams inside the answer window.
-    fn receive(&mut self, link: &mut Link, most: usize) -> io::Result<Vec<Vec<u8>>> {
-        let (deadline, mut got) = (Instant::now() + self.timeout, vec![]);
+    /// Receives what comes for datagrams that are judged, from all clients in turn, until the deadline or until there are
+    /// `most` answers.
+    fn collect(
+        &mut self,
+        clients: &mut [Client],
+        deadline: Instant,
+        most: usize,
+        answers: &mut Vec<Vec<u8>>,
+    ) -> io::Result<()> {
+        while clients.iter().any(|client| client.judged > 0)
+            && answers.len() < most
+            && self.bytes[1] < MAX_RECEIVED_BYTES
+            && Instant::now() < deadline
+            && interrupt::caught().is_none()
+        {
+            for client in clients.iter_mut().filter(|client| client.judged > 0) {
+                let turn = deadline.min(Instant::now() + TURN);
+                answers.extend(self.receive(&mut client.link, 1, turn)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives at most so many datagrams until the deadline.
+    fn receive(&mut self, link: &mut Link, most: usize, deadline: Instant) -> io::Result<Vec<Vec<u8>>> {
+        let mut got = vec![];
         while got.len() < most
             && self.bytes[1] < MAX_RECEIVED_BYTES
             && let Some((frame, payload)) = link.receive(deadline)?
@@ -278,6 +324,49 @@ impl Tester {
     }
 }
 
+/// What is wrong with the answers to a row.
+fn wrong_in(sent: &Sent, right: Expect) -> Option<&'static str> {
+    let answers = &sent.answers;
+    match (right, sent.lacks) {
+        (_, Some(Lack::Needless)) | (Expect::Silence | Expect::Open, Some(_)) => None,
+        (_, Some(Lack::Unanswered)) => Some("its challenge is not answered"),
+        (Expect::Silence, None) => (!answers.is_empty()).then_some("it is answered"),
+        (Expect::Answer(head), None) => {
+            (!answers.iter().any(|answer| answer.starts_with(head))).then_some("it is not answered")
+        }
+        (Expect::Each(head, copied), None) => each_is_answered(sent, head, copied),
+        (Expect::Either(heads), None) => {
+            let is_strange = |answer: &Vec<u8>| !heads.iter().any(|head| answer.starts_with(head));
+            answers.iter().any(is_strange).then_some("the answer is of another kind")
+        }
+        (Expect::Not(head), None) => {
+            answers.iter().any(|answer| answer.starts_with(head)).then_some("it is answered")
+        }
+        (Expect::Distinct, None) => (!are_distinct(&sent.values)).then_some("the values are equal, or zero"),
+        (Expect::Open, None) => None,
+    }
+}
+
+/// What is wrong where each datagram needs an answer of its own.
+fn each_is_answered(sent: &Sent, head: &[u8], copied: Copied) -> Option<&'static str> {
+    let Copied { from, to, len } = copied;
+    let mut left: Vec<&Vec<u8>> = sent.answers.iter().filter(|answer| answer.starts_with(head)).collect();
+    if left.len() < sent.judged.len() {
+        return Some("not every datagram is answered");
+    }
+    for datagram in &sent.judged {
+        let repeats = |answer: &&Vec<u8>| {
+            len == 0
+                || answer.get(to..to + len).is_some_and(|part| datagram.get(from..from + len) == Some(part))
+        };
+        let Some(own) = left.iter().position(repeats) else {
+            return Some("an answer repeats something else than its datagram");
+        };
+        left.swap_remove(own);
+    }
+    None
+}
+
 fn payload(shot: &Shot, clients: &[Client]) -> Vec<u8> {
     let value = |of: usize| clients.get(of).map_or(&[][..], |client| &client.value);
     let mut bytes = vec![];
@@ -285,6 +374,10 @@ fn payload(shot: &Shot, clients: &[Client]) -> Vec<u8> {
         match *part {
             Part::Bytes(more) => bytes.extend(more),
             Part::Zeros(n) => bytes.extend(std::iter::repeat_n(0, n)),
+            Part::Random(n) => {
+                let random = std::iter::repeat_with(|| random_number().to_ne_bytes());
+                bytes.extend(random.flatten().take(n));
+            }
             Part::Value(of) => bytes.extend(value(of)),
             Part::Next(of) => {
                 let mut next = value(of).to_vec();

@@ -6,7 +6,6 @@ mod man;
 mod tests;
 
 use super::choices::SHELLS;
-use super::command_line::command;
 use super::diagnostics::{OK, error_text, stdout_exit_code};
 use super::system;
 use crate::schema;
@@ -17,11 +16,12 @@ use clap_complete::Shell;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Runs `qdissect generate`; returns the exit code.
+/// Runs `qdissect generate` for the command line `whole`; returns the exit code.
 ///
 /// # Errors
 /// A sentence, if pages of the manual cannot be written.
-pub fn run(command: &GenerateCommand) -> Result<u8, String> {
+pub fn run(command: &GenerateCommand, whole: &clap::Command) -> Result<u8, String> {
+    let command_line = || shown(whole);
     let text = match command {
         GenerateCommand::Completions { shell } => completions::script(*shell, &command_line()).into_bytes(),
         GenerateCommand::Man { dir: Some(dir) } => {
@@ -42,8 +42,8 @@ pub fn run(command: &GenerateCommand) -> Result<u8, String> {
 }
 
 /// The command line as users see it, under the program's name in shells and the manual.
-fn command_line() -> clap::Command {
-    visible(&command()).name("qdissect")
+fn shown(whole: &clap::Command) -> clap::Command {
+    visible(whole).name("qdissect")
 }
 
 /// A command without hidden arguments, which shells would otherwise offer although they are refused.

@@ -2,6 +2,7 @@
 #![allow(clippy::panic)] // tests fail by panicking
 
 use super::*;
+use crate::cli::command_line::command;
 use crate::protocols::Id;
 use clap::{Arg, Command};
 use clap_complete::Shell;
@@ -13,6 +14,10 @@ const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerSh
 
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).expect("it is UTF-8")
+}
+
+fn command_line() -> Command {
+    shown(&command())
 }
 
 /// The script for a shell.
@@ -234,7 +239,7 @@ fn assert_names_options(command: &Command, plain: &str) {
 fn each_subcommand_gets_a_page_of_its_own() {
     let folder = tempfile::tempdir().expect("there is room");
     let dir = folder.path().join("share/man1");
-    let pages = |dir: &Path| run(&GenerateCommand::Man { dir: Some(dir.to_owned()) });
+    let pages = |dir: &Path| run(&GenerateCommand::Man { dir: Some(dir.to_owned()) }, &command());
     assert_eq!(pages(&dir), Ok(OK));
     let all_commands = all_commands();
     assert_eq!(fs::read_dir(&dir).expect("it is there").count(), all_commands.len());

@@ -6,7 +6,7 @@ mod text;
 pub use args::HexArgs;
 
 use super::check::CheckArgs;
-use super::choices::{CheckFormat, Format, HEX_FORMATS};
+use super::choices::{CheckFormat, Format, HEX_FORMATS, shown};
 use super::common_args::Common;
 use super::config::Config;
 use super::diagnostics::{FAILED, OK, error, not_writable, note};
@@ -167,7 +167,8 @@ fn reading(args: &mut HexArgs) -> Result<Box<dyn ReadsCaptures>, String> {
         let wrong = |name| format!("-T {name} goes without --check.");
         let format = format.map(|name| CheckFormat::from_str(name, false).map_err(|_| wrong(name)));
         let format = format.transpose()?.unwrap_or(CheckFormat::Table);
-        let (report, fail_on, show, color) = (args.report.clone(), args.fail_on, args.show, args.color);
+        let (report, fail_on, show, color) =
+            (args.report.clone(), args.fail_on, shown(args.show), args.color);
         return Ok(Box::new(CheckArgs { format, report, fail_on, show, color, ..CheckArgs::of(common) }));
     }
     let format = format.map(|name| HEX_FORMATS.find(name).ok_or(format!("-T {name} needs --check.")));
@@ -241,9 +242,11 @@ fn dissect(
             stand_ins,
             ..Detail::default()
         };
-        play(input, options, &mut Details::new(&mut target, false, false, detail))?;
+        let to = terminal::wrap(&mut target, common);
+        play(input, options, &mut Details::new(to, false, false, detail))?;
     } else {
-        play(input, options, &mut Text::new(&mut target, screen, &frames, stand_ins))?;
+        let to = terminal::wrap(&mut target, common);
+        play(input, options, &mut Text::new(to, screen, &frames, stand_ins))?;
     }
     target.complete(!pasted.pieces.is_empty())
 }

@@ -65,14 +65,14 @@ impl<W: Write> Report for Text<W> {
     }
 
     fn wants(&self) -> Wants {
-        Wants { ordered: true, ..Wants::default() }
+        Wants { ordered: true, diagnosis: true, ..Wants::default() }
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
         self.write_preceding(p.datagram.frame)?;
         self.lister.show(p)?;
         let manner = FieldStyle { bytes: true, colour: self.screen.colour };
-        let lines = p.tree().map(|tree| fields(tree, p.bytes, p.findings, manner, &number));
+        let lines = p.tree().map(|tree| fields(tree, p.bytes, (p.findings, p.diagnosis()), manner, &number));
         lines.iter().flatten().try_for_each(|line| self.indented(line))
     }
 

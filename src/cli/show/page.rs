@@ -1,6 +1,7 @@
 //! Text pages, wrapped to the width of the terminal and coloured if that is wanted.
 
 use crate::check::Finding;
+use crate::cli::terminal::wrapped as broken;
 use crate::decode::Tree;
 pub use crate::report::screen::{BOLD, DIM, style};
 use crate::report::screen::{Screen, wrapped};
@@ -34,9 +35,9 @@ impl Page {
         self.screen.paint(style, text)
     }
 
-    /// Appends a line.
+    /// Appends a line, broken between words where it is wider than the page.
     pub fn line(&mut self, line: &str) {
-        self.text.push_str(line.trim_end());
+        self.text.push_str(&broken(line.trim_end(), self.screen.width.into()));
         self.text.push('\n');
     }
 

@@ -166,7 +166,7 @@ function sparkline(trace, longest) {
 
 /** Exchanges between two lines, with the time between them. */
 function ladder(figure, exchanges) {
-  const width = Math.min(widthOf(figure), 900);
+  const width = widthOf(figure);
   const narrow = width < 560;
   const [client, server] = narrow ? [84, width - 24] : [230, width - 210];
   const row = 74;

@@ -50,11 +50,17 @@ function findingDetail(finding, data, columns) {
   }
   const place = finding.start === null ? '' : `, bytes ${finding.start}..${finding.end} of the payload`;
   add('Place', `frame ${finding.frame} of ${shown(finding.file)}${place}`);
+  if (finding.found !== null) add('Found', el('code', {}, finding.found));
+  if (finding.expected !== null) add('Expected', el('code', {}, finding.expected));
   if (finding.time) add('Time', `${time(finding.time)} UTC`);
   if (finding.field) add('Field', el('code', {}, finding.field));
   add('Between', `client ${finding.client} and server ${finding.server}, ${finding.protocol}`);
   if (finding.count > 1) add('Times', `${finding.count}; this is the first`);
   if (finding.caused_by) add('Caused by', `${finding.caused_by.rule} in frame ${finding.caused_by.frame}`);
+  if (finding.diagnosis) {
+    const { help, says, section } = finding.diagnosis;
+    add('Help', `${shown(help)}. ${says} (${section})`);
+  }
   if (finding.suppressed) add('Suppressed', shown(finding.suppressed));
   if (finding.baseline) add('Baseline', 'it is in the baseline');
   add('Look at it', el('code', {}, `qdissect dump -V -x -Y 'frame.number == ${finding.frame}' ${quoted(finding.file)}`));

@@ -63,11 +63,11 @@ function activate(table, name, data, { filter = false, link = {}, detail = null,
   table.parentElement.after(more);
   let input, alert, status;
 
-  function cell(row, [key, , kind], i) {
+  function cell(row, [key, head, kind], i) {
     const value = valueOf(row, key);
     const inside = value === null && kind !== 'findings' ? ['–'] : (CELLS[kind] ?? ((text) => [shown(text)]))(value, row, { data, longest });
     const content = link[key] ? [link[key](row, inside)] : inside;
-    return el('td', { class: kind }, ...(detail && i === 0 ? [opener(row, content)] : content));
+    return el('td', { class: kind, 'data-head': head }, ...(detail && i === 0 ? [opener(row, content)] : content));
   }
   /** A button that opens the row below. */
   function opener(row, inside) {

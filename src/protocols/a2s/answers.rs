@@ -163,6 +163,17 @@ rules! {
             Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
         ],
     }
+    /// The highest byte names a universe: 1 the public one, 0 none in particular, 2 to 5 those of Valve. Another one shows that the
+    /// eight bytes are no such number: they are in the other order, or a field before them is missing.
+    INF_007 = "A2S-INF-007" Note "steam id is of no universe" {
+        cite: Cite {
+            doc: "Valve Developer Community",
+            section: "SteamID, Format",
+            url: "https://developer.valvesoftware.com/wiki/SteamID",
+        },
+        per_server: true,
+        examples: [Example::of(&[IQ, S("ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 90 8769 0200000001400145")])],
+    }
     /// GoldSrc servers with names in other encodings, and names that were cut at a number of bytes. Values of binary lists are not
     /// judged.
     STR_001 = "A2S-STR-001" Warning "text is not valid UTF-8" {
@@ -192,6 +203,26 @@ rules! {
         cite: gamedig("protocols/valve.js"),
         per_server: true,
         examples: [Example::of(&[PQ0, CH, PQ, S("ffffffff 44 02 00 00 01000000 00007042 00 00 00000000 0000a040")])],
+    }
+    /// It is read as a number of another kind: as an integer, in milliseconds, in the other byte order. 0 and negative seconds are
+    /// usual.
+    PLY_006 = "A2S-PLY-006" Note "time of a player is under a millisecond or over 46 days" {
+        cite: Cite {
+            doc: "Qfusion",
+            section: "pull request 189, times of players in milliseconds",
+            url: "https://github.com/Qfusion/qfusion/pull/189",
+        },
+        per_server: true,
+        examples: [
+            Example::of(&[PQ0, CH, PQ, S("ffffffff 44 01 00 'n' 00 01000000 100e0000")]),
+            Example::of(&[PQ0, CH, PQ, S("ffffffff 44 01 00 'n' 00 01000000 8096984b")]),
+        ],
+    }
+    /// Games send 0 for all, or the place of the player. A server that leaves the number out has the first letter of the name there.
+    PLY_007 = "A2S-PLY-007" Note "number of every player is above 32 and above the count" {
+        cite: vdc("A2S_PLAYER, Response format"),
+        per_server: true,
+        examples: [Example::of(&[PQ0, CH, PQ, S("ffffffff 44 01 'Ann' 00 01000000 00007042")])],
     }
     /// The count has one byte, and begins again at 0: so many players are listed as it says, and 256 or a multiple more. Clients
     /// that trust it show the first ones only.
@@ -543,6 +574,13 @@ const EXTRA: [(u8, &Field); 6] = [
     (0x20, &KEYWORDS),
     (0x01, &GAME_ID),
 ];
+/// The last of Steam's universes, the highest byte of its numbers.
+const MOST_UNIVERSE: u64 = 5;
+/// Seconds that a player may have been on a server, unless they are 0.
+const LEAST_TIME: f32 = 0.001;
+const MOST_TIME: f32 = 46.0 * 86_400.0;
+/// Places that a server usually has at most, by which it may number its players.
+const USUAL_PLACES: u8 = 32;
 /// The Ship's application id.
 const THE_SHIP: u16 = 2400;
 
@@ -722,21 +760,33 @@ const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "mac
 fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     let players = c.field(&PLAYERS, byte)?;
     let most = c.field(&MAX_PLAYERS, byte)?;
-    c.check(&INF_004, || most == 0 || players <= most);
+    c.compare(
+        &INF_004,
+        || most == 0 || players <= most,
+        || Compared::new(players, ComparedValue::AtMost(most.into())),
+    );
     Ok(players)
 }
 
 /// Reads server type, environment and visibility.
 fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
-    c.check(&INF_003, || is_type(server));
+    c.compare(
+        &INF_003,
+        || is_type(server),
+        || Compared::new(ComparedValue::byte(server), "a letter of a type of server"),
+    );
     let system = letter(c, &ENVIRONMENT, &ENVIRONMENT_NAME, SYSTEMS)?;
-    c.check(&INF_003, || is_environment(system));
+    c.compare(
+        &INF_003,
+        || is_environment(system),
+        || Compared::new(ComparedValue::byte(system), "a letter of a system"),
+    );
     flag(c, &VISIBILITY)
 }
 fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let value = c.field(field, byte)?;
-    c.check(&INF_003, || value <= 1);
+    c.compare(&INF_003, || value <= 1, || Compared::new(value, "0 or 1"));
     Ok(())
 }
 
@@ -754,7 +804,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let app_id = c.field(&APP_ID, le_u16)?;
     let players = counts(c)?;
     let bots = c.field(&BOTS, byte)?;
-    c.check(&INF_004, || bots <= players);
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, ComparedValue::AtMost(players.into())));
     server_kind(c)?;
     flag(c, &VAC)?;
     if app_id == THE_SHIP {
@@ -784,7 +834,12 @@ fn rust_tags<S: FieldSink>(c: &mut Cursor<'_, '_, S>, tags: Str<'_>) {
 /// Reads the fields that the extra data flag announces.
 fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) -> Result<(), Fault> {
     let flag = c.field(&EDF, byte)?;
-    c.check(&INF_002, || flag & 0x0e == 0);
+    c.compare(
+        &INF_002,
+        || flag & 0x0e == 0,
+        || Compared::new(ComparedValue::byte(flag), ComparedValue::byte(flag & !0x0e)),
+    );
+    c.check(&INF_007, || true);
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
             FieldKind::Text => {
@@ -797,7 +852,16 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
             _ => {
                 let id = c.field(field, le_u64)?;
                 if field == &GAME_ID {
-                    c.check(&INF_005, || app_id == 0 || app_id == id as u16);
+                    c.compare(
+                        &INF_005,
+                        || app_id == 0 || app_id == id as u16,
+                        || Compared::new(id as u16, app_id),
+                    );
+                } else {
+                    let universe = id >> 56;
+                    let values =
+                        || Compared::new(universe as u8, ComparedValue::AtMost(MOST_UNIVERSE as i64));
+                    c.compare(&INF_007, || universe <= MOST_UNIVERSE, values);
                 }
             }
         }
@@ -830,7 +894,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
         return Ok(());
     }
     let bots = c.field(&BOTS, byte)?;
-    c.check(&INF_004, || bots <= players);
+    c.compare(&INF_004, || bots <= players, || Compared::new(bots, ComparedValue::AtMost(players.into())));
     Ok(())
 }
 
@@ -857,22 +921,24 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     let is_ship = rows == usize::from(count) && c.wire_len_of(behind) == extra;
     let is_more = rows == usize::from(count) && !is_ship && !behind.is_empty();
     let more = if is_more { rows_after_wrap(behind, c.is_cut()) } else { 0 };
-    c.check(&PLY_005, || more == 0);
     let expected = if more > 0 && c.is_cut() { u16::MAX } else { rows.saturating_add(more) as u16 };
     let expected = expected.max(count.into());
+    c.compare(&PLY_005, || more == 0, || Compared::new(count, rows.saturating_add(more)));
     let mut extras = if is_ship { behind } else { &[] }.as_chunks().0.iter();
     let mut named = expected == 0;
+    let mut least_index = u8::MAX;
     let player = |c: &mut Cursor<'_, '_, S>| {
         if row(c.rest()).is_err() {
             c.about(Some(&PLAYERS));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(rows, count), ..c.ended_early() });
         }
         c.group(&PLAYER, |c| {
-            c.field(&INDEX, byte)?;
+            least_index = least_index.min(c.field(&INDEX, byte)?);
             named |= !text(c, &PLAYER_NAME)?.0.is_empty();
             c.field(&SCORE, le_i32)?;
             let duration = c.field(&DURATION, le_f32)?;
-            c.check(&PLY_002, || duration.is_finite());
+            c.compare(&PLY_002, || duration.is_finite(), || Compared::new(duration, "a finite number"));
+            c.compare(&PLY_006, || is_time(duration), || Compared::new(duration, "a time in seconds"));
             for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
                 c.derived(field, Value::Int(i32::from_le_bytes(*extra)));
             }
@@ -881,10 +947,18 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     };
     c.list(&PLAYERS, |_, done| done < expected, player)?;
     c.check_whole(&PLY_003, || named);
+    let most = count.max(USUAL_PLACES);
+    let values = || Compared::new(least_index, ComparedValue::AtMost(most.into()));
+    c.compare_whole(&PLY_007, || rows == 0 || least_index <= most, values);
     if is_ship && extra > 0 {
         c.field(&SHIP_PLAYERS, bytes(extra))?;
     }
     Ok(())
+}
+
+/// Whether a player may have been on the server for so many seconds.
+fn is_time(seconds: f32) -> bool {
+    seconds == 0.0 || !seconds.is_finite() || (LEAST_TIME..=MOST_TIME).contains(&seconds.abs())
 }
 
 /// Whether a value reveals no more than whether there is a password.
@@ -906,11 +980,11 @@ pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) 
     let rule = |c: &mut Cursor<'a, '_, S>| {
         if pair(c.rest()).is_err() {
             c.about(Some(&RULES_LIST));
-            return Err(c.ended_early());
+            return Err(Fault { values: Compared::new(c.element(), count), ..c.ended_early() });
         }
         c.group(&RULE_ITEM, |c| {
             let key = c.field(&KEY, until(b"\0"))?;
-            c.check(&RUL_002, || !seen.repeats(key.0));
+            c.compare(&RUL_002, || !seen.repeats(key.0), || Compared::new(key, "each name once"));
             check_encoding(c, key, binary);
             c.skip(b"\0");
             let shows_password = key.mentions_password()

@@ -125,7 +125,19 @@ impl Memory {
             Pairing::Unsolicited { .. } if seen.probe.part.is_none_or(|part| part.number == 0) => {
                 raised.add(&TXN_001);
             }
-            Pairing::Answered(ref answer) => self.answered(seen, answer, raised),
+            Pairing::DuplicateResponse { first: true, .. } if seen.probe.part.is_some() => {
+                raised.remove(&TXN_005);
+                raised.add(&SPL_003);
+            }
+            Pairing::Answered(ref answer) => {
+                if answer.out_of_order {
+                    raised.add(&SPL_003);
+                }
+                if answer.second && answer.repeats_message {
+                    raised.add(&TXN_006);
+                }
+                self.answered(seen, answer, raised);
+            }
             _ => {}
         }
     }
@@ -152,7 +164,16 @@ impl Memory {
             return Carried::Unknown;
         }
         let start = challenge_at(seen.bytes()).unwrap_or_default() as u16;
-        raised.add_at(&CHL_005, Span { start, end: start.saturating_add(4) });
+        raised.add_values(
+            &CHL_005,
+            Some(Span { start, end: start.saturating_add(4) }),
+            Compared::new(
+                ComparedValue::Hex(value.into(), 8),
+                last.map_or(ComparedValue::from("a challenge of this client"), |last| {
+                    ComparedValue::Hex(last.value.into(), 8)
+                }),
+            ),
+        );
         Carried::Foreign
     }
 
@@ -195,7 +216,11 @@ impl Memory {
                     (stated, bytes.get(5).filter(|_| prefix_len(bytes) == MARK.len()))
                     && players != count
                 {
-                    raised.add_at(&PLY_004, Span { start: 5, end: 6 });
+                    raised.add_values(
+                        &PLY_004,
+                        Some(Span { start: 5, end: 6 }),
+                        Compared::new(*count, *players),
+                    );
                 }
             }
             _ => {}
@@ -213,7 +238,8 @@ impl Memory {
         if *owner == client.host() {
             *since = now;
         } else if !at_translation(now, *since) {
-            raised.add(&SEC_003);
+            let values = Compared::new(ComparedValue::Hex(value.into(), 8), "a value of its own");
+            raised.add_values(&SEC_003, None, values);
         }
         let issued = self.issued.get_or_insert((server, client.host()), ArrayVec::new());
         let challenge = Challenge { value, port: client.port(), time: now };

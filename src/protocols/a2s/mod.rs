@@ -19,7 +19,9 @@
 mod answers;
 mod browser;
 mod challenges;
+mod layouts;
 mod parts;
+mod probing;
 
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
@@ -154,10 +156,8 @@ const INFO_MESSAGES: &[u8] =
     &[INFO_RESPONSE, GOLDSRC_INFO_RESPONSE, GOLDSRC_SHORT_INFO_RESPONSE, PRINT_RESPONSE];
 
 const ANSWERED: StepRules = StepRules {
-    second: Some(&TXN_006),
     late: Some(&TXN_004),
     copy: Some(&TXN_005),
-    out_of_order: Some(&SPL_003),
     contradicting: Some(&SPL_004),
     incomplete: Some(&SPL_002),
     larger: Some((10, &SEC_004)),
@@ -187,6 +187,7 @@ impl Protocol for A2s {
     type Memory = challenges::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[
             ("source", 0),
             ("goldsrc", 0),
@@ -221,6 +222,9 @@ impl Protocol for A2s {
         ],
         challenge: Some(CHALLENGE_RESPONSE),
         challenges_again: Some(&CHL_004),
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&CHL_005, &INF_007, &PLY_006, &PLY_007],
+        unsuspicious: &[&PLY_004],
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[
@@ -306,14 +310,20 @@ impl Protocol for A2s {
         if prefix > 0 {
             c.field(&PREFIX, bytes(prefix))?;
         }
-        c.check_at(&HDR_002, Span { start: 0, end: prefix.max(first) as u16 }, || prefix == MARK.len());
+        c.compare_at(
+            &HDR_002,
+            Span { start: 0, end: prefix.max(first) as u16 },
+            || prefix == MARK.len(),
+            || Compared::new(ComparedValue::Bytes(prefix as u64), ComparedValue::Bytes(MARK.len() as u64)),
+        );
         if WORDS.contains(&cx.message) {
             c.text(&QUERY, until(b"\0\n"))?;
             c.check(&REQ_004, || false);
             c.skip_all(b"\0\n");
             return trailing(c);
         }
-        let whole = cx.layout.is_some() || c.wire_len() <= 1400;
+        let wire_len = c.wire_len();
+        let whole = cx.layout.is_some() || wire_len <= 1400;
         c.field(&MESSAGE_TYPE, byte)?;
         if cx.message <= PING_REQUEST {
             c.check(&REQ_004, || cx.message < CHALLENGE_REQUEST);
@@ -325,7 +335,12 @@ impl Protocol for A2s {
                 let text = c.field(&QUERY, until(b"\0"))?;
                 let (ended, cut) = (c.skip(b"\0"), c.is_cut());
                 let right = (ended || cut) && QUERY_TEXT.strip_suffix(b"\0") == Some(text.0);
-                c.check_at(&REQ_001, at, || right || cut);
+                c.compare_at(
+                    &REQ_001,
+                    at,
+                    || right || cut,
+                    || Compared::new(text, "'Source Engine Query' and a zero byte"),
+                );
                 if !right {
                     return c.ignored(&SURPLUS);
                 }
@@ -355,7 +370,16 @@ impl Protocol for A2s {
             CHALLENGE_RESPONSE => {
                 c.ends(&CHALLENGE_ENDS);
                 let value = c.field(&CHALLENGE, le_u32)?;
-                c.check(&CHL_003, || !NONE_YET.contains(&value));
+                c.compare(
+                    &CHL_003,
+                    || !NONE_YET.contains(&value),
+                    || {
+                        Compared::new(
+                            ComparedValue::Hex(value.into(), 8),
+                            "a challenge other than 0 and 0xffffffff",
+                        )
+                    },
+                );
                 Ok(())
             }
             PING_RESPONSE => {
@@ -365,7 +389,11 @@ impl Protocol for A2s {
             }
             _ => {
                 c.ends(&INFO_ENDS);
-                c.check_whole(&SPL_008, || whole);
+                c.compare_whole(
+                    &SPL_008,
+                    || whole,
+                    || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(1400)),
+                );
                 match cx.message {
                     INFO_RESPONSE => info(c),
                     GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
@@ -474,7 +502,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     }
     let padding = rest.iter().all(|byte| *byte == 0);
     c.ignored(&SURPLUS)?;
-    c.check(&REQ_003, || padding);
+    c.compare(&REQ_003, || padding, || Compared::new(ComparedValue::Bytes(rest.len() as u64), "none"));
     if padding {
         c.remark(&REQ_003);
     }
@@ -483,6 +511,7 @@ fn trailing<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 
 /// Decodes a message that is no query: a message of the game engine, whose content is not shown, or an unknown one.
 fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
+    let begin = c.rest().get(..4).unwrap_or(c.rest());
     let kind = c.rest().strip_prefix(MARK).and_then(<[u8]>::first).copied();
     // In the wrong direction, a type of these queries counts as unknown, unless it begins a word of the engine.
     let word = !is_no_word(c.rest()) || c.is_cut();
@@ -498,6 +527,8 @@ fn unknown<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     c.ignored(&BODY)?;
     c.about(None);
     let hidden = kind.is_none() && c.is_cut();
-    c.check_whole(&HDR_001, || engine || ours || hidden);
+    let found = kind.map_or(ComparedValue::raw(begin), ComparedValue::byte);
+    let known = engine || ours || hidden;
+    c.compare_whole(&HDR_001, || known, || Compared::new(found, "a type of these queries"));
     Ok(())
 }

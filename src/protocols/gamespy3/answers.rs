@@ -14,8 +14,8 @@ pub(super) fn full<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u32>) 
         keys(c, &KEYS_AND_VALUES, true)?;
         return c.ignored(&IGNORED);
     }
-    c.text(&SPLIT, until(b"\0"))?;
-    c.check(&SPL_004, || other.is_none());
+    let word = c.text(&SPLIT, until(b"\0"))?;
+    c.compare(&SPL_004, || other.is_none(), || Compared::new(word, "splitnum"));
     if other == Some(Header::Zeros) {
         c.skip(&[0; HEADER_WORD]);
     }

@@ -13,6 +13,7 @@
 //! end.
 
 mod answers;
+mod layouts;
 
 use super::gamespy::{ANSWERED_ID, ASKED_ID, is_legible, is_list};
 use super::other::unknown;
@@ -405,7 +406,6 @@ messages! {
 const ANSWERED: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_007),
-    earlier_key: Some(&TXN_008),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     contradicting: Some(&SPL_003),
@@ -468,6 +468,8 @@ impl Protocol for Gamespy3 {
             (Relation::Instead, &[&TXN_007], &[&TXN_002]),
         ],
         challenge: Some(CHALLENGE_RESPONSE),
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_005, &TXN_007],
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[
@@ -508,14 +510,28 @@ impl Protocol for Gamespy3 {
         c.field(&MESSAGE_TYPE, byte)?;
         let id = c.field(&SESSION_ID, be_u32)?;
         if asks {
-            c.check(&REQ_003, || id & 0x8080_8080 == 0);
+            c.compare(
+                &REQ_003,
+                || id & 0x8080_8080 == 0,
+                || {
+                    Compared::new(
+                        ComparedValue::Hex(id.into(), 8),
+                        ComparedValue::Hex((id & !0x8080_8080).into(), 8),
+                    )
+                },
+            );
         }
         match cx.message {
             CHALLENGE_REQUEST => {
                 let at = c.to_end();
                 let ended = c.rest().is_empty();
                 c.ignored(&BODY)?;
-                c.check_at(&REQ_001, at, || ended);
+                c.compare_at(
+                    &REQ_001,
+                    at,
+                    || ended,
+                    || Compared::new(ComparedValue::Bytes(at.end.saturating_sub(at.start).into()), "none"),
+                );
                 Ok(())
             }
             CHALLENGE_RESPONSE => challenge(c),
@@ -541,6 +557,10 @@ impl Protocol for Gamespy3 {
 
     fn observe((handshakes, stats): &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let ends = (seen.server, seen.client);
+        if let Pairing::Answered(Answer { foreign_key: true, asked_key, .. }) = seen.pairing {
+            let hex = |key: Option<u64>| key.map_or(ComparedValue::Nothing, |key| ComparedValue::Hex(key, 8));
+            raised.add_values(&TXN_008, None, Compared::new(hex(seen.probe.key), hex(*asked_key)));
+        }
         match (seen.probe.message, *seen.pairing) {
             (CHALLENGE_RESPONSE, pairing) if !matches!(pairing, Pairing::DuplicateResponse { .. }) => {
                 let payload = seen.datagram.payload;
@@ -599,7 +619,11 @@ impl Protocol for Gamespy3 {
                 }
                 match stat.map(|stat| stat.proof) {
                     Some(Carried::Wrong) if !answer.part => raised.add(&SEC_001),
-                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => raised.add(&SEC_002),
+                    Some(Carried::None) if answer.exceeds(most, seen.datagram) => {
+                        let values =
+                            Compared::new(answer.bytes(seen.datagram), ComparedValue::AtMost(most as i64));
+                        raised.add_values(&SEC_002, None, values);
+                    }
                     _ => {}
                 }
             }
@@ -659,13 +683,27 @@ impl Handshake {
         let word = word(request);
         if word != self.value {
             if carried(request).is_some() {
-                raised.add_at(&TXN_005, Span { start: 7, end: 11 });
+                raised.add_values(
+                    &TXN_005,
+                    Some(Span { start: 7, end: 11 }),
+                    Compared::new(
+                        word.map_or(ComparedValue::Nothing, ComparedValue::from),
+                        self.value.map_or(ComparedValue::Nothing, ComparedValue::from),
+                    ),
+                );
             }
             return if word.is_some() && word == self.before { Carried::Right } else { Carried::Wrong };
         }
         if std::mem::replace(&mut self.used, true) || now.since(self.since).is_some_and(|age| age > LIFETIME)
         {
-            raised.add_at(&TXN_006, Span { start: 7, end: 11 });
+            raised.add_values(
+                &TXN_006,
+                Some(Span { start: 7, end: 11 }),
+                Compared::new(
+                    word.map_or(ComparedValue::Nothing, ComparedValue::from),
+                    "a challenge that is fresh",
+                ),
+            );
         }
         Carried::Right
     }
@@ -817,8 +855,8 @@ fn challenge<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         None => drop(c.text(&CHALLENGE_TEXT, text(digits.len()))?),
     }
     let is_valid = value.is_some() && digits.len() < rest.len() || c.is_cut();
-    c.check(&CHA_001, || is_valid);
-    c.check(&CHA_002, || value != Some(0));
+    c.compare(&CHA_001, || is_valid, || Compared::new(Str(digits), "a number"));
+    c.compare(&CHA_002, || value != Some(0), || Compared::new(0, ComparedValue::Not(0)));
     c.skip_all(b"\0");
     c.ignored(&IGNORED)
 }
@@ -831,7 +869,12 @@ fn stat_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, message: u8) -> Result<
         c.ignored(&BODY)?;
         c.about(None);
     }
-    c.check_at(&REQ_002, at, || is_valid);
+    c.compare_at(
+        &REQ_002,
+        at,
+        || is_valid,
+        || Compared::new(ComparedValue::Bytes(len as u64), "4, 7 or 8 bytes"),
+    );
     if is_valid && !selects {
         c.field_as(&CHALLENGE, be_u32, |value| Value::Int(value as i32))?;
     }

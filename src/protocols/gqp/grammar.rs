@@ -3,7 +3,8 @@
 
 use crate::decode::wire::Stop;
 use crate::protocols::prelude::{
-    C, Cite, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Value, rules,
+    C, Cite, Compared, ComparedValue, Cursor, Example, Fault, Field, FieldSink, Rule, S, Span, Step, Value,
+    rules,
 };
 
 /// The draft in the wiki's archive.
@@ -277,7 +278,17 @@ pub(super) fn string<'a, S: FieldSink>(
         for (rule, wrong) in rules {
             if let Some(i) = text.iter().position(|b| wrong(*b)) {
                 let start = start.saturating_add(i as u16);
-                c.check_at(rule, Span { start, end: start.saturating_add(1) }, || false);
+                c.compare_at(
+                    rule,
+                    Span { start, end: start.saturating_add(1) },
+                    || false,
+                    || {
+                        Compared::new(
+                            ComparedValue::byte(text.get(i).copied().unwrap_or_default()),
+                            "printable ASCII",
+                        )
+                    },
+                );
             }
         }
     }

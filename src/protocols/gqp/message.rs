@@ -97,15 +97,28 @@ fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<()
     let start = c.offset();
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], &EVERYWHERE)?;
     let whole = !around.continues && !around.open;
-    c.check(&REQ_001, || !name.is_empty() || !whole);
+    c.compare(
+        &REQ_001,
+        || !name.is_empty() || !whole,
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+    );
     let known = required(name);
     let by_case = |r: &Required| r.name.as_bytes().eq_ignore_ascii_case(name);
-    c.check(&REQ_006, || known.is_some() || around.continues || !REQUIRED.iter().any(by_case));
+    c.compare(
+        &REQ_006,
+        || known.is_some() || around.continues || !REQUIRED.iter().any(by_case),
+        || Compared::new(name, REQUIRED.iter().find(|r| by_case(r)).map_or("", |r| r.name)),
+    );
     let arguments = arguments(c, around)?;
     let at = Span { start: start.saturating_add(before as u16), end: c.offset() };
     c.about(Some(&NAME));
     let expected = known.and_then(|k| k.arguments).filter(|_| whole);
-    c.check_at(&REQ_005, at, || expected.is_none_or(|n| n == usize::from(arguments)));
+    c.compare_at(
+        &REQ_005,
+        at,
+        || expected.is_none_or(|n| n == usize::from(arguments)),
+        || Compared::new(arguments, expected.unwrap_or_default()),
+    );
     c.check_at(&SEC_001, at, || around.continues || name != b"auth" || arguments == 0);
     Ok(())
 }
@@ -116,9 +129,27 @@ fn arguments<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<
     let argument = |c: &mut Cursor<'_, '_, S>| {
         let separator = c.rest().first().copied();
         string(c, &ARG, 1, &[GS, RS, US, EOT], &EVERYWHERE)?;
-        c.check(&REQ_002, || count > 0 || separator == Some(RS) || around.continues);
+        c.compare(
+            &REQ_002,
+            || count > 0 || separator == Some(RS) || around.continues,
+            || {
+                Compared::new(
+                    ComparedValue::Hex(separator.unwrap_or_default().into(), 2),
+                    ComparedValue::Hex(RS.into(), 2),
+                )
+            },
+        );
         // If a US takes the place of the first RS, the next RS is the first one.
-        c.check(&REQ_003, || separator == Some(US) || !has_rs || around.continues);
+        c.compare(
+            &REQ_003,
+            || separator == Some(US) || !has_rs || around.continues,
+            || {
+                Compared::new(
+                    ComparedValue::Hex(separator.unwrap_or_default().into(), 2),
+                    ComparedValue::Hex(US.into(), 2),
+                )
+            },
+        );
         has_rs |= separator == Some(RS);
         count = count.saturating_add(1);
         Ok(())
@@ -268,9 +299,17 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     // If the reply began in the previous datagram, this may be any part of it.
     let rules: &[Forbidden] = if around.continues { &[] } else { &EVERYWHERE };
     let name = string(c, &NAME, before, &[GS, RS, US, EOT], rules)?;
-    c.check(&RSP_007, || blanks == 0 || status.is_none());
+    c.compare(
+        &RSP_007,
+        || blanks == 0 || status.is_none(),
+        || Compared::new(ComparedValue::Bytes(blanks as u64), "none"),
+    );
     let whole = !around.continues && !around.open;
-    c.check(&RSP_006, || !name.is_empty() || status.is_none() || !whole);
+    c.compare(
+        &RSP_006,
+        || !name.is_empty() || status.is_none() || !whole,
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+    );
     let at = Span { start, end: c.offset() };
     let has_data = matches!(c.rest().first(), Some(&RS));
     c.check_at(&RSP_003, at, || has_data || !whole);
@@ -279,7 +318,17 @@ fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Result<(), 
     let at = Span { start, end: c.offset() };
     c.about(Some(&RECORDS));
     let incomplete = status == Some(10) && name == b"identify" && identity != WHOLE_IDENTITY;
-    c.check_at(&RSP_008, at, || !incomplete || !whole || !has_data);
+    c.compare_at(
+        &RSP_008,
+        at,
+        || !incomplete || !whole || !has_data,
+        || {
+            Compared::new(
+                ComparedValue::Number(identity.count_ones().into()),
+                ComparedValue::Number(IDENTITY.len() as i64),
+            )
+        },
+    );
     Ok(())
 }
 
@@ -300,7 +349,12 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
         let shown_len = reply.len().min(2) as u16;
         c.about(Some(&STATUS));
         let cut = around.open && reply.len() < 2;
-        c.check_at(&RSP_001, Span { start, end: start.saturating_add(shown_len) }, || cut);
+        c.compare_at(
+            &RSP_001,
+            Span { start, end: start.saturating_add(shown_len) },
+            || cut,
+            || Compared::new(reply.get(..2).unwrap_or(reply), "two digits"),
+        );
         return Ok(None);
     };
     let digits = if binary { 1 } else { 2 };
@@ -309,8 +363,8 @@ fn read_status<S: FieldSink>(c: &mut Cursor<'_, '_, S>, around: Around) -> Resul
     let name = STATUSES.iter().find(|(s, _)| *s == i32::from(status)).map(|(_, name)| *name);
     c.derived(&STATUS_NAME, Value::Named(u32::from(status), name));
     c.check(&RSP_001, || true);
-    c.check(&RSP_004, || !binary);
-    c.check(&RSP_002, || name.is_some());
+    c.compare(&RSP_004, || !binary, || Compared::new(ComparedValue::byte(status), "two digits"));
+    c.compare(&RSP_002, || name.is_some(), || Compared::new(status, "a status of the draft"));
     Ok(Some(status))
 }
 
@@ -358,12 +412,19 @@ fn decode_record<S: FieldSink>(
     let (mark, kind) = match record.first() {
         None => {
             c.field_as(&RAW, bytes(1), |_| Value::Latin1(&[]))?;
-            c.check(&RSP_005, || cut);
+            c.compare(&RSP_005, || cut, || Compared::new(ComparedValue::from(&b""[..]), "data"));
             return Ok(());
         }
         Some(&ACK) => {
             c.field_as(&ACKNOWLEDGED, bytes(2), |_| Value::Bool(true))?;
-            c.check(&RSP_009, || alone && record.len() == 1);
+            let found = || {
+                if alone {
+                    ComparedValue::Bytes(record.len() as u64)
+                } else {
+                    ComparedValue::Words("one of several records")
+                }
+            };
+            c.compare(&RSP_009, || alone && record.len() == 1, || Compared::new(found(), "ACK alone"));
             if record.len() > 1 {
                 string(c, &RAW, 0, &[GS, RS, EOT], &INSIDE)?;
             }
@@ -381,7 +442,13 @@ fn decode_record<S: FieldSink>(
         c.derived_at(&RAW, at, Value::Latin1(record));
         c.about(Some(&RAW));
         c.check_at(&REC_001, at, || mark.is_some() || cut);
-        c.check_at(&REC_002, at, || mark.is_none());
+        let mark_at = Span { start, end: start.saturating_add(1) };
+        c.compare_at(
+            &REC_002,
+            mark_at,
+            || mark.is_none(),
+            || Compared::new(ComparedValue::byte(STX), ComparedValue::byte(DC1)),
+        );
     } else {
         [&REC_001, &REC_002].into_iter().for_each(|rule| c.check(rule, || true));
     }
@@ -394,9 +461,19 @@ fn decode_record<S: FieldSink>(
     let at = Span { start, end: c.offset() };
     c.about(Some(&VALUES));
     // The mark of a record that began in the previous datagram is in that datagram.
-    c.check_at(&REC_003, at, || kind != 0 || values == 1 || mark.is_none() && cut);
-    c.check_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut);
-    c.check_at(&REC_005, at, || mark != Some(DC4) || values > 1 || cut);
+    c.compare_at(
+        &REC_003,
+        at,
+        || kind != 0 || values == 1 || mark.is_none() && cut,
+        || Compared::new(values, 1),
+    );
+    c.compare_at(&REC_004, at, || mark != Some(DC2) || values == 2 || cut, || Compared::new(values, 2));
+    c.compare_at(
+        &REC_005,
+        at,
+        || mark != Some(DC4) || values > 1 || cut,
+        || Compared::new(values, ComparedValue::AtLeast(2)),
+    );
     let name_bit = IDENTITY.iter().position(|n| n.as_bytes() == first).filter(|_| kind == 1);
     *identity |= name_bit.map_or(0, |bit| 1 << bit);
     Ok(())
@@ -533,7 +610,12 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     c.list(&COMMANDS, |c, done| done == 0 || c.rest().first() == Some(&GS), command)?;
     if !answers {
         c.about(Some(&COMMANDS));
-        c.check_at(&REQ_007, c.whole(), || usize::from(count) <= MANY);
+        c.compare_at(
+            &REQ_007,
+            c.whole(),
+            || usize::from(count) <= MANY,
+            || Compared::new(count, ComparedValue::AtMost(MANY as i64)),
+        );
     }
     end(c, cx, whole.last() == Some(&b'#'))?;
     if answers && cx.message != FRAGMENT && !cx.continues {
@@ -552,7 +634,7 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if block {
         c.field(&BLOCK_END, byte)?;
     }
-    c.check(&FRM_004, || !block);
+    c.compare(&FRM_004, || !block, || Compared::new(ComparedValue::byte(ETB), ComparedValue::byte(EOT)));
     if !c.rest().is_empty() {
         c.check(&FRM_003, || true);
         return c.field(&TERMINATOR, byte).map(drop);
@@ -564,7 +646,12 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
     if part {
         c.check_at(&FRM_003, last, || false);
     }
-    c.check_at(&FRM_005, last, || !number_sign);
+    c.compare_at(
+        &FRM_005,
+        last,
+        || !number_sign,
+        || Compared::new(ComparedValue::byte(b'#'), ComparedValue::byte(EOT)),
+    );
     if part { Ok(()) } else { Err(c.short(&FRM_001)) }
 }
 
@@ -572,13 +659,20 @@ fn end<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context, number_sign: bool) 
 fn encoded<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let encoding = string(c, &ENCODING, 1, &[ACK, EOT], &EVERYWHERE)?;
     let cut = c.is_cut() && c.rest().is_empty();
-    c.check(&ENC_006, || cut || !encoding.is_empty());
-    c.require(&ENC_001, matches!(c.rest().first(), None | Some(&ACK)))?;
+    let unnamed = || Compared::new(ComparedValue::from(&b""[..]), "a name");
+    c.compare(&ENC_006, || cut || !encoding.is_empty(), unnamed);
+    let next = c.rest().first().copied();
+    c.require_that(&ENC_001, matches!(next, None | Some(ACK)), || behind_name(next))?;
     let body = if c.rest().is_empty() { &[][..] } else { encoded_body(c, &ENCODED_BODY)? };
     c.derived(&ENCODED_BYTES, Value::Uint(body.len() as u32));
     let all = Span { start: 0, end: c.offset() };
     c.check_at(&ENC_003, all, || false);
     end(c, cx, false)
+}
+
+/// What stands behind the name of an encoding, and what should.
+fn behind_name(found: Option<u8>) -> Compared {
+    Compared::new(found.map_or(ComparedValue::Nothing, ComparedValue::byte), ComparedValue::byte(ACK))
 }
 
 /// Reads ACK and the encoded bytes up to the last EOT in the datagram.
@@ -591,7 +685,11 @@ fn encoded_body<'a, S: FieldSink>(
     let last = inside.iter().rposition(|b| *b == EOT).filter(|_| !c.is_cut());
     let length = last.unwrap_or(inside.len());
     let body = c.field_as(field, behind_ack(length), Value::Bytes)?;
-    c.check(&ENC_004, || !body.contains(&EOT));
+    let start = c.last().start.saturating_add(1);
+    let inner = body.iter().position(|b| *b == EOT);
+    let at = inner.map_or(0, |i| start.saturating_add(i as u16));
+    let at = Span { start: at, end: at.saturating_add(1) };
+    c.compare_at(&ENC_004, at, || inner.is_none(), || Compared::new(ComparedValue::byte(EOT), "no EOT"));
     Ok(body)
 }
 
@@ -605,9 +703,10 @@ fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     let before = if c.rest().first() == Some(&GS) { 2 } else { 1 };
     let encoding = string(c, &COMMAND_ENCODING, before, &[ACK, EOT], &EVERYWHERE)?;
     c.check(&ENC_002, || false);
-    let next = c.rest().first();
-    c.check(&ENC_006, || next.is_none() || !encoding.is_empty());
-    c.check(&ENC_001, || next != Some(&EOT));
+    let next = c.rest().first().copied();
+    let unnamed = || Compared::new(ComparedValue::from(&b""[..]), "a name");
+    c.compare(&ENC_006, || next.is_none() || !encoding.is_empty(), unnamed);
+    c.compare(&ENC_001, || next != Some(EOT), || behind_name(next));
     if c.rest().first() == Some(&ACK) {
         encoded_body(c, &COMMAND_BODY)?;
     }

@@ -11,7 +11,9 @@
 //! examples violate its grammar, and its table has a wrong value for ETB.
 
 mod grammar;
+mod layouts;
 mod message;
+mod probing;
 
 use super::other::is_other_query;
 use super::prelude::*;
@@ -139,6 +141,7 @@ impl Protocol for Gqp {
     type Memory = Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         ports: &[],
         first: &[
             Form::of(&[SOH]).length(2, usize::MAX),
@@ -159,6 +162,7 @@ impl Protocol for Gqp {
         rules: &[FRAME_RULES, grammar::RULES, REQUEST_RULES, REPLY_RULES],
         exchange_rules: RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
         samples: SAMPLES,
         ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };
@@ -231,8 +235,13 @@ impl Protocol for Gqp {
                 } else {
                     memory.may_have_answered(seen, answer.exchange);
                 }
-                if answer.exceeds(RATIO.saturating_mul(answer.request_bytes as usize), seen.datagram) {
-                    raised.add(&SEC_002);
+                let most = RATIO.saturating_mul(answer.request_bytes as usize);
+                if answer.exceeds(most, seen.datagram) {
+                    raised.add_values(
+                        &SEC_002,
+                        None,
+                        Compared::new(answer.bytes(seen.datagram), ComparedValue::AtMost(most as i64)),
+                    );
                 }
             }
             _ => {}
@@ -513,7 +522,11 @@ fn check_announced(
     let name = memory.hash(command.name);
     let announced = memory.announced.get(&seen.server);
     if announced.is_none_or(|all| !all.more && !all.names.contains(&name)) {
-        raised.add_at(&REQ_004, at);
+        raised.add_values(
+            &REQ_004,
+            Some(at),
+            Compared::new(command.name, "a command that the server has announced"),
+        );
     }
 }
 
@@ -534,10 +547,13 @@ fn observe_login(
     let Some(string) = command.arguments().next().filter(|_| command.name == b"challenge") else { return };
     let (hash, owner) = (memory.hash(string), memory.hash((server, string)));
     let foreign = memory.owners.get(&owner).is_some_and(|c| *c != memory.hash(client));
+    let mut values = |rule, expected: &'static str| {
+        raised.add_values(rule, Some(at), Compared::new(string, expected));
+    };
     match memory.logins.get(&key) {
         Some(Login::Got(issued)) if *issued == hash => {}
-        _ if foreign => raised.add_at(&TXN_007, at),
-        Some(Login::Got(_)) => raised.add_at(&TXN_006, at),
+        _ if foreign => values(&TXN_007, "a string of its own"),
+        Some(Login::Got(_)) => values(&TXN_006, "the string issued before"),
         Some(Login::Asked) => {}
         Some(Login::Refused) | None => raised.add_at(&TXN_005, at),
     }
@@ -554,7 +570,7 @@ fn observe_response(
     let asked = memory.asked.find(answer.exchange).copied();
     if let Some((name, _)) = encoding(payload) {
         if asked.is_some_and(|a| a.encoding != Some(memory.hash(name))) {
-            raised.add(&ENC_005);
+            raised.add_values(&ENC_005, None, Compared::new(name, "the encoding of the request"));
         }
         return;
     }
@@ -573,7 +589,14 @@ fn observe_response(
         count = count.saturating_add(1);
     }
     if plain.is_some_and(|a| !a.opaque && !opaque && a.count != count) {
-        raised.add(&TXN_002);
+        raised.add_values(
+            &TXN_002,
+            None,
+            Compared::new(
+                count,
+                asked.map_or(ComparedValue::Nothing, |asked| ComparedValue::from(asked.count)),
+            ),
+        );
     }
 }
 
@@ -586,12 +609,15 @@ fn compare(memory: &Memory, asked: &OpenRequest, n: usize, reply: &Reply<'_>, at
         return;
     }
     if memory.hash(reply.name) != *name {
-        raised.add_at(&TXN_003, at);
+        let is_asked = |known: &&Required| memory.hash(known.name.as_bytes()) == *name;
+        let expected = REQUIRED.iter().find(is_asked).map_or("the name of the command", |known| known.name);
+        raised.add_values(&TXN_003, Some(at), Compared::new(reply.name, expected));
     } else if reply.name == b"echo"
         && reply.status == Some(10)
         && memory.hash_texts(reply.values()) != *arguments
     {
-        raised.add_at(&TXN_004, at);
+        let first = reply.values().next().unwrap_or_default();
+        raised.add_values(&TXN_004, Some(at), Compared::new(first, "what was sent"));
     }
 }
 

@@ -38,7 +38,9 @@ pub(super) fn response<S: FieldSink>(
     let status = message == STATUS_RESPONSE;
     let has_info = c.rest().first() == Some(&b'\\');
     let mut stated = 0;
-    c.require(&INF_001, has_info || family == QUAKEWORLD || c.may_continue())?;
+    let begins = has_info || family == QUAKEWORLD || c.may_continue();
+    let next = c.rest().first().map_or(ComparedValue::Bytes(0), |byte| ComparedValue::byte(*byte));
+    c.require_that(&INF_001, begins, || Compared::new(next, ComparedValue::byte(b'\\')))?;
     if has_info {
         stated = info(c, status)?;
     } else {
@@ -103,11 +105,26 @@ fn further_variable<'a, S: FieldSink>(
     let cut = c.is_cut();
     let at = c.part(&KEY, key, Str::utf8_or_latin1);
     c.about(Some(&KEY));
-    c.check_at(&INF_003, at, || cut || !key.is_empty());
-    c.check_at(&INF_004, at, || cut || key.is_empty() || !seen.repeats(key));
+    c.compare_at(
+        &INF_003,
+        at,
+        || cut || !key.is_empty(),
+        || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+    );
+    c.compare_at(
+        &INF_004,
+        at,
+        || cut || key.is_empty() || !seen.repeats(key),
+        || Compared::new(key, "each name once"),
+    );
     let at = c.part(&VALUE, value, Str::utf8_or_latin1);
     c.about(Some(&VALUE));
-    c.check_at(&INF_006, at, || cut || Str(value).is_integer() || !COUNTS.contains(&key));
+    c.compare_at(
+        &INF_006,
+        at,
+        || cut || Str(value).is_integer() || !COUNTS.contains(&key),
+        || Compared::new(value, "a number"),
+    );
 }
 
 /// Reads a variable; returns whether another one follows.
@@ -119,8 +136,16 @@ fn variable<'a, S: FieldSink>(
     c.group(&VARIABLE, |c| {
         let key = c.text(&KEY, until(END))?;
         let whole = !c.may_continue();
-        c.check(&INF_003, || !whole || !key.0.is_empty());
-        c.check(&INF_004, || !whole || key.0.is_empty() || !seen.repeats(key.0));
+        c.compare(
+            &INF_003,
+            || !whole || !key.0.is_empty(),
+            || Compared::new(ComparedValue::from(&b""[..]), "a name"),
+        );
+        c.compare(
+            &INF_004,
+            || !whole || key.0.is_empty() || !seen.repeats(key.0),
+            || Compared::new(key, "each name once"),
+        );
         // A variable that the capture cut is assumed to have a value.
         let valued = c.skip(b"\\") || c.is_cut();
         c.check(&INF_002, || valued);
@@ -129,7 +154,11 @@ fn variable<'a, S: FieldSink>(
         }
         let value = c.text(&VALUE, value)?;
         let whole = !c.may_continue();
-        c.check(&INF_006, || !whole || value.is_integer() || !COUNTS.contains(&key.0));
+        c.compare(
+            &INF_006,
+            || !whole || value.is_integer() || !COUNTS.contains(&key.0),
+            || Compared::new(value, "a number"),
+        );
         // Engines compare names without case.
         let mut keys = FACT_KEYS.iter().map(|(name, _)| Str(name));
         let known_key = keys.find(|known| known.0.eq_ignore_ascii_case(key.0)).unwrap_or(key);
@@ -260,7 +289,12 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>, quakeworld: bool) -> Result<(
     let Some((tokens, fields)) = found.and_then(|t| layout(&t, quakeworld).map(|fields| (t, fields))) else {
         c.text(&LINE, until(b"\n\0"))?;
         let cut = c.is_cut() && c.rest().is_empty();
-        c.check(&PLR_001, || cut);
+        let found = line(c.rest());
+        c.compare(
+            &PLR_001,
+            || cut,
+            || Compared::new(ComparedValue::Bytes(found.len() as u64), "a line of a player"),
+        );
         return Ok(());
     };
     c.check(&PLR_001, || true);

@@ -397,8 +397,6 @@ messages! {
 const RULES_OF_STEPS: StepRules = StepRules {
     unsolicited: Some(&TXN_001),
     other_key: Some(&TXN_005),
-    keyless: Some(&TXN_006),
-    other_step: Some(&TXN_007),
     late: Some(&TXN_003),
     copy: Some(&TXN_004),
     larger: Some((10, &SEC_001)),
@@ -444,23 +442,19 @@ impl Protocol for Quake3 {
             StepInfo {
                 shown_key: CHALLENGE_TEXT,
                 keyless: true,
+                prefers_own: true,
                 ..StepInfo::keyed("status", 16, RULES_OF_STEPS)
             },
             StepInfo {
                 shown_key: CHALLENGE_TEXT,
                 keyless: true,
+                prefers_own: true,
                 ..StepInfo::keyed("info", 16, RULES_OF_STEPS)
             },
             StepInfo {
                 lines: true,
-                ..StepInfo::ordered(
-                    "rcon",
-                    StepRules {
-                        other_step: Some(&TXN_009),
-                        late: Some(&TXN_003),
-                        ..StepRules::new(&TXN_002)
-                    },
-                )
+                prefers_own: true,
+                ..StepInfo::ordered("rcon", StepRules { late: Some(&TXN_003), ..StepRules::new(&TXN_002) })
             },
         ],
         fields: &[FIELDS],
@@ -510,15 +504,23 @@ impl Protocol for Quake3 {
             return c.field(&PAYLOAD, bytes(rest)).map(drop);
         }
         let prefix = prefix(c.rest());
+        let marks = || Compared::new(ComparedValue::Bytes(prefix as u64), ComparedValue::Bytes(4));
         if prefix > 0 {
             c.field(&PREFIX, bytes(prefix))?;
         }
         if c.rest().is_empty() {
-            return Err(c.short(if cx.message <= RCON_REQUEST { &HDR_001 } else { &RSP_001 }));
+            let asks = cx.message <= RCON_REQUEST;
+            let fault = c.short(if asks { &HDR_001 } else { &RSP_001 });
+            return Err(if asks { Fault { values: marks(), ..fault } } else { fault });
         }
         let answers = [STATUS_RESPONSE, INFO_RESPONSE, PRINT_RESPONSE].contains(&cx.message);
-        c.require(&HDR_001, prefix >= 4 || answers)?;
-        c.check_at(&HDR_002, Span { start: 0, end: prefix.max(1) as u16 }, || matches!(prefix, 4 | 5));
+        c.require_that(&HDR_001, prefix >= 4 || answers, marks)?;
+        c.compare_at(
+            &HDR_002,
+            Span { start: 0, end: prefix.max(1) as u16 },
+            || matches!(prefix, 4 | 5),
+            || Compared::new(ComparedValue::Bytes(prefix as u64), "4 or 5 bytes"),
+        );
         let has_direction_byte = matches!(c.rest(), [1 | 2, ..]);
         if has_direction_byte {
             c.field(&DIRECTION_BYTE, byte)?;
@@ -526,7 +528,16 @@ impl Protocol for Quake3 {
         let wire_len = c.wire_len();
         match cx.message {
             STATUS_RESPONSE | INFO_RESPONSE => {
-                c.check_whole(&RSP_003, || wire_len <= UNFRAGMENTED);
+                c.compare_whole(
+                    &RSP_003,
+                    || wire_len <= UNFRAGMENTED,
+                    || {
+                        Compared::new(
+                            ComparedValue::Bytes(wire_len as u64),
+                            ComparedValue::AtMost(UNFRAGMENTED as i64),
+                        )
+                    },
+                );
                 response(c, cx.message, prefix, has_direction_byte)
             }
             PRINT_RESPONSE => {
@@ -551,7 +562,18 @@ impl Protocol for Quake3 {
     fn observe(clients: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
         let asks = match (seen.probe.message, seen.pairing) {
             (GETSTATUS_REQUEST | GETINFO_REQUEST | RCON_REQUEST, Pairing::Asked { .. }) => true,
-            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(_)) => false,
+            (STATUS_RESPONSE | INFO_RESPONSE, Pairing::Answered(answer)) => {
+                if answer.keyless && seen.datagram.cut == 0 {
+                    raised.add(&TXN_006);
+                }
+                if answer.step != seen.probe.step {
+                    raised.add(&TXN_007);
+                }
+                false
+            }
+            (PRINT_RESPONSE, Pairing::Answered(answer)) if answer.step != CONSOLE => {
+                return raised.add(&TXN_009);
+            }
             _ => return, // nearly all packets are the game's
         };
         let now = seen.datagram.time;
@@ -739,15 +761,32 @@ fn password(i: &[u8]) -> Wire<'_, Str<'_>> {
 
 fn request<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let word = c.text(&WORD, until(BEHIND))?;
-    c.check(&REQ_001, || !word.0.iter().any(u8::is_ascii_uppercase));
+    c.compare(
+        &REQ_001,
+        || !word.0.iter().any(u8::is_ascii_uppercase),
+        || Compared::new(word, "small letters"),
+    );
     c.check(&SEC_003, || true);
     c.skip_all(b" ");
     let more = c.rest().first().is_some_and(|next| !BEHIND.contains(next));
     match cx.message {
         GETSTATUS_REQUEST | GETINFO_REQUEST if more => {
             let challenge = c.text(&CHALLENGE, until(BEHIND))?;
-            c.check(&REQ_002, || challenge.0.len() <= LONGEST_CHALLENGE);
-            c.check(&REQ_003, || !challenge.0.iter().any(|b| b"\\;\"".contains(b)));
+            c.compare(
+                &REQ_002,
+                || challenge.0.len() <= LONGEST_CHALLENGE,
+                || {
+                    Compared::new(
+                        ComparedValue::Bytes(challenge.0.len() as u64),
+                        ComparedValue::AtMost(LONGEST_CHALLENGE as i64),
+                    )
+                },
+            );
+            c.compare(
+                &REQ_003,
+                || !challenge.0.iter().any(|b| b"\\;\"".contains(b)),
+                || Compared::new(challenge, "a challenge without backslash, semicolon and quote"),
+            );
         }
         STATUS_REQUEST if more => drop(c.text(&MODE, until(BEHIND))?),
         INFO_REQUEST if more => drop(c.text(&PROTOCOL, until(BEHIND))?),

@@ -317,7 +317,7 @@ pub(super) fn observe(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
 
 fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised) {
     if seen.probe.message == LEGACY_POLL && seen.server.port() != LEGACY_PORT {
-        raised.add(&LEG_003);
+        raised.add_values(&LEG_003, None, Compared::new(seen.server.port(), LEGACY_PORT));
     }
     if let Some(cookie) = seen.probe.key {
         let (server, client) = (seen.server, seen.client);
@@ -328,10 +328,18 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
             let (used, open) = memory.record_reuse(key, old, new);
             let at = if seen.probe.message == LEGACY_POLL { LEGACY_COOKIE_AT } else { COOKIE_AT };
             if used {
-                raised.add_at(&REQ_003, at);
+                raised.add_values(
+                    &REQ_003,
+                    Some(at),
+                    Compared::new(ComparedValue::Hex(cookie, 16), "a cookie that was not used before"),
+                );
             }
             if open {
-                raised.add_at(&TXN_006, at);
+                raised.add_values(
+                    &TXN_006,
+                    Some(at),
+                    Compared::new(ComparedValue::Hex(cookie, 16), "a cookie of this client alone"),
+                );
             }
         }
     }
@@ -341,7 +349,11 @@ fn observe_poll(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Raised
 /// Checks the number of successive polls without an answer. A retransmission counts as a poll.
 fn check_unanswered(seen: &Observation<'_>, raised: &mut Raised) {
     if seen.unanswered == NORMAL_UNANSWERED.saturating_add(1) {
-        raised.add(&TXN_009);
+        raised.add_values(
+            &TXN_009,
+            None,
+            Compared::new(seen.unanswered, ComparedValue::AtMost(NORMAL_UNANSWERED.into())),
+        );
     }
 }
 
@@ -365,7 +377,7 @@ fn observe_answer(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Rais
     let before = *state;
     state.net_cl = response.net_cl;
     if before.net_cl != response.net_cl {
-        raised.add_at(&TXN_008, NET_CL_AT);
+        raised.add_values(&TXN_008, Some(NET_CL_AT), Compared::new(response.net_cl, before.net_cl));
     }
     for (i, (at, id, version)) in response.sub_states().enumerate() {
         let Some(known) = state.versions.get_mut(usize::from(id)) else { continue };
@@ -374,7 +386,8 @@ fn observe_answer(memory: &mut Memory, seen: &Observation<'_>, raised: &mut Rais
         // If a sub state is listed twice, the last version counts.
         if version != old && !response.sub_states().skip(i.saturating_add(1)).any(|(_, later, _)| later == id)
         {
-            raised.add_at(if version < old { &SUB_005 } else { &SUB_006 }, at);
+            let rule = if version < old { &SUB_005 } else { &SUB_006 };
+            raised.add_values(rule, Some(at), Compared::new(version, old));
         }
     }
 }

@@ -105,18 +105,20 @@ static POLL_ENDS: Ends = Ends::new(&REQ_001, &REQ_002, &SURPLUS);
 #[inline(always)]
 pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     let magic = c.field(&PROTOCOL_MAGIC, le_u16)?;
-    c.require(&ENV_002, magic == MAGIC)?;
+    c.require_that(&ENV_002, magic == MAGIC, || {
+        Compared::new(ComparedValue::Hex(magic.into(), 4), ComparedValue::Hex(MAGIC.into(), 4))
+    })?;
     c.check(&LEG_001, || true);
     let kind = c.field(&MESSAGE_TYPE, byte)?;
-    c.require(&ENV_003, kind <= 1)?;
+    c.require_that(&ENV_003, kind <= 1, || Compared::new(kind, "0 or 1"))?;
     let by_server = cx.direction == Direction::S2c;
-    c.check(&REQ_005, || (kind == 1) == by_server);
+    c.compare(&REQ_005, || (kind == 1) == by_server, || Compared::new(kind, i64::from(by_server)));
     let version = c.field(&PROTOCOL_VERSION, byte)?;
-    c.check(&ENV_004, || version == 1);
-    c.check(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server);
+    c.compare(&ENV_004, || version == 1, || Compared::new(version, 1));
+    c.compare(&TXN_007, || version == 1 || cx.asked != Some(1) || !by_server, || Compared::new(version, 1));
     if c.rest().is_empty() {
         c.about(Some(if c.is_cut() { &COOKIE } else { &TERMINATOR }));
-        return Err(c.short(&ENV_001));
+        return Err(Fault { needs: 1, ..c.short(&ENV_001) });
     }
     // A closure that holds the cursor, as `map_err` takes, would keep the cursor out of registers.
     match if kind == 1 { state(c) } else { poll(c) } {
@@ -129,10 +131,14 @@ pub(super) fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
 fn poll<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&POLL_ENDS);
     let cookie = c.field(&COOKIE, le_u64)?;
-    c.check(&REQ_004, || cookie != 0);
+    c.compare(
+        &REQ_004,
+        || cookie != 0,
+        || Compared::new(ComparedValue::Hex(cookie, 16), "a cookie other than 0"),
+    );
     if c.rest().is_empty() {
         c.about(Some(&TERMINATOR));
-        return Err(c.short(&REQ_001));
+        return Err(Fault { needs: 1, ..c.short(&REQ_001) });
     }
     terminator(c, &REQ_001, &REQ_002)
 }
@@ -149,7 +155,7 @@ fn cut_short<S: FieldSink>(c: &mut Cursor<'_, '_, S>, fault: Fault) -> Fault {
     }
     c.report(fault);
     let at = Span { start: whole.end.saturating_sub(1), ..whole };
-    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0 }
+    Fault { rule: &ENV_005, at, field: Some(&TERMINATOR), needs: 0, values: Compared::NOTHING }
 }
 
 /// Reads the terminator, which is the last byte. `none` is broken if no byte is left for it, and `more` if other bytes precede
@@ -169,21 +175,21 @@ fn terminator<S: FieldSink>(
         // Decoding has succeeded up to here, so its result is kept.
         let at = c.to_end();
         c.about(Some(&TERMINATOR));
-        c.check_at(none, at, || false);
+        c.compare_at(none, at, || false, || Compared::new(ComparedValue::Bytes(0), ComparedValue::Bytes(1)));
         return Ok(());
     }
     if before > 0 {
         c.out_of_line(|c| surplus(c, before, more))?;
     }
     let last = c.field(&TERMINATOR, byte)?;
-    c.check(&ENV_005, || last == 1);
+    c.compare(&ENV_005, || last == 1, || Compared::new(ComparedValue::byte(last), ComparedValue::byte(1)));
     Ok(())
 }
 
 #[cold]
 fn surplus<S: FieldSink>(c: &mut Cursor<'_, '_, S>, len: usize, rule: &'static Rule) -> Result<(), Fault> {
     c.field(&PAYLOAD_SURPLUS, bytes(len))?;
-    c.check(rule, || false);
+    c.compare(rule, || false, || Compared::new(ComparedValue::Bytes(len as u64), "none"));
     Ok(())
 }
 
@@ -353,21 +359,47 @@ static NAME: Ends = Ends::new(&RSP_005, &ENV_006, &SURPLUS);
 fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&FIXED);
     let wire_len = c.wire_len();
-    c.check_whole(&RSP_007, || wire_len <= CLIENT_BUFFER);
+    c.compare_whole(
+        &RSP_007,
+        || wire_len <= CLIENT_BUFFER,
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(CLIENT_BUFFER as i64)),
+    );
     c.field(&COOKIE, le_u64)?;
     cut_before(c, &SERVER_STATE, 1)?;
     let server_state = c.field(&SERVER_STATE, byte)?;
     c.derived(&SERVER_STATE_NAME, named(server_state, &STATES));
-    c.check(&RSP_002, || server_state <= PLAYING);
-    c.check(&RSP_003, || server_state != 0);
+    c.compare(
+        &RSP_002,
+        || server_state <= PLAYING,
+        || Compared::new(server_state, ComparedValue::AtMost(PLAYING.into())),
+    );
+    c.check_number(&RSP_003, server_state, ComparedValue::Not(0));
     cut_before(c, &SERVER_NET_CL, 4)?;
     let server_net_cl = c.field(&SERVER_NET_CL, le_u32)?;
-    c.check(&RSP_011, || server_net_cl != 0);
+    c.check_number(&RSP_011, server_net_cl, ComparedValue::Not(0));
     cut_before(c, &SERVER_FLAGS, 8)?;
     let server_flags = c.field(&SERVER_FLAGS, le_u64)?;
     c.derived(&SERVER_FLAG_NAMES, Value::Names(FLAGS, server_flags as u32));
-    c.check(&RSP_009, || server_flags & !KNOWN_FLAGS == 0);
-    c.check(&RSP_010, || server_flags & KNOWN_FLAGS == 0);
+    c.compare(
+        &RSP_009,
+        || server_flags & !KNOWN_FLAGS == 0,
+        || {
+            Compared::new(
+                ComparedValue::Hex(server_flags, 16),
+                ComparedValue::Hex(server_flags & KNOWN_FLAGS, 16),
+            )
+        },
+    );
+    c.compare(
+        &RSP_010,
+        || server_flags & KNOWN_FLAGS == 0,
+        || {
+            Compared::new(
+                ComparedValue::Hex(server_flags, 16),
+                ComparedValue::Hex(server_flags & !KNOWN_FLAGS, 16),
+            )
+        },
+    );
     cut_before(c, &NUM_SUB_STATES, 1)?;
     let count = c.field(&NUM_SUB_STATES, byte)?;
     if !c.is_cut() && is_misprinted(count.into(), c.rest()) {
@@ -383,7 +415,7 @@ fn state<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         return Err(name_too_long(c));
     }
     let server_name = c.text_after_length(2, &SERVER_NAME, text(length as usize), Value::from)?;
-    c.check(&RSP_012, || !server_name.0.is_empty());
+    c.compare(&RSP_012, || !server_name.0.is_empty(), || Compared::new(server_name, "a name"));
     c.check_text(server_name, &RSP_006, &RSP_013);
     *c.facts = Facts {
         server_name: Some(server_name.into()),
@@ -403,7 +435,9 @@ fn cut_before<S: FieldSink>(
 ) -> Result<(), Fault> {
     if ends_with_terminator(c, width) {
         c.about(Some(field));
-        return Err(c.short(&RSP_001));
+        let left = ComparedValue::Bytes(width.saturating_sub(1) as u64);
+        let values = Compared::new(left, ComparedValue::Bytes(width as u64));
+        return Err(Fault { values, ..c.short(&RSP_001) });
     }
     Ok(())
 }
@@ -436,14 +470,23 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
         |c| {
             if c.rest().len() < ENTRY || ends_with_terminator(c, ENTRY) {
                 c.about(Some(&SUB_STATE_LIST));
-                return Err(c.short(&RSP_004)); // an incomplete entry does not count
+                let values = Compared::new(c.element(), count);
+                return Err(Fault { values, ..c.short(&RSP_004) }); // an incomplete entry does not count
             }
             c.group(&SUB_STATE, |c| {
                 let id = c.field(&SUB_STATE_ID, byte)?;
                 c.derived(&SUB_STATE_NAME, named(id, &SUB_STATES));
-                c.check(&SUB_001, || (id as usize) < SUB_STATES.len());
-                c.check(&SUB_002, || !(4..8).contains(&id));
-                c.check(&SUB_003, || first_time(&mut seen, id));
+                c.compare(
+                    &SUB_001,
+                    || (id as usize) < SUB_STATES.len(),
+                    || Compared::new(id, ComparedValue::AtMost(SUB_STATES.len().saturating_sub(1) as i64)),
+                );
+                c.compare(
+                    &SUB_002,
+                    || !(4..8).contains(&id),
+                    || Compared::new(id, "a number that the game uses"),
+                );
+                c.compare(&SUB_003, || first_time(&mut seen, id), || Compared::new(id, "each number once"));
                 c.field(&SUB_STATE_VERSION, le_u16).map(drop)
             })
         },
@@ -451,7 +494,10 @@ fn sub_states<S: FieldSink>(c: &mut Cursor<'_, '_, S>, count: u8, state: u8) -> 
     c.check(&RSP_004, || true);
     let at = Span { start: before, end: c.offset() };
     c.about(Some(&SUB_STATE_LIST));
-    c.check_at(&SUB_004, at, || state != PLAYING || seen[0] & VANILLA == VANILLA);
+    let required = seen[0] & VANILLA;
+    let count = |set: u64| ComparedValue::Number(set.count_ones().into());
+    let values = || Compared::new(count(required), count(VANILLA));
+    c.compare_at(&SUB_004, at, || state != PLAYING || required == VANILLA, values);
     Ok(())
 }
 
@@ -495,7 +541,9 @@ pub(super) fn legacy<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Re
     let version = c.field(&PROTOCOL_VERSION, byte)?;
     c.check_whole(&LEG_001, || false);
     let expected = if cx.message == LEGACY_POLL { 0 } else { 1 };
-    c.require(&LEG_002, (kind, version) == (expected, 0))?;
+    let both = |kind: u8, version: u8| ComparedValue::Hex(u64::from(kind) << 8 | u64::from(version), 4);
+    let values = || Compared::new(both(kind, version), both(expected, 0));
+    c.require_that(&LEG_002, (kind, version) == (expected, 0), values)?;
     c.field(&COOKIE, le_u64)?;
     if cx.message == LEGACY_POLL {
         return Ok(());

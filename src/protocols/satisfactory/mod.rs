@@ -11,7 +11,9 @@
 //! there was no envelope.
 
 mod exchange;
+mod layouts;
 mod message;
+mod probing;
 
 use super::other::is_other_query;
 use super::prelude::*;
@@ -47,6 +49,7 @@ impl Protocol for Satisfactory {
     type Memory = exchange::Memory;
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         ports: &[GAME_PORT, LEGACY_PORT],
         first: &[
             Form::of(&WIRE_MAGIC),
@@ -76,6 +79,9 @@ impl Protocol for Satisfactory {
         rules: &[ENVELOPE_RULES, STATE_RULES, LEGACY_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&TXN_002],
+        unsuspicious: &[&REQ_001, &REQ_002, &REQ_005],
         samples: SAMPLES,
         ..Info::of("satisfactory", "Satisfactory Lightweight Query", SPEC, &message::ENVELOPE)
     };

@@ -207,6 +207,14 @@ impl Slice<'_> {
         tail.is_empty() && units.iter().map(|u| u16::from_le_bytes(*u)).eq(ascii.bytes().map(u16::from))
     }
 
+    /// The beginning of it, for a finding; what is not ASCII becomes `?`.
+    fn compared(&self) -> ComparedValue {
+        let mut ascii = [0; 32];
+        let units = self.text.as_chunks::<2>().0;
+        ascii.iter_mut().zip(units).for_each(|(to, unit)| *to = if unit[1] == 0 { unit[0] } else { b'?' });
+        ComparedValue::from(ascii.get(..units.len()).unwrap_or(&ascii))
+    }
+
     /// The boolean that it names, as .NET or JSON writes it.
     fn boolean(&self) -> Option<bool> {
         let words = [("True", true), ("true", true), ("False", false), ("false", false)];
@@ -444,12 +452,38 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.check(&JSN_006, || !config.strict);
     c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
     let listed = || config.players().map(|p| p.count());
-    c.check(&JSN_004, || listed().is_none_or(|n| i32::try_from(n) == Ok(players)));
-    c.check(&SEC_003, || listed().unwrap_or_default() == 0);
+    c.compare(
+        &JSN_004,
+        || listed().is_none_or(|n| i32::try_from(n) == Ok(players)),
+        || Compared::new(listed().unwrap_or_default(), players),
+    );
+    c.compare(
+        &SEC_003,
+        || listed().unwrap_or_default() == 0,
+        || Compared::new(listed().unwrap_or_default(), 0),
+    );
     let known = |e: Slice<'_>| EXPERIENCES.iter().any(|name| e.is(name));
-    c.check(&JSN_005, || config.experience.is_none_or(known));
+    c.compare(
+        &JSN_005,
+        || config.experience.is_none_or(known),
+        || {
+            Compared::new(
+                config.experience.map_or(ComparedValue::Nothing, |e| e.compared()),
+                "a difficulty of the game",
+            )
+        },
+    );
     let by_dotnet = |(value, string): (Slice<'_>, bool)| string && (value.is("True") || value.is("False"));
-    c.check(&JSN_007, || config.pvp.is_none_or(by_dotnet));
+    c.compare(
+        &JSN_007,
+        || config.pvp.is_none_or(by_dotnet),
+        || {
+            Compared::new(
+                config.pvp.map_or(ComparedValue::Nothing, |(value, _)| value.compared()),
+                "the text True or False",
+            )
+        },
+    );
     report(c, &config);
 }
 

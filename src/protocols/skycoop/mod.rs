@@ -12,6 +12,8 @@
 //! of a packet of the game, so a game packet of that length begins like a reply.
 
 mod config;
+mod layouts;
+mod probing;
 mod reply;
 
 use super::other::is_other_query;
@@ -134,6 +136,7 @@ impl Protocol for Skycoop {
     type Memory = ();
 
     const INFO: Info = Info {
+        probes: probing::ROWS,
         known_as: &[("sky-co-op", 0)],
         ports: &[PORT],
         first: &[
@@ -147,7 +150,6 @@ impl Protocol for Skycoop {
             "status",
             StepRules {
                 unsolicited: Some(&TXN_001),
-                overlapping: Some(&TXN_003),
                 late: Some(&TXN_005),
                 copy: Some(&TXN_004),
                 larger: Some((10, &SEC_001)),
@@ -159,6 +161,7 @@ impl Protocol for Skycoop {
         rules: &[RULES, REPLY_RULES, STRING_RULES, config::RULES, RCON_RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
         samples: SAMPLES,
         ..Info::of("skycoop", "Sky Co-op server query", SPEC, &FIXED)
     };
@@ -218,8 +221,12 @@ impl Protocol for Skycoop {
 
     #[inline(never)]
     fn observe(_: &mut (), seen: &Observation<'_>, raised: &mut Raised) {
-        if matches!(seen.pairing, Pairing::Answered(_)) && seen.server.port() != PORT {
-            raised.add(&TXN_006);
+        match seen.pairing {
+            Pairing::Asked { alone: false, .. } => raised.add(&TXN_003),
+            Pairing::Answered(_) if seen.server.port() != PORT => {
+                raised.add_values(&TXN_006, None, Compared::new(seen.server.port(), PORT));
+            }
+            _ => {}
         }
     }
 }
@@ -287,14 +294,14 @@ fn damaged<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), F
     let whole = c.rest();
     if cx.direction == Direction::C2s {
         c.ends(&REQUEST);
-        c.field(&MESSAGE_TYPE, le_i32)?;
+        let kind = c.field(&MESSAGE_TYPE, le_i32)?;
         return match whole.starts_with(&QUERY_SWAPPED) {
-            true => Err(c.stop(&REQ_003)),
+            true => Err(Fault { values: Compared::new(kind, kind.swap_bytes()), ..c.stop(&REQ_003) }),
             false => unknown(c, cx, whole),
         };
     }
     let header = c.field(&HEADER, le_i32)?;
-    c.check(&RSP_001, || header == REPLY);
+    c.compare(&RSP_001, || header == REPLY, || Compared::new(header, REPLY));
     unknown(c, cx, whole)
 }
 
@@ -383,7 +390,8 @@ fn rcon<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, cx: Context) -> Result<(), 
 fn rcon_length<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<usize, Fault> {
     let length = c.field(field, le_i32)?;
     c.ends(&STRING);
-    usize::try_from(length).map_err(|_| c.stop(&STR_001))
+    let values = || Compared::new(length, ComparedValue::AtLeast(0));
+    usize::try_from(length).map_err(|_| Fault { values: values(), ..c.stop(&STR_001) })
 }
 
 fn rcon_text<S: FieldSink>(

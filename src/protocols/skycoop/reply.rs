@@ -237,19 +237,61 @@ fn utf16_text<'a, S: FieldSink>(
     units: bool,
 ) -> Result<&'a [u8], Fault> {
     let claimed = c.field(length, le_i32)?;
-    c.require(&STR_001, claimed >= 0)?;
+    c.require_that(&STR_001, claimed >= 0, || Compared::new(claimed, ComparedValue::AtLeast(0)))?;
     let claimed = claimed as usize;
     let len = if units { claimed.saturating_mul(2) } else { claimed };
     c.ends(&STRING);
     let bytes = c.text_after_length(LENGTH, text, bytes(len), Value::Utf16)?;
     c.ends(&FIXED);
-    c.check(&STR_006, || !units);
-    c.check(&STR_003, || bytes.len().is_multiple_of(2));
+    c.compare(&STR_006, || !units, || Compared::new(claimed, len));
+    c.compare(&STR_003, || bytes.len().is_multiple_of(2), || Compared::new(bytes.len(), "an even number"));
     let whole = bytes.as_chunks::<2>().0.as_flattened();
-    c.check(&STR_004, || utf16(whole).all(|unit| unit.is_ok()));
-    c.check(&STR_007, || !bytes.starts_with(&[0xff, 0xfe]));
-    c.check(&STR_008, || !utf16(whole).flatten().any(char::is_control));
+    check_units(c, &STR_004, whole, |unit| unit.is_err(), "a surrogate pair");
+    let start = c.offset_of(bytes);
+    let mark = Span { start, end: start.saturating_add(2) };
+    c.compare_at(
+        &STR_007,
+        mark,
+        || !bytes.starts_with(&[0xff, 0xfe]),
+        || Compared::new(ComparedValue::Hex(0xfffe, 4), "no byte-order mark"),
+    );
+    let is_control = |unit: &Unit| unit.as_ref().is_ok_and(|c| c.is_control());
+    check_units(c, &STR_008, whole, is_control, "no control character");
     Ok(bytes)
+}
+
+/// A character of UTF-16, or half of one.
+type Unit = Result<char, std::char::DecodeUtf16Error>;
+
+/// Checks that no character of a text is wrong; the first one that is wrong is marked alone.
+fn check_units<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    rule: &'static Rule,
+    text: &'a [u8],
+    is_wrong: impl Fn(&Unit) -> bool,
+    expected: &'static str,
+) {
+    let wrong = if S::RULES { first_unit(text, is_wrong) } else { None };
+    let at = wrong.map_or(c.last(), |(at, len, _)| {
+        let start = c.offset_of(text).saturating_add(at);
+        Span { start, end: start.saturating_add(len) }
+    });
+    let found = wrong.map_or(ComparedValue::Nothing, |(.., code)| ComparedValue::Hex(code.into(), 4));
+    c.compare_at(rule, at, || wrong.is_none(), || Compared::new(found, expected));
+}
+
+/// Offset, length and code of the first wrong character.
+fn first_unit(text: &[u8], is_wrong: impl Fn(&Unit) -> bool) -> Option<(u16, u16, u32)> {
+    let mut at = 0u16;
+    for unit in utf16(text) {
+        let len = if unit.as_ref().is_ok_and(|c| c.len_utf16() == 2) { 4 } else { 2 };
+        if is_wrong(&unit) {
+            let code = unit.map_or_else(|lone| lone.unpaired_surrogate().into(), u32::from);
+            return Some((at, len, code));
+        }
+        at = at.saturating_add(len);
+    }
+    None
 }
 
 // --- The reply
@@ -409,21 +451,44 @@ static LAYOUTS: [&str; 2] = ["current", "legacy"];
 
 pub(super) fn reply<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let wire_len = c.wire_len();
-    c.check_whole(&RSP_007, || wire_len <= ONE_PIECE);
+    c.compare_whole(
+        &RSP_007,
+        || wire_len <= ONE_PIECE,
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(ONE_PIECE as i64)),
+    );
     if has_prefix(c.rest(), wire_len) {
         c.field(&LENGTH_PREFIX, le_i32)?;
-        c.check(&RSP_006, || false);
+        c.compare(&RSP_006, || false, || Compared::new("length and header", "the header"));
     }
     let header = c.field(&HEADER, le_i32)?;
     c.check(&RSP_006, || true);
-    c.require(&RSP_001, header == REPLY || header == SWAPPED)?;
+    c.require_that(&RSP_001, header == REPLY || header == SWAPPED, || {
+        Compared::new(
+            ComparedValue::Hex((header as u32).into(), 8),
+            ComparedValue::Hex((REPLY as u32).into(), 8),
+        )
+    })?;
     // Either the header alone is big-endian, or everything; the lengths show which.
-    c.require(&RSP_003, header == REPLY || is_exact(c.rest()))?;
-    c.check(&RSP_003, || header == REPLY);
+    c.require_that(&RSP_003, header == REPLY || is_exact(c.rest()), || {
+        Compared::new(
+            ComparedValue::Hex((header as u32).into(), 8),
+            ComparedValue::Hex((REPLY as u32).into(), 8),
+        )
+    })?;
+    c.compare(
+        &RSP_003,
+        || header == REPLY,
+        || {
+            Compared::new(
+                ComparedValue::Hex((header as u32).into(), 8),
+                ComparedValue::Hex((REPLY as u32).into(), 8),
+            )
+        },
+    );
     let layout = layout_of(c.rest(), wire_len.saturating_sub(usize::from(c.whole().end)));
     let number = u32::from(layout == Layout::Legacy);
     c.derived(&LAYOUT, Value::Named(number, LAYOUTS.get(number as usize).copied()));
-    c.check_whole(&RSP_005, || layout != Layout::Legacy);
+    c.compare_whole(&RSP_005, || layout != Layout::Legacy, || Compared::new("legacy", "current"));
     match layout {
         Layout::Current(units) => current(c, units),
         Layout::Legacy => legacy(c),
@@ -465,15 +530,20 @@ fn boolean<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Re
 /// Reads the version after its length, which counts bytes, or UTF-16 units if `units` says so.
 fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), Fault> {
     let length = c.field(&VERSION_LENGTH, le_i32)?;
-    c.require(&STR_001, length >= 0)?;
-    let length = length as usize;
+    c.require_that(&STR_001, length >= 0, || Compared::new(length, ComparedValue::AtLeast(0)))?;
+    let claimed = length as usize;
+    let length = claimed;
     let length = if units { utf8_of_units(c.rest(), length).unwrap_or(length) } else { length };
     c.ends(&STRING);
     let version = c.text_after_length(LENGTH, &VERSION, text(length), Value::from)?;
     c.ends(&FIXED);
-    c.check(&STR_009, || !units);
-    c.check(&STR_005, || version.is_utf8());
-    c.check(&VAL_003, || is_version(version.0) || !version.is_utf8());
+    c.compare(&STR_009, || !units, || Compared::new(claimed, length));
+    c.check_utf8(&STR_005, version);
+    c.compare(
+        &VAL_003,
+        || is_version(version.0) || !version.is_utf8(),
+        || Compared::new(version, "a version such as 1.2.3"),
+    );
     c.facts.version = Some(Version::Text(version.into()));
     Ok(())
 }
@@ -481,13 +551,18 @@ fn version<S: FieldSink>(c: &mut Cursor<'_, '_, S>, units: bool) -> Result<(), F
 /// Reads both numbers of players; returns the current one.
 fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<i32, Fault> {
     let players = c.field(&PLAYERS, le_i32)?;
-    c.check(&VAL_001, || players >= 0);
+    c.check_number(&VAL_001, players, ComparedValue::AtLeast(0));
     let at = c.last();
     let most = c.field(&MAX_PLAYERS, le_i32)?;
-    c.check(&VAL_001, || most >= 0);
+    c.check_number(&VAL_001, most, ComparedValue::AtLeast(0));
     c.about(Some(&PLAYERS));
     // One additional slot is the operator's.
-    c.check_at(&VAL_002, at, || most < 0 || players <= most.saturating_add(1));
+    c.compare_at(
+        &VAL_002,
+        at,
+        || most < 0 || players <= most.saturating_add(1),
+        || Compared::new(players, ComparedValue::AtMost(i64::from(most).saturating_add(1))),
+    );
     (c.facts.players, c.facts.max_players) = (u32::try_from(players).ok(), u32::try_from(most).ok());
     Ok(players)
 }

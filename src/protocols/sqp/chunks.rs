@@ -123,8 +123,18 @@ fn chosen<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>) -> Result<
     let missing = asked.unwrap_or(mask) & !mask;
     if missing != 0 {
         c.about(None);
-        c.check_at(&TXN_012, whole, || missing & SERVER_INFO == 0);
-        c.check_at(&TXN_011, whole, || missing & SERVER_INFO != 0);
+        c.compare_at(
+            &TXN_012,
+            whole,
+            || missing & SERVER_INFO == 0,
+            || Compared::new(ComparedValue::byte(mask), ComparedValue::byte(asked.unwrap_or(mask))),
+        );
+        c.compare_at(
+            &TXN_011,
+            whole,
+            || missing & SERVER_INFO != 0,
+            || Compared::new(ComparedValue::byte(mask), ComparedValue::byte(asked.unwrap_or(mask))),
+        );
     }
     Ok(())
 }
@@ -170,16 +180,20 @@ fn server_info<S: FieldSink, const ALONE: bool>(c: &mut Cursor<'_, '_, S>) -> Re
     c.group(&INFO, |c| {
         let current_players = c.field(&CURRENT_PLAYERS, be_u16)?;
         let max_players = c.field(&MAX_PLAYERS, be_u16)?;
-        c.check(&INF_003, || current_players <= max_players || max_players == 0);
-        c.check(&INF_004, || max_players != 0);
+        c.compare(
+            &INF_003,
+            || current_players <= max_players || max_players == 0,
+            || Compared::new(current_players, ComparedValue::AtMost(max_players.into())),
+        );
+        c.check_number(&INF_004, max_players, ComparedValue::Not(0));
         c.ends(&TEXTS);
         let server_name = string(c, &SERVER_NAME)?;
-        c.check(&INF_006, || !server_name.0.is_empty());
+        c.compare(&INF_006, || !server_name.0.is_empty(), || Compared::new(server_name, "a name"));
         let (game_type, build_id) = (string(c, &GAME_TYPE)?, string(c, &BUILD_ID)?);
         let map = string(c, &MAP)?;
         c.ends(&LAST);
         let port = c.field(&PORT, be_u16)?;
-        c.check(&INF_005, || port != 0);
+        c.check_number(&INF_005, port, ComparedValue::Not(0));
         *c.facts = Facts {
             server_name: Some(server_name.into()),
             game: Some(game_type.into()),
@@ -326,7 +340,12 @@ fn without_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, asked: Option<u8>, mask
         return Choice { kinds: mask, asked, is_certain: true };
     };
     c.about(Some(&INFO));
-    c.check_at(&TXN_017, c.to_end(), || false);
+    c.compare_at(
+        &TXN_017,
+        c.to_end(),
+        || false,
+        || Compared::new(ComparedValue::byte(mask | SERVER_INFO), ComparedValue::byte(mask)),
+    );
     Choice { kinds, asked, is_certain: false }
 }
 

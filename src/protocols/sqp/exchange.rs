@@ -418,7 +418,11 @@ fn answered_challenge(memory: &mut Memory, seen: &Observation<'_>, raised: &mut 
     memory.recent.get_mut(memory.next % RECENT).into_iter().for_each(|oldest| *oldest = (key, now));
     memory.next = memory.next.wrapping_add(1);
     if token != 0 && before.is_some() && !translated {
-        raised.add_at(&TXN_015, TOKEN_AT);
+        raised.add_values(
+            &TXN_015,
+            Some(TOKEN_AT),
+            Compared::new(ComparedValue::Hex(token.into(), 8), "a token that was not issued before"),
+        );
     }
 }
 
@@ -434,7 +438,11 @@ fn token_rules(
     if let Some(issued) = seen.issued.filter(|issued| u64::from(issued.value) == token) {
         raised.proof = Proof::Returns;
         if issued.used {
-            raised.add_at(&TXN_006, TOKEN_AT);
+            raised.add_values(
+                &TXN_006,
+                Some(TOKEN_AT),
+                Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
+            );
         }
         return;
     }
@@ -446,7 +454,11 @@ fn token_rules(
             && !memory.issues_nothing(seen, exchange, client) =>
         {
             if memory.trusted.insert(memory.hash((key, client)), ()).is_some() {
-                raised.add_at(&TXN_006, TOKEN_AT);
+                raised.add_values(
+                    &TXN_006,
+                    Some(TOKEN_AT),
+                    Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
+                );
             }
             return;
         }
@@ -458,14 +470,22 @@ fn token_rules(
             // used.
             _ => {
                 raised.proof = Proof::Returns;
-                return raised.add_at(&TXN_006, TOKEN_AT);
+                return raised.add_values(
+                    &TXN_006,
+                    Some(TOKEN_AT),
+                    Compared::new(ComparedValue::Hex(token, 8), "a token that was not used before"),
+                );
             }
         },
     };
     // An older token of this client is one that it got all the same.
     let owned = memory.issued.get(&key) == Some(&client);
     raised.proof = if owned { Proof::Returns } else { Proof::Wrong };
-    raised.add_at(rule, TOKEN_AT);
+    let latest =
+        seen.issued.map_or(ComparedValue::from("a token that was issued to this client"), |issued| {
+            ComparedValue::Hex(issued.value.into(), 8)
+        });
+    raised.add_values(rule, Some(TOKEN_AT), Compared::new(ComparedValue::Hex(token, 8), latest));
     if !seen.may_predate_capture {
         memory.suspect.insert(exchange, ());
     }

@@ -13,6 +13,7 @@
 
 mod chunks;
 mod exchange;
+mod layouts;
 mod probing;
 mod tables;
 
@@ -91,6 +92,9 @@ impl Protocol for Sqp {
         rules: &[HEADER_RULES, CHUNK_RULES, chunks::RULES, SERVER_RULES_RULES, TABLE_RULES],
         exchange_rules: exchange::RULES,
         causes: CAUSES,
+        layouts: layouts::LAYOUTS,
+        suspicious: &[&CHK_004, &chunks::INF_006, &RSP_006, &TXN_001, &TXN_004, &TXN_007, &TXN_011, &TXN_012],
+        unsuspicious: &[&RSP_009, &TAB_006],
         samples: SAMPLES,
         ..Info::of("sqp", "Unity Server Query Protocol", SPEC, &HEADER)
     };
@@ -169,16 +173,24 @@ impl Protocol for Sqp {
     #[inline(always)]
     fn decode<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
         let kind = c.field(&TYPE, byte)?;
-        c.require(&HDR_002, kind <= 1)?;
+        c.require_that(&HDR_002, kind <= 1, || Compared::new(kind, "0 or 1"))?;
         let token = c.field(&TOKEN, be_u32)?;
         match cx.message {
             CHALLENGE_REQUEST if kind == 0 => {
                 c.ends(&CHALLENGE_ENDS);
-                c.check(&REQ_001, || token == 0);
+                c.compare(
+                    &REQ_001,
+                    || token == 0,
+                    || Compared::new(ComparedValue::Hex(token.into(), 8), ComparedValue::Hex(0, 8)),
+                );
                 Ok(())
             }
             CHALLENGE_RESPONSE if kind == 0 => {
-                c.check(&RSP_002, || token != 0);
+                c.compare(
+                    &RSP_002,
+                    || token != 0,
+                    || Compared::new(ComparedValue::Hex(token.into(), 8), "a token other than 0"),
+                );
                 Ok(())
             }
             QUERY_REQUEST if kind == 1 => query_request(c),
@@ -526,16 +538,41 @@ fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&REQUEST);
     let version = c.field(&VERSION, be_u16)?;
     let swapped = version == 0x0100 || version == 0x0200;
-    c.check(&REQ_006, || !swapped);
-    c.check(&REQ_005, || version <= 2 || swapped);
-    c.check(&REQ_007, || version != 0);
+    c.compare(
+        &REQ_006,
+        || !swapped,
+        || {
+            Compared::new(
+                ComparedValue::Hex(version.into(), 4),
+                ComparedValue::Hex(version.swap_bytes().into(), 4),
+            )
+        },
+    );
+    c.compare(&REQ_005, || version <= 2 || swapped, || Compared::new(version, ComparedValue::AtMost(2)));
+    c.check_number(&REQ_007, version, ComparedValue::Not(0));
     let chunks = c.field(&REQUESTED_CHUNKS, byte)?;
     c.derived(&REQUESTED_CHUNK_NAMES, crate::decode::Value::Names(CHUNK_NAMES, chunks.into()));
-    c.check(&REQ_008, || chunks != 0);
-    c.check(&REQ_009, || chunks & 0xe0 == 0);
-    c.check(&REQ_010, || chunks & 0x1e == 0);
-    c.check(&REQ_011, || (chunks & KNOWN).count_ones() < 2);
-    c.check(&REQ_012, || chunks & chunks::METRICS == 0 || version >= 2);
+    c.compare(&REQ_008, || chunks != 0, || Compared::new(ComparedValue::byte(chunks), "at least one chunk"));
+    c.compare(
+        &REQ_009,
+        || chunks & 0xe0 == 0,
+        || Compared::new(ComparedValue::byte(chunks), ComparedValue::byte(chunks & !0xe0)),
+    );
+    c.compare(
+        &REQ_010,
+        || chunks & 0x1e == 0,
+        || Compared::new(ComparedValue::byte(chunks), ComparedValue::byte(chunks & !0x1e)),
+    );
+    c.compare(
+        &REQ_011,
+        || (chunks & KNOWN).count_ones() < 2,
+        || Compared::new(ComparedValue::byte(chunks), "one bit"),
+    );
+    c.compare(
+        &REQ_012,
+        || chunks & chunks::METRICS == 0 || version >= 2,
+        || Compared::new(version, ComparedValue::AtLeast(2)),
+    );
     Ok(())
 }
 
@@ -543,17 +580,29 @@ fn query_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Result<(), Fault> {
     c.ends(&RESPONSE);
     let wire_len = c.wire_len();
-    c.check_whole(&RSP_009, || wire_len <= CLIENT_BUFFER);
+    c.compare_whole(
+        &RSP_009,
+        || wire_len <= CLIENT_BUFFER,
+        || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(CLIENT_BUFFER as i64)),
+    );
     let version = c.field(&VERSION, be_u16)?;
-    c.check(&RSP_004, || version <= 2);
+    c.check_number(&RSP_004, version, ComparedValue::AtMost(2));
     // The version is not compared with a request that the answer does not belong to.
     let asked = cx.asked.filter(|a| a >> 24 == 1).map(|a| (a >> 8) as u16);
-    c.check(&TXN_010, || asked.is_none_or(|a| a == version));
+    c.compare(
+        &TXN_010,
+        || asked.is_none_or(|a| a == version),
+        || Compared::new(version, asked.unwrap_or_default()),
+    );
     let current_packet = c.field(&CURRENT_PACKET, byte)?;
-    c.check(&RSP_006, || current_packet == 0);
+    c.compare(&RSP_006, || current_packet == 0, || Compared::new(current_packet, 0));
     let last_packet = c.field(&LAST_PACKET, byte)?;
-    c.check(&RSP_005, || current_packet <= last_packet);
-    c.check(&RSP_006, || last_packet == 0 || current_packet != 0);
+    c.compare(
+        &RSP_005,
+        || current_packet <= last_packet,
+        || Compared::new(current_packet, ComparedValue::AtMost(last_packet.into())),
+    );
+    c.compare(&RSP_006, || last_packet == 0 || current_packet != 0, || Compared::new(last_packet, 0));
     let length = c.field(&PACKET_LENGTH, be_u16)?;
     let end = c.offset().saturating_add(length);
     let body = c.sized(length as usize, &RSP_007, &BODY, |c| {
@@ -574,7 +623,12 @@ fn query_response<S: FieldSink>(c: &mut Cursor<'_, '_, S>, cx: Context) -> Resul
 fn check_after_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, end: u16) {
     let at = Span { start: end, ..c.whole() };
     c.about(Some(&SURPLUS));
-    c.check_at(&RSP_008, at, || at.start >= at.end);
+    c.compare_at(
+        &RSP_008,
+        at,
+        || at.start >= at.end,
+        || Compared::new(ComparedValue::Bytes(at.end.saturating_sub(at.start).into()), "none"),
+    );
 }
 
 // --- Causes

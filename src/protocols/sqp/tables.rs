@@ -102,7 +102,11 @@ pub(super) fn string<'a, S: FieldSink>(
 
 #[inline(always)]
 pub(super) fn text_rules<S: FieldSink>(c: &mut Cursor<'_, '_, S>, text: Str<'_>) {
-    c.check(&STR_003, || text.0.len() < 255);
+    c.compare(
+        &STR_003,
+        || text.0.len() < 255,
+        || Compared::new(ComparedValue::Bytes(text.0.len() as u64), ComparedValue::AtMost(254)),
+    );
     c.check_text(text, &STR_002, &STR_004);
 }
 
@@ -225,8 +229,10 @@ fn require_name<S: FieldSink>(c: &mut Cursor<'_, '_, S>, name: &'static Field) -
 fn type_code<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<u8, Fault> {
     let show = |code: u8| Value::Named(code as u32, TYPES.get(code as usize).copied());
     let code = c.field_as(field, byte, show)?;
-    c.require(&DYN_001, (code as usize) < TYPES.len())?;
-    c.check(&DYN_002, || code != 5);
+    c.require_that(&DYN_001, (code as usize) < TYPES.len(), || {
+        Compared::new(code, ComparedValue::AtMost(TYPES.len().saturating_sub(1) as i64))
+    })?;
+    c.compare(&DYN_002, || code != 5, || Compared::new(code, "0 to 4"));
     Ok(code)
 }
 
@@ -240,7 +246,7 @@ fn checked_value<S: FieldSink>(
     c.ends(if code == 4 { in_text } else { elsewhere });
     match c.field(field, dynamic(code))? {
         Value::Text(text) => text_rules(c, Str(text)),
-        Value::Float32(v) => c.check(&DYN_004, || v.is_finite()),
+        Value::Float32(v) => c.compare(&DYN_004, || v.is_finite(), || Compared::new(v, "a finite number")),
         _ => {}
     }
     Ok(())
@@ -265,8 +271,8 @@ fn rule<'a, S: FieldSink>(
     require_name(c, &RULE_KEY)?;
     c.group(&RULE, |c| {
         let key = string(c, &RULE_KEY)?;
-        c.check(&RUL_003, || !key.0.is_empty());
-        c.check(&RUL_002, || !seen.repeats(key.0));
+        c.compare(&RUL_003, || !key.0.is_empty(), || Compared::new(ComparedValue::from(&b""[..]), "a name"));
+        c.compare(&RUL_002, || !seen.repeats(key.0), || Compared::new(key, "each name once"));
         c.ends(&KIND);
         let code = type_code(c, &RULE_TYPE)?;
         checked_value(c, &RULE_VALUE, code, [&KEY, value])
@@ -474,13 +480,13 @@ fn table<S: FieldSink>(
 ) -> Result<(), Fault> {
     let count = c.field(f.count, be_u16)?;
     if let Some(stated_count) = stated_count {
-        c.check(&TAB_006, || stated_count == count);
+        c.compare(&TAB_006, || stated_count == count, || Compared::new(stated_count, count));
     }
     let mut width = 0;
     if count > 0 || !c.rest().is_empty() {
         width = c.field(f.field_count, byte)?;
-        c.check(&TAB_005, || count > 0 || width == 0);
-        c.require(&TAB_002, count == 0 || width > 0)?;
+        c.compare(&TAB_005, || count > 0 || width == 0, || Compared::new(width, 0));
+        c.require_that(&TAB_002, count == 0 || width > 0, || Compared::new(0, ComparedValue::AtLeast(1)))?;
     }
     *begun = 1;
     let columns = columns(c, f, width)?;
@@ -503,7 +509,7 @@ fn columns<'a, S: FieldSink>(
         require_name(c, name)?;
         c.group(field, |c| {
             let name = string(c, name)?;
-            c.check(&TAB_004, || !seen.repeats(name.0));
+            c.compare(&TAB_004, || !seen.repeats(name.0), || Compared::new(name, "each name once"));
             type_code(c, kind).map(drop)
         })
     };
@@ -521,7 +527,7 @@ fn records<'a, S: FieldSink>(
     let record = |c: &mut Cursor<'a, '_, S>| {
         if c.rest().is_empty() {
             c.about(Some(f.record));
-            return Err(c.short(&TAB_003));
+            return Err(Fault { values: Compared::new(c.element(), count), ..c.short(&TAB_003) });
         }
         let mut columns = columns;
         let value = |c: &mut Cursor<'a, '_, S>| {
@@ -550,11 +556,19 @@ pub(super) fn metrics<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
     chunk(c, &METRICS_LENGTH, &COUNT, |c| {
         let count = c.field(&METRICS_COUNT, byte)?;
         let [readable, usual] = MOST_METRICS;
-        c.check(&MET_002, || count <= readable);
-        c.check(&MET_003, || count <= usual || count > readable);
+        c.compare(
+            &MET_002,
+            || count <= readable,
+            || Compared::new(count, ComparedValue::AtMost(readable.into())),
+        );
+        c.compare(
+            &MET_003,
+            || count <= usual || count > readable,
+            || Compared::new(count, ComparedValue::AtMost(usual.into())),
+        );
         let metric = |c: &mut Cursor<'_, '_, S>| {
             let v = c.field(&METRIC, be_f32)?;
-            c.check(&DYN_004, || v.is_finite());
+            c.compare(&DYN_004, || v.is_finite(), || Compared::new(v, "a finite number"));
             Ok(())
         };
         c.list(&METRICS, |_, done| done < count.into(), metric).map(drop)

@@ -3,6 +3,7 @@
 
 pub mod capture;
 pub mod decoder;
+pub mod diagnosis;
 pub mod filter;
 pub mod input;
 pub mod lean;
@@ -44,6 +45,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("titanfall", |bytes| decoder::decoder(Id::Titanfall, bytes)),
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
     ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
+    ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
     ("pasted", pasted::pasted),

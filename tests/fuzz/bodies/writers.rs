@@ -39,7 +39,8 @@ const COLUMNS: &[&str] = &[
     "skycoop.server_name",
     "udp.payload",
 ];
-const SCREEN: Screen = Screen { width: 80, colour: false, ascii: false, top: None, sort: Sort::Findings };
+const SCREEN: Screen =
+    Screen { width: 80, colour: false, ascii: false, top: None, sort: Sort::Findings, show: None };
 /// First characters of formulas in spreadsheets; numbers may begin with a sign.
 const FORMULA: [char; 2] = ['=', '@'];
 

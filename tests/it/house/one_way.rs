@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The modules of the library from the lowest level up. A module may import modules of lower levels.
-const FLOORS: [&[&str]; 15] = [
+const FLOORS: [&[&str]; 16] = [
     &["bounded", "rule"],
     &["capture"],
     &["net", "text"],
-    &["decode"],
+    &["decode", "layout"],
     &["contract"],
     &["protocols"],
-    &["check", "conversation"],
+    &["conversation", "diagnosis"],
+    &["check"],
     &["classify"],
     &["exchange"],
     &["filter"],

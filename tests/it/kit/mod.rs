@@ -14,5 +14,6 @@ pub mod play;
 pub mod records;
 pub mod reports;
 pub mod run;
+pub mod serve;
 pub mod sources;
 pub mod tshark;

@@ -10,7 +10,8 @@ use qdissect::report::{Form, Output, Totals};
 use qdissect::stats::{self, Prefix, Section, Stats};
 use serde_json::Value;
 
-const SCREEN: Screen = Screen { width: 100, colour: false, ascii: false, top: None, sort: Sort::Findings };
+const SCREEN: Screen =
+    Screen { width: 100, colour: false, ascii: false, top: None, sort: Sort::Findings, show: None };
 
 fn parsed(out: &[u8]) -> Vec<Value> {
     str::from_utf8(out).expect("records are UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()

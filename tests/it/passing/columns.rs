@@ -102,7 +102,7 @@ fn findings_have_rows_too() {
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
     let broken = rows.iter().find(|row| row[at("rule")] == "SQP-STR-002").unwrap();
     let cells = ["file", "frame", "severity", "field", "start", "end"].map(|name| broken[at(name)].as_str());
-    assert_eq!(cells, ["captures/demo.pcapng", "56", "error", "server_info.server_name", "19", "29"]);
+    assert_eq!(cells, ["captures/demo.pcapng", "56", "error", "server_info.server_name", "23", "24"]);
 }
 
 #[test]
