@@ -69,7 +69,6 @@ pub enum Reading {
     /// Exchanges: one row per request and its answer
     Exchanges(ExchangesArgs),
     /// Captures with dumpcap or tcpdump, and shows packets as they come
-    #[cfg(unix)]
     Live(super::live::args::LiveArgs),
     /// Statistics: response times, endpoints, protocols, amplification, losses
     Stats(StatsArgs),
@@ -89,7 +88,6 @@ impl Reading {
             Reading::Dump(args) => Box::new(args),
             Reading::Check(args) => Box::new(args),
             Reading::Exchanges(args) => Box::new(args),
-            #[cfg(unix)]
             Reading::Live(args) => Box::new(args),
             Reading::Stats(args) => Box::new(args),
             Reading::Server(args) => Box::new(args),

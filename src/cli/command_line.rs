@@ -179,10 +179,6 @@ pub fn advise(mut e: Error, command: &Command) -> Error {
         Some(ContextValue::String(text)) => Some(text.clone()),
         _ => None,
     };
-    if cfg!(windows) && text(ContextKind::InvalidSubcommand).is_some_and(|name| name == "live") {
-        suggest(&mut e, CAPTURE_ON_WINDOWS.to_owned());
-        return e;
-    }
     let (option, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
     let (name, owners) = match (e.kind(), option, value) {
         (ErrorKind::UnknownArgument, Some(option), _) => {
@@ -236,14 +232,7 @@ const ALTERNATIVES: &[(&str, &str)] = &[
         "`qdissect stats` and `qdissect exchanges` have its statistics; for follow, `exchanges -Y 'udp.stream == 0'` \
          has one conversation, and `server ADDR` one server",
     ),
-    #[cfg(windows)]
-    ("-D", CAPTURE_ON_WINDOWS),
-    #[cfg(windows)]
-    ("-i", CAPTURE_ON_WINDOWS),
 ];
-/// What to use instead of `live` on Windows.
-const CAPTURE_ON_WINDOWS: &str = "on Windows, `dumpcap -D` lists the interfaces, and in cmd `dumpcap -i 4 -w - | qdissect dump -l -` \
-                       captures and shows packets as they come";
 const ONE_PASS: &str = "there is one pass, which -Y filters";
 const ALL_FIELDS: &str = "`qdissect dump -x -T json` writes all fields and bytes";
 

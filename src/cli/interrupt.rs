@@ -9,8 +9,7 @@ use std::sync::{Arc, LazyLock};
 /// Exit codes above this one are this number plus that of the signal that ended the reading.
 const SIGNALS: u8 = 128;
 
-/// Exit code after SIGTERM.
-#[cfg(unix)]
+/// Exit code after SIGTERM, which Windows does not have.
 pub const TERMINATED: u8 = SIGNALS + 15;
 
 /// Whether an exit code means that a signal ended the reading.

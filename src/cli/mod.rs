@@ -32,7 +32,6 @@ mod hex;
 mod inputs;
 mod interrupt;
 mod job;
-#[cfg(unix)]
 mod live;
 mod output;
 mod overview;

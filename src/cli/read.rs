@@ -30,7 +30,6 @@ const SUBCOMMANDS: &[&str] = &[
     "dump",
     "check",
     "exchanges",
-    #[cfg(unix)]
     "live",
     "stats",
     "server",

@@ -17,6 +17,12 @@ pub fn display_name(path: &Path) -> String {
     escaped(&path_text(path)).into_owned()
 }
 
+/// Text with names of devices that is harmless for terminals. Those of Windows have backslashes, which are shown as they are typed.
+pub fn display_devices(text: &str) -> Cow<'_, str> {
+    let text = escaped(text);
+    if cfg!(windows) { text.replace(r"\\", r"\").into() } else { text }
+}
+
 /// The metadata of the file at a path. Fails for reserved names on Windows: asking for the metadata of a pipe opens it, and it
 /// can be opened only once.
 pub fn metadata(path: &Path) -> io::Result<Metadata> {

@@ -1,13 +1,11 @@
 //! Messages of the capture program: collected while it runs, and turned into advice when it fails.
 
 use super::program::{Kind, Program};
-use crate::cli::interrupt;
+use crate::cli::system::display_devices;
 use crate::text::escape::escaped;
 use crate::text::similar::similar;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::process::{ChildStderr, ExitStatus};
-use std::time::{Duration, Instant};
+use std::io;
+use std::process::ExitStatus;
 
 /// Maximum number of lines kept.
 const MAX_LINES: usize = 64;
@@ -23,41 +21,17 @@ pub struct Messages {
     pub dropped: Option<u64>,
 }
 
-/// Standard error of the program. It is read along with the packets from the start: a program that says more than its pipe holds
-/// would wait, and send no packets. A thread of its own would keep the rights of its start.
-#[derive(Debug)]
+/// Takes what the program writes to its standard error.
+#[derive(Debug, Default)]
 pub struct Listener {
-    /// `None` once it has ended.
-    input: Option<ChildStderr>,
     messages: Messages,
     /// A line whose end has not come.
     line: Vec<u8>,
 }
 
 impl Listener {
-    /// Listens to a program.
-    pub fn new(input: ChildStderr) -> Listener {
-        Listener { input: Some(input), messages: Messages::default(), line: vec![] }
-    }
-
-    /// What to wait for; `None` once it has ended.
-    pub fn input(&self) -> Option<BorrowedFd<'_>> {
-        self.input.as_ref().map(AsFd::as_fd)
-    }
-
-    /// Reads what is there. To be called when there is something to read, or the input has ended.
-    pub fn read(&mut self) {
-        let mut buffer = [0; 4096];
-        let Some(input) = &mut self.input else { return };
-        match input.read(&mut buffer) {
-            Ok(length @ 1..) => self.hear(buffer.get(..length).unwrap_or_default()),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => self.input = None,
-        }
-    }
-
     /// Takes further bytes. Counters overwrite each other with carriage returns.
-    fn hear(&mut self, bytes: &[u8]) {
+    pub fn hear(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if !matches!(byte, b'\n' | b'\r') {
                 self.line.push(*byte);
@@ -73,17 +47,8 @@ impl Listener {
         self.line.clear();
     }
 
-    /// The messages, once the program has ended. Another process may hold its standard error open, so the wait for the end of that
-    /// is limited.
-    pub fn finish(&mut self, max_wait: Duration) -> Messages {
-        let until = Instant::now() + max_wait;
-        while let Some(input) = self.input() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || !matches!(interrupt::wait(&input, left), Ok(true)) {
-                break;
-            }
-            self.read();
-        }
+    /// The messages, once there are no more.
+    pub fn finish(&mut self) -> Messages {
         self.end_line();
         self.messages.clone()
     }
@@ -141,7 +106,7 @@ pub fn nothing_installed() -> String {
     format!(
         "Neither dumpcap nor tcpdump is installed, and one of them must do the capturing. Debian, Ubuntu: \
          `sudo apt install tcpdump`; Fedora: `sudo dnf install tcpdump`; macOS has tcpdump, and `brew install wireshark` \
-         brings dumpcap. {REMOTE}."
+         brings dumpcap; Windows: `winget install WiresharkFoundation.Wireshark` brings dumpcap, which needs Npcap. {REMOTE}."
     )
 }
 
@@ -189,7 +154,7 @@ pub fn unexpected_end(
             true => "`qdissect live -D` lists them.".to_owned(),
             false => {
                 let listed = interfaces.join("; ");
-                format!("{}There are: {}.", suggestion(requested, &interfaces), escaped(&listed))
+                format!("{}There are: {}.", suggestion(requested, &interfaces), display_devices(&listed))
             }
         };
         return format!("There is no such interface: {} {known}", sentence(&main_line(lines)));
@@ -227,6 +192,12 @@ fn permission_missing(kind: Kind) -> String {
 
 /// Advice for missing rights. Only the capture program needs them.
 fn permission(kind: Kind) -> String {
+    if cfg!(windows) {
+        return format!(
+            "dumpcap captures through Npcap, which Wireshark's installer offers; where Npcap is for administrators only, \
+             start the terminal as administrator. {REMOTE}."
+        );
+    }
     let program_advice = match kind {
         Kind::Dumpcap => {
             "Debian, Ubuntu: `sudo dpkg-reconfigure wireshark-common`, answer Yes, then `sudo usermod -a -G wireshark $USER` \
@@ -244,8 +215,11 @@ fn permission(kind: Kind) -> String {
 
 /// Describes how a process ended.
 fn exit_description(status: &ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.code(), status.signal()) {
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(status);
+    #[cfg(windows)]
+    let signal: Option<i32> = None;
+    match (status.code(), signal) {
         (Some(code), _) => format!("ended with exit status {code}"),
         (None, Some(signal)) => format!("was ended by signal {signal}"),
         (None, None) => "ended".to_owned(),
@@ -273,9 +247,9 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8]) -> Messages {
-        let mut listener = Listener { input: None, messages: Messages::default(), line: vec![] };
+        let mut listener = Listener::default();
         bytes.chunks(7).for_each(|piece| listener.hear(piece));
-        listener.finish(Duration::ZERO)
+        listener.finish()
     }
 
     #[test]

@@ -5,9 +5,13 @@ pub mod args;
 mod confine;
 mod interfaces;
 mod messages;
+#[cfg(unix)]
+mod pipes;
 mod program;
 mod records;
 mod session;
+#[cfg(any(windows, test))]
+mod threads;
 
 use super::choices::Format;
 use super::common_args::Common;
@@ -16,6 +20,7 @@ use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::overview::write_summary;
 use super::read::QUIET;
+use super::system::display_devices;
 use super::{columns, interrupt, read, terminal};
 use crate::capture::{ErrorKind, Source};
 use crate::filter::Columns;
@@ -87,7 +92,7 @@ fn live(
     if args.list_interfaces {
         return match interfaces::list(&program) {
             Ok(lines) => {
-                lines.iter().try_for_each(|line| writeln!(to, "{}", escaped(line)))?;
+                lines.iter().try_for_each(|line| writeln!(to, "{}", display_devices(line)))?;
                 Ok((OK, 1))
             }
             Err(e) => Ok(refuse(&e)),

@@ -2,13 +2,18 @@
 //! packets. Its output comes through a pipe.
 
 use super::args::LiveArgs;
+use std::env::consts::EXE_SUFFIX;
+use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Directories of administration programs, which are missing in the search path of ordinary users.
-const EXTRA_FOLDERS: [&str; 3] =
-    ["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
+/// Directories that are missing in the search path of ordinary users: of administration programs, and of Wireshark.
+#[cfg(unix)]
+const EXTRA_FOLDERS: &[&str] =
+    &["/usr/sbin", "/usr/local/sbin", "/Applications/Wireshark.app/Contents/MacOS"];
+#[cfg(windows)]
+const EXTRA_FOLDERS: &[&str] = &[r"C:\Program Files\Wireshark"];
 
 /// Default buffer size of tcpdump in KiB.
 const TCPDUMP_BUFFER: u32 = 128 * 1024;
@@ -29,6 +34,15 @@ pub enum Kind {
     Dumpcap,
     /// Writes pcap, and captures on a single interface.
     Tcpdump,
+}
+
+/// A pipe of the program; as a number, its place in a list of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pipe {
+    /// Standard output.
+    Packets,
+    /// Standard error.
+    Messages,
 }
 
 /// An installed capture program.
@@ -55,9 +69,10 @@ impl Program {
         let path = std::env::var_os("PATH").unwrap_or_default();
         // An empty entry means the working directory, where anybody may have put a program.
         let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-        let folders: Vec<_> = folders.chain(EXTRA_FOLDERS.map(PathBuf::from)).collect();
+        let folders: Vec<_> = folders.chain(EXTRA_FOLDERS.iter().map(PathBuf::from)).collect();
         let find = |kind: Kind| {
-            let path = folders.iter().map(|folder| folder.join(kind.name())).find(|path| path.is_file())?;
+            let file = format!("{}{EXE_SUFFIX}", kind.name());
+            let path = folders.iter().map(|folder| folder.join(&file)).find(|path| path.is_file())?;
             Some(Program { kind, path })
         };
         find(Kind::Dumpcap).or_else(|| find(Kind::Tcpdump))
@@ -108,11 +123,54 @@ impl Program {
         Ok(command)
     }
 
+    /// Starts a command. Where there are process groups, it has one of its own: Ctrl-C does not reach it, and it can send everything
+    /// before it is stopped. On Windows Ctrl-C reaches it, too, and it ends by itself.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn start(&self, mut command: Command) -> io::Result<Child> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn()
+    }
+
     /// The program without arguments. Its messages do not depend on the user's language.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.stdin(Stdio::null()).env("LC_ALL", "C");
         command
+    }
+}
+
+/// A way to stop a program.
+#[derive(Clone, Copy, Debug)]
+pub enum Stop {
+    /// It may send what it has.
+    Politely,
+    AtOnce,
+}
+
+impl Stop {
+    /// Stops a program that has not been waited for, so that its process id is still its own, and its children. It is no error if it
+    /// has ended already.
+    #[cfg(unix)]
+    pub fn send(self, child: &mut Child) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let signal = match self {
+            Stop::Politely => Signal::INT,
+            Stop::AtOnce => Signal::KILL,
+        };
+        if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
+    /// Stops a program. Windows has no signal for a single process; what was captured is in the pipe already.
+    #[cfg(windows)]
+    pub fn send(self, child: &mut Child) {
+        match self {
+            Stop::Politely | Stop::AtOnce => _ = child.kill(),
+        }
     }
 }
 

@@ -7,17 +7,18 @@
 //! ```
 
 use super::messages::{self, Listener, Messages};
-use super::program::Program;
+#[cfg(unix)]
+use super::pipes::Pipes;
+use super::program::{Pipe, Program, Stop};
 use super::records::Records;
+#[cfg(windows)]
+use super::threads::Pipes;
 use crate::capture::Time;
 use crate::cli::clock::now;
 use crate::cli::interrupt;
 use crate::cli::read::QUIET;
-use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(3);
 /// How long to wait for the end of its pipe after it has been killed. Another process may hold the pipe open.
 const KILL_GRACE: Duration = Duration::from_millis(500);
+
+/// How often to look whether the program has ended.
+const POLL: Duration = Duration::from_millis(10);
 
 /// The state of the capture program.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +53,8 @@ pub struct Session {
     /// How long a packet may take to arrive.
     delay: Duration,
     child: Child,
-    out: ChildStdout,
-    err: Listener,
+    pipes: Pipes,
+    listener: Listener,
     records: Records,
     phase: Phase,
     until: Option<Instant>,
@@ -90,21 +94,20 @@ impl Session {
     /// When it cannot be started.
     pub fn start(
         program: &Program,
-        mut command: Command,
+        command: Command,
         records: Records,
         max_duration: Option<Duration>,
         on_start: OnStart,
     ) -> Result<Session, String> {
-        // In a process group of its own, Ctrl-C does not reach the program, which can send everything before it ends.
-        let mut child = command.process_group(0).spawn().map_err(|e| messages::not_started(program, &e))?;
-        let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
+        let mut child = program.start(command).map_err(|e| messages::not_started(program, &e))?;
+        let Some(pipes) = Pipes::of(&mut child) else {
             return Err("The capture program has no output.".into());
         };
         Ok(Session {
             delay: program.delay() + UNDER_WAY,
             child,
-            out,
-            err: Listener::new(err),
+            pipes,
+            listener: Listener::default(),
             records,
             phase: Phase::Running,
             until: max_duration.map(|max_duration| Instant::now() + max_duration),
@@ -137,11 +140,11 @@ impl Session {
             }
             self.phase = match self.phase {
                 Phase::Running | Phase::Lingering(..) => {
-                    self.signal(Signal::INT);
+                    Stop::Politely.send(&mut self.child);
                     Phase::Stopped(Instant::now() + GRACE)
                 }
                 Phase::Stopped(_) => {
-                    self.signal(Signal::KILL);
+                    Stop::AtOnce.send(&mut self.child);
                     Phase::Killed(Instant::now() + KILL_GRACE)
                 }
                 Phase::Killed(_) => {
@@ -175,14 +178,6 @@ impl Session {
         self.reached = time;
     }
 
-    /// Sends a signal to the program and its children. The program has not been waited for, so its process id is still its own.
-    /// It is no error if the program has ended already.
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process_group(group, signal);
-        }
-    }
-
     /// Reads available bytes. After a while without any it returns [`Interrupted`](io::ErrorKind::Interrupted).
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let next = self.update_phase();
@@ -197,7 +192,7 @@ impl Session {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
-        let length = self.out.read(buffer)?;
+        let length = self.pipes.read(Pipe::Packets, buffer)?;
         self.last = Instant::now();
         if let Some(on_start) = self.on_start.take_if(|_| length > 0) {
             on_start();
@@ -207,22 +202,42 @@ impl Session {
         Ok(pass)
     }
 
-    /// Waits until the pipe of packets has data or ends, and reads standard error meanwhile. Returns `false` if `max_wait` passes
-    /// or a signal arrives before that.
+    /// Waits until the pipe of packets has data or ends, and reads messages meanwhile. Returns `false` if `max_wait` passes or a
+    /// signal arrives before that.
     fn wait_for_packets(&mut self, max_wait: Duration) -> io::Result<bool> {
         let until = Instant::now() + max_wait;
         loop {
-            let inputs: Vec<_> = [Some(self.out.as_fd()), self.err.input()].into_iter().flatten().collect();
-            let ready = interrupt::wait_for_one(&inputs, until.saturating_duration_since(Instant::now()))?;
-            if ready.get(1) == Some(&true) {
-                self.err.read();
+            let [packets, messages] = self.pipes.wait(until.saturating_duration_since(Instant::now()))?;
+            if messages {
+                self.listen();
             }
-            match ready.first() {
-                Some(true) => return Ok(true),
-                _ if ready.contains(&true) && Instant::now() < until => {}
-                _ => return Ok(false),
+            if packets || !messages || Instant::now() >= until {
+                return Ok(packets);
             }
         }
+    }
+
+    /// Reads the messages that are there.
+    fn listen(&mut self) {
+        let mut buffer = [0; 4096];
+        let length = self.pipes.read(Pipe::Messages, &mut buffer).unwrap_or_default();
+        self.listener.hear(buffer.get(..length).unwrap_or_default());
+    }
+
+    /// The messages of the program, which has ended. Another process may hold its standard error open, so the wait for the end of
+    /// that is limited.
+    fn last_messages(&mut self) -> Messages {
+        let until = Instant::now() + KILL_GRACE;
+        self.pipes.close(Pipe::Packets);
+        while self.pipes.is_open(Pipe::Messages) {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.pipes.wait(left) {
+                Ok([_, true]) => self.listen(),
+                Ok(_) if !left.is_zero() && interrupt::caught().is_none() => {}
+                _ => break,
+            }
+        }
+        self.listener.finish()
     }
 
     /// Stops the program if it is still running, waits for its end, and writes the remaining records.
@@ -235,7 +250,7 @@ impl Session {
             self.linger(); // it stops at the same number, and its last messages are worth a short wait
         }
         let status = self.wait();
-        let messages = self.err.finish(KILL_GRACE);
+        let messages = self.last_messages();
         let stopped = matches!(self.phase, Phase::Stopped(_) | Phase::Killed(_));
         Ended { planned, stopped, status, messages, incomplete, unsaved: self.records.failed.clone() }
     }
@@ -243,7 +258,7 @@ impl Session {
     /// Waits for the program to end. Reads its pipes meanwhile, because it could block on a full one.
     fn wait(&mut self) -> Option<ExitStatus> {
         self.is_over = false;
-        let (mut buffer, mut open, pause) = (vec![0; 64 * 1024], true, Duration::from_millis(10));
+        let mut buffer = vec![0; 64 * 1024];
         loop {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Some(status);
@@ -253,14 +268,8 @@ impl Session {
             if self.is_over {
                 return None;
             }
-            if open && matches!(self.wait_for_packets(pause), Ok(true)) {
-                open = matches!(self.out.read(&mut buffer), Ok(1..));
-            } else if !open {
-                match self.err.input() {
-                    Some(err) if matches!(interrupt::wait(&err, pause), Ok(true)) => self.err.read(),
-                    Some(_) => {}
-                    None => std::thread::sleep(pause),
-                }
+            if matches!(self.wait_for_packets(POLL), Ok(true)) {
+                let _ = self.pipes.read(Pipe::Packets, &mut buffer);
             }
         }
     }
@@ -270,7 +279,7 @@ impl Drop for Session {
     /// Stops the program, so that it does not outlive the run.
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(Some(_))) {
-            self.signal(Signal::INT);
+            Stop::Politely.send(&mut self.child);
             self.wait();
         }
     }
