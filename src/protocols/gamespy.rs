@@ -76,7 +76,11 @@ pub(super) fn keys<S: FieldSink>(
     c.check(list.unterminated, || ended || !strict);
     if let Some(incomplete) = list.incomplete {
         c.about(None);
-        c.check_whole(incomplete, || !ended || !strict || keys_read.is_complete());
+        c.compare_whole(
+            incomplete,
+            || !ended || !strict || keys_read.lacks().is_none(),
+            || Compared::new("nothing", keys_read.lacks().unwrap_or_default()),
+        );
     }
     Ok(ended)
 }
@@ -154,7 +158,7 @@ const FACT_KEYS: [(&[u8], Fact); 12] = [
     (b"version", Fact::Version),
 ];
 /// The keys that every server must state.
-const NEEDED: [&[u8]; 3] = [b"hostname", b"numplayers", b"maxplayers"];
+const NEEDED: [&str; 3] = ["hostname", "numplayers", "maxplayers"];
 
 impl<'a> KeysRead<'a> {
     /// Records a key that was just read.
@@ -186,12 +190,12 @@ impl<'a> KeysRead<'a> {
             );
         }
         c.store_fact(&FACT_KEYS, key, value);
-        self.has_needed.iter_mut().zip(NEEDED).for_each(|(has, name)| *has |= name == key.0);
+        self.has_needed.iter_mut().zip(NEEDED).for_each(|(has, name)| *has |= name.as_bytes() == key.0);
     }
 
-    /// Whether name, players and maximum are among the keys.
-    pub fn is_complete(&self) -> bool {
-        self.has_needed == [true; 3]
+    /// The first key that every server must state and that is not among those read.
+    pub fn lacks(&self) -> Option<&'static str> {
+        NEEDED.into_iter().zip(self.has_needed).find(|(_, has)| !has).map(|(name, _)| name)
     }
 }
 

@@ -128,6 +128,7 @@ const packetView = (() => {
       $('packet-findings').replaceChildren(...shown.findings.map(finding), ...help);
       $('packet').hidden = false;
       $('byte').textContent = '';
+      tree.box.hidden = shown.fields.length === 0;
       tree.show(shown.fields);
       draw(false);
     },

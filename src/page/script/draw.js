@@ -4,7 +4,11 @@ const HEIGHT = 150;
 const LEFT = 64;
 const BOTTOM = 22;
 
-const widthOf = (figure) => Math.max(280, figure.clientWidth || figure.parentElement.clientWidth);
+/** The width of a figure, which is shown for that: what is hidden has none. */
+function widthOf(figure) {
+  figure.hidden = false;
+  return Math.max(280, figure.clientWidth);
+}
 
 /** Shows a picture below the caption of a figure; `keys` are marks and their meanings. */
 function show(figure, picture, keys = []) {

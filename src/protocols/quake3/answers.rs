@@ -69,8 +69,9 @@ const FACT_KEYS: [(&[u8], Fact); 14] = [
 ];
 /// Variables that are numbers.
 const COUNTS: [&[u8]; 4] = [b"clients", b"sv_maxclients", b"maxclients", b"protocol"];
-/// The facts that every info response must state.
-const NEEDED: u32 = Fact::ServerName.bit() | Fact::Map.bit() | Fact::MaxPlayers.bit();
+/// The facts that every info response must state, each with its key.
+const NEEDED: [(Fact, &str); 3] =
+    [(Fact::ServerName, "hostname"), (Fact::Map, "mapname"), (Fact::MaxPlayers, "sv_maxclients")];
 
 /// Reads variables, and returns a bit for each [`Fact`] that they state.
 fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>, status: bool) -> Result<u32, Fault> {
@@ -180,7 +181,12 @@ fn value(i: &[u8]) -> Wire<'_, Str<'_>> {
 /// Reads the rest of an info response after the variables.
 fn info_body<S: FieldSink>(c: &mut Cursor<'_, '_, S>, stated: u32) -> Result<(), Fault> {
     let cut = c.is_cut();
-    c.check_whole(&INF_005, || cut || stated & NEEDED == NEEDED);
+    let lacks = || NEEDED.iter().find(|(fact, _)| stated & fact.bit() == 0);
+    c.compare_whole(
+        &INF_005,
+        || cut || lacks().is_none(),
+        || Compared::new("nothing", lacks().map_or("", |(_, key)| *key)),
+    );
     c.ignored(&IGNORED)
 }
 

@@ -450,7 +450,17 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
     c.facts.game = config.experience.map(|e| FieldValue::Utf16(e.text));
     c.check(&JSN_001, || !config.single_quoted || config.broken);
     c.check(&JSN_006, || !config.strict);
-    c.check(&JSN_003, || config.players.is_some() && config.experience.is_some() && config.pvp.is_some());
+    let wanted = [
+        (config.players.is_some(), "players"),
+        (config.experience.is_some(), "experience"),
+        (config.pvp.is_some(), "pvp"),
+    ];
+    let lacks = wanted.iter().find(|(has, _)| !has);
+    c.compare(
+        &JSN_003,
+        || lacks.is_none(),
+        || Compared::new("nothing that fits", lacks.map_or("", |(_, name)| *name)),
+    );
     let listed = || config.players().map(|p| p.count());
     c.compare(
         &JSN_004,

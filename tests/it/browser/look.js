@@ -36,6 +36,12 @@
   /** How far the page is wider than its window. */
   overflow: () => document.documentElement.scrollWidth - innerWidth,
 
+  /** Pictures that are not as wide as they were drawn, so that nobody can read what stands in them. */
+  shrunk() {
+    const drawn = [...document.querySelectorAll('svg[role=img]')].filter((e) => e.querySelector('text') && e.clientWidth > 0);
+    return drawn.filter((e) => Math.abs(e.clientWidth - e.getAttribute('width')) > 1).map((e) => e.getAttribute('aria-label'));
+  },
+
   /** Elements that a keyboard cannot name: without a text or a label. */
   nameless() {
     const named = (e) => (e.textContent.trim() || e.getAttribute('aria-label') || e.labels?.length);
