@@ -180,7 +180,7 @@ mod tests {
             (b"\x40x", -1, 1),
             (b"\xdf\x9a\x0c", -100_000, 0),
             (b"\x80\x80\x80\x80\x08", 1 << 30, 0),
-            (b"\xff\xff\xff\xff\xffx", i32::MIN, 1),
+            (b"\xff\xff\xff\xff\x8fx", i32::MIN, 1),
         ] {
             assert_eq!(
                 packed(bytes).map(|(rest, value)| (rest.len(), value)),
