@@ -14,7 +14,8 @@ fn main() {
         eprintln!("dumpcap: There is no device named \"nowhere\".");
         std::process::exit(1);
     }
-    let capture = std::fs::read(std::env::var("FAKE_CAPTURE").expect("FAKE_CAPTURE names a capture")).expect("it can be read");
+    let capture = std::fs::read(std::env::var("FAKE_CAPTURE").expect("FAKE_CAPTURE names a capture"))
+        .expect("it can be read");
     eprintln!("Capturing on 'Ethernet'");
     let mut out = std::io::stdout().lock();
     for part in capture.chunks(1000) {
@@ -23,5 +24,7 @@ fn main() {
     if std::env::var_os("FAKE_WAIT").is_some() {
         std::thread::sleep(std::time::Duration::from_secs(60));
     }
-    eprintln!("Packets received/dropped on interface 'Ethernet': 22/7 (pcap:7/dumpcap:0/flushed:0/ps_ifdrop:0) (75.9%)");
+    eprintln!(
+        "Packets received/dropped on interface 'Ethernet': 22/7 (pcap:7/dumpcap:0/flushed:0/ps_ifdrop:0) (75.9%)"
+    );
 }

@@ -64,6 +64,7 @@ fn every_view_shows_the_records_and_asks_for_nothing() {
         assert!(pressed >= 10, "{capture}: {pressed}");
         for width in [1_440, 390] {
             browser.resize(width, 900);
+            look(&mut browser, "redrawn()");
             assert_eq!(look(&mut browser, "overflow()"), 0, "{capture} at {width}");
             assert_eq!(
                 look(&mut browser, "shrunk()"),

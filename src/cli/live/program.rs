@@ -36,7 +36,7 @@ pub enum Kind {
     Tcpdump,
 }
 
-/// A pipe of the program; as a number, its place in a list of both.
+/// A pipe of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pipe {
     /// Standard output.
@@ -123,17 +123,6 @@ impl Program {
         Ok(command)
     }
 
-    /// Starts a command. Where there are process groups, it has one of its own: Ctrl-C does not reach it, and it can send everything
-    /// before it is stopped. On Windows Ctrl-C reaches it, too, and it ends by itself.
-    ///
-    /// # Errors
-    /// When the program cannot be started.
-    pub fn start(&self, mut command: Command) -> io::Result<Child> {
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn()
-    }
-
     /// The program without arguments. Its messages do not depend on the user's language.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
@@ -142,11 +131,23 @@ impl Program {
     }
 }
 
+/// Starts a program. Where there are process groups, it has one of its own: Ctrl-C does not reach it, and it can send everything
+/// before it is stopped. On Windows Ctrl-C reaches it, too, and it ends by itself.
+///
+/// # Errors
+/// When the program cannot be started.
+pub fn start(mut command: Command) -> io::Result<Child> {
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command.spawn()
+}
+
 /// A way to stop a program.
 #[derive(Clone, Copy, Debug)]
 pub enum Stop {
     /// It may send what it has.
     Politely,
+    /// What it has not sent is lost.
     AtOnce,
 }
 

@@ -9,7 +9,7 @@
 use super::messages::{self, Listener, Messages};
 #[cfg(unix)]
 use super::pipes::Pipes;
-use super::program::{Pipe, Program, Stop};
+use super::program::{self, Pipe, Program, Stop};
 use super::records::Records;
 #[cfg(windows)]
 use super::threads::Pipes;
@@ -99,7 +99,7 @@ impl Session {
         max_duration: Option<Duration>,
         on_start: OnStart,
     ) -> Result<Session, String> {
-        let mut child = program.start(command).map_err(|e| messages::not_started(program, &e))?;
+        let mut child = program::start(command).map_err(|e| messages::not_started(program, &e))?;
         let Some(pipes) = Pipes::of(&mut child) else {
             return Err("The capture program has no output.".into());
         };
@@ -233,7 +233,7 @@ impl Session {
             let left = until.saturating_duration_since(Instant::now());
             match self.pipes.wait(left) {
                 Ok([_, true]) => self.listen(),
-                Ok(_) if !left.is_zero() && interrupt::caught().is_none() => {}
+                Ok(_) if !left.is_zero() => {}
                 _ => break,
             }
         }

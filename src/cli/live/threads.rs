@@ -61,7 +61,7 @@ impl Pipes {
         Pipes { parts, packets: Arrived::default(), messages: Arrived::default() }
     }
 
-    /// Waits until a pipe has data or ends, and returns which do, by [`Pipe`]. Returns early if `max_wait` passes.
+    /// Waits until a pipe has data or ends, and returns which do: packets, messages. Returns early if `max_wait` passes.
     ///
     /// # Errors
     /// None; elsewhere the system may be unable to wait.
@@ -106,11 +106,8 @@ impl Pipes {
     }
 
     /// Whether a pipe has not ended.
-    pub fn is_open(&self, pipe: Pipe) -> bool {
-        match pipe {
-            Pipe::Packets => !self.packets.has_ended,
-            Pipe::Messages => !self.messages.has_ended,
-        }
+    pub fn is_open(&mut self, pipe: Pipe) -> bool {
+        !self.arrived(pipe).has_ended
     }
 
     /// Reads no more of a pipe.

@@ -10,7 +10,7 @@ function widthOf(figure) {
   return Math.max(280, figure.clientWidth);
 }
 
-/** Shows a picture below the caption of a figure; `keys` are marks and their meanings. */
+/** Puts a picture below the caption of a figure; `keys` are marks and their meanings. */
 function show(figure, picture, keys = []) {
   figure.querySelector(':scope > svg')?.remove();
   const caption = figure.querySelector('figcaption');
@@ -19,7 +19,6 @@ function show(figure, picture, keys = []) {
     caption.append(el('span', { class: 'key' }, svg('svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true' }, ...mark), meaning));
   }
   figure.append(picture);
-  figure.hidden = false;
 }
 
 function canvas(width, height, label) {

@@ -455,11 +455,11 @@ pub(super) fn decode<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, text: &'a [u8]
         (config.experience.is_some(), "experience"),
         (config.pvp.is_some(), "pvp"),
     ];
-    let lacks = wanted.iter().find(|(has, _)| !has);
+    let lacks = || wanted.iter().find(|(has, _)| !has);
     c.compare(
         &JSN_003,
-        || lacks.is_none(),
-        || Compared::new("nothing that fits", lacks.map_or("", |(_, name)| *name)),
+        || lacks().is_none(),
+        || Compared::new("nothing that fits", lacks().map_or("", |(_, name)| *name)),
     );
     let listed = || config.players().map(|p| p.count());
     c.compare(

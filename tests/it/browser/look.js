@@ -33,6 +33,9 @@
     return faint;
   },
 
+  /** Waits until the page has been drawn for its present window: listeners for a new size run before the callbacks of a frame. */
+  redrawn: () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))),
+
   /** How far the page is wider than its window. */
   overflow: () => document.documentElement.scrollWidth - innerWidth,
 
