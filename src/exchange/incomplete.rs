@@ -73,6 +73,11 @@ impl NumberedParts {
         all_listed || self.total.is_some_and(|total| u32::from(total) == self.count())
     }
 
+    /// Whether the elements of a list, not the parts, show whether the answer is complete.
+    fn lists(&self) -> bool {
+        self.listed > 0 || self.of.is_some()
+    }
+
     /// Number of parts that have come.
     pub fn count(&self) -> u32 {
         self.numbers.len()
@@ -186,7 +191,9 @@ impl PartialAnswer {
             let is_unended = step.rules.unended.is_some() && !self.may_be_ended && is_over;
             return is_unended.then_some(Lack::End);
         };
-        numbered.missing(now, window)
+        // A part that the capture has cut lists more than can be counted.
+        let is_counted = !numbered.lists() || !self.may_be_ended;
+        numbered.missing(now, window).filter(|_| is_counted)
     }
 
     /// Adds a part; returns the number of bytes before it.

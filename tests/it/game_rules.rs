@@ -333,6 +333,32 @@ fn parts_of_an_extended_answer_may_come_in_any_order() {
     assert!(rules(&talk_to(other, &[FIRST, SECOND, THIRD])).contains(&"TW-TXN-005"));
 }
 
+#[test]
+fn parts_of_an_extended_answer_that_are_cut_list_more_than_is_captured() {
+    let player = |name: &str| format!("'{name}' 00 00 '-1' 00 '1' 00 '1' 00 00");
+    let first = format!(
+        "ff*10 'iext' '66053' 00 'v' 00 'n' 00 'm' 00 '7' 00 '9' 00 'g' 00 '0' 00 '6' 00 '64' 00 '6' 00 '64' 00 00 {}",
+        ["Ann", "Bob", "Zoë", "Dan"].map(player).concat()
+    );
+    let second = format!("ff*10 'iex+' '66053' 00 '1' 00 00 {}", ["Eve", "Fay"].map(player).concat());
+    let whole = [c(0, "7865 0102 0000 ffffffff 'gie3' 05"), s(10 * MS, &first), s(20 * MS, &second)];
+    for (at, longest) in [(1, hex(&first).len()), (2, hex(&second).len())] {
+        for captured in 15..longest {
+            let mut frames = whole.to_vec();
+            frames[at].bytes.truncate(42 + captured);
+            let collected = play_surrounded(&frames);
+            let broken: Vec<_> = rules(&collected).into_iter().filter(|id| id.starts_with("TW-")).collect();
+            assert_eq!(broken, [""; 0], "{captured} bytes captured of answer {at}");
+            frames.swap(1, 2);
+            let times = [frames[1].time, frames[2].time];
+            (frames[1].time, frames[2].time) = (times[1], times[0]);
+            let collected = play_surrounded(&frames);
+            let broken: Vec<_> = rules(&collected).into_iter().filter(|id| id.starts_with("TW-")).collect();
+            assert_eq!(broken, [""; 0], "{captured} bytes captured of answer {at}, which came in another order");
+        }
+    }
+}
+
 /// Plays a request and its answers, 10 ms apart.
 fn talk_to(request: &str, answers: &[&str]) -> Collected<true> {
     let answers = (1..).zip(answers).map(|(n, answer)| s(n * 10 * MS, answer));

@@ -108,7 +108,11 @@ pub(super) fn name<'a, S: FieldSink>(
     field: &'static Field,
 ) -> Result<Str<'a>, Fault> {
     let text = terminated(c, field)?;
-    c.check_utf8(&STR_001, text);
+    c.check(&STR_001, || true);
+    // Where its zero is missing, the last character may be cut.
+    if !c.may_continue() {
+        c.check_utf8(&STR_001, text);
+    }
     Ok(text)
 }
 
@@ -122,8 +126,9 @@ pub(super) fn number<S: FieldSink>(
         return c.field(field, packed).map(Some);
     }
     let digits = terminated(c, field)?;
-    c.compare(&INF_001, || digits.is_integer(), || Compared::new(digits, "a decimal number"));
-    Ok(digits.decimal())
+    let whole = !c.may_continue();
+    c.compare(&INF_001, || !whole || digits.is_integer(), || Compared::new(digits, "a decimal number"));
+    Ok(digits.decimal().filter(|_| whole))
 }
 
 fn terminated<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {

@@ -55,8 +55,11 @@ pub(super) fn is_proven(p: &[u8]) -> u32 {
 fn texts(p: &[u8]) -> impl Iterator<Item = &[u8]> {
     p.get(BODY_AT..).unwrap_or_default().split(|byte| *byte == 0)
 }
+/// The text at that place, if its zero is there: without one, the capture may have cut it.
 fn text_at(p: &[u8], n: usize) -> Option<Str<'_>> {
-    texts(p).nth(n).map(Str)
+    let mut texts = texts(p).skip(n);
+    let text = texts.next();
+    texts.next().and(text).map(Str)
 }
 /// What a part lists: players of `each` texts behind `before` texts, of which that at `of` is the number of clients.
 fn share(p: &[u8], before: usize, each: usize, of: Option<usize>) -> Option<Share> {

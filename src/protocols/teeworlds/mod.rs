@@ -424,7 +424,7 @@ impl Protocol for Teeworlds {
         steps: &[
             StepInfo { reuses_keys: true, ..StepInfo::keyed("token", 8, PROVEN) },
             ASKED,
-            StepInfo { reuses_keys: true, ..StepInfo::keyed("info7", 8, PROVEN) },
+            StepInfo { name: "info7", key_digits: 8, rules: PROVEN, ..ASKED },
             StepInfo { open_ended: true, ..StepInfo { rules: IN_PARTS, ..ASKED } },
             StepInfo { name: "info64", open_ended: true, rules: IN_PARTS, ..ASKED },
             StepInfo { name: "info5", ..ASKED },
@@ -617,10 +617,10 @@ impl Protocol for Teeworlds {
             && answer.step == EXTENDED
         {
             let state = seen.probe.request_state;
-            if state == 0 {
+            if p.get(WORD_AT..BODY_AT) == Some(b"inf3") {
                 let answer = ComparedValue::Words("inf3");
                 raised.add_values(&TXN_006, None, Compared::new(answer, "iext"));
-            } else if state != answer.asked {
+            } else if ![0, answer.asked].contains(&state) && answer.asked != 0 {
                 let token = |state: u32| i64::from(state.saturating_sub(1));
                 let values = Compared::new(token(state), token(answer.asked));
                 raised.add_values(&TXN_005, None, values);
