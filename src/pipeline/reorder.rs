@@ -143,7 +143,7 @@ impl Pipeline<'_> {
         raised: Raised,
     ) -> Claim {
         let (arrival, piece, awaited) = (self.table.clock(), None, None);
-        let (unfinished, edge, is_final, other) = (false, false, false, None);
+        let (unfinished, edge, is_final, other) = (false, None, false, None);
         Claim {
             verdict,
             slot,
@@ -444,6 +444,6 @@ fn recheck(
     let Some(conversation) = conversation else { return };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
     let observation =
-        observation(conversation, datagram, probe, pairing, (claim.piece.as_deref(), claim.edge, None));
+        observation(conversation, datagram, probe, pairing, (claim.piece.as_deref(), claim.edge.is_some(), None));
     observe(memories, claim.verdict.id, &observation, &mut claim.raised);
 }
