@@ -321,7 +321,8 @@ impl<'r> Pipeline<'r> {
                 _ => None,
             };
             if v.probe.role != Role::Unreadable {
-                let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge.is_some(), issued));
+                let observation =
+                    observation(c, d, &v.probe, pairing, (piece.as_deref(), edge.is_some(), issued));
                 observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
             }
         }

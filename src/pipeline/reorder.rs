@@ -443,7 +443,7 @@ fn recheck(
     claim.raised.retain_shared();
     let Some(conversation) = conversation else { return };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
-    let observation =
-        observation(conversation, datagram, probe, pairing, (claim.piece.as_deref(), claim.edge.is_some(), None));
+    let further = (claim.piece.as_deref(), claim.edge.is_some(), None);
+    let observation = observation(conversation, datagram, probe, pairing, further);
     observe(memories, claim.verdict.id, &observation, &mut claim.raised);
 }

@@ -354,7 +354,10 @@ fn parts_of_an_extended_answer_that_are_cut_list_more_than_is_captured() {
             (frames[1].time, frames[2].time) = (times[1], times[0]);
             let collected = play_surrounded(&frames);
             let broken: Vec<_> = rules(&collected).into_iter().filter(|id| id.starts_with("TW-")).collect();
-            assert_eq!(broken, [""; 0], "{captured} bytes captured of answer {at}, which came in another order");
+            assert_eq!(
+                broken, [""; 0],
+                "{captured} bytes captured of answer {at}, which came in another order"
+            );
         }
     }
 }
