@@ -160,6 +160,17 @@ pub struct Part {
     pub total: Option<u8>,
     /// The message that the parts make up, where the part says so: index into [`Info::messages`].
     pub makes: Option<u8>,
+    /// What it lists of a list that goes over all parts, where that shows whether the answer is complete.
+    pub share: Option<Share>,
+}
+
+/// A part of a list whose parts are not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Elements in this part.
+    pub listed: u16,
+    /// Elements in all parts, where this one says so.
+    pub of: Option<u16>,
 }
 
 /// Knowledge of a conversation, with which a datagram is probed again.

@@ -4,7 +4,7 @@ use super::key::{Key, key};
 use super::labels::Labels;
 use super::{Colours, Escapes, Fact, Str, utf16};
 use std::borrow::Cow;
-use std::net::SocketAddrV4;
+use std::net::{Ipv6Addr, SocketAddr, SocketAddrV4};
 
 /// Half-open byte range inside one UDP payload (at most 65,535 bytes, so `u16` is enough).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +118,8 @@ pub enum Value<'a> {
     Dotted([u8; 3]),
     /// Address and port, as text.
     Address(SocketAddrV4),
+    /// Address of IPv6, or of IPv4 mapped into it, and a port, big-endian, as text.
+    MappedAddress([u8; 18]),
     /// An integer that has names; `None` where this value has none.
     Named(u32, Option<&'static str>),
     /// The names of the bits set in a value, lowest bit first.
@@ -155,6 +157,7 @@ impl<'a> Value<'a> {
             }
             Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
             Value::Address(address) => address.to_string().into(),
+            Value::MappedAddress(bytes) => socket(bytes).to_string().into(),
             _ => return None,
         })
     }
@@ -168,13 +171,21 @@ impl<'a> Value<'a> {
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) => FieldKind::Text,
-            Value::Escaped(..) | Value::Dotted(_) | Value::Address(_) => FieldKind::Text,
+            Value::Escaped(..) | Value::Dotted(_) | Value::Address(_) | Value::MappedAddress(_) => {
+                FieldKind::Text
+            }
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,
             Value::Secret(kind) => *kind,
         }
     }
+}
+
+/// The address and the port in 18 bytes, those of IPv4 as such.
+fn socket(bytes: [u8; 18]) -> SocketAddr {
+    let [address @ .., high, low] = bytes;
+    SocketAddr::new(Ipv6Addr::from(address).to_canonical(), u16::from_be_bytes([high, low]))
 }
 
 impl From<u8> for Value<'_> {
@@ -295,6 +306,16 @@ pub fn kind_names(kind: FieldKind) -> (&'static str, &'static str) {
 #[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_of_both_families_are_text() {
+        let text = |hex: &str| {
+            let bytes = crate::rule::hex(hex);
+            Value::MappedAddress(bytes.try_into().unwrap()).text().unwrap().into_owned()
+        };
+        assert_eq!(text("00*10 ffff c0000201 206f"), "192.0.2.1:8303");
+        assert_eq!(text("20010db8 00*11 05 206f"), "[2001:db8::5]:8303");
+    }
 
     #[test]
     fn path_fills_indices_in_order() {

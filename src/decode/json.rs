@@ -130,6 +130,7 @@ impl Json {
             Value::Escaped(bytes, escapes, _) => return !push_text(out, &escapes.unescape(bytes)),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),
+            Value::MappedAddress(_) => push(out, format_args!("\"{}\"", value.text().unwrap_or_default())),
             Value::Utf16(bytes) => {
                 push_chars(out, utf16(bytes).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
                 return utf16(bytes).any(|c| c.is_err());

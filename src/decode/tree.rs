@@ -166,6 +166,7 @@ impl Tree {
             Value::Names(names, bits) => Content::Scalar(Value::Names(names, bits)),
             Value::Dotted(bytes) => Content::Scalar(Value::Dotted(bytes)),
             Value::Address(address) => Content::Scalar(Value::Address(address)),
+            Value::MappedAddress(bytes) => Content::Scalar(Value::MappedAddress(bytes)),
         };
         if !derived {
             self.last_leaf = Some(self.nodes.len());
@@ -189,7 +190,8 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Coloured(..)
         | Value::Escaped(..)
         | Value::Dotted(_)
-        | Value::Address(_) => quoted(&value.text().unwrap_or_default()),
+        | Value::Address(_)
+        | Value::MappedAddress(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),
         Value::Named(v, None) => v.to_string(),
         Value::Names(names, bits) => names_of_bits(names, bits.into()).collect::<Vec<_>>().join(", "),

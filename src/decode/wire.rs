@@ -99,6 +99,28 @@ pub fn le_u64(i: &[u8]) -> Wire<'_, u64> {
     array(i).map(|(i, b)| (i, u64::from_le_bytes(b)))
 }
 
+/// Most bytes of a packed integer.
+const MOST_PACKED: usize = 5;
+
+/// A packed integer (Teeworlds 0.7): `E S DDDDDD`, then up to four times `E DDDDDDD`, low bits first. E says that another
+/// byte follows, S that the bits are inverted.
+#[inline]
+pub fn packed(i: &[u8]) -> Wire<'_, i32> {
+    let (mut rest, first) = byte(i)?;
+    let (mut bits, mut shift, mut last) = (u32::from(first & 0x3f), 6, first);
+    for read in 1..MOST_PACKED {
+        if last & 0x80 == 0 {
+            break;
+        }
+        let short = nom::Err::Error(Stop::Short((read as u32).wrapping_add(1)));
+        (rest, last) = byte(rest).map_err(|_: nom::Err<Stop>| short)?;
+        bits |= u32::from(last & 0x7f).wrapping_shl(shift);
+        shift = shift.wrapping_add(7);
+    }
+    let inverted = if first & 0x40 == 0 { 0 } else { u32::MAX };
+    Ok((rest, (bits ^ inverted) as i32))
+}
+
 /// One byte of length, then that many bytes of text (SQP).
 #[inline(always)]
 pub fn string8(i: &[u8]) -> Wire<'_, Str<'_>> {
@@ -143,5 +165,29 @@ pub fn bytes<'a>(len: usize) -> impl Fn(&'a [u8]) -> Wire<'a, &'a [u8]> {
     move |i| match i.split_at_checked(len) {
         Some((bytes, rest)) => Ok((rest, bytes)),
         None => Err(nom::Err::Error(Stop::Short(len as u32))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_integers_have_five_bytes_at_most() {
+        for (bytes, value, left) in [
+            (&b"\x05"[..], 5, 0),
+            (b"\x80\x01", 64, 0),
+            (b"\x40x", -1, 1),
+            (b"\xdf\x9a\x0c", -100_000, 0),
+            (b"\x80\x80\x80\x80\x08", 1 << 30, 0),
+            (b"\xff\xff\xff\xff\x8fx", i32::MIN, 1),
+        ] {
+            assert_eq!(
+                packed(bytes).map(|(rest, value)| (rest.len(), value)),
+                Ok((left, value)),
+                "{bytes:?}"
+            );
+        }
+        assert!(packed(b"").is_err() && packed(b"\x80").is_err() && packed(b"\x80\x80").is_err());
     }
 }

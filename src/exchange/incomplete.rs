@@ -23,6 +23,9 @@ pub(super) struct NumberedParts {
     pub(super) highest: u8,
     /// Number of parts, once a part has shown it.
     total: Option<u8>,
+    /// Elements of the list that they have listed, and how many there are, once a part has shown it.
+    listed: u16,
+    of: Option<u16>,
     /// The key that they carry.
     pub key: Option<u64>,
     /// Time of the last one.
@@ -32,8 +35,15 @@ pub(super) struct NumberedParts {
 impl NumberedParts {
     /// An answer whose first part to arrive is this one.
     pub fn new(part: Part, key: Option<u64>, now: Time) -> NumberedParts {
-        let mut numbered =
-            NumberedParts { numbers: Numbers::default(), highest: 0, total: None, key, last: now };
+        let mut numbered = NumberedParts {
+            numbers: Numbers::default(),
+            highest: 0,
+            total: None,
+            listed: 0,
+            of: None,
+            key,
+            last: now,
+        };
         numbered.add(part, now);
         numbered
     }
@@ -48,6 +58,10 @@ impl NumberedParts {
         if other_total || part.number > last || !self.numbers.insert(part.number) {
             return false;
         }
+        if let Some(share) = part.share {
+            self.listed = self.listed.saturating_add(share.listed);
+            self.of = share.of.or(self.of);
+        }
         let has_higher = self.highest > last;
         self.numbers.keep_up_to(last);
         (self.highest, self.total) = (self.highest.max(part.number).min(last), total);
@@ -55,7 +69,13 @@ impl NumberedParts {
     }
 
     pub fn is_complete(&self) -> bool {
-        self.total.is_some_and(|total| u32::from(total) == self.count())
+        let all_listed = self.of.is_some_and(|of| self.listed >= of);
+        all_listed || self.total.is_some_and(|total| u32::from(total) == self.count())
+    }
+
+    /// Whether the elements of a list, not the parts, show whether the answer is complete.
+    fn lists(&self) -> bool {
+        self.listed > 0 || self.of.is_some()
     }
 
     /// Number of parts that have come.
@@ -171,7 +191,9 @@ impl PartialAnswer {
             let is_unended = step.rules.unended.is_some() && !self.may_be_ended && is_over;
             return is_unended.then_some(Lack::End);
         };
-        numbered.missing(now, window)
+        // A part that the capture has cut lists more than can be counted.
+        let is_counted = !numbered.lists() || !self.may_be_ended;
+        numbered.missing(now, window).filter(|_| is_counted)
     }
 
     /// Adds a part; returns the number of bytes before it.
@@ -329,11 +351,22 @@ pub(super) fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Share;
 
     const AT: Time = Time::from_nanos(0);
 
     fn part(number: u8, total: Option<u8>) -> Part {
-        Part { number, total, makes: None }
+        Part { number, total, makes: None, share: None }
+    }
+
+    #[test]
+    fn parts_that_list_as_many_as_the_first_one_counts_complete_the_answer() {
+        let listing = |number, listed, of| Part { share: Some(Share { listed, of }), ..part(number, None) };
+        let mut numbered = NumberedParts::new(listing(2, 1, None), None, AT);
+        assert!(numbered.add(listing(0, 4, Some(7)), AT) && !numbered.is_complete());
+        assert_eq!(numbered.missing(Time::from_nanos(11), 10), Some(Lack::Part));
+        assert!(numbered.add(listing(1, 2, None), AT) && numbered.is_complete());
+        assert_eq!(numbered.missing(Time::from_nanos(11), 10), None);
     }
 
     #[test]

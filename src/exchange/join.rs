@@ -139,7 +139,12 @@ impl Joins {
             (part.number, part.body) = (split.number, split.body);
         }
         let total = Some(proof.total);
-        Some(join.parts.iter().map(|part| Part { number: part.number, total, makes: None }).collect())
+        Some(
+            join.parts
+                .iter()
+                .map(|part| Part { number: part.number, total, makes: None, share: None })
+                .collect(),
+        )
     }
 
     /// Adds a part of an answer; returns the message if all parts have come. `proves` says whether the part proves the

@@ -168,7 +168,7 @@ impl Table {
             self.prove_layout(slot, id, &split, joining, now);
         }
         let makes = v.probe.part.and_then(|part| part.makes);
-        let part = Part { number: split.number, total: Some(split.total), makes };
+        let part = Part { number: split.number, total: Some(split.total), makes, share: None };
         let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
         let pairing =
             self.answer(slot, d, &Verdict { probe: Probe { part: Some(part), role, ..v.probe }, ..*v });

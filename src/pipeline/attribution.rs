@@ -4,7 +4,7 @@
 //! others are symptoms. A bounded number of faults of earlier datagrams is remembered here; the protocol declares which
 //! rule causes which.
 
-use super::pending::ClaimRef;
+use super::pending::{ClaimRef, Edge};
 use crate::bounded::{Bounded, Budget, Forgets as _, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::classify::servers::Servers;
@@ -86,7 +86,7 @@ impl Attribution {
         let has_place = findings.iter().any(is_cut);
         findings.extend(Finding::of_raised(claim.raised, len).filter(|f| !(has_place && is_cut(f))));
         let id = claim.verdict.id;
-        if claim.edge && findings.iter().any(|f| f.rule.needs_past) {
+        if claim.edge == Some(Edge::Start) && findings.iter().any(|f| f.rule.needs_past) {
             findings.push(Finding::of_datagram(&GEN_005, len));
         }
         for finding in findings.iter_mut() {
@@ -104,7 +104,7 @@ impl Attribution {
         }
         findings.retain_mut(|f| {
             let Some(severity) = policy.severity(f.rule) else { return false };
-            let minor = f.minor || claim.edge && f.rule.needs_past;
+            let minor = f.minor || claim.edge.is_some() && f.rule.needs_past;
             f.severity = if minor { Severity::Note } else { severity };
             true
         });
@@ -146,7 +146,7 @@ impl Attribution {
     /// Fills in the side at fault and the sizes.
     fn set_fault_and_sizes(&self, f: &mut Finding, d: &Datagram<'_>, claim: &ClaimRef<'_>) {
         f.resolve_sender(claim.verdict.direction);
-        if claim.edge && f.rule.needs_past {
+        if claim.edge.is_some() && f.rule.needs_past {
             f.fault = Side::Capture;
         }
         if let (true, Pairing::Answered(answer)) = (f.rule.ratio, claim.pairing) {

@@ -76,6 +76,8 @@ struct Victim {
     /// The times of the latest answers.
     times: ArrayVec<i64, MOST_ANSWERS>,
     answers: u64,
+    /// Its first port, and further ones: most addresses that only seem to be victims have one, which takes no memory.
+    port: Option<u16>,
     ports: HashSet<u16>,
     more_ports: bool,
     wire: [u64; 2],
@@ -89,6 +91,7 @@ impl Victim {
         Victim {
             times: ArrayVec::new(),
             answers: 0,
+            port: None,
             ports: HashSet::new(),
             more_ports: false,
             wire: [0; 2],
@@ -100,8 +103,9 @@ impl Victim {
     /// Adds an answer, whose headers have that length. Returns whether there were too many within a second.
     fn add(&mut self, answer: &Recent, headers: u64) -> bool {
         self.answers += 1;
-        let is_new = !self.ports.contains(&answer.port);
-        self.more_ports |= is_new && self.ports.len() >= MAX_PORTS;
+        let is_first = *self.port.get_or_insert(answer.port) == answer.port;
+        let is_new = !is_first && !self.ports.contains(&answer.port);
+        self.more_ports |= is_new && self.number_of_ports() >= MAX_PORTS;
         if is_new && !self.more_ports {
             self.ports.insert(answer.port);
         }
@@ -118,9 +122,13 @@ impl Victim {
         is_full
     }
 
+    fn number_of_ports(&self) -> usize {
+        self.ports.len() + usize::from(self.port.is_some())
+    }
+
     fn flood(&self, client: Endpoint) -> Flood {
         let peak = self.rate.peak().max(self.times.len() as u32);
-        let ports = (self.ports.len() as u16, self.more_ports);
+        let ports = (self.number_of_ports() as u16, self.more_ports);
         Flood { client, answers: self.answers, peak, ports, wire: self.wire }
     }
 

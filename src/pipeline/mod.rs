@@ -41,7 +41,7 @@ use checksums::Checksums;
 use dedup::Dedup;
 use floods::Floods;
 pub use options::Options;
-use pending::{Claim, ClaimRef, MAX_WAIT, Pending, is_part};
+use pending::{Claim, ClaimRef, Edge, MAX_WAIT, Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
@@ -305,7 +305,7 @@ impl<'r> Pipeline<'r> {
             raise_cut(d, &mut raised);
         }
         let servers = &mut self.classifier.servers;
-        let (mut level, mut edge) = (Level::Hint, false);
+        let (mut level, mut edge) = (Level::Hint, None);
         v.server_index = NONE;
         if let Some(c) = self.table.conversations.get_mut(slot) {
             if c.server_index() == NONE {
@@ -314,11 +314,15 @@ impl<'r> Pipeline<'r> {
             (v.server_index, level) = (c.server_index(), c.level);
             // A report that receives silent servers decides at the end, when it knows better to which servers no request
             // was captured.
-            edge = !asked_before
-                && (note_one_sided(servers, v.server_index, pairing) && !self.wants.silent_servers
-                    || near_start());
+            let is_one_sided = !asked_before && note_one_sided(servers, v.server_index, pairing);
+            edge = match asked_before {
+                false if near_start() => Some(Edge::Start),
+                false if is_one_sided && !self.wants.silent_servers => Some(Edge::OneDirection),
+                _ => None,
+            };
             if v.probe.role != Role::Unreadable {
-                let observation = observation(c, d, &v.probe, pairing, (piece.as_deref(), edge, issued));
+                let observation =
+                    observation(c, d, &v.probe, pairing, (piece.as_deref(), edge.is_some(), issued));
                 observe(&mut self.protocol_memories, v.id, &observation, &mut raised);
             }
         }

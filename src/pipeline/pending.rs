@@ -46,8 +46,8 @@ pub struct Claim {
     pub raised: Raised,
     /// It is a part of a message, and the next part has not come yet.
     pub unfinished: bool,
-    /// Its request may be missing from the capture, which has just begun or holds only one direction.
-    pub edge: bool,
+    /// Why its request may be missing from the capture.
+    pub edge: Option<Edge>,
     /// Confidence of its conversation when it came; the conversation may have been closed since. At low confidence, it
     /// is a candidate, which the conversation must confirm.
     pub level: Level,
@@ -59,6 +59,15 @@ pub struct Claim {
     pub piece: Option<Box<Piece>>,
     /// What it is if its conversation is never confirmed: something unknown in a conversation of another protocol.
     pub other: Option<Box<Reading>>,
+}
+
+/// Why a capture may not have what was sent before a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It has just begun.
+    Start,
+    /// It holds only one direction of the server's traffic, as far as is known so far.
+    OneDirection,
 }
 
 /// How another protocol reads a datagram.
@@ -88,8 +97,8 @@ pub(super) struct ClaimRef<'a> {
     /// The exchange whose answer it came instead of, if it had to wait since.
     pub awaited: Option<u64>,
     pub raised: &'a Raised,
-    /// Its request may be missing from the capture.
-    pub edge: bool,
+    /// Why its request may be missing from the capture.
+    pub edge: Option<Edge>,
     pub slot: Slot,
     /// Its header as a part of a message, and the message if it completes one.
     pub piece: Option<&'a Piece>,

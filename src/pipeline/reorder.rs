@@ -143,7 +143,7 @@ impl Pipeline<'_> {
         raised: Raised,
     ) -> Claim {
         let (arrival, piece, awaited) = (self.table.clock(), None, None);
-        let (unfinished, edge, is_final, other) = (false, false, false, None);
+        let (unfinished, edge, is_final, other) = (false, None, false, None);
         Claim {
             verdict,
             slot,
@@ -443,7 +443,7 @@ fn recheck(
     claim.raised.retain_shared();
     let Some(conversation) = conversation else { return };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
-    let observation =
-        observation(conversation, datagram, probe, pairing, (claim.piece.as_deref(), claim.edge, None));
+    let further = (claim.piece.as_deref(), claim.edge.is_some(), None);
+    let observation = observation(conversation, datagram, probe, pairing, further);
     observe(memories, claim.verdict.id, &observation, &mut claim.raised);
 }

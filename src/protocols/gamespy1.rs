@@ -279,7 +279,12 @@ fn query_id(p: &[u8]) -> Option<u64> {
 fn part(p: &[u8]) -> Option<Part> {
     let (_, part) = last(p, ID).and_then(numbers)?;
     let total = u8::try_from(part?).ok()?;
-    Some(Part { number: total.checked_sub(1)?, total: is_final(p).then_some(total), makes: None })
+    Some(Part {
+        number: total.checked_sub(1)?,
+        total: is_final(p).then_some(total),
+        makes: None,
+        share: None,
+    })
 }
 /// The probe of an answer without a part number. It belongs to the answer in progress, which only `final` ends, unless it
 /// begins like the answers to `status` and `basic`.

@@ -32,6 +32,7 @@ pub mod skycoop;
 mod sources;
 pub mod sqp;
 pub mod teamspeak3;
+pub mod teeworlds;
 pub mod titanfall;
 pub mod unreal2;
 
@@ -126,6 +127,7 @@ registry! {
     titanfall::Titanfall,
     mumble::Mumble,
     teamspeak3::Teamspeak3,
+    teeworlds::Teeworlds,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

@@ -59,7 +59,7 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
     ),
     ("eight bytes of type 1 with another version", "01 11223344 0400 01", "01 11223344", None),
     ("−2 with 64 bits", "feffffffffffffff", "feffffffffffffff", None),
-    ("DDNet", "ffffffff 67696533 00", "ffffffff 696e6633 41 00", None),
+    ("DDNet's words after four bytes", "ffffffff 67696533 00", "ffffffff 696e6633 41 00", None),
     ("a game packet of 151 bytes", "02 00*30", "93000000 05000000 aa*143", None),
     (
         "LiteNetLib connection request",
@@ -122,7 +122,12 @@ fn foreign_datagrams_to_an_a2s_server_are_not_claimed() {
     let frames = [
         c(0, "ffffffff 54 'Source Engine Query' 00"),
         s(MS, "ffffffff 49 11 'A' 00 'b' 00 'c' 00 'd' 00 f000 01 08 00 'dl' 00 01 '1' 00 80 8769"),
-        udp_frame(START + 100 * MS, CLIENTS[1], SERVER_ADDR, &hex("ffffffffffffffffffff 'gie3' 01")),
+        udp_frame(
+            START + 100 * MS,
+            CLIENTS[1],
+            SERVER_ADDR,
+            &hex("0001 0000 2112a442 000102030405060708090a0b"),
+        ),
         foreign(START + 60_000 * MS),
     ];
     let (collected, totals) = play(&frames);
@@ -164,6 +169,12 @@ const CLAIMED: &[(&str, &str, &str)] = &[
     ("samp", "53414d50 c0000202 6969 69", "53414d50 c0000202 6969 69 00 0000 3200"),
     ("titanfall", "ffffffff 4d 01 00*1194", "ffffffff 4e 01 00*30"),
     ("mumble", "00000000 0102030405060708", "00010203 0102030405060708 00000001 00000064 00011170"),
+    (
+        "teeworlds",
+        "ffffffffffffffffffff 'gie3' 05",
+        "ffffffffffffffffffff 'inf3' '5' 00 '0.6.4' 00 'A' 00 'b' 00 'c' 00 '0' 00 '0' 00 '8' 00 '0' 00 '8' 00",
+    ),
+    ("teeworlds", "040000 ffffffff 05 1a2b3c4d 00*508", "040000 1a2b3c4d 05 55667788"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040"),
     ("gamespy1", "5c6261736963 5c", "5c67616d656e616d655c7574"),

@@ -1,7 +1,8 @@
 //! Findings of the rules for game queries in cases that their examples do not contain.
 
 use crate::kit::play::{
-    Collected, MS, ReportedPacket, S, START, c, foreign, lines, play_surrounded, s, udp_frame,
+    CLIENTS, Collected, MS, ReportedPacket, S, SERVER_ADDR, START, c, foreign, lines, play_surrounded, s,
+    udp_frame,
 };
 use qdissect::check::Finding;
 use qdissect::contract::Context;
@@ -293,6 +294,78 @@ fn refused_passwords_are_counted_once_in_any_order() {
     let guessed = |p: &&ReportedPacket| p.rules().contains(&"SAMP-SEC-003");
     let frames: Vec<_> = collected.packets.iter().filter(guessed).map(|p| p.frame).collect();
     assert_eq!(frames, [5], "the first frame is the start of the capture");
+}
+
+#[test]
+fn tokens_of_teeworlds_belong_to_an_address_and_a_time() {
+    let token = [c(0, "040000 ffffffff 05 1a2b3c4d 00*508"), s(10 * MS, "040000 1a2b3c4d 05 55667788")];
+    let asked = |pause, token: &str, from: usize| {
+        let payload = hex(&format!("21 {token} 0a0b0c0d ffffffff 'gie3' 05"));
+        udp_frame(START + pause, CLIENTS[from], SERVER_ADDR, &payload)
+    };
+    let broken = |request| {
+        let collected = play_surrounded(&[&token[..], &[request]].concat());
+        rules(&collected).contains(&"TW-TOK-002")
+    };
+    assert!(broken(asked(S, "01020304", 0)));
+    assert!(broken(asked(15 * S, "01020304", 0)));
+    assert!(!broken(asked(17 * S, "01020304", 0)), "the token is too old to say anything");
+    assert!(!broken(asked(S, "55667788", 0)));
+    assert!(!broken(asked(S, "01020304", 1)), "the server has issued no token to this address");
+}
+
+#[test]
+fn parts_of_an_extended_answer_may_come_in_any_order() {
+    const ASK: &str = "7865 0102 0000 ffffffff 'gie3' 05";
+    const FIRST: &str = "ff*10 'iext' '66053' 00 'v' 00 'n' 00 'm' 00 '7' 00 '9' 00 'g' 00 '0' 00 '3' 00 '64' 00 '3' 00 '64' 00 00 \
+         'Ann' 00 00 '-1' 00 '1' 00 '1' 00 00";
+    const SECOND: &str = "ff*10 'iex+' '66053' 00 '1' 00 00 'Bob' 00 00 '-1' 00 '1' 00 '1' 00 00";
+    const THIRD: &str = "ff*10 'iex+' '66053' 00 '2' 00 00 'Cid' 00 00 '-1' 00 '1' 00 '1' 00 00";
+    for order in [[FIRST, SECOND, THIRD], [THIRD, FIRST, SECOND], [SECOND, THIRD, FIRST]] {
+        assert_eq!(rules(&talk_to(ASK, &order)), [""; 0], "{order:?}");
+    }
+    for order in [[FIRST, SECOND], [SECOND, THIRD], [THIRD, FIRST]] {
+        assert_eq!(rules(&talk_to(ASK, &order)), ["TW-PRT-001"], "{order:?}");
+    }
+    let copied = [FIRST, SECOND, SECOND, THIRD];
+    assert_eq!(rules(&talk_to(ASK, &copied)), ["TW-TXN-004"]);
+    let other = "7865 0202 0000 ffffffff 'gie3' 05";
+    assert!(rules(&talk_to(other, &[FIRST, SECOND, THIRD])).contains(&"TW-TXN-005"));
+}
+
+#[test]
+fn parts_of_an_extended_answer_that_are_cut_list_more_than_is_captured() {
+    let player = |name: &str| format!("'{name}' 00 00 '-1' 00 '1' 00 '1' 00 00");
+    let first = format!(
+        "ff*10 'iext' '66053' 00 'v' 00 'n' 00 'm' 00 '7' 00 '9' 00 'g' 00 '0' 00 '6' 00 '64' 00 '6' 00 '64' 00 00 {}",
+        ["Ann", "Bob", "Zoë", "Dan"].map(player).concat()
+    );
+    let second = format!("ff*10 'iex+' '66053' 00 '1' 00 00 {}", ["Eve", "Fay"].map(player).concat());
+    let whole = [c(0, "7865 0102 0000 ffffffff 'gie3' 05"), s(10 * MS, &first), s(20 * MS, &second)];
+    for (at, longest) in [(1, hex(&first).len()), (2, hex(&second).len())] {
+        for captured in 15..longest {
+            let mut frames = whole.to_vec();
+            frames[at].bytes.truncate(42 + captured);
+            let collected = play_surrounded(&frames);
+            let broken: Vec<_> = rules(&collected).into_iter().filter(|id| id.starts_with("TW-")).collect();
+            assert_eq!(broken, [""; 0], "{captured} bytes captured of answer {at}");
+            frames.swap(1, 2);
+            let times = [frames[1].time, frames[2].time];
+            (frames[1].time, frames[2].time) = (times[1], times[0]);
+            let collected = play_surrounded(&frames);
+            let broken: Vec<_> = rules(&collected).into_iter().filter(|id| id.starts_with("TW-")).collect();
+            assert_eq!(
+                broken, [""; 0],
+                "{captured} bytes captured of answer {at}, which came in another order"
+            );
+        }
+    }
+}
+
+/// Plays a request and its answers, 10 ms apart.
+fn talk_to(request: &str, answers: &[&str]) -> Collected<true> {
+    let answers = (1..).zip(answers).map(|(n, answer)| s(n * 10 * MS, answer));
+    play_surrounded(&std::iter::once(c(0, request)).chain(answers).collect::<Vec<_>>())
 }
 
 #[test]

@@ -184,6 +184,20 @@ fn first_steps_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn clients_with_tokens_that_are_forgotten_are_counted() {
+    let (limit, extra) = (at_minimum_memory(4_096), 25);
+    let (ask, token) = (hex("040000 ffffffff 05 1a2b3c4d 00*508"), hex("040000 1a2b3c4d 05 55667788"));
+    let both = |n: u32| {
+        [
+            udp_frame(START, (host(n), 9), SERVER_ADDR, &ask),
+            udp_frame(START, SERVER_ADDR, (host(n), 9), &token),
+        ]
+    };
+    let raw_frames: Vec<_> = (0..limit + extra).flat_map(both).collect();
+    assert_eq!(totals(&raw_frames).1.memory_forgotten, u64::from(extra));
+}
+
+#[test]
 fn clients_of_servers_with_a_limit_that_are_forgotten_are_counted() {
     let (limit, extra) = (at_minimum_memory(16_384), 25);
     let raw_frames: Vec<_> =

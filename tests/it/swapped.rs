@@ -2,9 +2,9 @@
 //! after any pause.
 
 use crate::kit::play::{
-    CLIENTS, Collected, MS, POLL, PORT, RawFrame, S, SERVER_ADDR, SQP_CHALLENGE, SQP_CHALLENGE_REPLY,
-    SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, everything, foreign, play, play_surrounded, report, s,
-    summed, surrounded, udp_frame,
+    CLIENTS, Collected, MS, POLL, PORT, RawFrame, ReportedPacket, S, SERVER_ADDR, SQP_CHALLENGE,
+    SQP_CHALLENGE_REPLY, SQP_QUERY, SQP_QUERY_REPLY, START, STATE, c, everything, foreign, lines, play,
+    play_surrounded, report, s, summed, surrounded, udp_frame,
 };
 use qdissect::exchange::Pairing;
 use qdissect::pipeline::Options;
@@ -116,6 +116,30 @@ fn a_server_with_only_tokens_and_answers_lacks_requests() {
     assert_eq!((totals.one_sided.len(), reported), (1, 8), "{:#?}", collected.packets);
     // What a capture of one direction cannot show counts as notes.
     assert_eq!((totals.findings.error, totals.findings.note >= reported), (0, true), "{:?}", totals.findings);
+}
+
+#[test]
+fn a_conversation_is_older_than_the_capture_only_at_its_start_in_every_report() {
+    // All of them lack their requests; the last ones show that the capture holds one direction.
+    let answers: Vec<_> = (0..4).map(|n| s(3 * n * S, &STATE.replace("ef", &format!("e{n}")))).collect();
+    let frames = [&[foreign(START)], &answers[..], &[foreign(START + 60 * S)]].concat();
+    let (collected, totals) = play(&frames);
+    assert_eq!(totals.one_sided.len(), 1);
+    let at_the_end: Vec<_> = collected.packets.iter().map(ReportedPacket::rules).collect();
+    // Records are written as they come.
+    let text = lines(everything(), &frames);
+    let records: Vec<serde_json::Value> = text.lines().map(|line| line.parse().expect("JSON")).collect();
+    let findings = records.iter().filter(|r| r["protocol"] == "satisfactory").map(|r| &r["findings"]);
+    let findings: Vec<_> = findings.map(|all| all.as_array().expect("a list")).collect();
+    let as_they_come: Vec<Vec<_>> = findings
+        .iter()
+        .map(|all| all.iter().map(|f| f["rule"].as_str().expect("a rule")).collect())
+        .collect();
+    assert_eq!(as_they_come, at_the_end);
+    let [old, other] = [vec!["SFQ-TXN-001", "GEN-005"], vec!["SFQ-TXN-001"]];
+    assert_eq!(at_the_end, [old.clone(), old, other.clone(), other]);
+    let severities: Vec<_> = findings.iter().map(|all| all[0]["severity"].as_str()).collect();
+    assert_eq!(severities, [Some("note"), Some("note"), Some("note"), Some("note")]);
 }
 
 #[test]

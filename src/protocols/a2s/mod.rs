@@ -269,7 +269,7 @@ impl Protocol for A2s {
                 [p.len(), wire_len].into_iter().find_map(|length| read_part(p, length, Layout::Unknown))
         {
             let probe = message_probe(SPLIT_MESSAGE)?;
-            let part = Part { number: split.number, total: Some(split.total), makes: None };
+            let part = Part { number: split.number, total: Some(split.total), makes: None, share: None };
             let role = if split.total == 1 { Role::Response } else { Role::ResponsePart };
             return Some(Probe { part: probe.part.or(Some(part)), role, ..probe });
         }

@@ -80,7 +80,12 @@ pub(super) fn part(p: &[u8]) -> Option<Part> {
     let Split { number, total, body, .. } = read_part(p, p.len(), Layout::Unknown)?;
     let kind = p.get(body.into()..)?.strip_prefix(MARK).and_then(<[u8]>::first).filter(|_| number == 0);
     let at = kind.and_then(|kind| b"ImDE".iter().position(|known| known == kind));
-    Some(Part { number, total: Some(total), makes: at.and_then(|at| JOINING.makes.get(at).copied()) })
+    Some(Part {
+        number,
+        total: Some(total),
+        makes: at.and_then(|at| JOINING.makes.get(at).copied()),
+        share: None,
+    })
 }
 
 /// Whether this is a first part that names its message, or a part of a compressed answer.

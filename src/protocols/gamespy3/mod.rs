@@ -839,7 +839,7 @@ fn part(p: &[u8]) -> Option<Part> {
     };
     let last = number & 0x80 != 0;
     let number = number & 0x7f;
-    Some(Part { number, total: last.then(|| number.saturating_add(1)), makes: None })
+    Some(Part { number, total: last.then(|| number.saturating_add(1)), makes: None, share: None })
 }
 
 // --- Decoding

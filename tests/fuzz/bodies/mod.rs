@@ -45,6 +45,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("titanfall", |bytes| decoder::decoder(Id::Titanfall, bytes)),
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
     ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
+    ("teeworlds", |bytes| decoder::decoder(Id::Teeworlds, bytes)),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),

@@ -53,7 +53,8 @@ fn written(value: Value<'_>) -> Option<String> {
         | Value::Coloured(..)
         | Value::Escaped(..)
         | Value::Dotted(_)
-        | Value::Address(_) => quoted(value.text()?.as_bytes()),
+        | Value::Address(_)
+        | Value::MappedAddress(_) => quoted(value.text()?.as_bytes()),
         Value::Float32(_) | Value::Names(..) | Value::Secret(_) => return None,
     })
 }
