@@ -92,6 +92,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "page")]
+pub mod browse;
 pub mod capture;
 pub mod classify;
 #[cfg(feature = "cli")]

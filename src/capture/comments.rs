@@ -71,6 +71,14 @@ impl Comments {
         self.reached.store(frame, Ordering::Relaxed);
     }
 
+    /// The comments on a single frame.
+    #[cfg(feature = "page")]
+    pub(crate) fn of_frame(frame: u64, comments: Option<PacketComments>) -> Comments {
+        let store = Comments::default();
+        store.add(frame, comments.iter().flat_map(|comments| comments.iter().cloned()).collect());
+        store
+    }
+
     /// Adds the comments on a frame, which must come after the last one added.
     pub(super) fn add(&self, frame: u64, comments: Vec<Box<str>>) {
         if comments.is_empty() {

@@ -6,6 +6,7 @@ mod policy;
 mod silence;
 
 pub use agreement::{Agreements, Explained, Kind};
+pub(crate) use packet::Message;
 pub use packet::Packet;
 pub use policy::{Policy, Profile, matches, within};
 #[cfg(feature = "cli")]

@@ -118,20 +118,48 @@ impl Packet<'_> {
 
     /// Decodes it once more into a tree, with passwords or without.
     pub(crate) fn decode_again(&self, secrets: bool, tree: &mut Tree) {
-        tree.begin();
-        if let Some(piece) = self.piece {
-            piece.report_joining(self.id.info(), tree);
-        }
         // A fault that stops decoding is a finding of the packet already; the fields before it count.
-        let context = self.context(secrets);
-        if self.unreadable {
-            return Decoded::default().read_nothing(self.bytes, &context, self.id.info().ends, tree);
-        }
-        let _ = self.id.dissect(self.bytes, &context, tree);
+        let message = Message { id: self.id, piece: self.piece, unreadable: self.unreadable };
+        message.decode(self.bytes, &self.context(secrets), tree, &mut Decoded::default());
     }
 
     /// The offset of one of its bytes in the capture; `None` where it was reassembled or joined.
     pub fn file_offset(&self, at: u16) -> Option<u64> {
         self.datagram.file_offset(at).filter(|_| self.whole().is_none())
+    }
+}
+
+/// What decoding a datagram of one of the protocols needs besides its bytes and its context.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    /// See [`Packet::id`].
+    pub id: Id,
+    /// See [`Packet::piece`].
+    pub piece: Option<&'a Piece>,
+    /// See [`Packet::unreadable`].
+    pub unreadable: bool,
+}
+
+impl Message<'_> {
+    /// Decodes it and reports it to the listener.
+    #[inline(always)]
+    pub fn decode<'b>(
+        &self,
+        bytes: &'b [u8],
+        context: &Context,
+        listener: &mut impl Listener,
+        decoded: &mut Decoded<'b>,
+    ) {
+        let info = self.id.info();
+        listener.begin();
+        if let Some(piece) = self.piece {
+            piece.report_joining(info, listener);
+        }
+        if self.unreadable {
+            decoded.read_nothing(bytes, context, info.ends, listener);
+        } else {
+            self.id.dissect_to(bytes, context, listener, decoded);
+        }
+        listener.end();
     }
 }

@@ -10,6 +10,8 @@ use super::job::ReadsCaptures;
 use super::overview::{ReportArgs, StatsArgs, SummaryArgs};
 use super::server::ServerArgs;
 use super::show::{ProtocolCommand, RuleCommand};
+#[cfg(feature = "tui")]
+use super::tui::TuiArgs;
 use super::view::ViewArgs;
 use clap::{Parser, Subcommand};
 
@@ -74,6 +76,9 @@ pub enum Reading {
     Stats(StatsArgs),
     /// One server on one screen: who asks it, what it answers, and what keeps it from being listed
     Server(ServerArgs),
+    /// Packets, fields and bytes to walk through on a terminal; servers, exchanges, findings, statistics
+    #[cfg(feature = "tui")]
+    Tui(TuiArgs),
     /// Tables in Parquet files, for DuckDB, Polars, pandas and Spark
     Export(ExportArgs),
     /// One page of HTML with everything that was found, which needs no network and no server
@@ -91,6 +96,8 @@ impl Reading {
             Reading::Live(args) => Box::new(args),
             Reading::Stats(args) => Box::new(args),
             Reading::Server(args) => Box::new(args),
+            #[cfg(feature = "tui")]
+            Reading::Tui(args) => Box::new(args),
             Reading::Export(args) => Box::new(args),
             Reading::Report(args) => Box::new(args),
         }

@@ -142,7 +142,7 @@ impl ReadsCaptures for CheckArgs {
         {
             write.extend(writable_paths(Path::new(&summary)));
         }
-        Allowed { read: self.baseline.iter().cloned().collect(), write, signals: false }
+        Allowed { read: self.baseline.iter().cloned().collect(), write, ..Allowed::default() }
     }
 
     fn writes_ndjson(&self) -> bool {

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// The options of every subcommand that reads captures.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Common {
     /// Captures: pcap or pcapng files, directories of them, FIFOs, `-` for standard input, which is read as well where
     /// none is named and it is no terminal. A last word that is no file may be the filter, as of -Y

@@ -17,7 +17,23 @@ const NAME: &str = "qdissect.toml";
 /// Maximum length of a configuration in bytes.
 const LONGEST: u64 = 1 << 20;
 const KEYS: &[&str] =
-    &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports"];
+    &["profile", "fail-on", "min-confidence", "timeout", "rules", "select", "ignore", "ports", "tui"];
+const TUI_KEYS: &[&str] = &["columns"];
+/// The columns of the list of packets in `tui`: title, and whether cells are aligned to the right. The last one has what is left
+/// of the width.
+pub const LIST_COLUMNS: [(&str, bool); 7] = [
+    ("frame", true),
+    ("time", true),
+    ("source", false),
+    ("destination", false),
+    ("protocol", false),
+    ("length", true),
+    ("what", false),
+];
+/// A column by its index in [`LIST_COLUMNS`], and its width if that is fixed.
+pub type ListColumn = (usize, Option<u16>);
+/// Widest column that can be asked for.
+const WIDEST: u16 = 200;
 /// The error message for a key that earlier versions had.
 const NO_SUPPRESS: &str = "[[suppress]] is not known any more: [ignore] excuses a rule with a reason, as in \
                            \"SQP-TXN-010\" = \"until the update\", and `check --baseline` knows single findings.";
@@ -45,6 +61,8 @@ pub struct Config {
     pub excused: Vec<(String, String)>,
     /// `[ports]`: server ports with the protocol they speak.
     pub ports: Vec<(u16, Id)>,
+    /// `columns` in `[tui]`.
+    pub list_columns: Option<Vec<ListColumn>>,
 }
 
 impl Config {
@@ -85,6 +103,7 @@ impl Config {
                 "ignore" if value.get_ref().is_table() => config.excused = excused(value)?,
                 "ignore" => config.ignore = rules(value)?,
                 "ports" => config.ports = ports(value)?,
+                "tui" => config.list_columns = list_columns(value)?,
                 "suppress" => return Err(wrong(key, NO_SUPPRESS.to_owned())),
                 other => return Err(wrong(key, unknown_name("key", other, KEYS))),
             }
@@ -157,6 +176,33 @@ fn ports(value: &Value<'_>) -> Result<Vec<(u16, Id)>, ConfigError> {
         ports.push((port, id));
     }
     Ok(ports)
+}
+
+fn list_columns(value: &Value<'_>) -> Result<Option<Vec<ListColumn>>, ConfigError> {
+    let mut columns = None;
+    for (key, value) in table(value, "columns = [\"time\", \"source:24\", \"what\"]")? {
+        if key.get_ref() != "columns" {
+            return Err(wrong(key, unknown_name("key", key.get_ref(), TUI_KEYS)));
+        }
+        let list = value.get_ref().as_array();
+        let list = list.ok_or_else(|| unfit(value, "a list of columns such as [\"time\", \"source:24\"]"))?;
+        columns = Some(list.iter().map(list_column).collect::<Result<_, _>>()?);
+    }
+    Ok(columns)
+}
+
+/// Expects a column of the list, with its width behind a colon if that is fixed.
+fn list_column(value: &Value<'_>) -> Result<ListColumn, ConfigError> {
+    let text = string(value, "source:24")?;
+    let (name, width) = text.split_once(':').map_or((text, None), |(name, width)| (name, Some(width)));
+    let names = LIST_COLUMNS.map(|(name, _)| name);
+    let column = names.iter().position(|known| *known == name);
+    let column = column.ok_or_else(|| wrong(value, unknown_name("column", name, &names)))?;
+    let Some(width) = width else { return Ok((column, None)) };
+    let width = width.parse().ok().filter(|width| (1..=WIDEST).contains(width));
+    let width =
+        width.ok_or_else(|| wrong(value, format!("The width of {name} is a number from 1 to {WIDEST}.")))?;
+    Ok((column, Some(width)))
 }
 
 fn excused(value: &Value<'_>) -> Result<Vec<(String, String)>, ConfigError> {
@@ -259,6 +305,24 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_the_list_have_names_and_widths() {
+        let columns =
+            |text: &str| read(&format!("[tui]\ncolumns = {text}")).map(|config| config.list_columns);
+        assert_eq!(columns("[\"time\", \"source:24\"]").unwrap(), Some(vec![(1, None), (2, Some(24))]));
+        for (text, what) in [
+            ("[\"sauce\"]", "2:12: There is no column \"sauce\"; did you mean source?"),
+            ("[\"source:0\"]", "2:12: The width of source is a number from 1 to 200."),
+            ("1", "2:11: This must be a list of columns such as"),
+        ] {
+            let wrong = columns(text).unwrap_err();
+            assert!(wrong.contains(what), "{wrong}");
+        }
+        assert!(
+            error_text("[tui]\ncolumn = 1").contains("There is no key \"column\"; did you mean columns?")
+        );
+    }
+
+    #[test]
     fn every_key_is_known() {
         for key in KEYS {
             assert!(!error_text(&format!("{key} = 1")).contains("There is no key"), "{key}");
@@ -275,7 +339,7 @@ mod tests {
             ("fail_on = \"note\"", "1:1: There is no key \"fail_on\"; did you mean fail-on?"),
             (
                 "\"\\u001b\" = 1",
-                "1:1: There is no key \"\\x1b\"; known are profile, fail-on, min-confidence, timeout, rules, select, ignore, ports.",
+                "1:1: There is no key \"\\x1b\"; known are profile, fail-on, min-confidence, timeout, rules, select, ignore, ports, tui.",
             ),
             ("profile = \"strikt\"", "1:11: There is no profile \"strikt\"; did you mean strict?"),
             (

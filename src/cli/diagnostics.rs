@@ -6,8 +6,10 @@ use super::progress;
 use super::system::display_name;
 use super::terminal::coloured;
 use anstyle::AnsiColor;
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Writes to standard error, and ignores errors there.
 pub fn print_stderr(what: &dyn Display) {
@@ -30,8 +32,23 @@ pub fn note(what: &dyn Display) {
     print_message("note", AnsiColor::Cyan, what);
 }
 
+thread_local! {
+    /// Where the messages of this thread go instead of standard error.
+    static DIVERTED: RefCell<Option<Arc<Mutex<Vec<String>>>>> = const { RefCell::new(None) };
+}
+
+/// From now on, messages of this thread are kept for whoever owns the screen.
+#[cfg(feature = "tui")]
+pub fn divert(to: Arc<Mutex<Vec<String>>>) {
+    DIVERTED.set(Some(to));
+}
+
 /// Prints one line in the style of clap's messages.
 fn print_message(word: &str, colour: AnsiColor, what: &dyn Display) {
+    if let Some(kept) = DIVERTED.with_borrow(Clone::clone) {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{word}: {what}"));
+        return;
+    }
     let style = if coloured(Colour::Auto, io::stderr().is_terminal()) {
         colour.on_default().bold()
     } else {

@@ -4,7 +4,7 @@ use clap::Command;
 
 /// Groups of options by their clap ids, the same in every subcommand.
 const HEADINGS: [(&str, &str); 6] = [
-    ("Capture", "interface list_interfaces filter snaplen buffer autostop summary"),
+    ("Capture", "interface list_interfaces filter snaplen buffer autostop summary tui"),
     ("Input", "read input_format port count threads memory follow per_file allow_truncated no_sandbox"),
     ("Selection", "display_filter protocol all decode_as timeout min_confidence interval watch prefix"),
     ("Rules", "profile select ignore level config no_config"),
@@ -14,7 +14,7 @@ const HEADINGS: [(&str, &str); 6] = [
     ),
     (
         "Output",
-        "format to tables report fields layout tree only hex explain when show top sort color output dir write \
+        "format to tables report rows fields layout tree only hex explain when show top sort color output dir write \
          annotate quiet line_buffered records numeric show_secrets",
     ),
 ];

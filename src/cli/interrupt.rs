@@ -12,6 +12,10 @@ const SIGNALS: u8 = 128;
 /// Exit code after SIGTERM, which Windows does not have.
 pub const TERMINATED: u8 = SIGNALS + 15;
 
+/// Exit code after SIGHUP: the terminal is gone.
+#[cfg(feature = "tui")]
+pub const HUNG_UP: u8 = SIGNALS + 1;
+
 /// Whether an exit code means that a signal ended the reading.
 pub fn is_signal(code: u8) -> bool {
     code > SIGNALS

@@ -5,6 +5,7 @@
 //!  mod ──> command_line, ask, generate, hex, show, view
 //!           └──> run
 //!           └──> args ──> overview, dump, check, live, server, export
+//!           │            └──> tui
 //!                          └──> job, save ──> read ──> follow ──> inputs ──> diagnostics ──> common_args
 //! ```
 //! The options of a subcommand are in its file, or in the `mod.rs` of its folder. One that reads captures says there, by
@@ -50,6 +51,8 @@ mod tests_documented;
 #[cfg(test)]
 mod tests_recordings;
 mod text;
+#[cfg(feature = "tui")]
+mod tui;
 mod value_parsers;
 mod view;
 mod wildcards;

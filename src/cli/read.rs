@@ -33,6 +33,8 @@ const SUBCOMMANDS: &[&str] = &[
     "live",
     "stats",
     "server",
+    #[cfg(feature = "tui")]
+    "tui",
     "export",
     "report",
     "hex",

@@ -21,6 +21,9 @@ const PROCESSORS: [&str; 3] = ["/proc/self/cgroup", "/proc/self/mountinfo", "/sy
 /// The restrictions asked for, as of Linux 6.12. An older kernel enforces those that it knows.
 const WANTED: ABI = ABI::V6;
 
+/// The terminal of the process.
+const TERMINAL: &str = "/dev/tty";
+
 /// The rights that are kept. Paths that do not exist allow nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
@@ -30,6 +33,8 @@ pub struct Allowed {
     pub write: Vec<PathBuf>,
     /// Whether signals may be sent to processes outside of the sandbox.
     pub signals: bool,
+    /// Whether the terminal may be opened and set up.
+    pub terminal: bool,
 }
 
 /// Restricts the calling thread and all threads that it starts later. Returns whether the kernel restricts the use of files at
@@ -53,6 +58,12 @@ pub fn enter(allowed: &Allowed) -> Result<bool, RulesetError> {
     for (paths, access) in [(&allowed.read, read), (&allowed.write, write)] {
         for rule in path_beneath_rules(paths, access).flatten() {
             // Files outside of the file system, such as pipes of the shell, cannot have a rule and stay allowed.
+            let _ = (&mut rules).add_rule(rule);
+        }
+    }
+    if allowed.terminal {
+        let access = make_bitflags!(AccessFs::{ReadFile | WriteFile | IoctlDev});
+        for rule in path_beneath_rules([TERMINAL], access).flatten() {
             let _ = (&mut rules).add_rule(rule);
         }
     }
@@ -88,12 +99,12 @@ fn allowed_for(common: &Common, inputs: &Inputs, extra: Allowed) -> Allowed {
             false => write.extend(writable_paths(path)),
         }
     }
-    write.extend(extra.write);
-    read.extend(extra.read);
+    write.extend(extra.write.iter().cloned());
+    read.extend(extra.read.iter().cloned());
     // Temporary files are opened for reading as well.
     read.extend(write.iter().cloned());
     read.extend(PROCESSORS.map(PathBuf::from));
-    Allowed { read, write, signals: extra.signals }
+    Allowed { read, write, ..extra }
 }
 
 /// The paths that must be writable for a file to be written: its directory and that of the file that a link leads to, or the
@@ -144,7 +155,7 @@ mod tests {
             );
         };
         let (input, out) = (folder.join("in"), folder.join("out"));
-        let allowed = Allowed { read: vec![input.clone()], write: vec![out.clone()], signals: false };
+        let allowed = Allowed { read: vec![input.clone()], write: vec![out.clone()], ..Allowed::default() };
         if !enter(&allowed).unwrap() {
             println!("this kernel has no Landlock: nothing is tested");
             return;
@@ -180,7 +191,13 @@ mod tests {
             println!("this kernel has no Landlock: nothing is tested");
             return;
         }
-        enter(&Allowed { read: vec![folder.clone()], write: vec![folder.clone()], signals: true }).unwrap();
+        enter(&Allowed {
+            read: vec![folder.clone()],
+            write: vec![folder.clone()],
+            signals: true,
+            terminal: false,
+        })
+        .unwrap();
         assert_denied(fs::read_dir(&folder));
         assert_denied(fs::write(folder.join("new"), "new"));
     }

@@ -31,7 +31,7 @@ pub fn expression(text: &str) -> Result<Expression, Infallible> {
 
 impl Expression {
     /// The text as the user wrote it.
-    #[cfg(feature = "parquet")]
+    #[cfg(any(feature = "parquet", feature = "tui"))]
     pub fn text(&self) -> &str {
         &self.text
     }

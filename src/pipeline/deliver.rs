@@ -5,7 +5,7 @@ use super::attribution::Attribution;
 use super::options::Options;
 use super::pending::ClaimRef;
 use super::silence::Silences;
-use crate::check::Packet;
+use crate::check::{Message, Packet};
 use crate::classify::Verdict;
 use crate::conversation::Slot;
 use crate::decode::{AnyListener, Listener, Violation};
@@ -222,17 +222,9 @@ fn decode<'a>(
     listener: &mut impl Listener,
     decoded: &mut Decoded<'a>,
 ) -> bool {
-    let id = claim.verdict.id;
-    listener.begin();
-    if let Some(piece) = claim.piece {
-        piece.report_joining(id.info(), listener);
-    }
-    if claim.verdict.is_unreadable() {
-        decoded.read_nothing(bytes, cx, id.info().ends, listener);
-    } else {
-        id.dissect_to(bytes, cx, listener, decoded);
-    }
-    listener.end();
+    let message =
+        Message { id: claim.verdict.id, piece: claim.piece, unreadable: claim.verdict.is_unreadable() };
+    message.decode(bytes, cx, listener, decoded);
     !listener.notes().violations().is_empty()
 }
 

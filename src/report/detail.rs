@@ -1,7 +1,8 @@
 //! Shows packets to people in full detail: layers and fields as a tree, bytes, and explanations of the recognition.
 
 use super::explain::{Explain, Explainer};
-use super::layers::{self, FrameHeaders, INDENT, Layer};
+use super::layers::{self, FrameHeaders, Layer};
+use super::outline::{self, Outline, push};
 use super::payload::{self, Bytes, FieldStyle};
 use super::recent_frames::FragmentFrames;
 use super::stand_ins::StandIns;
@@ -110,16 +111,20 @@ impl<W: Write> Details<W> {
     }
 
     /// Appends a layer, with its details if they are requested.
-    fn layer(&self, out: &mut String, shown: Shown, layer: Layer) {
+    fn layer(&self, out: &mut Outline, shown: Shown, layer: Layer) {
         let line_count = if self.detail.opens(shown) { layer.len() } else { 1 };
-        layer.iter().take(line_count).enumerate().for_each(|(index, line)| push(out, index.min(1), line));
+        layer
+            .into_iter()
+            .take(line_count)
+            .enumerate()
+            .for_each(|(index, line)| push(out, index.min(1), line));
     }
 
     /// Appends the layers from the frame to UDP.
-    fn layers(&self, out: &mut String, d: &Datagram<'_>, place: Place) {
+    fn layers(&self, out: &mut Outline, d: &Datagram<'_>, place: Place) {
         if let Some(ends) = self.detail.stand_ins.ends(d) {
             let (bytes, number) = (count(d.wire_len() as u64, "byte"), place.frame);
-            return push(out, 0, &format!("Datagram {number}: {bytes}, {ends}"));
+            return push(out, 0, format!("Datagram {number}: {bytes}, {ends}"));
         }
         let header = self.frame_headers.find(d.frame);
         let first = self.lister.lines.file_infos.get(place.file).map_or(Time::UNKNOWN, |file| file.first);
@@ -134,7 +139,7 @@ impl<W: Write> Details<W> {
         if d.tunnel != 0 || outer.is_none() {
             outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, layer));
             let tunnel = self.lister.tunnels.get(&d.tunnel).map(|names| format!("[Encapsulation: {names}]"));
-            tunnel.into_iter().for_each(|line| push(out, 0, &line));
+            tunnel.into_iter().for_each(|line| push(out, 0, line));
             self.layer(out, Shown::Ip, self.fragments(layers::inner_ip(d), d, place));
         } else {
             outer.into_iter().for_each(|layer| self.layer(out, Shown::Ip, self.fragments(layer, d, place)));
@@ -156,14 +161,14 @@ impl<W: Write> Details<W> {
     }
 
     /// Appends the message: its line, fields, findings, and facts derived from other packets.
-    fn message(&self, out: &mut String, p: &Packet<'_>, place: Place) {
+    fn message(&self, out: &mut Outline, p: &Packet<'_>, place: Place) {
         let info = p.id.info();
         let direction = match p.direction {
             Direction::C2s => "client to server",
             Direction::S2c => "server to client",
         };
         let (message, level) = (p.message_name(), p.level.name());
-        push(out, 0, &format!("{} ({}), {message}, {direction}, {level} confidence", info.title, info.name));
+        push(out, 0, format!("{} ({}), {message}, {direction}, {level} confidence", info.title, info.name));
         if !self.detail.opens(Shown::Query(p.id)) {
             return;
         }
@@ -171,26 +176,26 @@ impl<W: Write> Details<W> {
         let field_style = self.detail.field_style();
         let lines = p
             .tree()
-            .map(|tree| payload::fields(tree, p.bytes, (p.findings, p.diagnosis()), field_style, &name));
-        lines.iter().flatten().for_each(|line| push(out, 1, line));
+            .map(|tree| payload::outline(tree, p.bytes, (p.findings, p.diagnosis()), field_style, &name));
+        out.extend(lines.into_iter().flatten().map(|line| line.below(1)));
         if p.more_findings > 0 {
-            push(out, 1, &format!("[Further findings: {}]", p.more_findings));
+            push(out, 1, format!("[Further findings: {}]", p.more_findings));
         }
         let is_timed = !self.detail.stand_ins.of(p.datagram.frame).time;
-        pairing(p.pairing, is_timed, &name).iter().for_each(|line| push(out, 1, line));
+        pairing(p.pairing, is_timed, &name).into_iter().for_each(|line| push(out, 1, line));
     }
 
     /// Appends the fields of a packet below its line, if they are requested, and its diagnosis.
-    fn fields(&self, out: &mut String, p: &Packet<'_>, place: Place) {
+    fn fields(&self, out: &mut Outline, p: &Packet<'_>, place: Place) {
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
         let style = FieldStyle { bytes: true, colour: self.detail.colour };
         if let Some(diagnosis) = p.diagnosis().filter(|_| !self.detail.fields) {
-            push(out, 1, &diagnosis.help_line());
+            push(out, 1, diagnosis.help_line());
         }
         let tree = p.tree().filter(|_| self.detail.fields);
         let lines =
-            tree.map(|tree| payload::fields(tree, p.bytes, (p.findings, p.diagnosis()), style, &name));
-        lines.iter().flatten().for_each(|line| push(out, 1, line));
+            tree.map(|tree| payload::outline(tree, p.bytes, (p.findings, p.diagnosis()), style, &name));
+        out.extend(lines.into_iter().flatten().map(|line| line.below(1)));
     }
 
     /// Appends the bytes of a payload with passwords masked.
@@ -235,8 +240,28 @@ impl<W: Write> Details<W> {
         }
     }
 
-    fn explained(&self, out: &mut String, sentences: &[String]) {
-        sentences.iter().for_each(|sentence| push(out, 1, &format!("[{sentence}]")));
+    fn explained(&self, out: &mut Outline, sentences: &[String]) {
+        sentences.iter().for_each(|sentence| push(out, 1, format!("[{sentence}]")));
+    }
+
+    /// The lines of a packet: its layers and its message, without its bytes.
+    pub(super) fn outline(&self, p: &Packet<'_>, place: Place) -> Outline {
+        let mut out = vec![];
+        self.layers(&mut out, p.datagram, place);
+        self.message(&mut out, p, place);
+        out
+    }
+
+    /// The lines of a datagram that no protocol claims.
+    pub(super) fn unclaimed_outline(&self, d: &Datagram<'_>, place: Place) -> Outline {
+        let mut out = vec![];
+        self.layers(&mut out, d, place);
+        out
+    }
+
+    /// The place of a frame with this number in the run.
+    pub(super) fn place(&mut self, frame: u64) -> io::Result<Place> {
+        self.lister.lines.place(frame)
     }
 }
 
@@ -278,11 +303,10 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let place = self.lister.lines.place(p.datagram.frame)?;
-        let mut out = String::new();
+        let place = self.place(p.datagram.frame)?;
+        let mut out = vec![];
         if self.detail.tree {
-            self.layers(&mut out, p.datagram, place);
-            self.message(&mut out, p, place);
+            out = self.outline(p, place);
         } else {
             self.lister.show(p)?;
             self.fields(&mut out, p, place);
@@ -294,6 +318,7 @@ impl<W: Write> Report for Details<W> {
             let name = |frame| self.lister.lines.frame_name(frame, place.file);
             self.explained(&mut out, &explainer.packet(p, &name));
         }
+        let mut out = outline::text(&out);
         self.bytes(&mut out, p.datagram, Some(p));
         self.write(out)
     }
@@ -302,16 +327,17 @@ impl<W: Write> Report for Details<W> {
         if self.detail.quiet {
             return Ok(());
         }
-        let place = self.lister.lines.place(d.frame)?;
-        let mut out = String::new();
+        let place = self.place(d.frame)?;
+        let mut out = vec![];
         if self.detail.tree {
-            self.layers(&mut out, d, place);
+            out = self.unclaimed_outline(d, place);
         } else {
             self.lister.unclaimed(d)?;
         }
         if let Some(explainer) = &self.explainer {
             self.explained(&mut out, &explainer.unclaimed(d));
         }
+        let mut out = outline::text(&out);
         self.bytes(&mut out, d, None);
         self.write(out)
     }
@@ -324,22 +350,22 @@ impl<W: Write> Report for Details<W> {
         }
         let place = self.lister.lines.place(e.response_frame.unwrap_or(e.request_frame))?;
         let name = |frame| self.lister.lines.frame_name(frame, place.file);
-        let mut out = String::new();
+        let mut out = vec![];
         match &self.explainer {
             Some(explainer) if self.detail.stand_ins.of(e.request_frame).time => {
                 let timeless = Exchange { response_time: None, ..e.clone() };
-                push(&mut out, 0, &explainer.exchange(&timeless, &name));
+                push(&mut out, 0, explainer.exchange(&timeless, &name));
             }
-            Some(explainer) => push(&mut out, 0, &explainer.exchange(e, &name)),
+            Some(explainer) => push(&mut out, 0, explainer.exchange(e, &name)),
             None => {
                 let (id, frame, outcome) = (e.id, name(e.request_frame), e.outcome.name());
                 let protocol = e.protocol.info().name;
-                push(&mut out, 0, &format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
+                push(&mut out, 0, format!("Exchange {id}, {protocol}, asked in frame {frame}: {outcome}"));
             }
         }
         let line = |f| payload::finding_line(f, false, self.detail.colour, &name);
-        findings.iter().for_each(|f| push(&mut out, 1, &line(f)));
-        self.write(out)
+        findings.iter().for_each(|f| push(&mut out, 1, line(f)));
+        self.write(outline::text(&out))
     }
 
     fn file(&mut self, name: &str, facts: &capture::CaptureInfo, before: u64) -> io::Result<()> {
@@ -350,13 +376,6 @@ impl<W: Write> Report for Details<W> {
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.fragments.insert(frame, pieces);
     }
-}
-
-/// Appends a line, indented by `level` levels.
-fn push(out: &mut String, level: usize, line: &str) {
-    out.push_str(&INDENT.repeat(level));
-    out.push_str(line);
-    out.push('\n');
 }
 
 /// Lines with facts derived from other packets, with response times if these are not made up, in square brackets, like the generated fields of tshark.

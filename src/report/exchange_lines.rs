@@ -8,6 +8,8 @@ use super::{Place, Report, Totals, Wants};
 use crate::capture;
 use crate::check::Finding;
 use crate::exchange::Exchange;
+#[cfg(feature = "page")]
+use crate::rule::Severity;
 use crate::text::digits::{push, push_u64};
 use crate::text::escape::escaped;
 use crate::text::line::Line;
@@ -65,6 +67,26 @@ impl<W: Write> Exchanges<W> {
             ));
         }
         self
+    }
+
+    /// Keeps the cells of the last line for [`Exchanges::take_cells`] instead of writing lines.
+    #[cfg(feature = "page")]
+    pub fn keep_cells(mut self) -> Self {
+        self.lines.keep_cells();
+        self.has_title = true;
+        self
+    }
+
+    /// The cells of the last line: the columns of [`Exchanges::titles`], and the findings.
+    #[cfg(feature = "page")]
+    pub fn take_cells(&mut self) -> Vec<(String, Option<Severity>)> {
+        self.lines.take_cells()
+    }
+
+    /// The names of the columns.
+    #[cfg(feature = "page")]
+    pub fn titles() -> impl Iterator<Item = &'static str> {
+        COLUMNS.iter().map(|(name, _, _)| name.trim()).chain(["frames"])
     }
 
     /// Writes the names of the columns.

@@ -115,6 +115,15 @@ impl Grid {
         Ok(())
     }
 
+    /// The heading, which has one line, and a line for each row.
+    #[cfg(feature = "tui")]
+    pub(crate) fn lines(&self, screen: Screen) -> Vec<String> {
+        let mut text = vec![];
+        // Nothing fails in memory.
+        let _ = self.write(&mut text, screen);
+        String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+    }
+
     /// The table with the columns that have room. Cells end with `…` where they are cut.
     fn table(&self, screen: Screen, height: usize, widths: &[usize], gap: usize) -> Table {
         let mut table = Table::new();

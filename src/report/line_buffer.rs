@@ -2,6 +2,8 @@
 
 use super::format::{align_right, pad_right, push_endpoint};
 #[cfg(feature = "page")]
+use super::grid::Cell;
+#[cfg(feature = "page")]
 use super::terminal::{Fitted, wrapped};
 use super::time_column::decimals;
 use super::{Files, Place, Totals};
@@ -37,6 +39,33 @@ pub(super) struct Lines<W: Write> {
     /// Lines for a terminal, pending until the widths of their columns are known.
     #[cfg(feature = "page")]
     fitted: Option<Box<Fitted>>,
+    /// The cells of the last line, where they are kept instead of written.
+    #[cfg(feature = "page")]
+    cells: Option<Cells>,
+}
+
+/// The cells of a line.
+#[cfg(feature = "page")]
+#[derive(Debug, Default)]
+struct Cells {
+    /// Where each cell of the current line ends, and its severity if it is a finding.
+    ends: Vec<(usize, Option<Severity>)>,
+    /// The cells of the last line.
+    last: Vec<Cell>,
+}
+
+#[cfg(feature = "page")]
+impl Cells {
+    /// Takes the current line.
+    fn take_line(&mut self, text: &[u8]) {
+        let mut start = 0;
+        self.last = vec![];
+        for (end, severity) in self.ends.drain(..) {
+            let cell = text.get(start..end).unwrap_or_default();
+            self.last.push((String::from_utf8_lossy(cell).trim().to_owned(), severity));
+            start = end;
+        }
+    }
 }
 
 /// The facts about a file that lines need.
@@ -65,7 +94,21 @@ impl<W: Write> Lines<W> {
             width,
             #[cfg(feature = "page")]
             fitted: None,
+            #[cfg(feature = "page")]
+            cells: None,
         }
+    }
+
+    /// Keeps the cells of the last line instead of writing lines.
+    #[cfg(feature = "page")]
+    pub(super) fn keep_cells(&mut self) {
+        self.cells = Some(Cells::default());
+    }
+
+    /// The cells of the last line.
+    #[cfg(feature = "page")]
+    pub(super) fn take_cells(&mut self) -> Vec<Cell> {
+        self.cells.as_mut().map(|cells| std::mem::take(&mut cells.last)).unwrap_or_default()
     }
 
     /// Fits lines to a terminal.
@@ -85,6 +128,10 @@ impl<W: Write> Lines<W> {
         #[cfg(feature = "page")]
         if let Some(fitted) = &mut self.fitted {
             fitted.mark_cell_end(self.text.len(), severity);
+        }
+        #[cfg(feature = "page")]
+        if let Some(cells) = &mut self.cells {
+            cells.ends.push((self.text.len(), severity));
         }
         #[cfg(not(feature = "page"))]
         let _ = severity;
@@ -139,6 +186,10 @@ impl<W: Write> Lines<W> {
             fitted.mark_cell_end(from + first, None);
             return fitted.mark_cell_end(text.len(), None);
         }
+        #[cfg(feature = "page")]
+        if let Some(cells) = &mut self.cells {
+            return cells.ends.extend([(from + first, None), (text.len(), None)]);
+        }
         self.width = self.width.max(first).max(second);
         // Right-align the first endpoint and left-align the second.
         align_right(text, from, self.width + ARROW.len() + second);
@@ -147,6 +198,12 @@ impl<W: Write> Lines<W> {
 
     /// Ends a line.
     pub(super) fn end_line(&mut self) -> io::Result<()> {
+        #[cfg(feature = "page")]
+        if let Some(cells) = &mut self.cells {
+            cells.take_line(&self.text);
+            self.text.clear();
+            return Ok(());
+        }
         #[cfg(feature = "page")]
         if let Some(enough) = self.gather_line() {
             return if enough { self.write() } else { Ok(()) };

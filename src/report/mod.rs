@@ -16,6 +16,10 @@ pub(crate) mod grid;
 #[cfg(feature = "page")]
 mod layers;
 mod line_buffer;
+#[cfg(feature = "page")]
+mod opened;
+#[cfg(feature = "page")]
+mod outline;
 mod output;
 #[cfg(feature = "page")]
 mod payload;
@@ -65,6 +69,8 @@ pub use format::duration;
 #[cfg(feature = "tables")]
 pub(crate) use format::push_ip;
 pub use output::{Form, Output};
+#[cfg(feature = "page")]
+pub(crate) use recent_frames::FragmentFrames;
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
 pub use recorder::{Capture, Frames, Recorder, Recording};
 pub use records::Records;
@@ -78,12 +84,16 @@ pub use text::Lister;
 pub use time_column::{TIME_FORMATS, TimeFormat};
 pub use totals::{Candidate, MAX_LISTED, MAX_UNREAD, MORE_MEMORY, ONE_WAY, Totals, Unread};
 pub use totals_record::TotalsRecord;
+#[cfg(feature = "tui")]
+pub(crate) use unclaimed_screen::lines as unclaimed_lines;
 #[cfg(feature = "page")]
 pub use {
     detail::{Detail, Details, Shown},
     explain::Explain,
     footer::limits,
     layers::MAX_FRAME_HEADERS,
+    opened::Opened,
+    outline::{ByteCell, Outline, OutlineLine},
     payload::{FieldStyle, Picked, fields, finding_line},
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{UnclaimedEndpoint, UnclaimedRecord, UnclaimedTraffic},

@@ -12,7 +12,7 @@
 //!          ^^ ^^ ^^
 //! ```
 
-use super::layers::INDENT;
+use super::outline::{ByteCell, Outline, OutlineLine};
 use super::screen::{Screen, style};
 use super::secrets::{in_tree, in_unclaimed};
 use super::{Files, Report, Wants};
@@ -37,31 +37,47 @@ pub struct FieldStyle {
     pub colour: bool,
 }
 
-/// The lines of a tree, its findings and its diagnosis, indented by four blanks per level. Text from the network is escaped.
-/// `frame_name` names the frame of a cause.
-pub fn fields(
+/// The lines of a tree, its findings and its diagnosis. Text from the network is escaped. `frame_name` names the frame of a
+/// cause.
+pub(super) fn outline(
     tree: &Tree,
     payload: &[u8],
     (findings, diagnosis): (&[Finding], Option<&Diagnosis>),
     style: FieldStyle,
     frame_name: &dyn Fn(u64) -> String,
-) -> Vec<String> {
+) -> Outline {
     let nodes = tree.nodes();
     let owner_indices: Vec<_> = findings.iter().map(|f| owner(nodes, f)).collect();
+    let finding = |f: &Finding, level: usize, is_below_field| {
+        let text = finding_line(f, is_below_field, style.colour, frame_name);
+        OutlineLine { span: f.span, severity: Some(f.severity), ..OutlineLine::plain(level, text) }
+    };
     let mut out = vec![];
     for (i, node) in nodes.iter().enumerate() {
-        let indent = INDENT.repeat(usize::from(node.depth));
-        out.push(format!("{indent}{}", line(node, payload, style.bytes)));
+        let level = usize::from(node.depth);
+        let span = Some(node.at).filter(|at| at.start < at.end);
+        let (field, value) = (Some(node.field), node.value(payload).map(display));
+        let text = line(node, payload, style.bytes);
+        out.push(OutlineLine { span, field, value, ..OutlineLine::plain(level, text) });
         let own_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| **owner == Some(i));
-        out.extend(
-            own_findings
-                .map(|(f, _)| format!("{indent}{INDENT}{}", finding_line(f, true, style.colour, frame_name))),
-        );
+        out.extend(own_findings.map(|(f, _)| finding(f, level + 1, true)));
     }
     let other_findings = findings.iter().zip(&owner_indices).filter(|(_, owner)| owner.is_none());
-    out.extend(other_findings.map(|(f, _)| finding_line(f, false, style.colour, frame_name)));
-    out.extend(diagnosis.map(Diagnosis::help_line));
+    out.extend(other_findings.map(|(f, _)| finding(f, 0, false)));
+    out.extend(diagnosis.map(|diagnosis| OutlineLine::plain(0, diagnosis.help_line())));
     out
+}
+
+/// The lines of a tree, its findings and its diagnosis, indented by four blanks per level. Text from the network is escaped.
+/// `frame_name` names the frame of a cause.
+pub fn fields(
+    tree: &Tree,
+    payload: &[u8],
+    judged: (&[Finding], Option<&Diagnosis>),
+    style: FieldStyle,
+    frame_name: &dyn Fn(u64) -> String,
+) -> Vec<String> {
+    outline(tree, payload, judged, style, frame_name).iter().map(OutlineLine::indented).collect()
 }
 
 /// Index of the field that a finding is about: the field with exactly its bytes, or the last field that contains its
@@ -161,6 +177,15 @@ impl<'a> Bytes<'a> {
                 *mark = Some(f.severity).max(*mark);
             }
         }
+    }
+
+    /// Each byte.
+    pub fn cells(&self) -> impl Iterator<Item = ByteCell> {
+        let marks = self.severities.iter().zip(&self.is_hidden);
+        self.payload.iter().zip(marks).map(|(&byte, (&severity, &is_hidden))| {
+            let value = (!is_hidden).then_some(byte);
+            ByteCell { value, severity }
+        })
     }
 
     /// Appends the rows. Bytes are marked by colour, or by `^` in a second line.

@@ -164,7 +164,7 @@ const MAX_FRAGMENTED: usize = 4_096;
 
 /// The frames of the fragments of each reassembled datagram, by the frame with which it is reported.
 #[derive(Debug)]
-pub(super) struct FragmentFrames(Bounded<u64, Box<[u64]>, MAX_FRAGMENTED>);
+pub(crate) struct FragmentFrames(Bounded<u64, Box<[u64]>, MAX_FRAGMENTED>);
 
 impl Default for FragmentFrames {
     fn default() -> Self {

@@ -6,11 +6,15 @@ use super::grid::{Cell, Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME, brief, wri
 use super::server::{Broken, Server};
 use super::server_text::ServerText;
 use super::summary::Summary;
+#[cfg(feature = "tui")]
+pub(crate) use super::terminal::shortened;
 pub use super::terminal::{BOLD, DIM, Screen, Sort, style, wrapped};
 use super::unclaimed_screen;
 use super::{Captures, Place, Totals, duration, grouped_count};
 use crate::capture::{CaptureInfo, Time, link_name};
 use crate::check::Counts;
+#[cfg(feature = "tui")]
+use crate::net::Endpoint;
 use crate::rule::Severity;
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, quoted, truncated};
@@ -126,16 +130,31 @@ fn write_origin(out: &mut dyn Write, facts: &CaptureInfo) -> io::Result<()> {
 }
 
 fn write_servers(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
-    let mut rows: Vec<&Server> = summary.servers().collect();
+    let (table, rows) = server_table(screen, summary);
     if rows.is_empty() {
         return Ok(());
     }
-    sort_servers(&mut rows, screen.sort);
-    let mut table = Grid::new(SERVERS.to_vec());
-    rows.iter().take(screen.rows()).for_each(|s| table.add(server_row(s)));
     writeln!(out)?;
     table.write(out, screen)?;
     write_rest(out, screen, rows.len(), "server")
+}
+
+/// The table of servers, with at most [`Screen::rows`] rows, and all servers in the order of its rows.
+fn server_table(screen: Screen, summary: &Summary) -> (Grid, Vec<&Server>) {
+    let mut rows: Vec<&Server> = summary.servers().collect();
+    sort_servers(&mut rows, screen.sort);
+    let mut table = Grid::new(SERVERS.to_vec());
+    rows.iter().take(screen.rows()).for_each(|s| table.add(server_row(s)));
+    (table, rows)
+}
+
+/// The lines of the table of servers: its heading, and the endpoint and the line of each server.
+#[cfg(feature = "tui")]
+pub(crate) fn server_lines(screen: Screen, summary: &Summary) -> (String, Vec<(Endpoint, String)>) {
+    let (table, rows) = server_table(screen, summary);
+    let mut lines = table.lines(screen).into_iter();
+    let head = lines.next().unwrap_or_default();
+    (head, rows.iter().map(|server| server.endpoint).zip(lines).collect())
 }
 
 /// Sorts the rows of servers.

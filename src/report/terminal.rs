@@ -83,7 +83,7 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> Vec<String> {
 
 /// Cuts a text to a width. What ends with a port keeps it, and both ends of its address: half an address is a hint, half
 /// a port is wrong.
-pub(super) fn shortened(text: &str, width: usize) -> String {
+pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

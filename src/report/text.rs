@@ -14,6 +14,8 @@ use crate::decode::{Facts, Value, Version};
 use crate::exchange::Pairing;
 use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Level;
+#[cfg(feature = "page")]
+use crate::rule::Severity;
 use crate::text::digits::{push, push_u64};
 use crate::text::escape::{quoted, truncated};
 use crate::text::line::Line;
@@ -78,6 +80,20 @@ impl<W: Write> Lister<W> {
             self.lines.fit_to(if self.lines.is_flushed() { fitted.steady(USUAL) } else { fitted });
         }
         self
+    }
+
+    /// Keeps the cells of the last line for [`Lister::take_cells`] instead of writing lines.
+    #[cfg(feature = "page")]
+    pub fn keep_cells(mut self) -> Self {
+        self.lines.keep_cells();
+        self
+    }
+
+    /// The cells of the last line, each with its severity if it is a finding: number, time, source, destination, protocol,
+    /// length, message, facts, findings.
+    #[cfg(feature = "page")]
+    pub fn take_cells(&mut self) -> Vec<(String, Option<Severity>)> {
+        self.lines.take_cells()
     }
 
     /// Notes the time of a frame whose datagram may be shown later.

@@ -30,10 +30,27 @@ const COLUMNS: [Column; 8] = [
 
 /// Writes the busiest endpoints of unclaimed traffic.
 pub(super) fn write(out: &mut dyn Write, screen: Screen, summary: &Summary) -> io::Result<()> {
-    let rows = joined(&summary.unclaimed.busiest());
-    if rows.is_empty() {
+    let (table, rows) = table(screen, summary);
+    if rows == 0 {
         return Ok(());
     }
+    writeln!(out)?;
+    table.write(out, screen)?;
+    write_rest(out, screen, rows, "unclaimed endpoint")
+}
+
+/// The lines of the table: its heading, and a line for each row.
+#[cfg(feature = "tui")]
+pub(crate) fn lines(screen: Screen, summary: &Summary) -> Vec<String> {
+    match table(screen, summary) {
+        (_, 0) => vec![],
+        (table, _) => table.lines(screen),
+    }
+}
+
+/// The table with as many rows as the screen has, and how many there would be.
+fn table(screen: Screen, summary: &Summary) -> (Grid, usize) {
+    let rows = joined(&summary.unclaimed.busiest());
     let is_flood = |row: &[&UnclaimedEndpoint]| row.iter().any(|one| one.senders().0 >= MIN_SENDERS);
     let (has_floods, has_hosts) =
         (rows.iter().any(|row| is_flood(row)), rows.iter().any(|row| row.len() >= MIN_HOSTS));
@@ -48,9 +65,7 @@ pub(super) fn write(out: &mut dyn Write, screen: Screen, summary: &Summary) -> i
         let cells = cells(row);
         table.add_plain(chosen.clone().map(|at| cells[at].clone()));
     }
-    writeln!(out)?;
-    table.write(out, screen)?;
-    write_rest(out, screen, rows.len(), "unclaimed endpoint")
+    (table, rows.len())
 }
 
 /// The endpoints with the most datagrams first, each alone, or all with its port if there are many of them.

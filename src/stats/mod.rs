@@ -14,6 +14,8 @@ mod traffic;
 pub use clients::Prefix;
 #[cfg(feature = "cli")]
 pub use screen::write;
+#[cfg(feature = "tui")]
+pub use screen::write_tables;
 use sheet::Sheet;
 pub(crate) use sheet::{CellType, TABLES, Table};
 

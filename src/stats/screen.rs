@@ -28,6 +28,20 @@ pub fn write(
     sections: &[Section],
 ) -> io::Result<()> {
     write_head(out, &stats.captures, totals)?;
+    write_tables(out, screen, stats, sections)?;
+    limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+}
+
+/// Writes the tables of sections, an empty line before each.
+///
+/// # Errors
+/// When they cannot be written.
+pub fn write_tables(
+    out: &mut dyn Write,
+    screen: Screen,
+    stats: &Stats,
+    sections: &[Section],
+) -> io::Result<()> {
     for section in sections {
         for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
             writeln!(out, "\n{}", sheet.title)?;
@@ -35,7 +49,7 @@ pub fn write(
             histograms(out, screen, sheet)?;
         }
     }
-    limits(totals).iter().try_for_each(|remark| writeln!(out, "{remark}"))
+    Ok(())
 }
 
 fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {

@@ -40,6 +40,10 @@ pub struct LiveArgs {
     /// Print the summary at the end in place of packets
     #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain"])]
     pub summary: bool,
+    /// Walk through the packets as they come, with the screens of `qdissect tui`
+    #[cfg(feature = "tui")]
+    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain", "summary", "format", "output"])]
+    pub tui: bool,
     /// Output format
     #[arg(short = 'T', long, value_parser = DUMP_FORMATS, default_value = "text", value_name = "FMT")]
     pub format: Format,

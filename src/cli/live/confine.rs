@@ -92,7 +92,7 @@ impl Confinement {
         }
         let outputs: Vec<_> = common.output.iter().chain(&common.write).cloned().collect();
         let write = outputs.iter().flat_map(|path| sandbox::writable_paths(path)).collect();
-        let allowed = Allowed { read: vec![], write, signals: true };
+        let allowed = Allowed { write, signals: true, ..Allowed::default() };
         Ok(Some(Confinement { account, outputs, allowed, quiet: common.quiet }))
     }
 

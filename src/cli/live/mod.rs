@@ -15,12 +15,16 @@ mod threads;
 
 use super::choices::Format;
 use super::common_args::Common;
+#[cfg(feature = "tui")]
+use super::config::Config;
 use super::diagnostics::{Done, FAILED, OK, error, not_writable, note, refuse};
 use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::overview::write_summary;
 use super::read::QUIET;
 use super::system::display_devices;
+#[cfg(feature = "tui")]
+use super::tui::Live;
 use super::{columns, interrupt, read, terminal};
 use crate::capture::{ErrorKind, Source};
 use crate::filter::Columns;
@@ -70,8 +74,8 @@ impl ReadsCaptures for LiveArgs {
         self.format.is_ndjson()
     }
 
-    fn run(&self, to: &mut Target, Job { columns, options, .. }: Job) -> io::Result<Done> {
-        live(to, self, options, columns)
+    fn run(&self, to: &mut Target, job: Job) -> io::Result<Done> {
+        live(to, self, job)
     }
 }
 
@@ -79,12 +83,9 @@ impl ReadsCaptures for LiveArgs {
 ///
 /// # Errors
 /// When the result cannot be written.
-fn live(
-    to: &mut Target,
-    args: &LiveArgs,
-    options: Options,
-    columns: Option<(Columns, Layout)>,
-) -> io::Result<Done> {
+fn live(to: &mut Target, args: &LiveArgs, Job { columns, options, config, .. }: Job) -> io::Result<Done> {
+    // Not every build has screens to configure.
+    let _ = &config;
     let program = match args.check().and_then(|()| Program::find().ok_or_else(messages::nothing_installed)) {
         Ok(program) => program,
         Err(e) => return Ok(refuse(&e)),
@@ -101,11 +102,20 @@ fn live(
     if let Some(wrong) = args.detail.format_conflict(args.format) {
         return Ok(refuse(&wrong));
     }
+    #[cfg(feature = "tui")]
+    let screens = match args.tui.then(Live::new).transpose() {
+        Ok(screens) => screens,
+        Err(e) => return Ok(refuse(&e)),
+    };
     let session = match start(&program, args, to) {
         Ok(session) => Shared::new(session),
         Err(e) => return Ok(refuse(&e)),
     };
     let capture = Capture { program, args, shared: session };
+    #[cfg(feature = "tui")]
+    if let Some(screens) = screens {
+        return capture.walk(screens, options, &config);
+    }
     let done = capture.show(to, options, columns);
     // If writing the result failed, the packets captured until then are saved all the same.
     let unsaved = if done.is_err() { capture.shared.session().finish().unsaved } else { None };
@@ -172,6 +182,26 @@ impl Capture<'_> {
         }
         let mut report = args.detail.report(to, args.format, common, &options, [true, false]);
         self.report(options, &mut *report)
+    }
+
+    /// Shows the capture on the screens of `tui` until the user ends it.
+    #[cfg(feature = "tui")]
+    fn walk(&self, screens: Live, options: Options, config: &Config) -> io::Result<Done> {
+        let (args, name) = (self.args, self.args.interface.join(","));
+        let input = Box::new(self.shared.clone());
+        let shown = screens.show(&name, input, (&args.common, options, args.all, args.detail.color), config);
+        let mut session = self.shared.session();
+        if matches!(shown, Ok(Some(_))) {
+            session.end();
+        }
+        let ended = session.finish();
+        drop(session);
+        let wrong = ended.unsaved.clone().or_else(|| (!ended.planned).then(|| self.unexpected_end(&ended)));
+        let code = shown?;
+        Ok(match wrong {
+            Some(wrong) => refuse(&wrong),
+            None => (code.unwrap_or(OK), 1),
+        })
     }
 
     fn report(&self, options: Options, report: &mut dyn Report) -> io::Result<Done> {

@@ -155,6 +155,12 @@ impl Session {
         }
     }
 
+    /// Ends the capture as planned.
+    #[cfg(feature = "tui")]
+    pub fn end(&mut self) {
+        self.linger();
+    }
+
     /// Ends the capture. Packets captured before may still be on their way.
     fn linger(&mut self) {
         if matches!(self.phase, Phase::Running) {

@@ -20,7 +20,7 @@ const FLOORS: [&[&str]; 16] = [
     &["exchange"],
     &["filter"],
     &["report"],
-    &["case", "pasted", "pipeline", "stats", "verdict"],
+    &["browse", "case", "pasted", "pipeline", "stats", "verdict"],
     &["page", "tables"],
     &["schema"],
     &["cli"],

@@ -1,0 +1,305 @@
+//! The report that fills an index.
+
+use super::kept::Kept;
+use super::row::{FramePlace, Row};
+use super::{Capture, IN_SPOOL, Index, MAX_FINDINGS, MAX_KEPT_BYTES};
+use crate::bounded::ByFrame;
+use crate::capture::{CaptureInfo, Comments, Frame, Time};
+use crate::check::{Finding, Packet};
+use crate::net::{Datagram, DropReason, Tunnel};
+use crate::report::{FragmentFrames, MAX_RECENT, MAX_RECENT_BYTES, Report, Totals, Wants};
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A report that fills an index, which others may read meanwhile.
+#[derive(Debug)]
+pub struct Indexer {
+    index: Arc<Mutex<Index>>,
+    /// Where the latest frames are that may hold a datagram, and whether they hold it as it is.
+    frames: ByFrame<(FramePlace, bool)>,
+    /// The interface and the link type of the last frame, and their index in the table.
+    origin: Option<((u32, u16), u16)>,
+    fragments: FragmentFrames,
+    comments: Comments,
+    spool: Option<Spool>,
+    /// The current capture is compressed.
+    is_compressed: bool,
+}
+
+/// Bytes that are gathered before they are written.
+const SPOOL_BUFFER: usize = 256 << 10;
+/// So many packets can be read at once, later ones after as many again.
+const SPOOLED_AT_ONCE: u64 = 512;
+
+/// Where frames are kept that cannot be found again in their capture, because it is compressed.
+#[derive(Debug)]
+struct Spool {
+    file: BufWriter<File>,
+    /// Number of bytes written.
+    length: u64,
+    /// Number of packets.
+    packets: u64,
+    /// The frames of the current capture are kept.
+    is_used: bool,
+    /// The bytes of the latest frames, and their number.
+    frames: ByFrame<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Spool {
+    /// Remembers a frame until it is known whether it is needed.
+    fn remember(&mut self, frame: &Frame<'_>) {
+        while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
+            let Some(oldest) = self.frames.pop() else { break };
+            self.bytes -= oldest.len();
+        }
+        self.bytes += frame.bytes.len();
+        self.frames.push(frame.number, frame.bytes.to_vec());
+    }
+
+    /// Writes a frame, and returns where; `None` if it is forgotten or cannot be written.
+    fn write(&mut self, frame: u64) -> Option<u64> {
+        let bytes = self.frames.get(frame)?;
+        let at = self.length;
+        self.file.write_all(bytes).ok()?;
+        self.length += bytes.len() as u64;
+        Some(at | IN_SPOOL)
+    }
+}
+
+impl Indexer {
+    /// A report that fills `index`.
+    pub fn new(index: Arc<Mutex<Index>>) -> Indexer {
+        Indexer {
+            index,
+            frames: ByFrame::default(),
+            origin: None,
+            fragments: FragmentFrames::default(),
+            comments: Comments::default(),
+            spool: None,
+            is_compressed: false,
+        }
+    }
+
+    /// Keeps the frames of packets from compressed captures in this file, which is empty or was used for that before. Without
+    /// it, such packets [need reading again](Row::needs_reading_again).
+    pub fn with_spool(mut self, file: Option<File>) -> Indexer {
+        self.spool = file.and_then(|mut file| {
+            file.set_len(0).and_then(|()| file.rewind()).ok()?;
+            Some(Spool {
+                file: BufWriter::with_capacity(SPOOL_BUFFER, file),
+                length: 0,
+                packets: 0,
+                is_used: false,
+                frames: ByFrame::default(),
+                bytes: 0,
+            })
+        });
+        self
+    }
+
+    /// Where the frame of a packet can be read again; `None` if nowhere.
+    fn place(&mut self, frame: u64) -> Option<FramePlace> {
+        let (place, _) = *self.frames.get(frame)?;
+        match &mut self.spool {
+            Some(spool) if spool.is_used => Some(FramePlace { at: spool.write(frame)?, ..place }),
+            _ => (!self.is_compressed).then_some(place),
+        }
+    }
+
+    fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The index of a frame's interface and link type in the table; `None` where there are too many of them.
+    fn origin(&mut self, frame: &Frame<'_>) -> Option<u16> {
+        let origin = (frame.interface, frame.link);
+        if let Some((_, at)) = self.origin.filter(|(last, _)| *last == origin) {
+            return Some(at);
+        }
+        let mut index = self.index();
+        let at = index.origins.iter().position(|known| *known == origin).unwrap_or(index.origins.len());
+        let number = u16::try_from(at).ok()?;
+        if at == index.origins.len() {
+            index.origins.push(origin);
+        }
+        drop(index);
+        self.origin = Some((origin, number));
+        Some(number)
+    }
+
+    fn add(&self, mut row: Row, findings: &[Finding], kept: Option<Kept>) {
+        let mut index = self.index();
+        if index.rows.len() >= index.most {
+            index.left_out += 1;
+            return;
+        }
+        let at = index.rows.len() as u32; // bounded by `most`
+        if index.findings.len() + findings.len() > MAX_FINDINGS {
+            row.set_again();
+        } else {
+            index.findings.extend(findings.iter().map(|finding| (at, *finding)));
+        }
+        if let Some(kept) = kept {
+            let size = index.kept_bytes + kept.size();
+            if size > MAX_KEPT_BYTES {
+                row.set_again();
+            } else {
+                index.kept_bytes = size;
+                index.kept.insert(at, Box::new(kept));
+                row.set_kept();
+            }
+        }
+        index.rows.push(row);
+    }
+
+    /// Writes what the spool has gathered, so that it can be read.
+    fn flush(&mut self) {
+        let _ = self.spool.as_mut().map(|spool| spool.file.flush());
+    }
+
+    /// The first packets can be read at once, later ones a little later.
+    fn flush_now_and_then(&mut self) {
+        if let Some(spool) = self.spool.as_mut().filter(|spool| spool.is_used) {
+            spool.packets += 1;
+            if spool.packets < SPOOLED_AT_ONCE || spool.packets % SPOOLED_AT_ONCE == 0 {
+                self.flush();
+            }
+        }
+    }
+
+    fn kept(&self, d: &Datagram<'_>) -> Option<Kept> {
+        let is_plain = self.frames.get(d.frame).is_some_and(|(_, is_plain)| *is_plain);
+        Kept::of_datagram(d, is_plain, self.fragments.fragments_of(d), self.comments.of(d.frame))
+    }
+}
+
+impl Report for Indexer {
+    fn wants(&self) -> Wants {
+        Wants { ordered: true, frames: true, diagnosis: true, ..Wants::default() }
+    }
+
+    fn comments(&mut self, comments: &Comments) {
+        self.comments = comments.clone();
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>, parsed: &Result<Datagram<'_>, DropReason>) {
+        if !DropReason::may_hold_datagram(parsed) {
+            return;
+        }
+        let Some(origin) = self.origin(frame) else { return };
+        if self.frames.len() >= MAX_RECENT {
+            self.frames.pop();
+        }
+        // A frame is never longer than the reader's buffer.
+        let captured = frame.bytes.len() as u32;
+        if let Some(spool) = self.spool.as_mut().filter(|spool| spool.is_used) {
+            spool.remember(frame);
+        }
+        let place = FramePlace { at: frame.at, captured, wire: frame.wire_len, origin };
+        self.frames.push(frame.number, (place, parsed.is_ok()));
+    }
+
+    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        let place = self.place(p.datagram.frame);
+        let (row, is_whole) = Row::of(p, place);
+        self.add(row, p.findings, Kept::of_packet(p, is_whole, self.kept(p.datagram)));
+        self.flush_now_and_then();
+        Ok(())
+    }
+
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        let place = self.place(d.frame);
+        self.add(Row::unclaimed(d, place), &[], self.kept(d));
+        self.flush_now_and_then();
+        Ok(())
+    }
+
+    fn file(&mut self, name: &str, facts: &CaptureInfo, before: u64) -> io::Result<()> {
+        self.is_compressed = facts.compression.is_some();
+        self.spool.iter_mut().for_each(|spool| spool.is_used = facts.compression.is_some());
+        let mut index = self.index();
+        index.files.begin(before);
+        index.captures.push(Capture {
+            name: name.to_owned(),
+            facts: facts.clone(),
+            before,
+            first: Time::UNKNOWN,
+        });
+        Ok(())
+    }
+
+    fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
+        self.flush();
+        if let Some(capture) = self.index().captures.last_mut() {
+            capture.facts = facts.clone();
+        }
+    }
+
+    fn first_frame(&mut self, time: Time) {
+        if let Some(capture) = self.index().captures.last_mut() {
+            capture.first = time;
+        }
+    }
+
+    fn tunnels(&mut self, number: u16, path: &[Tunnel]) {
+        self.index().tunnels.push((number, path.into()));
+    }
+
+    fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
+        self.fragments.insert(frame, pieces);
+    }
+
+    fn finish(&mut self, _: &Totals) -> io::Result<()> {
+        self.flush();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Endpoint;
+    use crate::rule::general::GEN_001;
+
+    fn indexer() -> (Indexer, Arc<Mutex<Index>>) {
+        let index = Arc::new(Mutex::new(Index::new(usize::MAX)));
+        (Indexer::new(index.clone()), index)
+    }
+
+    fn row(frame: u64) -> Row {
+        let end = Endpoint::v4([192, 0, 2, 1], 7);
+        let place = FramePlace { at: 0, captured: 0, wire: 0, origin: 0 };
+        Row::unclaimed(&Datagram { frame, ..Datagram::between(end, end, &[]) }, Some(place))
+    }
+
+    #[test]
+    fn packets_whose_findings_have_no_room_need_reading_again() {
+        let (indexer, index) = indexer();
+        let findings = [Finding::of_exchange(&GEN_001); 64];
+        let fit = MAX_FINDINGS / findings.len();
+        (0..=fit as u64).for_each(|frame| indexer.add(row(frame), &findings, None));
+        indexer.add(row(fit as u64 + 1), &[], None);
+        let index = index.lock().unwrap();
+        assert_eq!(index.all_findings().count(), MAX_FINDINGS);
+        let again: Vec<_> = index.rows().iter().skip(fit - 1).map(Row::needs_reading_again).collect();
+        assert_eq!(again, [false, true, false]);
+        assert_eq!(index.findings(fit - 1).count(), 64);
+    }
+
+    #[test]
+    fn packets_that_are_not_in_one_frame_have_room_for_some_megabytes() {
+        let (indexer, index) = indexer();
+        let payload = vec![0; 60_000];
+        let end = Endpoint::v4([192, 0, 2, 1], 7);
+        let datagram = Datagram::between(end, end, &payload);
+        let fit = MAX_KEPT_BYTES / Kept::of_datagram(&datagram, false, &[], None).unwrap().size();
+        (0..fit as u64 + 2).for_each(|n| {
+            indexer.add(row(n), &[], Kept::of_datagram(&datagram, false, &[], None));
+        });
+        let index = index.lock().unwrap();
+        let again = index.rows().iter().filter(|row| row.needs_reading_again()).count();
+        assert_eq!((again, index.kept.len()), (2, fit));
+    }
+}

@@ -1,0 +1,276 @@
+//! The lines of the screens other than the list of packets, and what opens when one is chosen.
+
+use super::cursor::Cursor;
+use super::frames::Cells;
+use super::gather::{Board, Shared, lock};
+use super::keys::Action;
+use crate::browse::Index;
+use crate::check::Finding;
+use crate::net::Endpoint;
+use crate::report::screen::{Screen, Sort, server_lines};
+use crate::report::{Exchanges, Report, Totals, unclaimed_lines};
+use crate::rule::Severity;
+use crate::stats::{self, Section};
+use crate::text::escape::truncated;
+use std::io;
+use unicode_width::UnicodeWidthStr;
+
+/// What opens when a line is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    None,
+    /// The packet of a frame, by its number in the run.
+    Frame(u64),
+    /// The screen of a server.
+    Server(Endpoint),
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its text.
+    pub text: String,
+    /// The severity that it is about.
+    pub severity: Option<Severity>,
+    /// What it opens.
+    pub target: Target,
+}
+
+impl Line {
+    fn plain(text: String) -> Line {
+        Line { text, severity: None, target: Target::None }
+    }
+}
+
+/// The kinds of listings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Servers,
+    Exchanges,
+    Findings,
+    Statistics,
+    Unclaimed,
+}
+
+/// The lines of a screen.
+#[derive(Debug)]
+pub struct Listing {
+    kind: Kind,
+    /// The heading, which does not move; empty where there is none.
+    pub head: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// The selected line.
+    pub cursor: Cursor,
+    /// How far it is scrolled to the right.
+    pub shift: usize,
+    /// What it was made of: the version of the board, and the width.
+    made_of: Option<(u64, u16)>,
+}
+
+impl Listing {
+    /// An empty listing.
+    pub fn new(kind: Kind) -> Listing {
+        Listing {
+            kind,
+            head: String::new(),
+            lines: vec![],
+            cursor: Cursor::default(),
+            shift: 0,
+            made_of: None,
+        }
+    }
+
+    /// Forgets what it was made of: the captures are read again.
+    pub fn reset(&mut self) {
+        self.made_of = None;
+    }
+
+    /// Makes the lines again if anything has changed.
+    pub fn update(&mut self, shared: &Shared, width: u16) {
+        let version = lock(&shared.board).version;
+        if self.made_of == Some((version, width)) {
+            return;
+        }
+        self.made_of = Some((version, width));
+        let screen = Screen {
+            // A blank stands before each line.
+            width: width.saturating_sub(1).max(60),
+            top: Some(usize::MAX),
+            sort: Sort::default(),
+            ..Screen::default()
+        };
+        let (head, lines) = match self.kind {
+            Kind::Servers => servers(&mut lock(&shared.board), screen),
+            Kind::Exchanges => exchanges(&lock(&shared.index), &lock(&shared.board)),
+            Kind::Findings => findings(&lock(&shared.index), &lock(&shared.board)),
+            Kind::Statistics => (String::new(), statistics(&mut lock(&shared.board), screen)),
+            Kind::Unclaimed => unclaimed(&lock(&shared.board), screen),
+        };
+        (self.head, self.lines) = (head, lines);
+        self.cursor.fit(self.lines.len());
+    }
+
+    /// The text for a listing without lines.
+    pub fn nothing(&self) -> &'static str {
+        match self.kind {
+            Kind::Servers => "There are no servers.",
+            Kind::Exchanges => "There are no exchanges.",
+            Kind::Findings => "There are no findings.",
+            Kind::Statistics => "There are no statistics.",
+            Kind::Unclaimed => "There is no unclaimed traffic.",
+        }
+    }
+
+    /// Moves within it.
+    pub fn act(&mut self, action: Action) {
+        match action {
+            Action::Left => self.shift = self.shift.saturating_sub(8),
+            Action::Right => self.shift = (self.shift + 8).min(512),
+            _ => drop(self.cursor.act(action, self.lines.len())),
+        }
+    }
+
+    /// What the selected line opens.
+    pub fn target(&self) -> Target {
+        self.lines.get(self.cursor.at).map_or(Target::None, |line| line.target)
+    }
+}
+
+fn servers(board: &mut Board, screen: Screen) -> (String, Vec<Line>) {
+    let totals = board.totals.clone().unwrap_or_default();
+    // Moves what has been counted since to the servers.
+    let _ = board.summary.finish(&totals);
+    let (head, lines) = server_lines(screen, &board.summary);
+    let line = |(server, text)| Line { target: Target::Server(server), ..Line::plain(text) };
+    (head, lines.into_iter().map(line).collect())
+}
+
+fn unclaimed(board: &Board, screen: Screen) -> (String, Vec<Line>) {
+    let mut lines = unclaimed_lines(screen, &board.summary).into_iter();
+    (lines.next().unwrap_or_default(), lines.map(Line::plain).collect())
+}
+
+fn statistics(board: &mut Board, screen: Screen) -> Vec<Line> {
+    let totals: Totals = board.totals.clone().unwrap_or_default();
+    let _ = board.stats.finish(&totals);
+    let sections =
+        [Section::Series, Section::Times, Section::Clients, Section::Amplification, Section::Losses];
+    let mut text = vec![];
+    // Nothing fails in memory.
+    let screen = Screen { top: Some(ROWS_OF_TABLE), ..screen };
+    let _ = stats::write_tables(&mut text, screen, &board.stats, &sections);
+    String::from_utf8_lossy(&text).lines().skip(1).map(|line| Line::plain(line.to_owned())).collect()
+}
+
+/// Most rows of a table of statistics.
+const ROWS_OF_TABLE: usize = 100;
+
+fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
+    let mut report = Exchanges::new(io::sink(), false, false, false).keep_cells();
+    // Nothing fails in memory.
+    let _ = index.introduce_captures(index.files(), &mut report);
+    let (kept, more) = &board.exchanges;
+    let rows: Vec<Cells> = kept
+        .iter()
+        .map(|e| {
+            let _ = report.exchange(e, &[]);
+            let cells = report.take_cells().into_iter();
+            cells.map(|(text, severity)| (text.trim_start_matches("→ ").to_owned(), severity)).collect()
+        })
+        .collect();
+    let (head, texts) = aligned(Exchanges::<io::Sink>::titles().map(str::to_owned).collect(), &rows);
+    let lines = kept.iter().zip(texts).map(|(e, text)| Line {
+        text,
+        severity: None,
+        target: Target::Frame(e.request_frame),
+    });
+    let rest = (*more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room")));
+    (head, lines.chain(rest).collect())
+}
+
+fn findings(index: &Index, board: &Board) -> (String, Vec<Line>) {
+    let rows = index.rows();
+    let of_packets = index.all_findings().filter_map(|(row, finding)| Some((rows.get(row)?.frame, finding)));
+    let of_exchanges = board.findings.iter().map(|(frame, finding)| (*frame, finding));
+    let mut all: Vec<(u64, &Finding)> = of_packets.chain(of_exchanges).collect();
+    all.sort_by_key(|(frame, f)| (std::cmp::Reverse(f.severity), f.rule.id, *frame));
+    let cells: Vec<Cells> = all
+        .iter()
+        .map(|(frame, f)| {
+            let place = index.place(*frame);
+            let frame = match index.name(place.file).filter(|_| index.files() > 1) {
+                Some(_) => format!("{}:{}", place.file + 1, place.frame),
+                None => place.frame.to_string(),
+            };
+            let path = f.path().map(|path| format!("{path}: ")).unwrap_or_default();
+            let cause =
+                f.caused_by.map(|cause| format!(" (caused by {})", cause.rule.id)).unwrap_or_default();
+            let message = format!("{path}{f}{cause}");
+            [f.severity.name().to_owned(), f.rule.id.to_owned(), frame, f.fault.name().to_owned(), message]
+                .map(|cell| (cell, None))
+                .into()
+        })
+        .collect();
+    let titles = ["severity", "rule", "frame", "at fault", "what"].map(str::to_owned);
+    let (head, texts) = aligned(titles.into(), &cells);
+    let line = |((frame, finding), text): (&(u64, &Finding), String)| Line {
+        text,
+        severity: Some(finding.severity),
+        target: Target::Frame(*frame),
+    };
+    (head, all.iter().zip(texts).map(line).collect())
+}
+
+/// Widest cell that others in its column are aligned to.
+const WIDEST: usize = 48;
+
+/// A heading and rows, with columns as wide as their cells; those of numbers are aligned to the right.
+fn aligned(titles: Vec<String>, rows: &[Cells]) -> (String, Vec<String>) {
+    let last = titles.len().saturating_sub(1);
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains([':', 'x']);
+    let columns: Vec<(usize, bool)> = (0..titles.len())
+        .map(|at| {
+            let cells = || rows.iter().filter_map(|row| row.get(at)).map(|(text, _)| text.as_str());
+            let width = cells().map(UnicodeWidthStr::width).max().unwrap_or(0).min(WIDEST);
+            (
+                width.max(titles[at].width()),
+                cells().any(|_| true) && cells().all(|c| is_number(c) || c == "-"),
+            )
+        })
+        .collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let mut text = String::new();
+        for (at, cell) in cells.enumerate() {
+            let (width, is_number) = columns.get(at).copied().unwrap_or_default();
+            let cell = if at == last { cell.to_owned() } else { truncated(cell, width) };
+            let blanks = " ".repeat(width.saturating_sub(cell.width()));
+            match (is_number, at == last) {
+                (true, _) => text.extend([blanks.as_str(), &cell]),
+                (false, true) => text.push_str(&cell),
+                (false, false) => text.extend([cell.as_str(), &blanks]),
+            }
+            text.push_str("  ");
+        }
+        text.trim_end().to_owned()
+    };
+    let head = line(&mut titles.iter().map(String::as_str));
+    (head, rows.iter().map(|row| line(&mut row.iter().map(|(text, _)| text.as_str()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        let row = |cells: [&str; 3]| cells.map(|cell| (cell.to_owned(), None)).into();
+        let titles = ["n", "name", "what"].map(str::to_owned);
+        let rows: Vec<Cells> = vec![row(["7", "a", "first"]), row(["12", "longer", "second"])];
+        let (head, lines) = aligned(titles.into(), &rows);
+        assert_eq!(head, " n  name    what");
+        assert_eq!(lines, [" 7  a       first", "12  longer  second"]);
+        assert_eq!(aligned(vec!["n".to_owned()], &[]), ("n".to_owned(), vec![]));
+    }
+}

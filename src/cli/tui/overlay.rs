@@ -1,0 +1,105 @@
+//! Text above the screen: the help, and what is known about a server.
+
+use super::cursor::Cursor;
+use super::keys::{Action, KEYS};
+use super::pipe::Pipe;
+use crate::capture::Source;
+use crate::case::{self, Case, Gathered};
+use crate::net::Endpoint;
+use crate::pipeline::{Options, Pipeline};
+use crate::report::screen::Screen;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::thread;
+
+/// Text above the screen.
+#[derive(Debug)]
+pub struct Overlay {
+    /// Its title.
+    pub title: String,
+    /// Its lines.
+    pub lines: Vec<String>,
+    /// The first line on the screen is that of `cursor.top`.
+    pub cursor: Cursor,
+}
+
+impl Overlay {
+    fn new(title: String, lines: Vec<String>) -> Overlay {
+        Overlay { title, lines, cursor: Cursor::default() }
+    }
+
+    /// The keys and what they do.
+    pub fn help() -> Overlay {
+        let names = |names: &[&str]| names.join(", ");
+        let width = KEYS.iter().map(|key| names(key.names).len()).max().unwrap_or(0);
+        let line = |key: &super::keys::Key| format!("{:width$}  {}", names(key.names), key.about);
+        Overlay::new("Keys".to_owned(), KEYS.iter().map(line).collect())
+    }
+
+    /// Scrolls.
+    pub fn act(&mut self, action: Action) -> bool {
+        let (len, height) = (self.lines.len(), self.cursor.height);
+        let last = len.saturating_sub(height);
+        let page = height.max(1);
+        self.cursor.top = match action {
+            Action::Up => self.cursor.top.saturating_sub(1),
+            Action::Down => self.cursor.top + 1,
+            Action::PageUp => self.cursor.top.saturating_sub(page),
+            Action::PageDown => self.cursor.top + page,
+            Action::Home => 0,
+            Action::End => last,
+            _ => return false,
+        }
+        .min(last);
+        true
+    }
+}
+
+/// Paths of captures, and the copies of those that can be read only once.
+pub type Captures = Vec<(PathBuf, Option<Arc<Pipe>>)>;
+
+/// Reads what there is about a server.
+pub struct ServerJob(Receiver<Overlay>);
+
+impl ServerJob {
+    /// Begins to read. `width` is that of the screen.
+    pub fn begin(options: Options, captures: Captures, server: Endpoint, width: u16) -> ServerJob {
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            let target = case::Target::parse(&server.to_string());
+            let mut gathered = Gathered::new(target);
+            let mut pipeline = Pipeline::new(options, &mut gathered);
+            let mut complete = true;
+            for (path, pipe) in captures {
+                let opened = match pipe {
+                    Some(pipe) => Source::from_reader(&path, Box::new(pipe.so_far())),
+                    None => Source::open(&path),
+                };
+                let read =
+                    opened.map(|mut source| pipeline.read(&mut source, &path.to_string_lossy()).is_ok());
+                complete &= read.unwrap_or(false);
+            }
+            let Ok(totals) = pipeline.finish(complete) else { return };
+            let mut text = vec![];
+            let case = Case::of(&gathered, &totals, "FILE...");
+            let screen = Screen { width, ..Screen::default() };
+            // Nothing fails in memory; and nobody waits for it if it has been given up.
+            let _ = case::write(&mut text, screen, &case, &gathered.captures);
+            let lines = String::from_utf8_lossy(&text).lines().map(str::to_owned).collect();
+            let _ = sender.send(Overlay::new(format!("Server {server}"), lines));
+        });
+        ServerJob(receiver)
+    }
+
+    /// The result, once it is there.
+    pub fn take(&mut self) -> Option<Overlay> {
+        match self.0.try_recv() {
+            Ok(overlay) => Some(overlay),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                Some(Overlay::new("Server".to_owned(), vec!["It could not be read.".to_owned()]))
+            }
+        }
+    }
+}
