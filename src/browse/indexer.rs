@@ -2,7 +2,7 @@
 
 use super::kept::Kept;
 use super::row::{FramePlace, Row};
-use super::{Capture, IN_SPOOL, Index, MAX_FINDINGS, MAX_KEPT_BYTES};
+use super::{Capture, IN_SPOOL, Index, MAX_KEPT_BYTES};
 use crate::bounded::ByFrame;
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::{Finding, Packet};
@@ -136,10 +136,8 @@ impl Indexer {
             return;
         }
         let at = index.rows.len() as u32; // bounded by `most`
-        if index.findings.len() + findings.len() > MAX_FINDINGS {
+        if !index.findings.add(at, row.frame, findings) {
             row.set_again();
-        } else {
-            index.findings.extend(findings.iter().map(|finding| (at, *finding)));
         }
         if let Some(kept) = kept {
             let size = index.kept_bytes + kept.size();
@@ -259,6 +257,7 @@ impl Report for Indexer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::MAX_FINDINGS;
     use super::*;
     use crate::net::Endpoint;
     use crate::rule::general::GEN_001;

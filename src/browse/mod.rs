@@ -8,6 +8,7 @@
 //! ```
 //! A packet that the side tables had no room for is found by reading the captures again, which [`Row::needs_reading_again`] says.
 
+mod findings;
 mod indexer;
 mod kept;
 mod open;
@@ -21,12 +22,15 @@ use crate::capture::{CaptureInfo, Time};
 use crate::check::Finding;
 use crate::net::Tunnel;
 use crate::report::{Files, Place};
+use findings::FindingTable;
 use hashbrown::HashMap;
 use kept::Kept;
 use std::path::PathBuf;
 
-/// Most findings kept, of all packets together.
-pub const MAX_FINDINGS: usize = 65_536;
+/// Most findings kept, of all packets together; each takes 8 bytes.
+pub const MAX_FINDINGS: usize = 1 << 20;
+/// Most different findings kept.
+pub const MAX_DISTINCT: usize = 32_768;
 /// Most bytes kept of packets that are not in one frame, or about which more is known than their row holds.
 pub const MAX_KEPT_BYTES: usize = 24 << 20;
 
@@ -49,8 +53,7 @@ pub struct Index {
     most: usize,
     /// Number of packets for which there was no room.
     pub left_out: u64,
-    /// Findings, each with the index of its row, in the order of the rows.
-    findings: Vec<(u32, Finding)>,
+    findings: FindingTable,
     kept: HashMap<u32, Box<Kept>>,
     kept_bytes: usize,
     captures: Vec<Capture>,
@@ -67,7 +70,7 @@ impl Index {
             rows: vec![],
             most: most.min(u32::MAX as usize),
             left_out: 0,
-            findings: vec![],
+            findings: FindingTable::default(),
             kept: HashMap::new(),
             kept_bytes: 0,
             captures: vec![],
@@ -83,17 +86,14 @@ impl Index {
     }
 
     /// The findings of a packet, as far as there was room for them.
-    pub fn findings(&self, row: usize) -> impl Iterator<Item = &Finding> {
-        let from = self.findings.partition_point(|(of, _)| (*of as usize) < row);
-        self.findings[from..]
-            .iter()
-            .take_while(move |(of, _)| *of as usize == row)
-            .map(|(_, finding)| finding)
+    pub fn findings(&self, row: usize) -> impl Iterator<Item = Finding> {
+        let frame = self.rows.get(row).map_or(0, |row| row.frame);
+        self.findings.of(row, frame)
     }
 
-    /// All findings kept, each with the index of its row, in the order of the rows.
+    /// All findings kept, each with the index of its row, in the order of the rows. They do not say which frame holds their cause.
     pub fn all_findings(&self) -> impl Iterator<Item = (usize, &Finding)> {
-        self.findings.iter().map(|(row, finding)| (*row as usize, finding))
+        self.findings.all()
     }
 
     /// The index of the packet of a frame with this number in the run; `None` if there is none.
@@ -134,8 +134,6 @@ impl Index {
 
     /// Memory that it takes, in bytes, without what its tables have reserved ahead.
     pub fn size(&self) -> usize {
-        self.rows.len() * size_of::<Row>()
-            + self.findings.len() * size_of::<(u32, Finding)>()
-            + self.kept_bytes
+        self.rows.len() * size_of::<Row>() + self.findings.size() + self.kept_bytes
     }
 }

@@ -80,7 +80,7 @@ impl Index {
         match row.protocol() {
             None => report.unclaimed(&datagram)?,
             Some(id) => {
-                let findings: Vec<Finding> = self.findings(at).copied().collect();
+                let findings: Vec<Finding> = self.findings(at).collect();
                 report_packet(row, (id, kept), &datagram, (&findings, secrets), report)?;
             }
         }

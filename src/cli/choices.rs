@@ -253,6 +253,13 @@ pub struct TopArgs {
     /// Only the first N rows of each table [default: 20 on a terminal, 200 elsewhere]
     #[arg(long, value_name = "N")]
     pub top: Option<NonZeroUsize>,
+    #[command(flatten)]
+    pub order: OrderArgs,
+}
+
+/// The order of rows, and the least severity of those that are shown.
+#[derive(Clone, Debug, Args)]
+pub struct OrderArgs {
     /// Order of servers and rules
     #[arg(long, value_parser = SORTS, default_value = "findings", value_name = "KEY")]
     pub sort: Sort,
@@ -273,11 +280,14 @@ const SORTS: Choices<Sort> = Choices(&[
 impl TopArgs {
     /// The given screen with these options for rows applied.
     pub fn of(&self, screen: Screen) -> Screen {
-        Screen {
-            top: self.top.map(NonZeroUsize::get).or(screen.top),
-            sort: self.sort,
-            show: self.show,
-            ..screen
-        }
+        self.order.of(screen, self.top)
+    }
+}
+
+impl OrderArgs {
+    /// The given screen with these options applied, and with at most `top` rows.
+    pub fn of(&self, screen: Screen, top: Option<NonZeroUsize>) -> Screen {
+        let top = top.map(NonZeroUsize::get).or(screen.top);
+        Screen { top, sort: self.sort, show: self.show, ..screen }
     }
 }

@@ -5,11 +5,35 @@ use crate::capture::Time;
 use crate::text::escape::quoted;
 use jiff::tz::TimeZone;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 /// The current time.
 pub fn now() -> Time {
     SystemTime::now().into()
+}
+
+/// The time in a capture that is still growing: its latest time stamp, and what has passed since that came.
+#[derive(Clone, Copy, Debug)]
+pub struct CaptureClock {
+    latest: Time,
+    since: Instant,
+}
+
+impl Default for CaptureClock {
+    fn default() -> Self {
+        CaptureClock { latest: Time::UNKNOWN, since: Instant::now() }
+    }
+}
+
+impl CaptureClock {
+    /// The time at the moment, where `latest` is the latest time stamp.
+    pub fn now(&mut self, latest: Time) -> Time {
+        if latest != self.latest {
+            *self = CaptureClock { latest, since: Instant::now() };
+        }
+        let passed = self.since.elapsed().as_nanos();
+        latest.plus(i64::try_from(passed).unwrap_or(i64::MAX))
+    }
 }
 
 /// The most bytes of a file that `TZ` names; those of the system have 4 KiB at most.

@@ -33,7 +33,7 @@ pub const LIST_COLUMNS: [(&str, bool); 7] = [
 /// A column by its index in [`LIST_COLUMNS`], and its width if that is fixed.
 pub type ListColumn = (usize, Option<u16>);
 /// Widest column that can be asked for.
-const WIDEST: u16 = 200;
+pub const WIDEST: u16 = 200;
 /// The error message for a key that earlier versions had.
 const NO_SUPPRESS: &str = "[[suppress]] is not known any more: [ignore] excuses a rule with a reason, as in \
                            \"SQP-TXN-010\" = \"until the update\", and `check --baseline` knows single findings.";

@@ -8,7 +8,7 @@ use std::net::SocketAddrV4;
 const MAX_QUOTED: usize = 22;
 
 /// A value in a finding.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ComparedValue {
     /// There is nothing to say.
     #[default]
@@ -42,7 +42,7 @@ pub enum ComparedValue {
 }
 
 /// The first bytes of a text from the network.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Clip {
     bytes: [u8; MAX_QUOTED],
     /// Length of the text; more than [`MAX_QUOTED`] where it is longer.
@@ -138,7 +138,7 @@ impl fmt::Display for ComparedValue {
 }
 
 /// What is there, and what should be.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Compared {
     /// What is there.
     pub found: ComparedValue,

@@ -11,7 +11,7 @@ impl Pipeline<'_> {
     ///
     /// When no packet has come for `idle_after`, pending datagrams are released as if more than the usual wait of one
     /// second had passed, and from then on exchanges time out by the wall clock. `reached` is called with the
-    /// capture time reached whenever everything available has been read. The reader of `source` must return from a
+    /// capture time reached whenever everything available has been read, and again while nothing comes. The reader of `source` must return from a
     /// wait now and then, see [`Source::refill`].
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl Pipeline<'_> {
         while self.wants_more() {
             if !source.is_ready() {
                 reached(self.table.clock());
-                self.await_packet(source, idle_after)?;
+                self.await_packet(source, idle_after, reached)?;
             }
             match source.next().map_err(Stopped::Capture)? {
                 Some(frame) => self.frame(&frame)?,
@@ -49,13 +49,19 @@ impl Pipeline<'_> {
     }
 
     /// Waits until a packet is available or the capture ends.
-    fn await_packet(&mut self, source: &mut Source, idle_after: Duration) -> Result<(), Stopped> {
+    fn await_packet(
+        &mut self,
+        source: &mut Source,
+        idle_after: Duration,
+        reached: &mut dyn FnMut(Time),
+    ) -> Result<(), Stopped> {
         let (started, clock) = (Instant::now(), self.table.clock());
         while !source.is_ready() {
             match source.refill().map_err(Stopped::Capture)? {
                 Refill::Bytes => {}
                 Refill::Over => break,
                 Refill::Nothing => {
+                    reached(clock);
                     if let Some(excess) = started.elapsed().checked_sub(idle_after) {
                         self.advance_idle(clock, i64::try_from(excess.as_nanos()).unwrap_or(i64::MAX))?;
                     }

@@ -9,6 +9,8 @@ mod screen;
 mod series;
 mod sheet;
 mod tables;
+#[cfg(feature = "cli")]
+mod top;
 mod traffic;
 
 pub use clients::Prefix;
@@ -18,6 +20,8 @@ pub use screen::write;
 pub use screen::write_tables;
 use sheet::Sheet;
 pub(crate) use sheet::{CellType, TABLES, Table};
+#[cfg(feature = "cli")]
+pub use top::Top;
 
 use crate::capture::{self, Frame};
 use crate::check::Finding;

@@ -135,6 +135,26 @@ fn an_exchange_times_out_without_further_traffic() {
 }
 
 #[test]
+fn the_busiest_servers_are_lines_once_a_second() {
+    // The capture is of one moment, which is the present while nothing else comes.
+    let capture = Fake::here("captures/a2s/a2s_all_clients.pcap");
+    let fake = Fake::new("tcpdump", &format!("cat {capture}; exec sleep 60"));
+    let mut live = fake.start(["-i", "lo", "--top"]);
+    live.await_line(" lost, median ");
+    live.signal("INT");
+    let ended = live.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let line = ended.out.lines().next().unwrap();
+    let mut words = line.split(' ');
+    let time = words.next().unwrap();
+    assert!(time.len() == 8 && time.bytes().all(|b| b.is_ascii_digit() || b == b':'), "{line}");
+    assert!(words.next().unwrap().contains(':') && words.next() == Some("a2s"), "{line}");
+    let refused = run_to_end(&mut fake.live(["-i", "lo", "--top", "-T", "ndjson"]));
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("--summary"), "{}", refused.err);
+}
+
+#[test]
 fn errors_of_the_capture_program_are_explained() {
     let device = "echo 'tcpdump: nope: No such device exists' >&2; exit 1";
     let list = "if [ \"$1\" = -D ]; then printf '1.e\\033th7 [Up, Running]\\n'; exit 0; fi;";

@@ -258,3 +258,19 @@ fn a_running_capture_is_shown_until_the_user_ends_it() {
     terminal.is_clean(0);
     assert_eq!(fs::read(&saved).expect("it is saved"), fs::read(BASE).expect("a capture"));
 }
+
+#[test]
+fn the_busiest_servers_are_drawn_in_place() {
+    let Some(terminal) = Terminal::new(110, 30) else { return };
+    let capture = Fake::here("captures/a2s/a2s_all_clients.pcap");
+    let fake = Fake::new("tcpdump", &format!("cat {capture}; exec sleep 60"));
+    terminal.run(&format!("clear; PATH={} {PROGRAM} live -i lo --top; echo \"code=$?\"", fake.shown("bin")));
+    let screen = terminal.waits_for("in the last second");
+    let first = screen.lines().next().unwrap_or_default();
+    assert!(first.contains(" UTC: ") && screen.contains("median"), "{screen}");
+    sleep(Duration::from_millis(2_500));
+    let later = terminal.screen();
+    assert_eq!(later.matches("in the last second").count(), 1, "{later}");
+    terminal.keys(&["C-c"]);
+    terminal.waits_for("code=0");
+}

@@ -80,12 +80,26 @@ def executors():
             continue
 
 
-def kill_one(after, killed):
-    time.sleep(after)
-    for process in executors():
-        os.kill(process, signal.SIGKILL)
-        killed.append(process)
-        return
+def working_stage(spark):
+    """A stage of which some tasks have ended, some run, and some have not begun; None if there is none."""
+    tracker = spark.sparkContext.statusTracker()
+    for number in tracker.getActiveStageIds():
+        stage = tracker.getStageInfo(number)
+        if stage and stage.numCompletedTasks and stage.numActiveTasks and stage.numTasks - stage.numCompletedTasks - stage.numActiveTasks >= 2:
+            return stage
+    return None
+
+
+def kill_one(spark, over, killed):
+    """Kills an executor while a stage is in the middle of its tasks. `over` is set when there is nothing left to wait for."""
+    while not over.is_set():
+        stage = working_stage(spark)
+        process = next(executors(), None) if stage else None
+        if process:
+            os.kill(process, signal.SIGKILL)
+            killed.append((process, stage))
+            return
+        time.sleep(0.01)
 
 
 def one_run(paths, table, folder):
@@ -98,8 +112,10 @@ def one_run(paths, table, folder):
 
 def compare(spark, run, table, one, what):
     started = time.time()
-    one, many = spark.read.parquet(one).drop("id"), run.table(table).drop("id").localCheckpoint()
+    # What is lost with an executor is computed again: a local checkpoint could not be.
+    one, many = spark.read.parquet(one).drop("id"), run.table(table).drop("id").persist()
     counts = one.count(), one.exceptAll(many).count(), many.exceptAll(one).count()
+    many.unpersist()
     print(f"{what}, {table}: {counts[0]} rows, {counts[1:]} differ, {time.time() - started:.1f} s", flush=True)
     assert counts[0] > 0 and counts[1:] == (0, 0), counts
 
@@ -118,16 +134,23 @@ def check_shards(spark, paths, what):
 
 def check_killed(spark, paths, what):
     """Compares them when an executor is killed while it works."""
-    killed = []
-    killer = threading.Thread(target=kill_one, args=(2, killed))
+    killed, over = [], threading.Event()
+    killer = threading.Thread(target=kill_one, args=(spark, over, killed))
     with tempfile.TemporaryDirectory() as folder:
         one = one_run(paths, "exchanges", folder)
-        killer.start()
         run = qdissect.spark.Sharded(spark, paths, shards=16)
+        killer.start()
         compare(spark, run, "exchanges", one, f"{what}, an executor killed")
+        over.set()
         killer.join()
-    assert killed, "no executor was there to be killed"
-    print(f"killed: process {killed[0]}", flush=True)
+    assert killed, "no stage was in the middle of its tasks: give it more to do"
+    process, stage = killed[0]
+    print(f"killed: process {process}, with {stage.numCompletedTasks} of {stage.numTasks} tasks done, {stage.numActiveTasks} running", flush=True)
+    # Its task has failed, or what it had finished was computed again.
+    after = spark.sparkContext.statusTracker().getStageInfo(stage.stageId)
+    print(f"the stage has {after.numFailedTasks} failed tasks, attempt {after.currentAttemptId}", flush=True)
+    assert after.numFailedTasks or after.currentAttemptId > stage.currentAttemptId, after
+    assert process not in executors()
 
 
 def exported(spark, program, paths):

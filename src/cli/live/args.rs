@@ -1,6 +1,6 @@
 //! The arguments of `qdissect live`.
 
-use crate::cli::choices::{DUMP_FORMATS, Format, TopArgs};
+use crate::cli::choices::{DUMP_FORMATS, Format, OrderArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
@@ -8,6 +8,7 @@ use crate::cli::detail::DetailArgs;
 use crate::text::escape::escaped;
 use crate::text::similar::similar;
 use clap::Args;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 /// The largest snap length that the capture programs accept, in bytes.
@@ -42,7 +43,7 @@ pub struct LiveArgs {
     pub summary: bool,
     /// Walk through the packets as they come, with the screens of `qdissect tui`
     #[cfg(feature = "tui")]
-    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain", "summary", "format", "output"])]
+    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain", "summary", "format", "output", "top"])]
     pub tui: bool,
     /// Output format
     #[arg(short = 'T', long, value_parser = DUMP_FORMATS, default_value = "text", value_name = "FMT")]
@@ -52,8 +53,12 @@ pub struct LiveArgs {
     /// Also the datagrams that no protocol claims
     #[arg(long)]
     pub all: bool,
+    /// The busiest servers of the last ten seconds, once a second; elsewhere than on a terminal, a line for each. With
+    /// --summary, or with N: at most N rows
+    #[arg(long, value_name = "N", num_args = 0..=1, conflicts_with_all = ["tree", "only", "hex", "explain"])]
+    pub top: Option<Option<NonZeroUsize>>,
     #[command(flatten)]
-    pub rows: TopArgs,
+    pub order: OrderArgs,
     #[command(flatten)]
     pub detail: DetailArgs,
     #[command(flatten)]
@@ -77,6 +82,11 @@ fn duration(text: &str) -> Result<Duration, String> {
 }
 
 impl LiveArgs {
+    /// Whether the busiest servers are shown.
+    pub fn shows_top(&self) -> bool {
+        self.top.is_some() && !self.summary
+    }
+
     /// Checks for options that make no sense for a capture.
     pub fn check(&self) -> Result<(), String> {
         let Common { files, read, allow_truncated, per_file, follow, annotate, .. } = &self.common;
@@ -88,6 +98,10 @@ impl LiveArgs {
             ));
         }
         let wrong = [
+            (
+                self.shows_top() && self.format != Format::Text,
+                "--top shows servers as lines for people: leave -T out, or add --summary for one table at the end.",
+            ),
             (!read.is_empty(), "`live` captures and reads no file: use `qdissect dump` in place of -r."),
             (*allow_truncated, "--allow-truncated is about files; `live` captures."),
             (

@@ -12,6 +12,7 @@ mod records;
 mod session;
 #[cfg(any(windows, test))]
 mod threads;
+mod top;
 
 use super::choices::Format;
 use super::common_args::Common;
@@ -29,8 +30,10 @@ use super::{columns, interrupt, read, terminal};
 use crate::capture::{ErrorKind, Source};
 use crate::filter::Columns;
 use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::report::screen::Screen;
 use crate::report::summary::Summary;
 use crate::report::{Layout, Report, Style, Totals};
+use crate::stats::Top;
 use crate::text::escape::escaped;
 use args::LiveArgs;
 #[cfg(target_os = "linux")]
@@ -38,7 +41,9 @@ use confine::Confinement;
 use program::Program;
 use records::Records;
 use session::{Ended, Session, Shared};
+use std::cell::RefCell;
 use std::io::{self, Write};
+use top::{Refresh, Shown};
 
 impl ReadsCaptures for LiveArgs {
     fn common(&self) -> &Common {
@@ -173,15 +178,43 @@ impl Capture<'_> {
             let mut summary = Summary::default();
             let (totals, code) = self.run(options, &mut summary)?;
             let format = (args.format, columns.map(|(_, layout)| layout));
-            let screen = args.rows.of(terminal::screen(args.detail.color, common));
+            let screen = self.screen();
             write_summary(to, format, screen, common, &summary, &totals)?;
             return Ok((code, totals.files));
+        }
+        if args.shows_top() {
+            return self.top(to, options);
         }
         if let Some(columns) = columns {
             return columns::write(to, columns, common, true, |rows| self.report(options, rows));
         }
         let mut report = args.detail.report(to, args.format, common, &options, [true, false]);
         self.report(options, &mut *report)
+    }
+
+    /// The screen that tables are written for.
+    fn screen(&self) -> Screen {
+        let screen = terminal::screen(self.args.detail.color, &self.args.common);
+        self.args.order.of(screen, self.args.top.flatten())
+    }
+
+    /// Shows the busiest servers once a second.
+    fn top(&self, to: &mut Target, options: Options) -> io::Result<Done> {
+        let is_screen = terminal::is_result_on_terminal(&self.args.common);
+        let top = RefCell::new(Top::default());
+        let mut refresh = Refresh::new(&top, to, self.screen(), is_screen);
+        let common = &self.args.common;
+        let tick = &mut || {
+            if !refresh.tick() {
+                self.shared.session().end();
+            }
+        };
+        let secrets = options.secrets;
+        let (totals, code) = read::read_filtered(common, secrets, &mut Shown(&top), |report| {
+            self.read(options, report, tick)
+        })?;
+        refresh.finish()?;
+        Ok((code, totals.files))
     }
 
     /// Shows the capture on the screens of `tui` until the user ends it.
@@ -211,16 +244,27 @@ impl Capture<'_> {
     /// Reads the whole capture into one report, through the display filter if there is one.
     fn run(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
         let secrets = options.secrets;
-        read::read_filtered(&self.args.common, secrets, report, |report| self.read(options, report))
+        read::read_filtered(&self.args.common, secrets, report, |report| {
+            self.read(options, report, &mut || {})
+        })
     }
 
-    fn read(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
+    /// Reads the capture to its end, and calls `tick` several times a second.
+    fn read(
+        &self,
+        options: Options,
+        report: &mut dyn Report,
+        tick: &mut dyn FnMut(),
+    ) -> io::Result<(Totals, u8)> {
         // The session itself stops after `count` packets. The pipeline must not, so that what follows them is read as well.
         let mut pipeline = Pipeline::new(Options { count: None, ..options }, report);
         let name = self.args.interface.join(",");
         let quiet = QUIET + self.program.delay();
         let source = Source::from_reader(name.as_str(), Box::new(self.shared.clone()));
-        let mut reached = |time| self.shared.session().reached(time);
+        let mut reached = |time| {
+            self.shared.session().reached(time);
+            tick();
+        };
         let read = source
             .map_err(Stopped::Capture)
             .and_then(|mut source| pipeline.follow(&mut source, &name, quiet, &mut reached));

@@ -156,7 +156,6 @@ impl Session {
     }
 
     /// Ends the capture as planned.
-    #[cfg(feature = "tui")]
     pub fn end(&mut self) {
         self.linger();
     }

@@ -4,22 +4,21 @@ use super::frames::Frames;
 use super::gather::lock;
 use super::input::Input;
 use super::keys::{Action, action};
-use super::listing::{Kind, Listing, Target};
+use super::listing::{Kind, Listing, SECOND};
 use super::overlay::{Overlay, ServerJob};
-use super::packets::{COLUMNS, Packets, Pane};
+use super::packets::{COLUMNS, Packets};
 use super::reading::{Plan, Reading};
-use super::save::save;
-use super::search::{Search, Wanted};
+use super::search::Search;
 use super::theme::Theme;
-use crate::exchange::Pairing;
+use crate::capture::Time;
+use crate::cli::clock::CaptureClock;
 use crate::filter::{FilterError, names};
-use crate::net::Endpoint;
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
-use std::path::PathBuf;
 
 /// The screens, in the order of their numbers.
-pub const SCREENS: [&str; 6] = ["Packets", "Servers", "Exchanges", "Findings", "Statistics", "Unclaimed"];
+pub const SCREENS: [&str; 7] =
+    ["Packets", "Servers", "Exchanges", "Findings", "Statistics", "Unclaimed", "Top"];
 
 /// What the loop is to do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub struct Areas {
 
 /// The state of the screens.
 pub struct App {
-    plan: Plan,
+    pub(super) plan: Plan,
     /// What is being read, or has been.
     pub reading: Reading,
     /// Reads frames again.
@@ -73,7 +72,7 @@ pub struct App {
     /// The screen of packets.
     pub packets: Packets,
     /// The other screens.
-    pub listings: [Listing; 5],
+    pub listings: [Listing; 6],
     /// The filter in use.
     pub filter: String,
     /// Whether datagrams that no protocol claims are listed.
@@ -86,7 +85,9 @@ pub struct App {
     pub names: Vec<String>,
     /// The search that runs, or the last one.
     pub search: Option<Search>,
-    server: Option<ServerJob>,
+    /// Reads about a server.
+    pub(super) server: Option<ServerJob>,
+    clock: CaptureClock,
     /// Text that the terminal is to put on the clipboard.
     pub clipboard: Option<String>,
     /// Where the panes are.
@@ -104,7 +105,8 @@ impl App {
     pub fn new(plan: Plan, theme: Theme, filter: String, all: bool) -> App {
         let reading = Reading::begin(&plan, &filter, all);
         let frames = Frames::new(plan.pipes.clone(), plan.spool_to_read(), plan.options.clone());
-        let kinds = [Kind::Servers, Kind::Exchanges, Kind::Findings, Kind::Statistics, Kind::Unclaimed];
+        let kinds =
+            [Kind::Servers, Kind::Exchanges, Kind::Findings, Kind::Statistics, Kind::Unclaimed, Kind::Top];
         let mut packets = Packets::new();
         packets.follows = plan.common.follow;
         App {
@@ -121,6 +123,7 @@ impl App {
             names: names(),
             search: None,
             server: None,
+            clock: CaptureClock::default(),
             clipboard: None,
             areas: Areas::default(),
             share: 45,
@@ -141,13 +144,20 @@ impl App {
             (self.server, self.message) = (None, None);
             self.mode = Mode::Overlay(found);
         }
+        let now = self.now();
         if let Some(listing) = self.screen.checked_sub(1).and_then(|at| self.listings.get_mut(at)) {
-            listing.update(&self.reading.shared, self.width);
+            listing.update(&self.reading.shared, self.width, now);
         } else {
             self.packets.cursor.fit(self.length);
             self.packets.open(&self.reading.shared, &mut self.frames, self.all);
         }
         !self.reading.is_done() || self.server.is_some() || self.search.as_ref().is_some_and(Search::runs)
+    }
+
+    /// The time in the capture: at its end, when all of its seconds are over.
+    fn now(&mut self) -> Time {
+        let latest = lock(&self.reading.shared.board).top.latest;
+        if self.reading.is_done() { latest.plus(SECOND) } else { self.clock.now(latest) }
     }
 
     /// Reads the captures again, with another filter or with other datagrams.
@@ -218,6 +228,13 @@ impl App {
             Some(Action::Up) => self.mode = Mode::Columns(at.saturating_sub(1)),
             Some(Action::Down) => self.mode = Mode::Columns((at + 1).min(COLUMNS.len() - 1)),
             Some(Action::PageDown | Action::Mark) => self.packets.columns[at] ^= true,
+            Some(Action::Left) => self.packets.resize_column(at, false),
+            Some(Action::Right) => self.packets.resize_column(at, true),
+            Some(Action::CopyValue) => {
+                let text = self.packets.columns_as_toml();
+                self.say("Copied: the lines for qdissect.toml.");
+                self.clipboard = Some(text);
+            }
             Some(Action::Back | Action::Enter | Action::Columns | Action::Quit) => self.mode = Mode::Screen,
             _ => {}
         }
@@ -232,173 +249,5 @@ impl App {
             }
             None => {}
         }
-    }
-
-    pub(super) fn act(&mut self, action: Action) {
-        match action {
-            Action::Screen(at) => self.screen = at,
-            Action::NextScreen => self.screen = (self.screen + 1) % SCREENS.len(),
-            Action::PreviousScreen => self.screen = (self.screen + SCREENS.len() - 1) % SCREENS.len(),
-            Action::Help => self.mode = Mode::Overlay(Overlay::help()),
-            Action::Filter => {
-                self.mode = Mode::Filter(Input::of(&self.filter), None);
-                self.check_filter();
-            }
-            Action::Search => self.mode = Mode::Search(Input::default()),
-            Action::SearchNext | Action::SearchPrevious => self.search_again(action == Action::SearchNext),
-            Action::NextFinding | Action::PreviousFinding => {
-                self.begin_search(Wanted::Finding, action == Action::NextFinding);
-            }
-            Action::All => {
-                self.all = !self.all;
-                self.say(if self.all { "With unclaimed datagrams." } else { "Without unclaimed datagrams." });
-                self.read_again();
-            }
-            Action::Save => self.save(),
-            Action::Back => self.back(),
-            Action::Columns => (self.screen, self.mode) = (0, Mode::Columns(0)),
-            _ if self.screen == 0 => self.act_on_packets(action),
-            _ => self.act_on_listing(action),
-        }
-    }
-
-    /// One step back towards the list of packets.
-    fn back(&mut self) {
-        if self.search.as_ref().is_some_and(Search::runs) || self.server.is_some() {
-            (self.search, self.server) = (None, None);
-            return self.say("Given up.");
-        }
-        match (self.screen, self.packets.pane) {
-            (0, Pane::Bytes) => self.packets.pane = Pane::Tree,
-            (0, _) => self.packets.pane = Pane::List,
-            _ => self.screen = 0,
-        }
-    }
-
-    fn act_on_packets(&mut self, action: Action) {
-        let pane = self.packets.pane;
-        match action {
-            Action::Enter | Action::OtherPane => {
-                self.packets.pane = match pane {
-                    Pane::List => Pane::Tree,
-                    Pane::Tree => Pane::Bytes,
-                    Pane::Bytes if action == Action::OtherPane => Pane::List,
-                    Pane::Bytes => Pane::Bytes,
-                };
-            }
-            Action::Taller => self.share = (self.share + 5).min(80),
-            Action::Smaller => self.share = self.share.saturating_sub(5).max(20),
-            Action::Mark => {
-                self.packets.toggle_mark(lock(&self.reading.shared.index).rows());
-                self.packets.cursor.act(Action::Down, self.length);
-            }
-            Action::Answer => self.go_to_answer(),
-            Action::FilterByField => match self.packets.field_filter() {
-                Some(filter) => {
-                    let filter = match self.filter.as_str() {
-                        "" => filter,
-                        before => format!("({before}) && {filter}"),
-                    };
-                    self.mode = Mode::Filter(Input::of(&filter), None);
-                    self.check_filter();
-                }
-                None => {
-                    self.complain("No field is selected: Enter goes to the tree, and the arrows to a field.")
-                }
-            },
-            Action::CopyValue | Action::CopyField | Action::CopyHex | Action::CopyFilter => self.copy(action),
-            _ => {
-                self.packets.act(action, self.length);
-            }
-        }
-    }
-
-    fn copy(&mut self, action: Action) {
-        let line = self.packets.line();
-        let text = match action {
-            Action::CopyValue => line.and_then(|line| line.value.clone()),
-            Action::CopyField => line.map(|line| line.text.clone()),
-            Action::CopyHex => self.packets.field_bytes(),
-            _ => self.packets.field_filter(),
-        };
-        match text {
-            Some(text) => {
-                self.say(format!("Copied: {text}"));
-                self.clipboard = Some(text);
-            }
-            None => self.complain("There is nothing to copy: select a field in the tree."),
-        }
-    }
-
-    /// From a request to the first packet of its exchange that follows, and from an answer to its request.
-    fn go_to_answer(&mut self) {
-        let index = lock(&self.reading.shared.index);
-        let Some(row) = index.rows().get(self.packets.cursor.at).copied() else { return };
-        let request = match row.pairing() {
-            Pairing::Answered(answer) => index.of_frame(answer.request_frame),
-            _ => None,
-        };
-        let board = lock(&self.reading.shared.board);
-        let of_request = |e: &&crate::exchange::Exchange| e.request_frame == row.frame;
-        let answer = board.exchanges.0.iter().find(of_request).and_then(|e| e.response_frame);
-        let found = request.or_else(|| index.of_frame(answer?));
-        drop((index, board));
-        match found {
-            Some(row) => self.go_to_row(row),
-            None => self.complain("No other packet of its exchange is listed."),
-        }
-    }
-
-    pub(super) fn go_to_row(&mut self, row: usize) {
-        self.screen = 0;
-        self.packets.follows = false;
-        self.packets.cursor.go_to(row, self.length);
-    }
-
-    fn act_on_listing(&mut self, action: Action) {
-        let Some(listing) = self.screen.checked_sub(1).and_then(|at| self.listings.get_mut(at)) else {
-            return;
-        };
-        if action != Action::Enter {
-            return listing.act(action);
-        }
-        match listing.target() {
-            Target::None => {}
-            Target::Frame(frame) => {
-                let row = lock(&self.reading.shared.index).of_frame(frame);
-                match row {
-                    Some(row) => self.go_to_row(row),
-                    None => self.complain("Its packet is not listed."),
-                }
-            }
-            Target::Server(server) => self.show_server(server),
-        }
-    }
-
-    fn show_server(&mut self, server: Endpoint) {
-        self.say(format!("Reading what there is about {server} ..."));
-        let index = lock(&self.reading.shared.index);
-        let pipe =
-            |path: &PathBuf| self.plan.pipes.iter().find(|(of, _)| of == path).map(|(_, pipe)| pipe.clone());
-        let paths = (0..index.files()).filter_map(|file| index.path(file));
-        let captures = paths.map(|path| (path.clone(), pipe(&path))).collect();
-        drop(index);
-        self.server = Some(ServerJob::begin(self.plan.options.clone(), captures, server, self.width));
-    }
-
-    fn save(&mut self) {
-        let Some(path) = self.save_to() else {
-            return self
-                .complain("There is no file to save to: -w FILE names it when the program is started.");
-        };
-        let marks = &self.packets.marks;
-        match save(&self.reading.shared, &self.plan.pipes, marks, &path) {
-            Ok(text) => self.say(text),
-            Err(text) => self.complain(text),
-        }
-    }
-
-    fn save_to(&self) -> Option<PathBuf> {
-        self.plan.common.write.clone()
     }
 }

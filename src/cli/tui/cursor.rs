@@ -11,6 +11,8 @@ pub struct Cursor {
     pub top: usize,
     /// Number of lines on the screen, as they were drawn last.
     pub height: usize,
+    /// The next drawing decides what is on the screen.
+    is_new: bool,
 }
 
 impl Cursor {
@@ -42,8 +44,16 @@ impl Cursor {
     /// Draws a list of `len` lines into `height` lines of the screen: the range of those that are visible.
     pub fn visible(&mut self, len: usize, height: usize) -> std::ops::Range<usize> {
         self.height = height;
+        if std::mem::take(&mut self.is_new) {
+            self.top = if self.at < height { 0 } else { self.at - height / 2 };
+        }
         self.fit(len);
         self.top..len.min(self.top + height)
+    }
+
+    /// Selects a line of a new list: it is drawn in the middle of the screen, unless it is on the first page.
+    pub fn begin_at(&mut self, at: usize) {
+        *self = Cursor { at, top: 0, height: self.height, is_new: true };
     }
 
     /// Selects a line, in the middle of the screen if it was not on it.
@@ -80,6 +90,10 @@ mod tests {
         cursor.go_to(50, 100);
         assert_eq!((cursor.at, cursor.top), (50, 45));
         assert_eq!(cursor.visible(3, 10), 0..3, "the list has become shorter");
+        cursor.begin_at(9);
+        assert_eq!(cursor.visible(20, 10), 0..10);
+        cursor.begin_at(10);
+        assert_eq!(cursor.visible(20, 8), 6..14, "the height is that of the drawing");
         assert!(!cursor.act(Action::Enter, 3));
     }
 

@@ -44,7 +44,7 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
     last_line(app, buffer, Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area });
     match &mut app.mode {
         Mode::Overlay(text) => overlay(text, app.theme, buffer, area),
-        Mode::Columns(at) => columns(*at, &app.packets.columns, app.theme, buffer, area),
+        Mode::Columns(at) => columns(*at, &app.packets, app.theme, buffer, area),
         _ => {}
     }
 }
@@ -59,14 +59,19 @@ fn tabs(app: &mut App, buffer: &mut Buffer, area: Rect) {
         x += text.len() as u16;
     }
     app.areas.tabs = area;
-    // The longest that has room.
+}
+
+/// Draws how far the reading has come at the end of the line, behind `used` columns: the longest form that has room. Returns
+/// the rest of the line.
+fn state(app: &App, buffer: &mut Buffer, area: Rect, used: u16) -> Rect {
     for progress in progress(app) {
         let width = progress.width() as u16;
-        if let Some(start) = area.right().checked_sub(width).filter(|start| *start > x) {
-            buffer.set_stringn(start, area.y, &progress, width.into(), app.theme.dim());
-            return;
+        if let Some(start) = area.right().checked_sub(width).filter(|start| *start > area.x + used) {
+            put(buffer, Rect { x: start, width, ..area }, &progress, app.theme.dim());
+            return Rect { width: start - area.x, ..area };
         }
     }
+    area
 }
 
 /// How far the reading has come: in full, and shorter.
@@ -98,6 +103,11 @@ fn filter_line(app: &App, buffer: &mut Buffer, area: Rect) {
         _ => (" Filter: ", app.filter.as_str(), None),
     };
     put(buffer, area, label, if cursor.is_some() { theme.bold() } else { theme.dim() });
+    let area = match (cursor, escaped(text).width().max(20)) {
+        (None, width) => state(app, buffer, area, (label.len() + width) as u16),
+        // Whoever types needs the whole line.
+        (Some(_), _) => area,
+    };
     let room =
         Rect { x: area.x + label.len() as u16, width: area.width.saturating_sub(label.len() as u16), ..area };
     // The end of a long text is shown while it is typed.
@@ -169,6 +179,7 @@ fn packet_list(app: &mut App, buffer: &mut Buffer, area: Rect) {
         ends.for_each(|end| *end = shortened(end, CUT_ADDRESS));
     }
     let (widths, theme) = (widths(&app.packets, &texts), app.theme);
+    app.packets.drawn_widths = widths;
     let shift = app.packets.shift;
     let show = |cells: &[String; COLUMNS.len()]| -> String {
         let line = joined(&app.packets, cells, &widths);
@@ -362,11 +373,13 @@ fn last_line(app: &App, buffer: &mut Buffer, area: Rect) {
             (some, _) => format!(" {some}"),
         },
         (Mode::Search(_), _) => " Text, or 0x and hex digits  Enter: search  Esc: leave".to_owned(),
-        (Mode::Columns(_), _) => " Space: show or hide  Enter: done".to_owned(),
+        (Mode::Columns(_), _) => {
+            " Space: show or hide  Left, Right: width  y: copy for qdissect.toml  Enter: done".to_owned()
+        }
         (Mode::Overlay(_), _) => " Esc: back".to_owned(),
         (_, 0) => " ?: keys  f: filter  /: search  Enter: fields  e: next finding  m: mark  w: save  q: quit"
             .to_owned(),
-        _ => " ?: keys  Enter: open  Esc: packets  Tab: next screen  q: quit".to_owned(),
+        _ => " ?: keys  Enter: open  L: ladder  Esc: packets  Tab: next screen  q: quit".to_owned(),
     };
     let said =
         lock(&app.reading.shared.messages).last().map(|text| truncated(&escaped(text), area.width.into()));

@@ -9,7 +9,7 @@ use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
 use crate::protocols::Id;
 use crate::report::summary::Summary;
 use crate::report::{Report, SilentServer, Totals, Wants};
-use crate::stats::{Prefix, Stats};
+use crate::stats::{Prefix, Stats, Top};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,8 @@ pub struct Board {
     pub summary: Summary,
     /// Statistics.
     pub stats: Stats,
+    /// What servers do at the moment.
+    pub top: Top,
     /// Exchanges in the order in which they closed, and how many there was no room for.
     pub exchanges: (Vec<Exchange>, u64),
     /// Findings about exchanges, each with the frame of the request.
@@ -39,6 +41,7 @@ impl Default for Board {
         Board {
             summary: Summary::default(),
             stats: Stats::new(None).with_clients(Prefix::NONE),
+            top: Top::default(),
             exchanges: (vec![], 0),
             findings: vec![],
             totals: None,
@@ -99,6 +102,7 @@ impl Report for Gatherer {
         let mut board = self.board();
         board.summary.packet(p)?;
         board.stats.packet(p)?;
+        board.top.packet(p)?;
         drop(board);
         self.indexer.packet(p)
     }
@@ -117,6 +121,7 @@ impl Report for Gatherer {
         let mut board = self.board();
         board.summary.exchange(e, findings)?;
         board.stats.exchange(e, findings)?;
+        board.top.exchange(e, findings)?;
         if board.exchanges.0.len() < MAX_EXCHANGES {
             board.exchanges.0.push(e.clone());
             board.findings.extend(findings.iter().map(|finding| (e.request_frame, *finding)));

@@ -5,6 +5,7 @@ use super::frames::Cells;
 use super::gather::{Board, Shared, lock};
 use super::keys::Action;
 use crate::browse::Index;
+use crate::capture::Time;
 use crate::check::Finding;
 use crate::net::Endpoint;
 use crate::report::screen::{Screen, Sort, server_lines};
@@ -13,7 +14,12 @@ use crate::rule::Severity;
 use crate::stats::{self, Section};
 use crate::text::escape::truncated;
 use std::io;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 use unicode_width::UnicodeWidthStr;
+
+/// Nanoseconds in a second.
+pub const SECOND: i64 = 1_000_000_000;
 
 /// What opens when a line is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,7 @@ pub enum Kind {
     Findings,
     Statistics,
     Unclaimed,
+    Top,
 }
 
 /// The lines of a screen.
@@ -65,8 +72,10 @@ pub struct Listing {
     pub cursor: Cursor,
     /// How far it is scrolled to the right.
     pub shift: usize,
-    /// What it was made of: the version of the board, and the width.
-    made_of: Option<(u64, u16)>,
+    /// What it was made of: the version of the board, the width, and the second if it shows a moment.
+    made_of: Option<(u64, u16, i64)>,
+    /// While captures are read it is not made again before: making it takes no more than a tenth of the time.
+    not_before: Option<Instant>,
 }
 
 impl Listing {
@@ -79,21 +88,30 @@ impl Listing {
             cursor: Cursor::default(),
             shift: 0,
             made_of: None,
+            not_before: None,
         }
     }
 
     /// Forgets what it was made of: the captures are read again.
     pub fn reset(&mut self) {
-        self.made_of = None;
+        (self.made_of, self.not_before) = (None, None);
     }
 
-    /// Makes the lines again if anything has changed.
-    pub fn update(&mut self, shared: &Shared, width: u16) {
+    /// Makes the lines again if anything has changed. `now` is the time in the capture.
+    pub fn update(&mut self, shared: &Shared, width: u16, now: Time) {
         let version = lock(&shared.board).version;
-        if self.made_of == Some((version, width)) {
+        let (is_done, began) = (shared.done.load(Ordering::Acquire), Instant::now());
+        let made_of = match self.kind {
+            // What comes within a second is shown at its end.
+            Kind::Top if !is_done => (0, width, now.nanos().unwrap_or(0) / SECOND),
+            _ => (version, width, 0),
+        };
+        let is_early = !is_done && self.not_before.is_some_and(|due| began < due);
+        let same_width = self.made_of.is_some_and(|(_, of, _)| of == width);
+        if self.made_of == Some(made_of) || is_early && same_width {
             return;
         }
-        self.made_of = Some((version, width));
+        self.made_of = Some(made_of);
         let screen = Screen {
             // A blank stands before each line.
             width: width.saturating_sub(1).max(60),
@@ -107,8 +125,10 @@ impl Listing {
             Kind::Findings => findings(&lock(&shared.index), &lock(&shared.board)),
             Kind::Statistics => (String::new(), statistics(&mut lock(&shared.board), screen)),
             Kind::Unclaimed => unclaimed(&lock(&shared.board), screen),
+            Kind::Top => top(&lock(&shared.board), screen, now),
         };
         (self.head, self.lines) = (head, lines);
+        self.not_before = Some(Instant::now() + 9 * began.elapsed());
         self.cursor.fit(self.lines.len());
     }
 
@@ -120,6 +140,7 @@ impl Listing {
             Kind::Findings => "There are no findings.",
             Kind::Statistics => "There are no statistics.",
             Kind::Unclaimed => "There is no unclaimed traffic.",
+            Kind::Top => "No server was asked in the last ten seconds.",
         }
     }
 
@@ -143,6 +164,12 @@ fn servers(board: &mut Board, screen: Screen) -> (String, Vec<Line>) {
     // Moves what has been counted since to the servers.
     let _ = board.summary.finish(&totals);
     let (head, lines) = server_lines(screen, &board.summary);
+    let line = |(server, text)| Line { target: Target::Server(server), ..Line::plain(text) };
+    (head, lines.into_iter().map(line).collect())
+}
+
+fn top(board: &Board, screen: Screen, now: Time) -> (String, Vec<Line>) {
+    let (head, lines) = board.top.lines(Screen { sort: Sort::Count, ..screen }, now);
     let line = |(server, text)| Line { target: Target::Server(server), ..Line::plain(text) };
     (head, lines.into_iter().map(line).collect())
 }
@@ -190,20 +217,41 @@ fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
     (head, lines.chain(rest).collect())
 }
 
+/// The number of a frame in its file, and before it that of the file if there are several.
+pub fn frame_text(index: &Index, frame: u64) -> String {
+    let place = index.place(frame);
+    match index.files() > 1 {
+        true => format!("{}:{}", place.file + 1, place.frame),
+        false => place.frame.to_string(),
+    }
+}
+
+/// Most findings in the list.
+const MAX_FINDINGS: usize = 65_536;
+
 fn findings(index: &Index, board: &Board) -> (String, Vec<Line>) {
     let rows = index.rows();
-    let of_packets = index.all_findings().filter_map(|(row, finding)| Some((rows.get(row)?.frame, finding)));
-    let of_exchanges = board.findings.iter().map(|(frame, finding)| (*frame, finding));
-    let mut all: Vec<(u64, &Finding)> = of_packets.chain(of_exchanges).collect();
+    let mut all: Vec<(u64, &Finding)> = vec![];
+    let mut number = 0;
+    // The worst first, as many as there is room for.
+    for severity in Severity::ALL {
+        let of_packets = index.all_findings().filter_map(|(row, f)| Some((rows.get(row)?.frame, f)));
+        let of_exchanges = board.findings.iter().map(|(frame, finding)| (*frame, finding));
+        let of_severity = of_packets.chain(of_exchanges).filter(|(_, f)| f.severity == *severity);
+        let room = MAX_FINDINGS.saturating_sub(all.len());
+        let from = all.len();
+        for found in of_severity {
+            number += 1;
+            if all.len() < from + room {
+                all.push(found);
+            }
+        }
+    }
     all.sort_by_key(|(frame, f)| (std::cmp::Reverse(f.severity), f.rule.id, *frame));
     let cells: Vec<Cells> = all
         .iter()
         .map(|(frame, f)| {
-            let place = index.place(*frame);
-            let frame = match index.name(place.file).filter(|_| index.files() > 1) {
-                Some(_) => format!("{}:{}", place.file + 1, place.frame),
-                None => place.frame.to_string(),
-            };
+            let frame = frame_text(index, *frame);
             let path = f.path().map(|path| format!("{path}: ")).unwrap_or_default();
             let cause =
                 f.caused_by.map(|cause| format!(" (caused by {})", cause.rule.id)).unwrap_or_default();
@@ -220,7 +268,9 @@ fn findings(index: &Index, board: &Board) -> (String, Vec<Line>) {
         severity: Some(finding.severity),
         target: Target::Frame(*frame),
     };
-    (head, all.iter().zip(texts).map(line).collect())
+    let more = number - all.len();
+    let rest = (more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room")));
+    (head, all.iter().zip(texts).map(line).chain(rest).collect())
 }
 
 /// Widest cell that others in its column are aligned to.
@@ -262,6 +312,7 @@ fn aligned(titles: Vec<String>, rows: &[Cells]) -> (String, Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rule::general::GEN_001;
 
     #[test]
     fn columns_are_as_wide_as_their_cells() {
@@ -272,5 +323,17 @@ mod tests {
         assert_eq!(head, " n  name    what");
         assert_eq!(lines, [" 7  a       first", "12  longer  second"]);
         assert_eq!(aligned(vec!["n".to_owned()], &[]), ("n".to_owned(), vec![]));
+    }
+
+    #[test]
+    fn findings_without_room_are_counted() {
+        let finding = |severity| (7, Finding { severity, ..Finding::of_exchange(&GEN_001) });
+        let mut findings = vec![finding(Severity::Note); MAX_FINDINGS];
+        findings.extend([finding(Severity::Error); 3]);
+        let board = Board { findings, ..Board::default() };
+        let (_, lines) = super::findings(&Index::new(1), &board);
+        assert_eq!(lines.len(), MAX_FINDINGS + 1);
+        assert!(lines[..3].iter().all(|line| line.severity == Some(Severity::Error)), "the worst come first");
+        assert_eq!(lines.last().unwrap().text, "and 3 more, for which there is no room");
     }
 }

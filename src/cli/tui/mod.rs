@@ -8,6 +8,7 @@
 //! ```
 //! A new filter reads the captures again, so that every screen shows what the other subcommands would print with it.
 
+mod acting;
 mod app;
 mod console;
 mod cursor;
@@ -16,6 +17,7 @@ mod frames;
 mod gather;
 mod input;
 mod keys;
+mod ladder;
 mod listing;
 mod mouse;
 mod overlay;

@@ -25,7 +25,8 @@ pub struct Overlay {
 }
 
 impl Overlay {
-    fn new(title: String, lines: Vec<String>) -> Overlay {
+    /// Lines below a title.
+    pub fn new(title: String, lines: Vec<String>) -> Overlay {
         Overlay { title, lines, cursor: Cursor::default() }
     }
 

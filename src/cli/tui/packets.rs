@@ -6,7 +6,7 @@ use super::gather::{Shared, lock};
 use super::keys::Action;
 use crate::browse::Row;
 pub use crate::cli::config::LIST_COLUMNS as COLUMNS;
-use crate::cli::config::ListColumn;
+use crate::cli::config::{ListColumn, WIDEST};
 use crate::filter::Filter;
 use crate::report::{Opened, OutlineLine};
 use hashbrown::{HashMap, HashSet};
@@ -53,6 +53,8 @@ pub struct Packets {
     pub columns: [bool; COLUMNS.len()],
     /// Widths of columns, where they are fixed.
     pub widths: [Option<u16>; COLUMNS.len()],
+    /// The widths with which the columns were drawn last.
+    pub drawn_widths: [usize; COLUMNS.len()],
     /// The list has no room for lengths.
     pub is_narrow: bool,
     /// How far the list is scrolled to the right.
@@ -94,11 +96,31 @@ impl Packets {
         }
     }
 
+    /// Makes a column wider or narrower, and its width fixed. The last column has what is left.
+    pub fn resize_column(&mut self, column: usize, wider: bool) {
+        if column + 1 < COLUMNS.len() {
+            let width =
+                self.widths[column].unwrap_or_else(|| self.drawn_widths[column].min(WIDEST.into()) as u16);
+            self.widths[column] =
+                Some(if wider { width + 1 } else { width.saturating_sub(1) }.clamp(1, WIDEST));
+        }
+    }
+
+    /// The columns as `qdissect.toml` has them.
+    pub fn columns_as_toml(&self) -> String {
+        let shown = COLUMNS.iter().zip(&self.widths).zip(&self.columns).filter(|(_, is_shown)| **is_shown);
+        let names = shown.map(|(((name, _), width), _)| match width {
+            Some(width) => format!("\"{name}:{width}\""),
+            None => format!("\"{name}\""),
+        });
+        format!("[tui]\ncolumns = [{}]\n", names.collect::<Vec<_>>().join(", "))
+    }
+
     /// Forgets what was read: the captures are read again.
     pub fn reset(&mut self) {
         self.cells.clear();
         self.opened = None;
-        self.cursor = Cursor { height: self.cursor.height, ..Cursor::default() };
+        self.cursor.begin_at(0);
     }
 
     /// Whether a column is shown.
@@ -130,13 +152,12 @@ impl Packets {
         }
         self.opened = Some((row, frames.open(shared, row, all)));
         self.byte = 0;
-        self.tree.fit(self.lines().len());
         // The first finding, or else the message.
         let lines = self.lines();
         let finding = lines.iter().position(|line| line.severity.is_some());
         let message = || lines.iter().position(|line| line.field.is_some()).unwrap_or(0).saturating_sub(1);
-        let (at, len) = (finding.unwrap_or_else(message), lines.len());
-        self.tree.go_to(at, len);
+        let at = finding.unwrap_or_else(message);
+        self.tree.begin_at(at);
         self.select_by_line();
     }
 

@@ -55,6 +55,12 @@ impl Screen {
         self.terminal.draw(|frame| draw(&mut self.app, frame)).unwrap();
     }
 
+    fn resize(&mut self, (width, height): (u16, u16)) {
+        self.terminal.backend_mut().resize(width, height);
+        self.terminal.autoresize().unwrap();
+        self.draw();
+    }
+
     fn handle(&mut self, event: &Event) -> Next {
         let next = self.app.handle(event);
         self.draw();
@@ -130,19 +136,27 @@ fn demo(size: (u16, u16)) -> Screen {
     Screen::open(Path::new(DEMO), size)
 }
 
-/// Writes a capture of so many servers, each asked once: pcap, little-endian, of raw IP packets.
+/// Writes a capture of so many servers, each asked once with A2S: pcap, little-endian, of raw IP packets.
 fn many_servers(path: &Path, number: u32) {
     let header = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 101];
     let mut capture: Vec<u8> = header.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let client = [192, 0, 2, 1];
     for n in 0..number {
         let server = [10, 1, (n >> 8) as u8, n as u8];
-        let packet = etherparse::PacketBuilder::ipv4([192, 0, 2, 1], server, 64).udp(40_000, 7_777);
-        let mut bytes = vec![];
-        packet.write(&mut bytes, &[0; 5]).unwrap();
-        let length = bytes.len() as u32;
-        let record = [1_700_000_000 + n / 1_000, n % 1_000 * 1_000, length, length];
-        capture.extend(record.iter().flat_map(|word| word.to_le_bytes()));
-        capture.extend(bytes);
+        let request = b"\xff\xff\xff\xffTSource Engine Query\0".to_vec();
+        let name = format!("\x11Server {n}\0de_lab\0lab\0Lab\0");
+        let answer = [b"\xff\xff\xff\xffI", name.as_bytes(), b"\x0a\0\x03\x10\0dl\0\x011.0\0\0"].concat();
+        for (ends, ports, payload) in
+            [([client, server], [40_000, 27_015], request), ([server, client], [27_015, 40_000], answer)]
+        {
+            let packet = etherparse::PacketBuilder::ipv4(ends[0], ends[1], 64).udp(ports[0], ports[1]);
+            let mut bytes = vec![];
+            packet.write(&mut bytes, &payload).unwrap();
+            let (length, late) = (bytes.len() as u32, u32::from(ends[0] != client));
+            let record = [1_700_000_000 + n / 1_000, n % 1_000 * 1_000 + late * 300, length, length];
+            capture.extend(record.iter().flat_map(|word| word.to_le_bytes()));
+            capture.extend(bytes);
+        }
     }
     std::fs::write(path, capture).unwrap();
 }
@@ -159,10 +173,16 @@ fn every_screen_fits_every_size() {
         ("many", many),
     ];
     for (name, path) in captures {
+        let mut screen = Screen::open(&path, (80, 24));
+        if name == "many" {
+            screen.keys(&["2"]);
+            let number = screen.app.listings[0].lines.len();
+            assert_eq!((number, screen.app.length), (13_000, 26_000));
+        }
         for size in [(80, 24), (120, 40), (200, 60)] {
-            let mut screen = Screen::open(&path, size);
+            screen.resize(size);
             let mut shown = vec![];
-            for number in ["1", "2", "3", "4", "5", "6"] {
+            for number in ["1", "2", "3", "4", "5", "6", "7"] {
                 screen.keys(&[number]);
                 assert!(!screen.text().contains('\u{1b}'), "{name}");
                 shown.push(screen.text());
@@ -198,10 +218,7 @@ fn keys_do_what_the_table_says_wherever_they_are_pressed() {
         }
         assert_ne!(screen.press(name), Next::Quit, "{name}");
         if at % 97 == 0 {
-            let (width, height) = (1 + (at % 211) as u16, 1 + (at % 67) as u16);
-            screen.terminal.backend_mut().resize(width, height);
-            screen.terminal.autoresize().unwrap();
-            screen.draw();
+            screen.resize((1 + (at % 211) as u16, 1 + (at % 67) as u16));
         }
     }
     screen.settle();
@@ -336,6 +353,45 @@ fn a_server_a_finding_and_an_exchange_open() {
     assert_ne!(screen.app.packets.cursor.at, at, "from the request to its answer");
     screen.keys(&["r"]);
     assert_eq!(screen.app.packets.cursor.at, at, "and back");
+}
+
+#[test]
+fn the_ladder_of_a_server_has_a_rung_for_each_request_and_answer() {
+    let mut screen = demo((120, 40));
+    screen.keys(&["2", "L"]);
+    assert!(screen.text().contains("Exchanges with 192.0.2.70:7787"), "{}", screen.text());
+    screen.keys(&["Esc", "3", "L"]);
+    let ladder = if let Mode::Overlay(ladder) = &screen.app.mode { Some(ladder) } else { None };
+    let ladder = ladder.unwrap();
+    assert!(ladder.title.starts_with("Exchanges of "), "{}", ladder.title);
+    let (requests, answers): (Vec<_>, Vec<_>) = ladder.lines.iter().partition(|line| line.contains('>'));
+    assert!(!requests.is_empty() && answers.iter().all(|line| line.contains('<')), "{:?}", ladder.lines);
+    let lost = requests.iter().filter(|line| line.ends_with("no answer")).count();
+    assert_eq!(answers.len() + lost, requests.len(), "{:?}", ladder.lines);
+    screen.keys(&["Esc", "1", "L"]);
+    assert!(matches!(screen.app.mode, Mode::Overlay(_)), "{}", screen.text());
+    screen.keys(&["Esc", "5", "L"]);
+    assert!(screen.text().contains("Select a server or an exchange first."), "{}", screen.text());
+}
+
+#[test]
+fn columns_are_made_wider_and_copied_for_the_configuration() {
+    let mut screen = demo((120, 40));
+    screen.keys(&["c", "Space", "Down", "Down", "Left", "y"]);
+    let narrower = screen.app.packets.widths[2].unwrap();
+    let copied = screen.app.clipboard.take().unwrap();
+    let expected =
+        format!("[tui]\ncolumns = [\"time\", \"source:{narrower}\", \"destination\", \"protocol\", ");
+    assert!(copied.starts_with(&expected), "{copied}");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("qdissect.toml");
+    std::fs::write(&path, copied).unwrap();
+    let columns = crate::cli::config::Config::load(&path).unwrap().list_columns.unwrap();
+    let mut other = demo((120, 40));
+    other.app.packets.choose_columns(&columns);
+    screen.keys(&["Enter"]);
+    other.settle();
+    assert_eq!(other.lines()[2..10], screen.lines()[2..10]);
 }
 
 #[test]

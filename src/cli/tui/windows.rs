@@ -1,7 +1,7 @@
 //! Windows above the screen.
 
 use super::overlay::Overlay;
-use super::packets::COLUMNS;
+use super::packets::{COLUMNS, Packets};
 use super::paint::{line_of, put};
 use super::theme::Theme;
 use ratatui::buffer::Buffer;
@@ -53,11 +53,13 @@ pub fn overlay(text: &mut Overlay, theme: Theme, buffer: &mut Buffer, area: Rect
 }
 
 /// Draws the choice of columns; `at` is the selected one.
-pub fn columns(at: usize, shown: &[bool], theme: Theme, buffer: &mut Buffer, area: Rect) {
+pub fn columns(at: usize, packets: &Packets, theme: Theme, buffer: &mut Buffer, area: Rect) {
     let inner = window(buffer, area, (24, COLUMNS.len() as u16), "Columns", theme);
-    for (number, ((name, _), is_shown)) in COLUMNS.iter().zip(shown).enumerate() {
+    for (number, ((name, _), is_shown)) in COLUMNS.iter().zip(&packets.columns).enumerate() {
         let place = line_of(inner, number as u16);
-        put(buffer, place, &format!("[{}] {name:<20}", if *is_shown { "x" } else { " " }), Style::new());
+        let mark = if *is_shown { "x" } else { " " };
+        let width = packets.widths[number].map_or(String::new(), |width| width.to_string());
+        put(buffer, place, &format!("[{mark}] {name:<16}{width:>4}"), Style::new());
         if number == at {
             buffer.set_style(place, theme.selected());
         }
