@@ -114,6 +114,8 @@ pub enum Value<'a> {
     Coloured(&'a [u8], Colours),
     /// Text in UTF-8 with escapes, and without its colour marks where it has such.
     Escaped(&'a [u8], Escapes, Option<Colours>),
+    /// Text that claims to be UTF-8, a blank, and a number: `official 146`.
+    Numbered(&'a [u8], i32),
     /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
     /// Address and port, as text.
@@ -155,6 +157,7 @@ impl<'a> Value<'a> {
                     None => text.into_owned().into(),
                 }
             }
+            Value::Numbered(bytes, number) => format!("{} {number}", Str(bytes).to_text()).into(),
             Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
             Value::Address(address) => address.to_string().into(),
             Value::MappedAddress(bytes) => socket(bytes).to_string().into(),
@@ -171,7 +174,11 @@ impl<'a> Value<'a> {
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) => FieldKind::Text,
-            Value::Escaped(..) | Value::Dotted(_) | Value::Address(_) | Value::MappedAddress(_) => {
+            Value::Escaped(..)
+            | Value::Numbered(..)
+            | Value::Dotted(_)
+            | Value::Address(_)
+            | Value::MappedAddress(_) => {
                 FieldKind::Text
             }
             Value::Named(..) => FieldKind::Named,

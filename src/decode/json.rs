@@ -126,7 +126,9 @@ impl Json {
             Value::Latin1(bytes) => {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
-            Value::Coloured(..) => push_chars(out, value.text().unwrap_or_default().chars()),
+            Value::Coloured(..) | Value::Numbered(..) => {
+                push_chars(out, value.text().unwrap_or_default().chars());
+            }
             Value::Escaped(bytes, escapes, _) => return !push_text(out, &escapes.unescape(bytes)),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),

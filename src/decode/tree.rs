@@ -151,7 +151,7 @@ impl Tree {
 
     fn add(&mut self, field: &'static Field, at: Span, value: Value<'_>, derived: bool) {
         let content = match value {
-            Value::Text(t) | Value::Coloured(t, _) => Content::Text(t.len() as u16),
+            Value::Text(t) | Value::Coloured(t, _) | Value::Numbered(t, _) => Content::Text(t.len() as u16),
             Value::Utf16(t) => Content::Utf16(t.len() as u16),
             Value::Latin1(t) => Content::Latin1(t.len() as u16),
             Value::Escaped(t, escapes, _) => Content::Escaped(t.len() as u16, escapes),
@@ -189,6 +189,7 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Latin1(_)
         | Value::Coloured(..)
         | Value::Escaped(..)
+        | Value::Numbered(..)
         | Value::Dotted(_)
         | Value::Address(_)
         | Value::MappedAddress(_) => quoted(&value.text().unwrap_or_default()),

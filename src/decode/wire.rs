@@ -63,6 +63,11 @@ pub fn be_u16(i: &[u8]) -> Wire<'_, u16> {
 pub fn be_u32(i: &[u8]) -> Wire<'_, u32> {
     array(i).map(|(i, b)| (i, u32::from_be_bytes(b)))
 }
+/// 32 bits, big-endian, signed.
+#[inline(always)]
+pub fn be_i32(i: &[u8]) -> Wire<'_, i32> {
+    array(i).map(|(i, b)| (i, i32::from_be_bytes(b)))
+}
 /// 64 bits, big-endian.
 #[inline(always)]
 pub fn be_u64(i: &[u8]) -> Wire<'_, u64> {

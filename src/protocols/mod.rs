@@ -14,6 +14,7 @@ use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 
 pub mod a2s;
+pub mod armagetron;
 pub mod ase;
 pub(crate) mod candidates;
 mod gamespy;
@@ -21,6 +22,7 @@ pub mod gamespy1;
 pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
+pub mod mindustry;
 pub mod mumble;
 mod other;
 mod prelude;
@@ -128,6 +130,8 @@ registry! {
     mumble::Mumble,
     teamspeak3::Teamspeak3,
     teeworlds::Teeworlds,
+    armagetron::Armagetron,
+    mindustry::Mindustry,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

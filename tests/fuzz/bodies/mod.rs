@@ -46,6 +46,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
     ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
     ("teeworlds", |bytes| decoder::decoder(Id::Teeworlds, bytes)),
+    ("armagetron", |bytes| decoder::decoder(Id::Armagetron, bytes)),
+    ("mindustry", |bytes| decoder::decoder(Id::Mindustry, bytes)),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),

@@ -52,6 +52,7 @@ fn written(value: Value<'_>) -> Option<String> {
         | Value::Latin1(_)
         | Value::Coloured(..)
         | Value::Escaped(..)
+        | Value::Numbered(..)
         | Value::Dotted(_)
         | Value::Address(_)
         | Value::MappedAddress(_) => quoted(value.text()?.as_bytes()),
