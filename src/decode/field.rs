@@ -178,9 +178,7 @@ impl<'a> Value<'a> {
             | Value::Numbered(..)
             | Value::Dotted(_)
             | Value::Address(_)
-            | Value::MappedAddress(_) => {
-                FieldKind::Text
-            }
+            | Value::MappedAddress(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,

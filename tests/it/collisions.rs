@@ -175,6 +175,7 @@ const CLAIMED: &[(&str, &str, &str)] = &[
         "ffffffffffffffffffff 'inf3' '5' 00 '0.6.4' 00 'A' 00 'b' 00 'c' 00 '0' 00 '0' 00 '8' 00 '0' 00 '8' 00",
     ),
     ("teeworlds", "040000 ffffffff 05 1a2b3c4d 00*508", "040000 1a2b3c4d 05 55667788"),
+    (
         "a2s",
         "ffffffff 'FLSQ'",
         "ffffffff 49 02 'A' 00 'b' 00 'c' 00 'FL' 00 'd' 00 '1' 00 1564 01 08 'dw' 00 00 1e 00 01 0708",
