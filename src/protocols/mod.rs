@@ -16,12 +16,14 @@ use crate::rule::Rule;
 pub mod a2s;
 pub mod ase;
 pub(crate) mod candidates;
+pub mod doom3;
 mod gamespy;
 pub mod gamespy1;
 pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
 pub mod mumble;
+pub mod openttd;
 mod other;
 mod prelude;
 pub mod quake3;
@@ -128,6 +130,8 @@ registry! {
     mumble::Mumble,
     teamspeak3::Teamspeak3,
     teeworlds::Teeworlds,
+    doom3::Doom3,
+    openttd::Openttd,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

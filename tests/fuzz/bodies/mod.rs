@@ -46,6 +46,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("mumble", |bytes| decoder::decoder(Id::Mumble, bytes)),
     ("teamspeak3", |bytes| decoder::decoder(Id::Teamspeak3, bytes)),
     ("teeworlds", |bytes| decoder::decoder(Id::Teeworlds, bytes)),
+    ("doom3", |bytes| decoder::decoder(Id::Doom3, bytes)),
+    ("openttd", |bytes| decoder::decoder(Id::Openttd, bytes)),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),

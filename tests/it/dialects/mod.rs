@@ -1,6 +1,8 @@
 //! Forms of answers that no document describes and that games read nevertheless.
 
 mod browser;
+mod idtech4;
+mod openttd;
 
 use crate::kit::play::{CLIENTS, MS, S, SERVER_ADDR, everything, lines, surrounded, udp_frame};
 use qdissect::rule::hex;
