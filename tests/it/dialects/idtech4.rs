@@ -116,8 +116,11 @@ fn what_mods_say_of_players_is_no_fault_if_the_size_is_right() {
     assert_eq!(rules(&extended("00 0000c03f 'gdf' 00 0100", 7)), ["D3-RSP-002", "D3-PLR-001"]);
 }
 
-/// Request frame of each answer, and the rules that datagrams and exchanges break.
-fn outcome(frames: &[RawFrame]) -> (Vec<(u64, Option<u64>, Outcome)>, Vec<&'static str>) {
+/// Frames of a request and of its answer, and how the exchange ended.
+type Ended = (u64, Option<u64>, Outcome);
+
+/// The exchanges, and the rules that datagrams and exchanges break.
+fn outcome(frames: &[RawFrame]) -> (Vec<Ended>, Vec<&'static str>) {
     let collected: Collected<true> = play_surrounded(frames);
     let mut exchanges: Vec<_> =
         collected.exchanges.iter().map(|(e, _)| (e.request_frame, e.response_frame, e.outcome)).collect();
