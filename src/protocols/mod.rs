@@ -17,6 +17,7 @@ pub mod a2s;
 pub mod armagetron;
 pub mod ase;
 pub(crate) mod candidates;
+pub mod doom3;
 mod gamespy;
 pub mod gamespy1;
 pub mod gamespy2;
@@ -24,6 +25,7 @@ pub mod gamespy3;
 pub mod gqp;
 pub mod mindustry;
 pub mod mumble;
+pub mod openttd;
 mod other;
 mod prelude;
 pub mod quake3;
@@ -132,6 +134,8 @@ registry! {
     teeworlds::Teeworlds,
     armagetron::Armagetron,
     mindustry::Mindustry,
+    doom3::Doom3,
+    openttd::Openttd,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

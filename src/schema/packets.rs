@@ -205,6 +205,7 @@ fn value(all: &[&Field], field: &Field) -> Value {
         FieldKind::Uint => term("uint"),
         FieldKind::Uint64 => term("uint64"),
         FieldKind::Int => term("int"),
+        FieldKind::Int64 => term("int64"),
         FieldKind::Bool => json!({ "type": "boolean" }),
         FieldKind::Float32 => term("float32"),
         FieldKind::Text => text(),

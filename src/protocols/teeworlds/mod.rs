@@ -28,7 +28,6 @@ use info::{info, name, number, players};
 use keys::{
     answered_token, asked_token, extended_token, first_part, further_part, is_proven, is_word, part_of_64,
 };
-use std::net::SocketAddrV4;
 
 /// First byte of the frame of 0.7.
 const SEVEN: u8 = 0x21;
@@ -559,7 +558,7 @@ impl Protocol for Teeworlds {
                 .list(
                     &SERVER_LIST,
                     |c, _| !c.rest().is_empty(),
-                    |c| c.field_as(&LISTED, array, |bytes| Value::Address(old_address(bytes))).map(drop),
+                    |c| c.field_as(&LISTED, le_address, Value::Address).map(drop),
                 )
                 .map(drop),
             LIST_RESPONSE => c
@@ -702,9 +701,4 @@ fn header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, direction: Direction) -> Resu
             Ok(frame)
         }
     }
-}
-
-/// The address of a server in lists before 0.6.
-fn old_address([a, b, c, d, low, high]: [u8; 6]) -> SocketAddrV4 {
-    SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high]))
 }

@@ -48,6 +48,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("teeworlds", |bytes| decoder::decoder(Id::Teeworlds, bytes)),
     ("armagetron", |bytes| decoder::decoder(Id::Armagetron, bytes)),
     ("mindustry", |bytes| decoder::decoder(Id::Mindustry, bytes)),
+    ("doom3", |bytes| decoder::decoder(Id::Doom3, bytes)),
+    ("openttd", |bytes| decoder::decoder(Id::Openttd, bytes)),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),

@@ -2,6 +2,8 @@
 
 mod browser;
 mod frontlines;
+mod idtech4;
+mod openttd;
 
 use crate::kit::play::{CLIENTS, MS, S, SERVER_ADDR, everything, lines, surrounded, udp_frame};
 use qdissect::rule::hex;
