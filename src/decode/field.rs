@@ -172,6 +172,15 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// The address and port that it is.
+    pub fn socket(self) -> Option<SocketAddr> {
+        match self {
+            Value::Address(address) => Some(address.into()),
+            Value::MappedAddress(bytes) => Some(socket(bytes)),
+            _ => None,
+        }
+    }
+
     /// The kind of field that this value belongs to.
     pub fn kind(&self) -> FieldKind {
         match self {

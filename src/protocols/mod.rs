@@ -23,6 +23,7 @@ pub mod gamespy1;
 pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
+pub mod masters;
 pub mod mindustry;
 pub mod mumble;
 pub mod openttd;
@@ -136,6 +137,7 @@ registry! {
     mindustry::Mindustry,
     doom3::Doom3,
     openttd::Openttd,
+    masters::Masters,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

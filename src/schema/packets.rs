@@ -75,6 +75,7 @@ pub fn claimed() -> Value {
         .key("payload_length", term("length"))
         .optional("payload", term("payload"))
         .key("fields", json!({ "type": "object" }))
+        .optional("heartbeat_of", term("endpoint"))
         .optional("exchange", term("number"))
         .optional("request_frame", term("number"))
         .optional("request_file", term("file"))

@@ -393,8 +393,10 @@ messages! {
     SERVERS_REQUEST = Message::request("servers_request", SERVERS, &[
         Form::of(b"\xff\xffgetServers").word(b"\0").caseless(),
     ]);
-    SERVERS_RESPONSE = Message::response("servers_response", SERVERS, &[Form::of(b"\xff\xffservers\0")]);
-    HEARTBEAT = Message::label("heartbeat", Direction::C2s, &[Form::of(b"\xff\xffheartbeat\0").length(12, 12)]);
+    SERVERS_RESPONSE = Message::response("servers_response", SERVERS, &[Form::of(b"\xff\xffservers\0")])
+        .lists(&LISTED);
+    HEARTBEAT = Message::label("heartbeat", Direction::C2s, &[Form::of(b"\xff\xffheartbeat\0").length(12, 12)])
+        .beats(|_| None);
     RCON_REQUEST = Message::request("rcon_request", CONSOLE, &[Form::of(b"\xff\xffrcon\0").known()]);
     PRINT_RESPONSE = Message::response("print_response", CONSOLE, &[Form::of(b"\xff\xffprint\0").known()]);
     // Any other word in a known conversation.

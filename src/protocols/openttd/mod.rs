@@ -336,14 +336,16 @@ messages! {
     DETAIL_RESPONSE = Message::response("detail_response", DETAIL, &[
         typed(b"\x03").due(), typed(b"\x03").when(has_companies).known(),
     ]);
-    REGISTER_REQUEST = Message::request("register_request", REGISTER, &[typed(b"\x04OpenTTD").when(is_welcome)]);
+    REGISTER_REQUEST = Message::request("register_request", REGISTER, &[typed(b"\x04OpenTTD").when(is_welcome)])
+        .beats(told_port);
     REGISTER_RESPONSE = Message::response("register_response", REGISTER, &[fixed(b"\0\x05").known()]);
     LIST_REQUEST = Message::request("list_request", LIST, &[
         Form::of(b"\x04\0\x06\x01").length(4, 4),
         Form::of(b"\x05\0\x06\x02").length(5, 5),
         fixed(b"\0\x06").length(HEADER, LONGEST_BARE).known(),
     ]);
-    LIST_RESPONSE = Message::response("list_response", LIST, &whole(LISTS, has_servers, typed(b"\x07").due()));
+    LIST_RESPONSE = Message::response("list_response", LIST, &whole(LISTS, has_servers, typed(b"\x07").due()))
+        .lists(&LISTED);
     UNREGISTER = Message::label("unregister", Direction::C2s, &[fixed(b"\0\x08").length(6, 6).known()]);
     NEWGRFS_REQUEST = Message::request("newgrfs_request", NEWGRFS, &whole(GRFS, has_grfs, typed(b"\x09").known()));
     NEWGRFS_RESPONSE = Message::response("newgrfs_response", NEWGRFS, &[typed(b"\x0a").known()]);
@@ -535,6 +537,12 @@ fn has_grfs(p: &[u8]) -> bool {
 fn is_welcome(p: &[u8]) -> bool {
     let text = p.get(HEADER..).unwrap_or_default();
     text.starts_with(REGISTERS) || text.len() > LEAST_WELCOME && REGISTERS.starts_with(text)
+}
+
+/// The port that a server tells its master.
+fn told_port(p: &[u8]) -> Option<u16> {
+    let behind = p.get(HEADER..)?.strip_prefix(REGISTERS)?;
+    read_at(behind, 1, le_u16).filter(|port| *port > 0)
 }
 
 fn has_other_type(p: &[u8]) -> bool {
