@@ -44,8 +44,9 @@ impl Pipeline<'_> {
         if shared == 0 {
             return;
         }
-        let other =
-            self.classifier.classify_unrecognised(d, shared, conversation, |slot| table.open_requests(slot, d));
+        let other = self
+            .classifier
+            .classify_unrecognised(d, shared, conversation, |slot| table.open_requests(slot, d));
         if let Some(other) = other.filter(|other| other.probe.role == Role::Response) {
             *v = other;
         }

@@ -247,7 +247,10 @@ impl Stats {
             n => vec![format!("{} of further servers left out for want of room", count(n, "mention"))],
         };
         let rows = self.listings.sorted().iter().map(row).collect();
-        Sheet { notes, ..Sheet::new(&LISTINGS, "Servers that masters list, or that tell them of themselves", rows) }
+        Sheet {
+            notes,
+            ..Sheet::new(&LISTINGS, "Servers that masters list, or that tell them of themselves", rows)
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use super::super::prelude::*;
 use super::{
     AVL_001, BEHIND, CHALLENGE, CHALLENGE_ENDS, CLIENTS, COMMAND, DIALECTS, FILTER, GAME, HBT_001, HBT_002,
     HEARTBEAT_ENDS, IGNORED, INFO_LIST, INSTANCE, KEY, LAST, LINE_ENDS, LINES, LIST_ENDS, LISTED, MARK, NAME,
-    PAIR, PORT, PROTOCOL, QUAKE2, QUAKE3, REGION, REQ_002, REQ_003, REQ_004, REQUEST_ENDS, RSP_001, RSP_003, RSP_004,
-    RSP_005, RSP_006, SEQUENCE, SERVER_LIST, START, STATE_CHANGED, STATUS, TYPE, VALUE, VALVE, WORD,
+    PAIR, PORT, PROTOCOL, QUAKE2, QUAKE3, REGION, REQ_002, REQ_003, REQ_004, REQUEST_ENDS, RSP_001, RSP_003,
+    RSP_004, RSP_005, RSP_006, SEQUENCE, SERVER_LIST, START, STATE_CHANGED, STATUS, TYPE, VALUE, VALVE, WORD,
     is_address, is_digits,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -29,11 +29,7 @@ pub(super) fn valve_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(
     c.ends(&REQUEST_ENDS);
     c.text(&WORD, text(1))?;
     let region = c.field(&REGION, byte)?;
-    c.compare(
-        &REQ_003,
-        || matches!(region, 0..=7 | 255),
-        || Compared::new(region, "0 to 7, or 255 for all"),
-    );
+    c.compare(&REQ_003, || matches!(region, 0..=7 | 255), || Compared::new(region, "0 to 7, or 255 for all"));
     let start = whole_text(c, &START)?;
     c.compare(&REQ_002, || is_address(start.0), || Compared::new(start, "an address and a port"));
     whole_text(c, &FILTER)?;
@@ -41,10 +37,7 @@ pub(super) fn valve_request<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(
 }
 
 /// Reads a text and its zero.
-fn whole_text<'a, S: FieldSink>(
-    c: &mut Cursor<'a, '_, S>,
-    field: &'static Field,
-) -> Result<Str<'a>, Fault> {
+fn whole_text<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
     if c.rest().is_empty() {
         c.about(Some(field));
         return Err(c.ended_early());
@@ -121,7 +114,8 @@ pub(super) fn list<S: FieldSink>(c: &mut Cursor<'_, '_, S>, dialect: u8) -> Resu
     if dialect == QUAKE3 {
         return marked_list(c);
     }
-    let (letters, blank): (usize, &[u8]) = if dialect == QUAKE2 { ("servers".len(), b" ") } else { (1, b"\n") };
+    let (letters, blank): (usize, &[u8]) =
+        if dialect == QUAKE2 { ("servers".len(), b" ") } else { (1, b"\n") };
     c.text(&WORD, text(letters))?;
     c.skip(blank);
     let is_end = move |rest: &[u8]| dialect == VALVE && rest == [0; IPV4];
@@ -150,7 +144,8 @@ fn marked_list<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         c.field(&IGNORED, bytes(gap))?;
     }
     let mut seen = Repeats::default();
-    let more = |c: &Cursor<'_, '_, S>, _| !matches!(c.rest(), [] | [BACKSLASH]) && mark_len(c.rest()).is_none();
+    let more =
+        |c: &Cursor<'_, '_, S>, _| !matches!(c.rest(), [] | [BACKSLASH]) && mark_len(c.rest()).is_none();
     c.list(&SERVER_LIST, more, |c| match c.rest() {
         [BACKSLASH, ..] => entry::<S, IPV4>(c, 1, &mut seen),
         [SLASH, ..] => {
@@ -158,9 +153,14 @@ fn marked_list<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
             c.compare(&RSP_005, || is_extended, || Compared::new("IPv6", "addresses of IPv4"));
             Ok(())
         }
-        _ => Err(c.stop_here(&RSP_001)),
+        rest => {
+            let found = rest.first().map_or(ComparedValue::Nothing, |byte| ComparedValue::byte(*byte));
+            Err(Fault { values: Compared::new(found, "a separator"), ..c.stop_here(&RSP_001) })
+        }
     })?;
-    c.skip(&[BACKSLASH]);
+    if c.rest() == [BACKSLASH] {
+        c.skip(&[BACKSLASH]);
+    }
     last(c, mark_len(c.rest()).unwrap_or_default())?;
     c.expect_end(&IGNORED, &RSP_006)
 }
@@ -222,8 +222,12 @@ fn entry<'a, S: FieldSink, const LENGTH: usize>(
         }
     };
     let read = c.field_as(&LISTED, parser, show)?;
-    c.check(&RSP_003, || is_reachable(&read));
-    c.check(&RSP_004, || !seen.repeats(own));
+    let found = match show(read) {
+        Value::Address(address) => ComparedValue::Address(address),
+        _ => ComparedValue::Words("an address of IPv6"),
+    };
+    c.compare(&RSP_003, || is_reachable(&read), || Compared::new(found, "the address and port of one host"));
+    c.compare(&RSP_004, || !seen.repeats(own), || Compared::new(found, "each server once"));
     Ok(())
 }
 
@@ -378,12 +382,18 @@ mod tests {
     #[test]
     fn some_addresses_reach_nobody() {
         let is_reachable = |hex: &str| is_reachable(&crate::rule::hex(hex));
-        for reachable in ["c0000222 6987", "0a000001 0001", "20010db8 00*12 6d38", "00*10 ffff c0000222 6987"] {
+        for reachable in ["c0000222 6987", "0a000001 0001", "20010db8 00*12 6d38", "00*10 ffff c0000222 6987"]
+        {
             assert!(is_reachable(reachable), "{reachable}");
         }
-        for other in
-            ["c0000222 0000", "00000001 6987", "7f000001 6d38", "e0000001 6d38", "f0000001 6d38", "00*16 6d38"]
-        {
+        for other in [
+            "c0000222 0000",
+            "00000001 6987",
+            "7f000001 6d38",
+            "e0000001 6d38",
+            "f0000001 6d38",
+            "00*16 6d38",
+        ] {
             assert!(!is_reachable(other), "{other}");
         }
         let ipv6 = ["00*15 01 6d38", "ff02 00*13 01 6d38", "00*10 ffff 7f000001 6d38"];

@@ -314,7 +314,10 @@ messages! {
     AVAILABLE_RESPONSE = Message::response("available_response", AVAILABLE, &[
         Form::of(b"\xfe\xfd\x09").length(7, 7).due(),
     ]);
-    UNKNOWN = Message::named("unknown");
+    // An answer that ends behind its letter.
+    UNKNOWN = Message::label("unknown", Direction::S2c, &[
+        Form::of(MARK).length(5, 5).when(|p| p.last().is_some_and(|letter| b"dfs".contains(letter))).awaited(),
+    ]);
 }
 
 const ANSWERED: StepRules = StepRules {
@@ -364,9 +367,7 @@ impl Protocol for Masters {
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
-        causes: &[
-            (Relation::Same, &[&RSP_001], &[&RSP_005, &RSP_006]),
-        ],
+        causes: &[(Relation::Same, &[&RSP_001], &[&RSP_002, &RSP_005, &RSP_006])],
         samples: &[
             Example::on(
                 27011,
@@ -422,12 +423,8 @@ impl Protocol for Masters {
 
     /// Quake 3's request, then those of the other families, one after the other.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
-        let requests: [&[u8]; 4] = [
-            b"\xff\xff\xff\xffgetservers 68 empty full",
-            b"1\xff0.0.0.0:0\0\0",
-            b"c\n\0",
-            b"query\n\0",
-        ];
+        let requests: [&[u8]; 4] =
+            [b"\xff\xff\xff\xffgetservers 68 empty full", b"1\xff0.0.0.0:0\0\0", b"c\n\0", b"query\n\0"];
         let next = ask.silences.checked_rem(requests.len()).and_then(|at| requests.get(at));
         next.filter(|_| ask.answered == 0).map(|request| request.to_vec())
     }

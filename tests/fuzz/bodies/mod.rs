@@ -50,6 +50,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("mindustry", |bytes| decoder::decoder(Id::Mindustry, bytes)),
     ("doom3", |bytes| decoder::decoder(Id::Doom3, bytes)),
     ("openttd", |bytes| decoder::decoder(Id::Openttd, bytes)),
+    ("masters", |bytes| decoder::decoder(Id::Masters, bytes)),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),
