@@ -376,10 +376,6 @@ impl Protocol for Masters {
                     S("ffffffff 66 0a c0000222 6987 c000022d 6988"),
                     C("31 ff '192.0.2.45:27016' 00 00"),
                     S("ffffffff 66 0a c000022e 6989 00*6"),
-                    ASK_CHALLENGE,
-                    S("ffffffff 73 0a fbffffff"),
-                    C(r"30 0a '\protocol\7\challenge\-5\players\0\max\2' 0a"),
-                    C("62 0a"),
                 ],
             ),
             Example::on(
@@ -415,6 +411,15 @@ impl Protocol for Masters {
                     C("03 01020304 'localip0' 00 '192.0.2.9' 00 'gamename' 00 'bfield1942' 00 00"),
                     C("09 00*4 'bfield1942' 00"),
                     S("fefd09 00000000"),
+                ],
+            ),
+            Example::on(
+                27010,
+                &[
+                    ASK_CHALLENGE,
+                    S("ffffffff 73 0a fbffffff"),
+                    C(r"30 0a '\protocol\7\challenge\-5\players\0\max\2' 0a"),
+                    C("62 0a"),
                 ],
             ),
         ],
