@@ -287,15 +287,8 @@ pub(super) fn gamespy1_heartbeat<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Res
     let port = c.text(&PORT, after_mark(b"\\", b"\\"))?;
     let is_port = c.may_continue() || port.decimal().is_some_and(|port| (1..=65535).contains(&port));
     c.compare(&HBT_001, || is_port, || Compared::new(port, "1 to 65535"));
-    let is_cut = c.is_cut();
-    let game = pairs(c)?;
-    named(c, game || is_cut);
+    pairs(c)?.report(c);
     end_of_line(c)
-}
-
-/// Checks that a heartbeat names its game.
-fn named<S: FieldSink>(c: &mut Cursor<'_, '_, S>, is_named: bool) {
-    c.compare_whole(&HBT_002, || is_named, || Compared::new("nothing", "gamename"));
 }
 
 pub(super) fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
@@ -305,10 +298,39 @@ pub(super) fn server_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(),
     end_of_line(c)
 }
 
-/// Reads keys and values with a backslash before each, up to the end of the line; returns whether one names a game.
-fn pairs<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
+/// The variables of a heartbeat that have a field of their own.
+#[derive(Clone, Copy, Default)]
+struct Told<'a> {
+    game: Option<Str<'a>>,
+    state: Option<Str<'a>>,
+}
+
+impl<'a> Told<'a> {
+    fn add(&mut self, key: Str<'a>, value: Str<'a>) {
+        match key.0 {
+            b"gamename" => self.game = Some(value),
+            b"statechanged" => self.state = Some(value),
+            _ => {}
+        }
+    }
+
+    /// Reports them, and checks that the game is among them.
+    fn report<S: FieldSink>(self, c: &mut Cursor<'a, '_, S>) {
+        if let Some(game) = self.game {
+            c.part(&GAME, game.0, Str::utf8_or_latin1);
+        }
+        if let Some(state) = self.state {
+            c.part(&STATE_CHANGED, state.0, |state| state.to_value(STATE_CHANGED.kind));
+        }
+        let is_named = self.game.is_some() || c.is_cut();
+        c.compare_whole(&HBT_002, || is_named, || Compared::new("nothing", "gamename"));
+    }
+}
+
+/// Reads keys and values with a backslash before each, up to the end of the line.
+fn pairs<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Told<'a>, Fault> {
     const ENDS: &[u8] = b"\\\n\0";
-    let mut has_game = false;
+    let mut told = Told::default();
     let more = |c: &Cursor<'_, '_, S>, _| c.rest().first() == Some(&BACKSLASH);
     c.list(&INFO_LIST, more, |c| {
         c.group(&PAIR, |c| {
@@ -318,40 +340,28 @@ fn pairs<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<bool, Fault> {
                 return Ok(());
             }
             let value = c.text(&VALUE, after_mark(b"\\", ENDS))?;
-            has_game |= key.0 == b"gamename";
-            tell(c, key, value);
+            told.add(key, value);
             Ok(())
         })
     })?;
-    Ok(has_game)
-}
-
-/// Reports a variable that has a field of its own.
-fn tell<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, key: Str<'a>, value: Str<'a>) {
-    let own = [(&b"gamename"[..], &GAME), (b"statechanged", &STATE_CHANGED)];
-    if let Some((_, field)) = own.into_iter().find(|(name, _)| *name == key.0) {
-        c.derived(field, value.to_value(field.kind));
-    }
+    Ok(told)
 }
 
 pub(super) fn gamespy2_heartbeat<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.ends(&HEARTBEAT_ENDS);
     c.field(&TYPE, byte)?;
     c.field(&INSTANCE, be_u32)?;
-    let mut has_game = false;
+    let mut told = Told::default();
     let more = |c: &Cursor<'_, '_, S>, _| !matches!(c.rest(), [] | [0, ..]);
     c.list(&INFO_LIST, more, |c| {
         c.group(&PAIR, |c| {
             let key = whole_text(c, &KEY)?;
-            let value = whole_text(c, &VALUE)?;
-            has_game |= key.0 == b"gamename";
-            tell(c, key, value);
+            told.add(key, whole_text(c, &VALUE)?);
             Ok(())
         })
     })?;
     c.expect(b"\0")?;
-    let is_cut = c.is_cut();
-    named(c, has_game || is_cut);
+    told.report(c);
     c.ignored(&IGNORED)
 }
 

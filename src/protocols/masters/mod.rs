@@ -170,7 +170,7 @@ rules! {
             ASK_QUAKE3, S(r"ffffffff 'getserversResponse/' 20010db8 00*12 6d38 '\EOT' 000000"),
         ])],
     }
-    /// The mark and three zeros end the list.
+    /// The mark and three zeros end the list. Clients stop there.
     RSP_006 = "MST-RSP-006" Warning "bytes follow the end of the list" {
         cite: DPMASTER,
         examples: [Example::on(27950, &[
@@ -185,7 +185,7 @@ rules! {
             Example::on(27900, &[C("03 01020304 'localip0' 00 '192.0.2.9' 00 'gamename' 00 'ut'")]),
         ],
     }
-    /// Masters keep their lists by game.
+    /// Masters keep their lists by game, and do not know where to add the server.
     HBT_002 = "MST-HBT-002" Warning "heartbeat does not name its game" {
         cite: QR2,
         examples: [
@@ -462,8 +462,8 @@ impl Protocol for Masters {
             (AVAILABLE_REQUEST, _) => available_request(c),
             (AVAILABLE_RESPONSE, _) => available_response(c),
             _ => {
-                c.text(&WORD, until(BEHIND))?;
-                c.skip_all(BEHIND);
+                c.text(&WORD, until(LINE_ENDS))?;
+                c.skip_all(LINE_ENDS);
                 c.ignored(&IGNORED)
             }
         }
