@@ -8,6 +8,7 @@ use crate::contract::{Abuse, Flood};
 use crate::exchange::{Exchange, Pairing};
 use crate::net::Endpoint;
 use crate::protocols::{Direction, Id};
+use crate::report::listings::Listings;
 use crate::report::{Captures, Report, SilentServer, Wants};
 use crate::rule::Severity;
 use crate::rule::general::{GEN_006, GEN_008, GEN_014};
@@ -38,6 +39,8 @@ pub struct Gathered {
     pub(super) untracked: u64,
     /// What explains the broken answers.
     pub(super) agreements: Agreements,
+    /// Who has listed whom.
+    pub(super) listings: Listings,
 }
 
 impl Gathered {
@@ -56,6 +59,7 @@ impl Gathered {
             translations: vec![],
             untracked: 0,
             agreements: Agreements::default(),
+            listings: Listings::default(),
         }
     }
 
@@ -118,6 +122,7 @@ impl Report for Gathered {
             return Ok(()); // the datagram was on the wire once
         }
         self.agreements.note(p);
+        self.listings.packet(p);
         let [_, server] = p.ends();
         let answers_elsewhere = p.direction == Direction::S2c && p.raised.has(&GEN_006);
         if answers_elsewhere

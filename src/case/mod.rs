@@ -21,9 +21,11 @@ pub use screen::write;
 use crate::check::Explained;
 use crate::net::Endpoint;
 use crate::protocols::Id;
+use crate::report::listings::Listing;
 use crate::report::{Candidate, Totals};
 use port::Port;
 use reason::Verdict;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// The server that the user asks about.
@@ -70,6 +72,12 @@ pub struct Case<'a> {
     untracked: u64,
     /// What explains the broken answers of the ports.
     explained: Vec<&'a Explained>,
+    /// Who has listed it, and whom it has told of itself.
+    listed: Vec<Listing>,
+    /// The masters of the address, each with the number of servers that it lists.
+    lists: Vec<(Endpoint, u64)>,
+    /// The captures hold a list, or a heartbeat.
+    has_listings: bool,
 }
 
 impl<'a> Case<'a> {
@@ -89,6 +97,12 @@ impl<'a> Case<'a> {
             (Target::Address(ip, _), None) => ip.to_string(),
             (_, Some(host)) => host.ip().to_string(),
         };
+        let (mut listed, mut lists) = (gathered.listings.sorted(), BTreeMap::new());
+        for listing in listed.iter().filter(|listing| listing.lists > 0 && is_of_host(listing.master)) {
+            *lists.entry(listing.master).or_default() += 1;
+        }
+        listed.retain(|listing| is_of_host(listing.server));
+        let lists = lists.into_iter().collect();
         let mut case = Case {
             address,
             focus,
@@ -99,6 +113,9 @@ impl<'a> Case<'a> {
             namesakes,
             untracked: gathered.untracked,
             explained: gathered.agreements.all().into_iter().map(|explained| &**explained).collect(),
+            listed,
+            lists,
+            has_listings: !gathered.listings.is_empty(),
         };
         case.verdict = Verdict::of(&case, files);
         case

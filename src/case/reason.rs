@@ -140,7 +140,11 @@ impl Verdict {
 }
 
 fn absent(case: &Case<'_>) -> Found {
-    let text = format!("Nothing to or from {} is in the traffic of a known protocol.", name(case));
+    let text = if case.listed.is_empty() {
+        format!("Nothing to or from {} is in the traffic of a known protocol.", name(case))
+    } else {
+        format!("Nobody asks {} in the traffic of a known protocol; masters know it.", name(case))
+    };
     (Reason::Absent, text, Show::Summary, vec![])
 }
 

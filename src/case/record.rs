@@ -4,7 +4,9 @@ use super::port::{Broken, Client, Port};
 use super::{Case, Reason};
 use crate::check::Explained;
 use crate::diagnosis::DiagnosisRecord;
+use crate::report::listings::Listing;
 use crate::report::{Captures, terms};
+use crate::text::timestamps::stamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +26,20 @@ pub struct CaseRecord<'a> {
     in_vain: Vec<InVain>,
     dropped: u64,
     namesakes: Vec<terms::Endpoint<String>>,
+    listed_by: Vec<ListingRecord>,
+}
+
+/// A master that lists it, or that it tells of itself.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "server_case.listing", deny_unknown_fields)]
+struct ListingRecord {
+    server: terms::Endpoint<String>,
+    master: terms::Endpoint<String>,
+    protocol: terms::Protocol<&'static str>,
+    lists: u64,
+    heartbeats: u64,
+    first_time: Option<terms::Time<String>>,
+    last_time: Option<terms::Time<String>>,
 }
 
 /// A port of it in one protocol.
@@ -108,7 +124,21 @@ impl<'a> CaseRecord<'a> {
             in_vain: in_vain.collect(),
             dropped: case.dropped,
             namesakes: endpoints(&case.namesakes),
+            listed_by: case.listed.iter().map(listing).collect(),
         }
+    }
+}
+
+fn listing(listing: &Listing) -> ListingRecord {
+    let time = |time| Some(stamp(time)).filter(|text| !text.is_empty()).map(terms::Time);
+    ListingRecord {
+        server: terms::Endpoint(listing.server.to_string()),
+        master: terms::Endpoint(listing.master.to_string()),
+        protocol: terms::Protocol(listing.id.info().name),
+        lists: listing.lists,
+        heartbeats: listing.heartbeats,
+        first_time: time(listing.first),
+        last_time: time(listing.last),
     }
 }
 

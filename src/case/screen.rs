@@ -2,11 +2,14 @@
 
 use super::Case;
 use super::port::{Broken, Port};
+use crate::net::Endpoint;
 use crate::report::grid::{Column, Fit, Grid, LEAST_ADDRESS, LEAST_NAME};
+use crate::report::listings::Listing;
 use crate::report::screen::{BOLD, DIM, MAX_CELL, Screen, style};
 use crate::report::{Captures, grouped_count};
 use crate::text::digits::grouped;
 use crate::text::escape::{escaped, truncated};
+use crate::text::timestamps::stamp;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -145,6 +148,7 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
     if more > 0 {
         lines.push(format!("and the same of {}", grouped_count(more, "more port")));
     }
+    lines.extend(listings(case));
     if case.dropped > 0 {
         lines.push(format!("the capture dropped {}", grouped_count(case.dropped, "packet")));
     }
@@ -159,6 +163,35 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
         lines.insert(0, String::new());
     }
     lines
+}
+
+/// Which masters know the server, a line each, and what it lists where it is one.
+fn listings(case: &Case<'_>) -> Vec<String> {
+    let mut lines: Vec<_> = case.listed.iter().take(MAX_LINES).map(listing).collect();
+    let more = case.listed.len().saturating_sub(MAX_LINES) as u64;
+    if more > 0 {
+        lines.push(format!("and the same of {}", grouped_count(more, "more pair")));
+    }
+    let lists = |(master, n): &(Endpoint, u64)| format!("{master} lists {}", grouped_count(*n, "server"));
+    lines.extend(case.lists.iter().take(MAX_LINES).map(lists));
+    let is_unlisted = case.lists.is_empty() && case.listed.iter().all(|listing| listing.lists == 0);
+    if case.has_listings && is_unlisted {
+        lines.push(format!("{} is never listed in this capture", case.address));
+    }
+    lines
+}
+
+fn listing(listing: &Listing) -> String {
+    let Listing { server, master, id, lists, heartbeats, last, .. } = listing;
+    let (name, at) = (id.info().name, stamp(*last));
+    let told = grouped_count(*heartbeats, "heartbeat");
+    match (lists, heartbeats) {
+        (0, _) => format!("{server} told {master} of itself at {at} ({name}, {told})"),
+        (n, 0) => format!("{server} listed by {master} at {at} ({name}, {})", grouped_count(*n, "list")),
+        (n, _) => {
+            format!("{server} listed by {master} at {at} ({name}, {}, {told})", grouped_count(*n, "list"))
+        }
+    }
 }
 
 /// Writes the broken rules, the worst first, and below the first one that it explains, a diagnosis.

@@ -1,7 +1,7 @@
 //! A datagram of one of the protocols, as reports and filters see it.
 
 use crate::check::Finding;
-use crate::contract::{Context, Decoded, Direction, Level, Pairing, Piece, Raised, Whole};
+use crate::contract::{Context, Decoded, Direction, Level, Listing, Pairing, Piece, Raised, Whole};
 use crate::decode::{AnyListener, Coverage, Facts, Listener, Tree};
 use crate::diagnosis::{self, Diagnosis, Examined};
 use crate::net::{Datagram, Endpoint};
@@ -66,6 +66,29 @@ impl Packet<'_> {
     /// Name of the message.
     pub fn message_name(&self) -> &'static str {
         self.id.info().message_name(self.message)
+    }
+
+    /// What it says of game servers.
+    #[inline]
+    pub fn listing(&self) -> Option<Listing> {
+        self.id.info().messages.get(usize::from(self.message))?.listing
+    }
+
+    /// The game server that tells a master of itself in it.
+    pub fn told_server(&self) -> Option<Endpoint> {
+        let Some(Listing::Heartbeat(port)) = self.listing() else { return None };
+        let [server, _] = self.ends();
+        Some(port(self.bytes).map_or(server, |port| Endpoint::of(server.ip(), port)))
+    }
+
+    /// The servers that a master lists in it.
+    pub fn listed_servers(&self) -> Vec<Endpoint> {
+        let Some(Listing::List(field)) = self.listing() else { return vec![] };
+        let mut tree = Tree::default();
+        self.decode_again(false, &mut tree);
+        let listed = tree.nodes().iter().filter(|node| node.field == field);
+        let addresses = listed.filter_map(|node| node.value(self.bytes)?.socket());
+        addresses.map(|address| Endpoint::of(address.ip(), address.port())).collect()
     }
 
     /// What would make it fit, if that is known.

@@ -400,7 +400,7 @@ impl Classifier {
         let probe_known = |id: Id, known: Known<'_>| id.probe_known(d.payload, d.wire_len(), known);
         let pinned = self.pinned(d);
         let is_allowed = |id: Id| self.choice.allows(id) && pinned.is_none_or(|p| p.0 == id);
-        let (mut message, mut stray, mut foreign) = (None, None, 0);
+        let (mut message, mut label, mut unknown, mut foreign) = (None, None, None, 0);
         for id in protocols_of(shared).filter(|&id| is_allowed(id)) {
             let Some((slot, c)) = conversation(id) else { continue };
             if c.is_foreign() && pinned.is_none() {
@@ -432,11 +432,16 @@ impl Classifier {
                 if open && direction == Direction::S2c && probe.key.is_some() && keys.contains(&probe.key) {
                     return Some(v);
                 }
-                if probe.role == Role::Stray { &mut stray } else { &mut message }.get_or_insert(v);
+                let kind = match probe.role {
+                    Role::Stray if probe.message == id.info().unknown() => &mut unknown,
+                    Role::Stray => &mut label,
+                    _ => &mut message,
+                };
+                kind.get_or_insert(v);
             }
         }
-        if message.is_some() || stray.is_some() {
-            return message.or(stray);
+        if let Some(v) = message.or(label).or(unknown) {
+            return Some(v);
         }
         let (id, direction) = pinned.or_else(|| {
             let (at_dst, at_src) = (self.servers.protocols_at(d.dst), self.servers.protocols_at(d.src));

@@ -118,6 +118,7 @@ pub const SECTIONS: Choices<Section> = Choices(&[
     ("series", Section::Series, "Queries and answers over time"),
     ("amplification", Section::Amplification, "What servers send for what they get"),
     ("losses", Section::Losses, "Losses and retransmissions"),
+    ("listings", Section::Listings, "Which servers masters list, and which tell them of themselves"),
     ("clients", Section::Clients, "Who asks how much, at which rate; only if it is named"),
 ]);
 

@@ -128,7 +128,7 @@ impl ReadsCaptures for StatsArgs {
     fn columns(&self) -> Result<Option<(Columns, Layout)>, String> {
         if matches!(self.format, Format::Rows(_)) && self.sections().len() != 1 {
             return Err("CSV holds one table: name one section, for example --only losses. There are times, endpoints, \
-                        hierarchy, series, amplification, losses and clients."
+                        hierarchy, series, amplification, losses, listings and clients."
                 .to_owned());
         }
         if self.prefix.is_some() && !self.sections().contains(&Section::Clients) {

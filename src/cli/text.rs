@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Up to this many known names are listed if none is similar.
-const LISTED: usize = 20;
+const LISTED: usize = 32;
 
 /// A text file with its name for error messages.
 #[derive(Debug)]

@@ -24,6 +24,9 @@ pub struct StepInfo {
     /// An answer without a key is paired by order, preferably with a request without a key; an answer with a key is
     /// never paired by order.
     pub keyless: bool,
+    /// Servers fill up the key of a request that ends before its key does: an answer whose key no open request has
+    /// belongs to the oldest request without a key.
+    pub fills_keys: bool,
     /// Clients send the same key repeatedly: as without a key, a request is given up when another one follows 250 ms
     /// later or more, and among the open requests with the key, one that was not given up is preferred.
     pub reuses_keys: bool,
@@ -170,6 +173,7 @@ impl StepInfo {
             shown_key: ShownKey::Number,
             key_digits,
             keyless: false,
+            fills_keys: false,
             reuses_keys: false,
             key_of: None,
             issues: false,

@@ -5,6 +5,7 @@
 //! number of fixed bits, direction, role, step and key.
 
 use super::{Direction, Info, Known, Level, Part, Probe, Protocol, Role};
+use crate::decode::Field;
 
 /// Finds the number of a part in a payload.
 pub type PartOf = fn(&[u8]) -> Option<Part>;
@@ -34,6 +35,18 @@ pub struct Message {
     pub paired: Level,
     /// The requests that it may answer beside the open ones of its step.
     pub answers: Answers,
+    /// What it says to a master server, or a master server says, of game servers.
+    pub listing: Option<Listing>,
+}
+
+/// What a message says of game servers other than the one that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub enum Listing {
+    /// A master lists them: the field of one.
+    List(&'static Field),
+    /// A game server tells a master of itself. The function finds the port that it names; without one, it is the port that the
+    /// message comes from.
+    Heartbeat(fn(&[u8]) -> Option<u16>),
 }
 
 /// Which requests an answer may belong to, beside the open ones of its own step.
@@ -72,6 +85,7 @@ impl Message {
             part: None,
             paired: Level::High,
             answers: Answers::OWN_STEP,
+            listing: None,
         }
     }
     /// The same, recognised by these forms.
@@ -114,6 +128,15 @@ impl Message {
     /// The same, which answers requests of these steps where none of its own is open.
     pub const fn also(self, also: &'static [u8]) -> Message {
         self.answering(Answers { also, ..Answers::OWN_STEP })
+    }
+
+    /// The same, in which a master lists servers, each in this field.
+    pub const fn lists(self, field: &'static Field) -> Message {
+        Message { listing: Some(Listing::List(field)), ..self }
+    }
+    /// The same, in which a game server tells a master of itself: see [`Listing::Heartbeat`].
+    pub const fn beats(self, port: fn(&[u8]) -> Option<u16>) -> Message {
+        Message { listing: Some(Listing::Heartbeat(port)), ..self }
     }
 
     fn key_in(&self, payload: &[u8]) -> Option<u64> {

@@ -17,7 +17,7 @@ use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, ShownKey, StepInfo, StepRules};
 pub(crate) use message::messages;
 pub use message::{
-    Answers, Form, KeyOf, LONG, Lengths, Message, hashed, number_at, recognise, recognise_known,
+    Answers, Form, KeyOf, LONG, Lengths, Listing, Message, hashed, number_at, recognise, recognise_known,
 };
 pub use split::{
     CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED,
@@ -138,11 +138,25 @@ impl Probe {
     /// Flag in the request_state of a stray datagram of a client: the server may answer it by a message that could also
     /// refuse a request.
     pub const COMMAND: u32 = 1 << 28;
+    /// Flag in the request_state of an answer to an [open-ended](StepInfo::open_ended) step: it is not the last datagram, as far as it
+    /// shows.
+    pub const UNENDED: u32 = 1 << 27;
+    /// Flag in the request_state of a request of medium confidence: in another protocol its bytes are an answer, and it is one where
+    /// a request of that protocol is open between its ends.
+    pub const CONTESTED: u32 = 1 << 26;
 
     /// A whole message of the first step without a key, with that confidence; pairing a stray one does not raise it.
     pub const fn of(message: u8, role: Role, level: Level) -> Probe {
         let paired = if matches!(role, Role::Stray | Role::Unreadable) { level } else { Level::High };
         Probe { message, role, step: 0, key: None, request_state: 0, level, paired, begins: true, part: None }
+    }
+
+    /// Whether it may be an answer in another protocol: see [`Probe::CONTESTED`].
+    #[inline(always)]
+    pub fn is_contested(&self) -> bool {
+        self.request_state & Probe::CONTESTED != 0
+            && self.level == Level::Medium
+            && matches!(self.role, Role::Request)
     }
 
     /// The same as a stray message: it neither asks nor answers, and pairing does not raise its confidence.
@@ -574,7 +588,8 @@ impl Context {
 // The flags in a request_state share no bit with another.
 const _: () = {
     let flags = Context::UNPAIRED | Probe::WHOLE_ANSWER | Probe::ANYTHING | Probe::COMMAND;
-    assert!(flags.count_ones() == 4);
+    let flags = flags | Probe::UNENDED | Probe::CONTESTED;
+    assert!(flags.count_ones() == 6);
 };
 
 /// The result of decoding a message.

@@ -7,10 +7,17 @@ pub enum Escapes {
     Semicolons,
     /// Arma 3 and DayZ: see [`Chunks`].
     Chunks,
+    /// Armagetron: see [`swapped`]. A zero ends the text, which is UTF-8, or else has one byte per character.
+    Swapped {
+        /// The first byte belongs to what is before the text.
+        skips_first: bool,
+        /// The last byte belongs to what is behind the text.
+        skips_last: bool,
+    },
 }
 
 impl Escapes {
-    /// The bytes that the text stands for.
+    /// The bytes that the text stands for, which claim to be UTF-8.
     pub fn unescape(self, text: &[u8]) -> Vec<u8> {
         match self {
             Escapes::Semicolons => {
@@ -18,8 +25,24 @@ impl Escapes {
                 text.iter().enumerate().filter(|(at, _)| !escapes(*at)).map(|(_, byte)| *byte).collect()
             }
             Escapes::Chunks => Chunks::new(text).collect(),
+            Escapes::Swapped { skips_first, skips_last } => {
+                let length = text.len().saturating_sub(skips_last.into());
+                let bytes = swapped(text).take(length).skip(skips_first.into());
+                let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+                match String::from_utf8(bytes) {
+                    Ok(text) => text.into_bytes(),
+                    Err(error) => {
+                        error.as_bytes().iter().map(|byte| char::from(*byte)).collect::<String>().into_bytes()
+                    }
+                }
+            }
         }
     }
+}
+
+/// The bytes of words of two bytes, of which the second one comes first.
+pub fn swapped(words: &[u8]) -> impl Iterator<Item = u8> + Clone {
+    words.as_chunks::<2>().0.iter().flat_map(|[second, first]| [*first, *second])
 }
 
 /// The bytes of a message that is cut into zero-terminated chunks, each with a name of two bytes and a zero in front. Inside
@@ -86,6 +109,18 @@ mod tests {
         let unescape = |text: &[u8]| Escapes::Semicolons.unescape(text);
         assert_eq!(unescape(br"A\;B\\;C\D\"), br"A;B\;C\D\");
         assert_eq!(unescape(b""), b"");
+    }
+
+    #[test]
+    fn words_are_swapped_and_may_belong_to_the_text_in_part() {
+        let unescape = |text: &[u8], skips_first, skips_last| {
+            String::from_utf8(Escapes::Swapped { skips_first, skips_last }.unescape(text))
+        };
+        assert_eq!(unescape(b"nUanem\0d", false, true).as_deref(), Ok("Unnamed"));
+        assert_eq!(unescape(b"nUanem\0d", true, false).as_deref(), Ok("nnamed"));
+        assert_eq!(unescape(b"aC\xe9f", false, false).as_deref(), Ok("Café"));
+        assert_eq!(unescape(b"\xbc\xc3", false, false).as_deref(), Ok("ü"));
+        assert_eq!(unescape(b"", true, true).as_deref(), Ok(""));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Facts that a message states about its server, for the table of servers.
 
-use super::{Str, Value};
+use super::{Colours, Str, Value};
 
 /// The fact about the server that a field, or the value of a key, states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,48 +45,6 @@ pub struct Facts<'a> {
     pub max_players: Option<u32>,
     /// State of the server, by name.
     pub state: Option<&'static str>,
-}
-
-/// Colour marks in texts, which are no part of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Colours {
-    /// A caret and another character, or a caret, an x and three hex digits: Quake 3 and its descendants.
-    Carets,
-    /// A section sign and a character: Minecraft.
-    Sections,
-}
-
-impl Colours {
-    /// The byte that every mark contains, in UTF-8 as well as with one byte per character.
-    const fn byte(self) -> u8 {
-        match self {
-            Colours::Carets => b'^',
-            Colours::Sections => 0xa7,
-        }
-    }
-
-    /// The characters of a text without its colour marks.
-    pub fn strip<C: Iterator<Item = char> + Clone>(self, mut text: C) -> impl Iterator<Item = char> {
-        std::iter::from_fn(move || {
-            loop {
-                let c = text.next()?;
-                let mut after = text.clone();
-                let follows = after.next();
-                let is_mark = match self {
-                    Colours::Carets => c == '^' && follows.is_some_and(|c| c.is_ascii_graphic() && c != '^'),
-                    Colours::Sections => c == '\u{a7}' && follows.is_some(),
-                };
-                if !is_mark {
-                    return Some(c);
-                }
-                let digits = || after.clone().take(3).filter(char::is_ascii_hexdigit).count();
-                if self == Colours::Carets && follows == Some('x') && digits() == 3 {
-                    after.nth(2);
-                }
-                text = after;
-            }
-        })
-    }
 }
 
 /// A version, as text or as a number.
@@ -195,18 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_marks_are_stripped_from_texts() {
-        for (text, plain) in [
-            ("^1Lab ^7One", "Lab One"),
-            ("^x0f8Lab^xyz", "Labyz"),
-            ("^^1a ^ b^", "^a ^ b^"),
-            ("^", "^"),
-            ("no mark", "no mark"),
-        ] {
-            assert_eq!(Colours::Carets.strip(text.chars()).collect::<String>(), plain);
-        }
-        let plain: String = Colours::Sections.strip("§6Lab §r§lOne§".chars()).collect();
-        assert_eq!(plain, "Lab One§");
+    fn texts_are_stripped_in_any_encoding() {
         let latin1 = Value::Latin1(b"\xa76L\xe4b");
         let mut facts =
             Facts { server_name: Some(latin1), map: Some(Value::Text(b"^1")), ..Facts::default() };

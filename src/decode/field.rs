@@ -71,6 +71,8 @@ pub enum FieldKind {
     Uint64,
     /// Signed integer of at most 32 bits: a number.
     Int,
+    /// Signed integer of 64 bits: a decimal string, because a double cannot hold it.
+    Int64,
     /// Yes or no: a boolean.
     Bool,
     /// 32-bit float: a number, or "NaN", "Infinity", "-Infinity".
@@ -100,6 +102,8 @@ pub enum Value<'a> {
     Uint64(u64),
     /// At most 32 bits, signed.
     Int(i32),
+    /// 64 bits, signed.
+    Int64(i64),
     /// Yes or no.
     Bool(bool),
     /// 32-bit float.
@@ -114,8 +118,12 @@ pub enum Value<'a> {
     Coloured(&'a [u8], Colours),
     /// Text in UTF-8 with escapes, and without its colour marks where it has such.
     Escaped(&'a [u8], Escapes, Option<Colours>),
+    /// Text that claims to be UTF-8, a blank, and a number: `official 146`.
+    Numbered(&'a [u8], i32),
     /// A version of three bytes: `1.3.4`.
     Dotted([u8; 3]),
+    /// Two numbers with a character between them, as text: `1.41`.
+    Pair([u16; 2], char),
     /// Address and port, as text.
     Address(SocketAddrV4),
     /// Address of IPv6, or of IPv4 mapped into it, and a port, big-endian, as text.
@@ -155,11 +163,22 @@ impl<'a> Value<'a> {
                     None => text.into_owned().into(),
                 }
             }
+            Value::Numbered(bytes, number) => format!("{} {number}", Str(bytes).to_text()).into(),
             Value::Dotted([major, minor, patch]) => format!("{major}.{minor}.{patch}").into(),
+            Value::Pair([first, second], between) => format!("{first}{between}{second}").into(),
             Value::Address(address) => address.to_string().into(),
             Value::MappedAddress(bytes) => socket(bytes).to_string().into(),
             _ => return None,
         })
+    }
+
+    /// The address and port that it is.
+    pub fn socket(self) -> Option<SocketAddr> {
+        match self {
+            Value::Address(address) => Some(address.into()),
+            Value::MappedAddress(bytes) => Some(socket(bytes)),
+            _ => None,
+        }
     }
 
     /// The kind of field that this value belongs to.
@@ -168,12 +187,12 @@ impl<'a> Value<'a> {
             Value::Uint(_) => FieldKind::Uint,
             Value::Uint64(_) => FieldKind::Uint64,
             Value::Int(_) => FieldKind::Int,
+            Value::Int64(_) => FieldKind::Int64,
             Value::Bool(_) => FieldKind::Bool,
             Value::Float32(_) => FieldKind::Float32,
             Value::Text(_) | Value::Utf16(_) | Value::Latin1(_) | Value::Coloured(..) => FieldKind::Text,
-            Value::Escaped(..) | Value::Dotted(_) | Value::Address(_) | Value::MappedAddress(_) => {
-                FieldKind::Text
-            }
+            Value::Escaped(..) | Value::Numbered(..) | Value::Dotted(_) | Value::Pair(..) => FieldKind::Text,
+            Value::Address(_) | Value::MappedAddress(_) => FieldKind::Text,
             Value::Named(..) => FieldKind::Named,
             Value::Names(..) => FieldKind::Names,
             Value::Bytes(_) => FieldKind::Bytes,
@@ -216,6 +235,12 @@ impl From<i32> for Value<'_> {
     #[inline(always)]
     fn from(v: i32) -> Self {
         Value::Int(v)
+    }
+}
+impl From<i64> for Value<'_> {
+    #[inline(always)]
+    fn from(v: i64) -> Self {
+        Value::Int64(v)
     }
 }
 impl From<f32> for Value<'_> {
@@ -281,10 +306,11 @@ pub(crate) use fields;
 
 /// Every kind of field, plain ones first: its name, and its form in JSON.
 #[cfg(feature = "cli")]
-pub const KINDS: [(FieldKind, &str, &str); 12] = [
+pub const KINDS: [(FieldKind, &str, &str); 13] = [
     (FieldKind::Uint, "uint", "number"),
     (FieldKind::Uint64, "uint64", "string of decimal digits, for a double cannot hold it"),
     (FieldKind::Int, "int", "number"),
+    (FieldKind::Int64, "int64", "string of decimal digits, as uint64"),
     (FieldKind::Bool, "bool", "true or false"),
     (FieldKind::Float32, "float32", "number, or \"NaN\", \"Infinity\", \"-Infinity\""),
     (FieldKind::Text, "text", "string"),

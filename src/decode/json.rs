@@ -117,6 +117,7 @@ impl Json {
                 out.push(b'"');
             }
             Value::Int(v) => push(out, format_args!("{v}")),
+            Value::Int64(v) => push(out, format_args!("\"{v}\"")),
             Value::Float32(v) if v.is_nan() => out.add(b"\"NaN\""),
             Value::Float32(v) if v.is_infinite() => {
                 out.extend_from_slice(if v > 0.0 { b"\"Infinity\"" } else { b"\"-Infinity\"" });
@@ -126,9 +127,12 @@ impl Json {
             Value::Latin1(bytes) => {
                 push_chars(out, bytes.iter().map(|&b| b as char));
             }
-            Value::Coloured(..) => push_chars(out, value.text().unwrap_or_default().chars()),
+            Value::Coloured(..) | Value::Numbered(..) => {
+                push_chars(out, value.text().unwrap_or_default().chars());
+            }
             Value::Escaped(bytes, escapes, _) => return !push_text(out, &escapes.unescape(bytes)),
             Value::Dotted([major, minor, patch]) => push(out, format_args!("\"{major}.{minor}.{patch}\"")),
+            Value::Pair([first, second], between) => push(out, format_args!("\"{first}{between}{second}\"")),
             Value::Address(address) => push(out, format_args!("\"{address}\"")),
             Value::MappedAddress(_) => push(out, format_args!("\"{}\"", value.text().unwrap_or_default())),
             Value::Utf16(bytes) => {

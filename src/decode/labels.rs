@@ -28,6 +28,7 @@ impl Field {
             Value::Uint(v) => i128::from(v),
             Value::Uint64(v) => i128::from(v),
             Value::Int(v) => i128::from(v),
+            Value::Int64(v) => i128::from(v),
             _ => return None,
         };
         match self.labels {

@@ -13,6 +13,7 @@
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
 mod checks;
+mod colours;
 mod compact;
 mod compared;
 mod coverage;
@@ -35,14 +36,15 @@ mod tree;
 pub mod wire;
 pub mod work;
 
+pub use colours::Colours;
 #[cfg(feature = "internals")]
 pub use compact::compact_index;
 pub use compact::{Counted, counted};
 pub use compared::{Compared, ComparedValue};
 pub use coverage::Coverage;
 pub use cursor::{Cursor, Ends, FIELDS as SHARED_FIELDS, UNPARSED, dissect};
-pub use escapes::{Chunks, Escapes};
-pub use facts::{Colours, Fact, Facts, Version};
+pub use escapes::{Chunks, Escapes, swapped};
+pub use facts::{Fact, Facts, Version};
 pub use fault::Fault;
 pub(crate) use field::fields;
 pub use field::{Field, FieldKind, Index, SECRET, Span, Value, path};

@@ -27,13 +27,23 @@ impl<'a> Repeats<'a> {
     /// Whether `text` was seen before; remembers it.
     #[inline]
     pub fn repeats(&mut self, text: &'a [u8]) -> bool {
+        self.seen(text, |byte| byte, |known| known == text)
+    }
+
+    /// As [`repeats`](Self::repeats), where letters of either case are the same.
+    pub fn repeats_in_any_case(&mut self, text: &'a [u8]) -> bool {
+        self.seen(text, |byte| byte.to_ascii_lowercase(), |known| known.eq_ignore_ascii_case(text))
+    }
+
+    #[inline(always)]
+    fn seen(&mut self, text: &'a [u8], fold: impl Fn(u8) -> u8, is_same: impl Fn(&[u8]) -> bool) -> bool {
         work::add(text.len());
-        let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ b as usize);
+        let hash = text.iter().fold(5381usize, |h, &b| h.wrapping_mul(33) ^ fold(b) as usize);
         for probe in 0..SLOTS {
             let Some(slot) = self.slots.get_mut(hash.wrapping_add(probe) % SLOTS) else { return false };
             let known = usize::from(*slot).checked_sub(1).and_then(|n| self.texts.get(n));
             match known {
-                Some(known) if *known == text => return true,
+                Some(known) if is_same(known) => return true,
                 Some(known) => work::add(if known.len() == text.len() { text.len() } else { 0 }),
                 None => {
                     if self.texts.try_push(text).is_ok() {
@@ -60,5 +70,15 @@ mod tests {
         assert!(texts.iter().all(|t| !seen.repeats(t)));
         assert!(seen.repeats(&texts[0]) && seen.repeats(&texts[MOST - 1]));
         assert!(!seen.repeats(&texts[MOST]), "beyond the bound nothing is remembered");
+    }
+
+    #[test]
+    fn letters_of_either_case_may_be_the_same() {
+        let mut seen = Repeats::default();
+        assert_eq!(
+            [b"name", b"NAME", b"Nam\xe9"].map(|text| seen.repeats_in_any_case(text)),
+            [false, true, false]
+        );
+        assert!(!seen.repeats(b"NamE"));
     }
 }

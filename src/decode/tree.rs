@@ -151,7 +151,7 @@ impl Tree {
 
     fn add(&mut self, field: &'static Field, at: Span, value: Value<'_>, derived: bool) {
         let content = match value {
-            Value::Text(t) | Value::Coloured(t, _) => Content::Text(t.len() as u16),
+            Value::Text(t) | Value::Coloured(t, _) | Value::Numbered(t, _) => Content::Text(t.len() as u16),
             Value::Utf16(t) => Content::Utf16(t.len() as u16),
             Value::Latin1(t) => Content::Latin1(t.len() as u16),
             Value::Escaped(t, escapes, _) => Content::Escaped(t.len() as u16, escapes),
@@ -159,12 +159,14 @@ impl Tree {
             Value::Uint(v) => Content::Scalar(Value::Uint(v)),
             Value::Uint64(v) => Content::Scalar(Value::Uint64(v)),
             Value::Int(v) => Content::Scalar(Value::Int(v)),
+            Value::Int64(v) => Content::Scalar(Value::Int64(v)),
             Value::Bool(v) => Content::Scalar(Value::Bool(v)),
             Value::Secret(kind) => Content::Scalar(Value::Secret(kind)),
             Value::Float32(v) => Content::Scalar(Value::Float32(v)),
             Value::Named(v, name) => Content::Scalar(Value::Named(v, name)),
             Value::Names(names, bits) => Content::Scalar(Value::Names(names, bits)),
             Value::Dotted(bytes) => Content::Scalar(Value::Dotted(bytes)),
+            Value::Pair(numbers, between) => Content::Scalar(Value::Pair(numbers, between)),
             Value::Address(address) => Content::Scalar(Value::Address(address)),
             Value::MappedAddress(bytes) => Content::Scalar(Value::MappedAddress(bytes)),
         };
@@ -181,6 +183,7 @@ pub fn display(value: Value<'_>) -> String {
         Value::Uint(v) => v.to_string(),
         Value::Uint64(v) => v.to_string(),
         Value::Int(v) => v.to_string(),
+        Value::Int64(v) => v.to_string(),
         Value::Bool(v) => v.to_string(),
         Value::Secret(_) => SECRET.into(),
         Value::Float32(v) => format!("{v:?}"),
@@ -189,7 +192,9 @@ pub fn display(value: Value<'_>) -> String {
         | Value::Latin1(_)
         | Value::Coloured(..)
         | Value::Escaped(..)
+        | Value::Numbered(..)
         | Value::Dotted(_)
+        | Value::Pair(..)
         | Value::Address(_)
         | Value::MappedAddress(_) => quoted(&value.text().unwrap_or_default()),
         Value::Named(v, Some(name)) => format!("{v} ({name})"),

@@ -3,6 +3,7 @@
 use super::Str;
 use nom::IResult;
 use nom::error::{ErrorKind, ParseError};
+use std::net::SocketAddrV4;
 
 /// Why a primitive stopped. The cursor adds the place, and the rule the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,11 @@ pub fn be_u16(i: &[u8]) -> Wire<'_, u16> {
 pub fn be_u32(i: &[u8]) -> Wire<'_, u32> {
     array(i).map(|(i, b)| (i, u32::from_be_bytes(b)))
 }
+/// 32 bits, big-endian, signed.
+#[inline(always)]
+pub fn be_i32(i: &[u8]) -> Wire<'_, i32> {
+    array(i).map(|(i, b)| (i, i32::from_be_bytes(b)))
+}
 /// 64 bits, big-endian.
 #[inline(always)]
 pub fn be_u64(i: &[u8]) -> Wire<'_, u64> {
@@ -83,6 +89,11 @@ pub fn le_f32(i: &[u8]) -> Wire<'_, f32> {
 pub fn le_u16(i: &[u8]) -> Wire<'_, u16> {
     array(i).map(|(i, b)| (i, u16::from_le_bytes(b)))
 }
+/// 16 bits, little-endian, signed.
+#[inline(always)]
+pub fn le_i16(i: &[u8]) -> Wire<'_, i16> {
+    array(i).map(|(i, b)| (i, i16::from_le_bytes(b)))
+}
 /// 32 bits, little-endian, signed.
 #[inline(always)]
 pub fn le_i32(i: &[u8]) -> Wire<'_, i32> {
@@ -97,6 +108,20 @@ pub fn le_u32(i: &[u8]) -> Wire<'_, u32> {
 #[inline(always)]
 pub fn le_u64(i: &[u8]) -> Wire<'_, u64> {
     array(i).map(|(i, b)| (i, u64::from_le_bytes(b)))
+}
+
+/// 64 bits, little-endian, signed.
+#[inline(always)]
+pub fn le_i64(i: &[u8]) -> Wire<'_, i64> {
+    array(i).map(|(i, b)| (i, i64::from_le_bytes(b)))
+}
+
+/// An address of IPv4, and a port, little-endian.
+#[inline(always)]
+pub fn le_address(i: &[u8]) -> Wire<'_, SocketAddrV4> {
+    array(i).map(|(i, [a, b, c, d, low, high])| {
+        (i, SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high])))
+    })
 }
 
 /// Most bytes of a packed integer.

@@ -230,7 +230,7 @@ impl Table {
                 numbered: part.map(|part| NumberedParts::new(part, v.probe.key, now)),
                 ..PartialAnswer::new((v.id, seq), &answer, now)
             };
-            partial.add(d);
+            partial.add(d, v.probe.request_state);
             self.begin_answer(answer.exchange, partial);
             if part.is_some() {
                 self.remember_further_answer(answer.exchange, hash, d.frame);
@@ -261,7 +261,7 @@ impl Table {
     /// The pairing of a further answer, which differs from the first; it may be a copy of one that came after the
     /// first.
     #[cold]
-    fn further_answer(&mut self, answer: Answer, &Reply { d, hash, .. }: &Reply<'_>) -> Pairing {
+    fn further_answer(&mut self, answer: Answer, &Reply { d, v, hash, .. }: &Reply<'_>) -> Pairing {
         if let Some(&of) = self.further_answers.get(&(answer.exchange, hash)) {
             let Answer { exchange, request_frame, asked, step, .. } = answer;
             let (further, first) = (0, false);
@@ -269,7 +269,8 @@ impl Table {
         }
         self.remember_further_answer(answer.exchange, hash, d.frame);
         let open_ended = self.partial_answers.by_exchange.get_mut(&answer.exchange).filter(|_| answer.part);
-        let before = open_ended.map_or(answer.before, |partial| partial.add(d));
+        let state = v.probe.request_state;
+        let before = open_ended.map_or(answer.before, |partial| partial.add(d, state));
         Pairing::Answered(Answer { before, ..answer })
     }
 
@@ -392,7 +393,7 @@ impl Table {
         let partial = self.partial_answers.by_exchange.get_mut(&request.id);
         match partial.filter(|partial| partial.frames.len() < MAX_HOSTS) {
             Some(partial) if self.further_answers.get(&(request.id, reply.hash)).is_none() => {
-                partial.add(d);
+                partial.add(d, v.probe.request_state);
             }
             Some(_) => {}
             None => self.evicted += 1,

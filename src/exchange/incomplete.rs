@@ -196,8 +196,9 @@ impl PartialAnswer {
         numbered.missing(now, window).filter(|_| is_counted)
     }
 
-    /// Adds a part; returns the number of bytes before it.
-    pub fn add(&mut self, d: &Datagram<'_>) -> u32 {
+    /// Adds a part; returns the number of bytes before it. In an open-ended answer without numbers, `state` is that of the datagram,
+    /// see [`Probe::UNENDED`].
+    pub fn add(&mut self, d: &Datagram<'_>, state: u32) -> u32 {
         if self.open_ended && self.frame.is_none() && self.frames.is_empty() {
             self.frame = Some(d.frame);
         } else if self.frames.len() < MAX_HOSTS {
@@ -206,7 +207,8 @@ impl PartialAnswer {
         }
         let before = u32::try_from(self.bytes).unwrap_or(u32::MAX);
         self.bytes += d.wire_len() as u64;
-        self.may_be_ended |= d.cut > 0;
+        let is_last = self.open_ended && self.numbered.is_none() && state & Probe::UNENDED == 0;
+        self.may_be_ended |= d.cut > 0 || is_last;
         before
     }
 }

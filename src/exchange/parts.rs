@@ -48,7 +48,7 @@ impl Table {
         let out_of_order = part.number < numbered.highest;
         let contradicts = !numbered.add(part, now);
         let complete = numbered.is_complete();
-        let before = partial.add(d);
+        let before = partial.add(d, v.probe.request_state);
         if contradicts {
             partial.contradicted.get_or_insert(d.frame);
         }
@@ -102,7 +102,7 @@ impl Table {
         }
         // After a part without a number, perhaps because the capture cut it, it is unknown which parts are missing.
         partial.numbered = None;
-        let before = partial.add(d);
+        let before = partial.add(d, probe.request_state);
         let is_last = probe.role == Role::Response || partial.frames.len() >= MAX_PARTS as usize;
         partial.may_be_ended |= is_last;
         if is_last {

@@ -316,7 +316,7 @@ impl<'v> Search<'v> {
             return Found { request: Some((seq, true)), ..found };
         }
         // A request that ends before its key is paired by order.
-        if let Some(seq) = by_order.filter(|_| !self.step.keyless) {
+        if let Some(seq) = by_order.filter(|_| !self.step.keyless || self.step.fills_keys) {
             return Found { request: Some((seq, false)), ..found };
         }
         let asked = (self.open == 1).then_some(self.last_open.1 | Context::UNPAIRED);

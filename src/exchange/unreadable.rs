@@ -94,7 +94,7 @@ impl Table {
         let (open_ended, may_be_ended, message) = (true, true, Some(v.probe.message));
         let new = PartialAnswer::new(request, answer, now);
         let mut partial = PartialAnswer { open_ended, may_be_ended, message, ..new };
-        partial.add(d);
+        partial.add(d, v.probe.request_state);
         self.begin_answer(answer.exchange, partial);
     }
 

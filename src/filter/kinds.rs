@@ -57,6 +57,8 @@ pub(super) const UINT8: Kind = Kind::Int(0, u8::MAX as u64);
 pub(super) const UINT64: Kind = Kind::Int(0, u64::MAX);
 /// A signed integer of 32 bits.
 pub(super) const INT: Kind = Kind::Int(i32::MIN as i64, i32::MAX as u64);
+/// A signed integer of 64 bits.
+pub(super) const INT64: Kind = Kind::Int(i64::MIN, i64::MAX as u64);
 
 /// A closed list of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The names of fields in filters: built-in and declared ones.
 
 use super::builtins::{BUILTINS, Builtin};
-use super::kinds::{INT, Kind, UINT, UINT64};
+use super::kinds::{INT, INT64, Kind, UINT, UINT64};
 use super::pick::{Indices, Wanted};
 use crate::decode::{Field, FieldKind, SHARED_FIELDS};
 use crate::protocols::Id;
@@ -86,6 +86,7 @@ fn kind(declared: FieldKind) -> Kind {
         FieldKind::Uint => UINT,
         FieldKind::Uint64 => UINT64,
         FieldKind::Int => INT,
+        FieldKind::Int64 => INT64,
         FieldKind::Bool => Kind::Bool,
         FieldKind::Float32 => Kind::Float,
         FieldKind::Text | FieldKind::Names => Kind::Text,

@@ -135,6 +135,7 @@ fn datum(value: Value<'_>) -> Datum<'_> {
         Value::Uint(v) => Datum::Int(i128::from(v)),
         Value::Uint64(v) => Datum::Int(i128::from(v)),
         Value::Int(v) => Datum::Int(i128::from(v)),
+        Value::Int64(v) => Datum::Int(i128::from(v)),
         Value::Bool(v) => Datum::Bool(v),
         Value::Float32(v) => Datum::Float(v),
         Value::Named(v, name) => Datum::Named(v, name),

@@ -228,6 +228,12 @@ impl Attribution {
                     }
                 }
                 Direction::S2c if f.counts() => {
+                    if let Some(exchange) = claim.pairing.exchange()
+                        && let Some(unended) = unended_rule(id, claim.pairing.step())
+                        && id.info().causes(f.rule, unended, Relation::Same)
+                    {
+                        self.note(exchange, cause, Relation::Same);
+                    }
                     if unanswered.is_some_and(|rule| id.info().causes(f.rule, rule, Relation::Instead))
                         && let Some(exchange) = awaited.filter(|_| !claim.is_of_another_exchange(f))
                     {
@@ -289,7 +295,10 @@ impl Attribution {
                 }?;
                 let cause = contradiction(e.protocol, e.step, e.contradicted);
                 let causes = |c: &Cause| e.protocol.info().causes(c.rule, rule, Relation::Instead);
-                (rule, cause.filter(causes))
+                let noted = self.exchanges.get(e.id).into_iter().flatten();
+                let mut inside =
+                    noted.filter(|noted| noted.relation == Relation::Same).map(|noted| noted.cause);
+                (rule, cause.filter(causes).or_else(|| inside.next()))
             }
             Outcome::Unanswered => {
                 totals.memory_forgotten += u64::from(self.exchanges.may_have_forgotten(e.id));
@@ -329,6 +338,11 @@ fn may_explain(cause: &Finding, symptom: &Finding) -> bool {
 /// The rule that an unanswered exchange of a step breaks, if there is one.
 fn unanswered_rule(id: Id, step: u8) -> Option<&'static Rule> {
     id.info().steps[usize::from(step)].rules.unanswered
+}
+
+/// The rule that an answer without an end breaks, if the step has one.
+fn unended_rule(id: Id, step: Option<u8>) -> Option<&'static Rule> {
+    id.info().steps.get(usize::from(step?))?.rules.unended
 }
 
 /// The cause of findings about an answer, if its part in that frame contradicts other parts.

@@ -14,7 +14,7 @@ impl Pipeline<'_> {
         let slot = table.conversations.find(d.src, d.dst, v.id);
         let known = slot.and_then(|slot| Some((slot, table.conversations.get(slot)?)));
         let open = |step| slot.is_some_and(|slot| table.has_open(slot, step));
-        let weak = v.probe.level <= Level::Low;
+        let (weak, contested) = (v.probe.level <= Level::Low, v.probe.is_contested());
         let unconfirmed = known.is_none_or(|(_, c)| c.level <= Level::Low);
         if !self.classifier.classify(d, v, known, open) {
             return false;
@@ -25,7 +25,31 @@ impl Pipeline<'_> {
                 self.classify_in_other(d, v);
             }
         }
+        if contested && self.classifier.may_know(d) {
+            self.classify_as_due(d, v);
+        }
         true
+    }
+
+    /// Classifies a request whose bytes may be an answer in another protocol: it is one where that is due.
+    #[cold]
+    #[inline(never)]
+    fn classify_as_due(&self, d: &Datagram<'_>, v: &mut Verdict) {
+        let table = &self.table;
+        let shared = table.conversations.protocols_between(d.src, d.dst) & !(1 << v.id as u32);
+        let conversation = |id| {
+            let slot = table.conversations.find(d.src, d.dst, id)?;
+            Some((slot, *table.conversations.get(slot)?))
+        };
+        if shared == 0 {
+            return;
+        }
+        let other = self
+            .classifier
+            .classify_unrecognised(d, shared, conversation, |slot| table.open_requests(slot, d));
+        if let Some(other) = other.filter(|other| other.probe.role == Role::Response) {
+            *v = other;
+        }
     }
 
     /// Notes a datagram with weak evidence for the protocol `id` in the conversations of its ends in other protocols that

@@ -14,14 +14,19 @@ use crate::net::{Datagram, Endpoint};
 use crate::rule::Rule;
 
 pub mod a2s;
+pub mod armagetron;
 pub mod ase;
 pub(crate) mod candidates;
+pub mod doom3;
 mod gamespy;
 pub mod gamespy1;
 pub mod gamespy2;
 pub mod gamespy3;
 pub mod gqp;
+pub mod masters;
+pub mod mindustry;
 pub mod mumble;
+pub mod openttd;
 mod other;
 mod prelude;
 pub mod quake3;
@@ -128,6 +133,11 @@ registry! {
     mumble::Mumble,
     teamspeak3::Teamspeak3,
     teeworlds::Teeworlds,
+    armagetron::Armagetron,
+    mindustry::Mindustry,
+    doom3::Doom3,
+    openttd::Openttd,
+    masters::Masters,
 }
 
 /// [`Id::dissect_to`] for one protocol. It is a separate function because the compiler would otherwise treat the longer messages

@@ -258,6 +258,9 @@ impl<W: Write> Report for Records<W> {
         }
         line.add(b",\"fields\":");
         line.extend_from_slice(p.object().unwrap_or(b"{}"));
+        if let Some(server) = p.told_server() {
+            push(line, format_args!(",\"heartbeat_of\":\"{server}\""));
+        }
         self.pairing(p.datagram, p.pairing, place);
         self.findings(p.findings, place);
         if p.more_findings > 0 {

@@ -199,6 +199,7 @@ fn hash_other(hash: u64, text: Value<'_>) -> u64 {
         Value::Latin1(bytes) => (3, bytes),
         Value::Coloured(bytes, _) => (6, bytes),
         Value::Escaped(bytes, ..) => (7, bytes),
+        Value::Numbered(bytes, number) => (number as u32, bytes),
         Value::Dotted(ref bytes) => (4, &bytes[..]),
         _ => (5, &[][..]),
     };

@@ -92,6 +92,8 @@ terms! {
     Int = "int": integer(i32::MIN.into(), i32::MAX.into());
     /// Unsigned integer of 64 bits in decimal.
     Uint64 = "uint64": pattern("0|[1-9][0-9]{0,19}");
+    /// Signed integer of 64 bits in decimal.
+    Int64 = "int64": pattern("0|-?[1-9][0-9]{0,18}");
     /// A float, or the name of one that is not finite.
     Float32 = "float32": json!({ "anyOf": [{ "type": "number" }, { "enum": NOT_FINITE }] });
     /// A name; the number where it has none.

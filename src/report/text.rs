@@ -186,6 +186,9 @@ impl<W: Write> Lister<W> {
         if let Some(facts) = p.facts() {
             push_facts(text, facts);
         }
+        if p.listing().is_some() {
+            push_listing(text, p);
+        }
         match p.pairing {
             Pairing::Answered(a) => {
                 self.lines.push_frame_name(" [answer to ", a.request_frame, place.file);
@@ -216,6 +219,19 @@ impl<W: Write> Lister<W> {
             self.lines.mark_cell_end(Some(f.severity));
         }
         self.lines.end_line()
+    }
+}
+
+/// Appends what a packet says of game servers.
+#[cold]
+fn push_listing(text: &mut Line, p: &Packet<'_>) {
+    if let Some(server) = p.told_server() {
+        push(text, format_args!(" [heartbeat of {server}]"));
+    }
+    match *p.listed_servers() {
+        [] => {}
+        [one] => push(text, format_args!(" [lists {one}]")),
+        [first, ref others @ ..] => push(text, format_args!(" [lists {first} and {} more]", others.len())),
     }
 }
 

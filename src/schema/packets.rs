@@ -75,6 +75,7 @@ pub fn claimed() -> Value {
         .key("payload_length", term("length"))
         .optional("payload", term("payload"))
         .key("fields", json!({ "type": "object" }))
+        .optional("heartbeat_of", term("endpoint"))
         .optional("exchange", term("number"))
         .optional("request_frame", term("number"))
         .optional("request_file", term("file"))
@@ -205,6 +206,7 @@ fn value(all: &[&Field], field: &Field) -> Value {
         FieldKind::Uint => term("uint"),
         FieldKind::Uint64 => term("uint64"),
         FieldKind::Int => term("int"),
+        FieldKind::Int64 => term("int64"),
         FieldKind::Bool => json!({ "type": "boolean" }),
         FieldKind::Float32 => term("float32"),
         FieldKind::Text => text(),

@@ -29,6 +29,7 @@ use crate::check::Packet;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, DropReason, Endpoint};
 use crate::protocols::{Direction, Id};
+use crate::report::listings::Listings;
 use crate::report::server_text::update_text;
 use crate::report::times::Times;
 use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
@@ -62,6 +63,8 @@ pub enum Section {
     Amplification,
     /// Losses and retransmissions.
     Losses,
+    /// Which servers masters list, and which tell a master of themselves.
+    Listings,
     /// Who asks how much, only where it is [asked for](Stats::with_clients).
     Clients,
 }
@@ -75,6 +78,7 @@ impl Section {
         Section::Series,
         Section::Amplification,
         Section::Losses,
+        Section::Listings,
         Section::Clients,
     ];
 }
@@ -97,6 +101,7 @@ pub struct Stats {
     clients: Ranked<Endpoint, Traffic>,
     /// Who asks how much, where that is asked for.
     asking: Option<Clients>,
+    listings: Listings,
     hierarchy: Hierarchy,
     series: Series,
     /// Number of servers that keep response times.
@@ -112,6 +117,7 @@ impl Stats {
             servers: Ranked::new(MAX_SERVERS),
             clients: Ranked::new(MAX_CLIENTS),
             asking: None,
+            listings: Listings::default(),
             hierarchy: Hierarchy::default(),
             series: Series::new(interval),
             timed: 0,
@@ -151,6 +157,7 @@ impl Report for Stats {
         if let Some(asking) = &mut self.asking {
             asking.packet(p);
         }
+        self.listings.packet(p);
         let [client, server] = p.ends();
         let by_server = p.direction == Direction::S2c;
         let served = self.servers.entry((server, p.id));

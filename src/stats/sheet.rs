@@ -140,7 +140,8 @@ pub struct Table {
 }
 
 /// Every table, in the order of the sections.
-pub static TABLES: [&Table; 7] = [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES, &CLIENTS];
+pub static TABLES: [&Table; 8] =
+    [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES, &LISTINGS, &CLIENTS];
 
 /// A column of cells that are never empty.
 const fn column(key: &'static str, head: &'static str, cell_type: CellType) -> Column {
@@ -275,6 +276,20 @@ pub static LOSSES: Table = Table {
         column("retransmission_percent", "", CellType::Number).or_none(),
         spare("copies", "copies", CellType::Count),
         column("copy_percent", "", CellType::Number).or_none(),
+    ],
+};
+
+/// Columns of servers and the masters that list them.
+pub static LISTINGS: Table = Table {
+    kind: "listing",
+    columns: &[
+        column("server", "server", CellType::Server),
+        column("master", "master", CellType::Server),
+        column("protocol", "protocol", CellType::Protocol),
+        column("lists", "listed", CellType::Count),
+        column("heartbeats", "told", CellType::Count),
+        spare("first_time", "first", CellType::Time).or_none(),
+        column("last_time", "last", CellType::Time).or_none(),
     ],
 };
 

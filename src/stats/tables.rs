@@ -2,12 +2,13 @@
 
 use super::clients::Clients;
 use super::series::{IntervalCounts, MAX_EMPTY};
-use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LOSSES, SERIES, Sheet, TIMES};
+use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LISTINGS, LOSSES, SERIES, Sheet, TIMES};
 use super::traffic::{Flow, Losses, Served, StepTraffic, Traffic, UNIT, Weighed};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
 use crate::net::Endpoint;
 use crate::protocols::Id;
+use crate::report::listings::Listing;
 use crate::report::screen::frame_name;
 use crate::report::times::Times;
 use crate::report::{count, duration};
@@ -31,6 +32,7 @@ impl Stats {
             Section::Series => vec![self.over_time()],
             Section::Amplification => vec![self.amplification()],
             Section::Losses => vec![self.losses()],
+            Section::Listings => vec![self.listed()],
             Section::Clients => self.asking.iter().map(Clients::sheet).collect(),
         }
     }
@@ -224,6 +226,31 @@ impl Stats {
         let mut notes = vec!["lost %: of all that were asked and are not open at the end".to_owned()];
         notes.extend(self.left_out());
         Sheet { notes, ..Sheet::new(&LOSSES, "Losses and retransmissions", rows) }
+    }
+}
+
+impl Stats {
+    fn listed(&self) -> Sheet {
+        let row = |listing: &Listing| {
+            vec![
+                Cell::Text(listing.server.to_string()),
+                Cell::Text(listing.master.to_string()),
+                text(listing.id.info().name),
+                Cell::Count(listing.lists),
+                Cell::Count(listing.heartbeats),
+                Cell::Time(listing.first),
+                Cell::Time(listing.last),
+            ]
+        };
+        let notes = match self.listings.left_out {
+            0 => vec![],
+            n => vec![format!("{} of further servers left out for want of room", count(n, "mention"))],
+        };
+        let rows = self.listings.sorted().iter().map(row).collect();
+        Sheet {
+            notes,
+            ..Sheet::new(&LISTINGS, "Servers that masters list, or that tell them of themselves", rows)
+        }
     }
 }
 

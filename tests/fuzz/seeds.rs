@@ -80,9 +80,12 @@ impl Seeds {
             let Act::Send { direction, client, payload } = Act::of(step) else { continue };
             let (bytes, answers) = (hex(payload), direction == qdissect::protocols::Direction::S2c);
             for id in Id::ALL {
-                let Some(probe) = id.probe(&bytes, bytes.len(), [27_100; 2]) else { continue };
-                self.payload(*id, answers, asked.get(id).copied().filter(|_| answers), &bytes);
-                if !answers {
+                let known = asked.get(id).copied().filter(|_| answers);
+                let probe = id.probe(&bytes, bytes.len(), [27_100; 2]);
+                if probe.is_some() || known.is_some() {
+                    self.payload(*id, answers, known, &bytes);
+                }
+                if let Some(probe) = probe.filter(|_| !answers) {
                     asked.insert(*id, probe.request_state);
                 }
             }

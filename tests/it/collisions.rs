@@ -32,14 +32,10 @@ const NEIGHBOURS: &[(&str, &str, &str, Option<Level>)] = &[
         "feffffff 01000000 02 00 e004 aa*40",
         None,
     ),
-    (
-        "Doom 3 and America's Army",
-        "ffff 676574496e666f 00 01020304",
-        "ffff 696e666f526573706f6e7365 00 01020304",
-        None,
-    ),
+    ("two bytes of 255 and a word", "ffff 'challenge' 00 01", "ffff 'challengeResponse' 00 0a0b0c0d", None),
+    ("three bytes with another length", "040000", "0900 01 04 00 01020304", None),
+    ("a size that fits, and no packet of OpenTTD", "0600 03 06 0102", "0700 01 04 09 0102", None),
     ("NetQuake", "8000 000c 02 5155414b4500 03", "8000 0010 83 6c6f63616c00 41 00", None),
-    ("GameSpy's master server", r"'\heartbeat\27900\gamename\ut'", r"'\secure\ABCDEF'", None),
     ("Satisfactory's game traffic", "5a74 0102030405060708090a0b", "5a74 0102030405060708090a0b", None),
     ("TFTP acknowledgement", "0004 0001", "0003 0002 aa*64", None),
     (
@@ -175,6 +171,38 @@ const CLAIMED: &[(&str, &str, &str)] = &[
         "ffffffffffffffffffff 'inf3' '5' 00 '0.6.4' 00 'A' 00 'b' 00 'c' 00 '0' 00 '0' 00 '8' 00 '0' 00 '8' 00",
     ),
     ("teeworlds", "040000 ffffffff 05 1a2b3c4d 00*508", "040000 1a2b3c4d 05 55667788"),
+    (
+        "a2s",
+        "ffffffff 'FLSQ'",
+        "ffffffff 49 02 'A' 00 'b' 00 'c' 00 'FL' 00 'd' 00 '1' 00 1564 01 08 'dw' 00 00 1e 00 01 0708",
+    ),
+    ("armagetron", "0035 0000 0000 0011", "0033 0000 0011 11b6 0000*16 0011"),
+    ("mindustry", "fe01", "03 'Lab' 01 'b' 00000001 00000002 00000092"),
+    (
+        "doom3",
+        "ffff 'getInfo' 00 01020304",
+        "ffff 'infoResponse' 00 01020304 29000100 'k' 00 'v' 00 0000 20 07000000",
+    ),
+    ("doom3", "ffff 'getServers' 00 29000100 00 00", "ffff 'servers' 00"),
+    (
+        "openttd",
+        "030000",
+        "2900 01 01 'Lab' 00 '1.10.1' 00 00 00 19 03 01 f82a cd2a 'Random Map' 00 0001 0002 01 01",
+    ),
+    ("openttd", "030002", "0600 03 04 0000"),
+    ("masters", "31 ff '0.0.0.0:0' 00 00", "ffffffff 66 0a c0000222 6987 00*6"),
+    (
+        "masters",
+        "ffffffff 'getservers 68 full'",
+        r"ffffffff 'getserversResponse\' c0000222 6d38 '\EOT' 000000",
+    ),
+    ("masters", "ffffffff 'getserversExt Q 68'", r"ffffffff 'getserversExtResponse\EOT' 000000"),
+    ("masters", "63 0a", "ffffffff 64 0a c0000222 6987"),
+    ("masters", "'query' 0a", "ffffffff 'servers ' c0000222 6987"),
+    ("masters", "71", "ffffffff 73 0a 01020304"),
+    ("masters", "09 00*4 'bfield1942' 00", "fefd09 00000000"),
+    ("openttd", "1800 09 01 4d470301 00*16", "0400 0a 00"),
+    ("openttd", "0400 06 01", "0c00 07 01 0100 c0000209 8b0f"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040 686f73746e616d65 00 41 00 00"),
     ("gamespy2", "fefd 00 10203040 ffffff", "00 10203040"),
     ("gamespy1", "5c6261736963 5c", "5c67616d656e616d655c7574"),
@@ -193,6 +221,109 @@ fn similar_protocols_are_claimed_by_their_own_dissector() {
             "{protocol}: {collected:#?}"
         );
         assert_eq!((collected.packets.len() as u64, totals.exchanges), (3, 2), "{protocol}: {collected:#?}");
+    }
+}
+
+/// Protocol and message of each datagram that is claimed.
+fn messages(frames: &[RawFrame]) -> Vec<(&'static str, &'static str)> {
+    let (collected, _) = play(&[&[foreign(START - 60 * S)], frames, &[foreign(START + 60 * S)]].concat());
+    collected.packets.iter().map(|p| (p.id.info().name, p.message)).collect()
+}
+
+#[test]
+fn what_came_before_tells_a_status_of_gamespys_master_from_a_challenge_request() {
+    const AVAILABLE: &str = "09 00*4 'bfield1942' 00";
+    let asked = ("masters", "available_request");
+    for status in ["00000000", "00000001", "00000002"] {
+        let bytes = format!("fefd09 {status}");
+        // It answers.
+        let answer = messages(&[c(0, AVAILABLE), s(10 * MS, &bytes)]);
+        assert_eq!(answer, [asked, ("masters", "available_response")], "{status}");
+        let copied = messages(&[c(0, AVAILABLE), s(10 * MS, &bytes), s(20 * MS, &bytes)]);
+        assert_eq!(copied.last(), Some(&("masters", "available_response")), "{status}");
+        // It asks: nothing was asked before, or it goes the other way, or somebody else is asked.
+        let challenge = ("gamespy3", "challenge_request");
+        assert_eq!(messages(&[s(0, &bytes)]), [challenge], "{status}");
+        assert_eq!(messages(&[c(0, AVAILABLE), c(10 * MS, &bytes)]), [asked, challenge], "{status}");
+        let other = udp_frame(START + 10 * MS, SERVER_ADDR, CLIENTS[1], &hex(&bytes));
+        assert_eq!(messages(&[c(0, AVAILABLE), other]), [asked, challenge], "{status}");
+        // Long after the answer, it is a request of its own.
+        let later = [c(0, AVAILABLE), s(10 * MS, "fefd09 00000000"), s(20 * S, "fefd09 00000001")];
+        assert_eq!(messages(&later).last(), Some(&challenge));
+    }
+    // A session id that is no status is one whatever was asked.
+    let session = messages(&[c(0, AVAILABLE), s(10 * MS, "fefd09 00000003")]);
+    assert_eq!(session, [asked, ("gamespy3", "challenge_request")]);
+    // And its answer belongs to it.
+    let both = messages(&[
+        c(0, "fefd09 00000001"),
+        s(10 * MS, "09 00000001 '9513307' 00"),
+        c(S, AVAILABLE),
+        s(S + MS, "fefd09 00000001"),
+    ]);
+    assert_eq!(
+        both,
+        [
+            ("gamespy3", "challenge_request"),
+            ("gamespy3", "challenge_response"),
+            asked,
+            ("masters", "available_response"),
+        ]
+    );
+}
+
+#[test]
+fn a_master_asks_a_server_that_registers_as_a_client_does() {
+    const BACK: &str = r"ffffffff 'infoResponse' 0a '\challenge\A1\hostname\Lab\sv_maxclients\8\clients\1\mapname\q3dm1\protocol\68' 0a";
+    // The game server is the client here.
+    let registers = [
+        c(0, "ffffffff 'heartbeat QuakeArena-1' 0a"),
+        s(10 * MS, "ffffffff 'getinfo A1'"),
+        c(20 * MS, BACK),
+        c(S, "ffffffff 'heartbeat QuakeArena-1' 0a"),
+    ];
+    let beat = ("masters", "heartbeat");
+    let expected = [beat, ("quake3", "getinfo_request"), ("quake3", "info_response"), beat];
+    assert_eq!(messages(&registers), expected);
+    // GameSpy's master wants a proof.
+    let secure = messages(&[c(0, r"'\heartbeat\7778\gamename\ut'"), s(10 * MS, r"'\secure\ABCDEF'")]);
+    assert_eq!(secure[0], beat);
+    assert!(secure.iter().all(|(protocol, _)| *protocol != "quake3"));
+}
+
+#[test]
+fn lists_of_all_masters_on_one_port_stay_apart() {
+    let talks = [
+        ("masters", "31 ff '0.0.0.0:0' 00 00", "ffffffff 66 0a c0000222 6987 00*6"),
+        (
+            "masters",
+            "ffffffff 'getservers 68'",
+            r"ffffffff 'getserversResponse\' c0000222 6d38 '\EOT' 000000",
+        ),
+        ("masters", "63 0a", "ffffffff 64 0a c0000222 6987"),
+        ("masters", "'query' 0a", "ffffffff 'servers ' c0000222 6987"),
+        ("doom3", "ffff 'getServers' 00 29000100 00 00", "ffff 'servers' 00 c0000201 026c"),
+        ("teeworlds", "ff*10 'req2'", "ff*10 'lis2' 00*10 ffff c0000201 206f"),
+        ("openttd", "0400 06 01", "0c00 07 01 0100 c0000209 8b0f"),
+    ];
+    for (first, ask, answer) in talks {
+        for (second, next_ask, next_answer) in talks {
+            // One after the other, and the second question before the first answer.
+            for [at, next] in [[10, 20], [30, 10]] {
+                let frames =
+                    [c(0, ask), s(at * MS, answer), c(next * MS, next_ask), s((next + 25) * MS, next_answer)];
+                let mut frames = frames.to_vec();
+                frames.sort_by_key(|frame| frame.time);
+                let read: Vec<_> = messages(&frames);
+                let of = |name: &str| read.iter().filter(|(protocol, _)| *protocol == name).count();
+                let both = if first == second { 4 } else { 2 };
+                assert_eq!(
+                    (read.len(), of(first), of(second)),
+                    (4, both, both),
+                    "{ask}, {next_ask}: {read:?}"
+                );
+            }
+        }
     }
 }
 

@@ -198,6 +198,19 @@ fn clients_with_tokens_that_are_forgotten_are_counted() {
 }
 
 #[test]
+fn challenges_of_masters_that_are_forgotten_are_counted() {
+    let (limit, extra) = (at_minimum_memory(4_096), 25);
+    let both = |n: u32| {
+        [
+            udp_frame(START, (host(n), 9), SERVER_ADDR, b"q"),
+            udp_frame(START, SERVER_ADDR, (host(n), 9), &hex("ffffffff 73 0a 01020304")),
+        ]
+    };
+    let raw_frames: Vec<_> = (0..limit + extra).flat_map(both).collect();
+    assert_eq!(totals(&raw_frames).1.memory_forgotten, u64::from(extra));
+}
+
+#[test]
 fn clients_of_servers_with_a_limit_that_are_forgotten_are_counted() {
     let (limit, extra) = (at_minimum_memory(16_384), 25);
     let raw_frames: Vec<_> =

@@ -61,6 +61,7 @@ mod judged;
 mod lengths;
 mod library;
 mod limits;
+mod listings;
 mod live;
 mod live_loopback;
 mod looked_at;

@@ -587,7 +587,7 @@ const THE_SHIP: u16 = 2400;
 // --- Confidence in answers, judged by their bytes alone
 
 /// Reads up to `count` elements with `read`. Returns the number of elements read, and the bytes after them.
-fn read_up_to<'a, T>(
+pub(super) fn read_up_to<'a, T>(
     count: usize,
     read: fn(&'a [u8]) -> Wire<'a, T>,
     mut rest: &'a [u8],
@@ -603,7 +603,7 @@ fn read_up_to<'a, T>(
 fn row(i: &[u8]) -> Wire<'_, ()> {
     (byte, zero_ended, bytes(8)).map(drop).parse(i)
 }
-fn pair(i: &[u8]) -> Wire<'_, (Str<'_>, Str<'_>)> {
+pub(super) fn pair(i: &[u8]) -> Wire<'_, (Str<'_>, Str<'_>)> {
     (zero_ended, zero_ended).parse(i)
 }
 /// Reads server type and environment, if both letters are known.
@@ -721,9 +721,13 @@ fn list_level(count: usize, whole: usize, ended: bool) -> Option<Level> {
     }
 }
 
-/// The number of players that an INFO answer states, in either form.
-pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
-    let (at, texts, skip) = if p.get(4) == Some(&0x49) { (6, 4, 2) } else { (5, 5, 0) };
+/// The number of players that an INFO answer states, in any form.
+pub(super) fn players_of_info(p: &[u8], frontlines: bool) -> Option<u8> {
+    let (at, texts, skip) = match p.get(4) {
+        Some(0x49) if frontlines => (6, 6, 2),
+        Some(0x49) => (6, 4, 2),
+        _ => (5, 5, 0),
+    };
     let (found, rest) = read_up_to(texts, zero_ended, p.get(at..)?);
     rest.get(skip).copied().filter(|_| found == texts)
 }
@@ -731,7 +735,10 @@ pub(super) fn players_of_info(p: &[u8]) -> Option<u8> {
 // --- Decoding
 
 /// Reads a zero-terminated text.
-fn text<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, field: &'static Field) -> Result<Str<'a>, Fault> {
+pub(super) fn zero_text<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    field: &'static Field,
+) -> Result<Str<'a>, Fault> {
     let text = c.field(field, until(b"\0"))?;
     c.expect(b"\0")?;
     if !c.may_continue() {
@@ -757,7 +764,7 @@ const TYPES: &[(u8, &str)] = &[(b'd', "dedicated"), (b'l', "listen"), (b'p', "pr
 const SYSTEMS: &[(u8, &str)] = &[(b'l', "linux"), (b'w', "windows"), (b'm', "macos"), (b'o', "macos")];
 
 /// Reads the number of players and the maximum, and returns the former.
-fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
+pub(super) fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
     let players = c.field(&PLAYERS, byte)?;
     let most = c.field(&MAX_PLAYERS, byte)?;
     c.compare(
@@ -769,7 +776,7 @@ fn counts<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<u8, Fault> {
 }
 
 /// Reads server type, environment and visibility.
-fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+pub(super) fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     let server = letter(c, &SERVER_TYPE, &SERVER_TYPE_NAME, TYPES)?;
     c.compare(
         &INF_003,
@@ -784,7 +791,7 @@ fn server_kind<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     );
     flag(c, &VISIBILITY)
 }
-fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
+pub(super) fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Result<(), Fault> {
     let value = c.field(field, byte)?;
     c.compare(&INF_003, || value <= 1, || Compared::new(value, "0 or 1"));
     Ok(())
@@ -792,10 +799,10 @@ fn flag<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resul
 
 /// Reads name, map, folder and game, and returns the folder.
 fn names<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>) -> Result<Str<'a>, Fault> {
-    text(c, &NAME)?;
-    text(c, &MAP)?;
-    let folder = text(c, &FOLDER)?;
-    text(c, &GAME).map(|_| folder)
+    zero_text(c, &NAME)?;
+    zero_text(c, &MAP)?;
+    let folder = zero_text(c, &FOLDER)?;
+    zero_text(c, &GAME).map(|_| folder)
 }
 
 pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
@@ -813,7 +820,7 @@ pub(super) fn info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
             fields.into_iter().try_for_each(|field| c.field(field, byte).map(drop))
         })?;
     }
-    text(c, &VERSION)?;
+    zero_text(c, &VERSION)?;
     let old = c.rest().is_empty() && !c.is_cut();
     c.check_whole(&INF_006, || !old);
     if old { Ok(()) } else { extra(c, app_id, folder) }
@@ -843,7 +850,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
     for (_, field) in EXTRA.into_iter().filter(|(bit, _)| flag & bit != 0) {
         match field.kind {
             FieldKind::Text => {
-                let value = text(c, field)?;
+                let value = zero_text(c, field)?;
                 if field == &KEYWORDS && folder.0 == b"rust" && !c.may_continue() {
                     rust_tags(c, value);
                 }
@@ -871,7 +878,7 @@ fn extra<S: FieldSink>(c: &mut Cursor<'_, '_, S>, app_id: u16, folder: Str<'_>) 
 
 pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.check_whole(&INF_006, || false);
-    text(c, &ADDRESS)?;
+    zero_text(c, &ADDRESS)?;
     names(c)?;
     let players = counts(c)?;
     c.field(&PROTOCOL, byte)?;
@@ -879,8 +886,8 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
     let is_mod = c.field(&IS_MOD, byte)?;
     if is_mod == 1 {
         c.group(&MOD, |c| {
-            text(c, &MOD_LINK)?;
-            text(c, &MOD_DOWNLOAD_LINK)?;
+            zero_text(c, &MOD_LINK)?;
+            zero_text(c, &MOD_DOWNLOAD_LINK)?;
             c.field(&MOD_ZERO, byte)?;
             c.field(&MOD_VERSION, le_u32)?;
             c.field(&MOD_SIZE, le_u32)?;
@@ -901,7 +908,7 @@ pub(super) fn goldsrc_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<()
 /// Reads the form of 1998. HLTV appends its true numbers where they do not fit into a byte.
 pub(super) fn goldsrc_short_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.check_whole(&INF_006, || false);
-    text(c, &ADDRESS)?;
+    zero_text(c, &ADDRESS)?;
     names(c)?;
     counts(c)?;
     c.field(&PROTOCOL, byte)?;
@@ -912,7 +919,8 @@ pub(super) fn goldsrc_short_info<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Res
     Ok(())
 }
 
-pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
+/// Reads a list of players, whose numbers are big-endian if it is Frontlines'.
+pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>, frontlines: bool) -> Result<(), Fault> {
     c.ends(&PLAYER_ENDS);
     let count = c.field(&COUNT, byte)?;
     // The Ship's additional fields follow the list, but are reported with its players.
@@ -934,9 +942,14 @@ pub(super) fn players<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fau
         }
         c.group(&PLAYER, |c| {
             least_index = least_index.min(c.field(&INDEX, byte)?);
-            named |= !text(c, &PLAYER_NAME)?.0.is_empty();
-            c.field(&SCORE, le_i32)?;
-            let duration = c.field(&DURATION, le_f32)?;
+            named |= !zero_text(c, &PLAYER_NAME)?.0.is_empty();
+            let duration = if frontlines {
+                c.field(&SCORE, be_i32)?;
+                c.field(&DURATION, be_f32)?
+            } else {
+                c.field(&SCORE, le_i32)?;
+                c.field(&DURATION, le_f32)?
+            };
             c.compare(&PLY_002, || duration.is_finite(), || Compared::new(duration, "a finite number"));
             c.compare(&PLY_006, || is_time(duration), || Compared::new(duration, "a time in seconds"));
             for (field, extra) in [&DEATHS, &MONEY].into_iter().zip(extras.by_ref().take(2)) {
@@ -968,9 +981,14 @@ fn is_harmless(value: &[u8]) -> bool {
     FLAGS.iter().any(|flag| flag.eq_ignore_ascii_case(value)) || value.iter().all(|byte| *byte == b'*')
 }
 
-pub(super) fn rules<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, secrets: bool) -> Result<(), Fault> {
+/// Reads a list of rules, whose count is big-endian if it is Frontlines'.
+pub(super) fn rules<'a, S: FieldSink>(
+    c: &mut Cursor<'a, '_, S>,
+    frontlines: bool,
+    secrets: bool,
+) -> Result<(), Fault> {
     c.ends(&RULE_ENDS);
-    let count = c.field(&COUNT, le_u16)?;
+    let count = if frontlines { c.field(&COUNT, be_u16)? } else { c.field(&COUNT, le_u16)? };
     let chunks = browser::find(c.ahead(), c.is_cut());
     let binary = chunks.is_some();
     c.about(Some(&RULES_LIST));

@@ -5,7 +5,6 @@ use super::parts::SOURCE;
 use super::*;
 use crate::capture::Time;
 use crate::contract::{Piece, Proof};
-use crate::net::Endpoint;
 use arrayvec::ArrayVec;
 
 /// Maximum numbers of requests whose answers may still come, of addresses with challenges, of challenges, and of servers whose
@@ -16,6 +15,8 @@ const MAX_CHALLENGES: usize = 16_384;
 const MAX_COUNTS: usize = 8_192;
 /// Maximum number of requests for lists with right challenges that are remembered; the oldest goes first.
 const MAX_PROVEN: usize = 4_096;
+/// Maximum number of pairs of server and client that speak the dialect of Frontlines; the oldest goes first.
+const MAX_FRONTLINES: usize = 4_096;
 /// Maximum number of challenges remembered for an address at one server.
 const MAX_ISSUED: usize = 8;
 /// Maximum age of a challenge or a number of players, in nanoseconds.
@@ -34,6 +35,8 @@ pub struct Memory {
     owners: Bounded<(Endpoint, u32), (Endpoint, Time), MAX_CHALLENGES>,
     /// The number of players in the last INFO answer, by server.
     counts: Bounded<Endpoint, (u8, Time), MAX_COUNTS>,
+    /// Servers and clients that have asked them as Frontlines does.
+    frontlines: Bounded<(Endpoint, Endpoint), (), MAX_FRONTLINES>,
 }
 
 impl From<Budget> for Memory {
@@ -44,6 +47,7 @@ impl From<Budget> for Memory {
             issued: budget.into(),
             owners: budget.into(),
             counts: budget.into(),
+            frontlines: budget.into(),
         }
     }
 }
@@ -95,11 +99,24 @@ impl Forgets for Memory {
         let by_requests = self.requests.forgotten().saturating_add(self.issued.forgotten());
         let by_requests = by_requests.saturating_add(self.proven.forgotten());
         let by_answers = self.owners.forgotten().saturating_add(self.counts.forgotten());
-        by_requests.saturating_add(by_answers)
+        by_requests.saturating_add(by_answers).saturating_add(self.frontlines.forgotten())
     }
 }
 
 impl Memory {
+    /// Marks a request for a list whose answer is in the dialect of Frontlines, or may be.
+    #[inline(always)]
+    pub(super) fn recall(&self, [client, server]: [Endpoint; 2], probe: &mut Probe) {
+        if ![PLAYERS_REQUEST, RULES_REQUEST].contains(&probe.message) {
+            return;
+        }
+        if !self.frontlines.is_empty() && self.frontlines.get(&(server, client)).is_some() {
+            probe.request_state |= FRONTLINES;
+        } else if server.port() == frontlines::PORT {
+            probe.request_state |= FRONTLINES_IF_IT_FITS;
+        }
+    }
+
     pub(super) fn observe(&mut self, seen: &Observation<'_>, raised: &mut Raised) {
         if let (Some(Piece { split, .. }), Pairing::Answered(_)) = (seen.piece, seen.pairing)
             && (split.layout != SOURCE || split.id >> 31 == 1 || split.total == 1)
@@ -108,6 +125,9 @@ impl Memory {
         }
         match *seen.pairing {
             Pairing::Asked { exchange, .. } => {
+                if seen.probe.message == FRONTLINES_INFO_REQUEST {
+                    self.frontlines.insert((seen.server, seen.client), ());
+                }
                 let proof = self.proof_of(seen, raised);
                 if proof != Carried::None && proof != Carried::Foreign && is_list(seen.probe.step) {
                     self.proven.insert((seen.server, seen.client, seen.probe.step), exchange);
@@ -134,7 +154,7 @@ impl Memory {
                     raised.add(&SPL_003);
                 }
                 if answer.second && answer.repeats_message {
-                    raised.add(&TXN_006);
+                    raised.add(if frontlines::is_over(answer) { &TXN_001 } else { &TXN_006 });
                 }
                 self.answered(seen, answer, raised);
             }
@@ -206,7 +226,7 @@ impl Memory {
         let bytes = seen.bytes();
         match message {
             INFO_RESPONSE | GOLDSRC_INFO_RESPONSE | GOLDSRC_SHORT_INFO_RESPONSE => {
-                if let Some(players) = players_of_info(bytes) {
+                if let Some(players) = players_of_info(bytes, answer.asked & FRONTLINES != 0) {
                     self.counts.insert(seen.server, (players, seen.datagram.time));
                 }
             }

@@ -14,25 +14,31 @@
 //! Oddities: any request except the old words may be answered by a challenge. It is then sent again with the challenge, from
 //! any port of the client's address. The layout of a part must be guessed from its bytes. The Ship has further fields, in
 //! PLAYER after the whole list. dproto answers one INFO request with three messages. More than 255 players are counted modulo
-//! 256. Arma 3 and DayZ put a message of their own into RULES.
+//! 256. Arma 3 and DayZ put a message of their own into RULES. Frontlines asks for INFO otherwise, see `frontlines.rs`.
 
 mod answers;
 mod browser;
 mod challenges;
+mod frontlines;
 mod layouts;
 mod parts;
 mod probing;
 
 use super::prelude::*;
 use crate::contract::{Answers, Joining, Layout, SPLIT_FIELDS};
+use crate::net::{Datagram, Endpoint};
 use answers::{rules as rule_list, *};
 use parts::{LAYOUTS, is_first_part, is_marked, is_unreadable, part, part_header, part_id, read_part};
 
 /// The values of a challenge field that stand for no challenge.
 const NONE_YET: [u32; 2] = [0, u32::MAX];
-/// Bits in the request_state of a request: it carries a challenge; it is one of GoldSrc's words, which are never challenged.
+/// Bits in the request_state of a request: it carries a challenge; it is one of GoldSrc's words or that of Frontlines, which are
+/// never challenged.
 const CARRIES: u32 = 1;
 const WORD: u32 = 2;
+/// Its answer is Frontlines'; or so it is if its count fits in no other order.
+const FRONTLINES: u32 = 4;
+const FRONTLINES_IF_IT_FITS: u32 = 8;
 
 /// The messages that are GoldSrc's words.
 const WORDS: std::ops::RangeInclusive<u8> = 5..=9;
@@ -102,6 +108,11 @@ messages! {
     GOLDSRC_PLAYERS_REQUEST = word("goldsrc_players_request", PLAYERS_STEP, &[word_form(b"players", Level::Medium)]);
     GOLDSRC_RULES_REQUEST = word("goldsrc_rules_request", RULES_STEP, &[word_form(b"rules", Level::Medium)]);
     GOLDSRC_PING_REQUEST = word("goldsrc_ping_request", PING_STEP, &[word_form(b"ping", Level::Low)]);
+    FRONTLINES_INFO_REQUEST = Message::request("frontlines_info_request", INFO_STEP, &[
+        Form::of(frontlines::ASKS).length(8, 8),
+        Form::of(frontlines::ASKS).known(),
+        Form::of(b"\xff\xff\xff\xffFL").length(6, 7).when(|p| frontlines::ASKS.starts_with(p)).known(),
+    ]).remembers(|_| WORD | FRONTLINES);
     CHALLENGE_RESPONSE = Message::response("challenge_response", CHALLENGE_STEP, &[
         Form::of(b"\xff\xff\xff\xff\x41").length(9, 9).level(Level::Low),
     ]).remembers(|_| WORD).answering(Answers {
@@ -197,6 +208,7 @@ impl Protocol for A2s {
             ("tf2", 0),
             ("gmod", 0),
             ("rust", 28017),
+            ("frontlines", frontlines::PORT),
         ],
         offsets: &[1],
         ports: &[27015, 27016],
@@ -210,8 +222,8 @@ impl Protocol for A2s {
             step("ping", &TXN_003),
         ],
         window_ms: 3000,
-        fields: &[HEADER_FIELDS, answers::FIELDS, browser::FIELDS, SPLIT_FIELDS],
-        rules: &[RULES, browser::RULES],
+        fields: &[HEADER_FIELDS, answers::FIELDS, frontlines::FIELDS, browser::FIELDS, SPLIT_FIELDS],
+        rules: &[RULES, frontlines::RULES, browser::RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[
             (Relation::Same, &[&INF_002], &[&RSP_001]),
@@ -237,6 +249,7 @@ impl Protocol for A2s {
             Example::of(&[C("ffffffff 56 00000000"), CH, RQ, RULE]),
             Example::of(&[C("ffffffff 69"), S("ffffffff 6a '00000000000000' 00")]),
             Example::of(&[C("ffffffff 'info' 00"), SHORT_INFO]),
+            frontlines::SAMPLE,
         ],
         ..Info::of("a2s", "Valve A2S", SPEC, &REQUEST_ENDS)
     };
@@ -322,8 +335,12 @@ impl Protocol for A2s {
             c.skip_all(b"\0\n");
             return trailing(c);
         }
+        if cx.message == FRONTLINES_INFO_REQUEST {
+            return frontlines::request(c);
+        }
         let wire_len = c.wire_len();
         let whole = cx.layout.is_some() || wire_len <= 1400;
+        let asked = cx.asked.filter(|state| state & Context::UNPAIRED == 0).unwrap_or_default();
         c.field(&MESSAGE_TYPE, byte)?;
         if cx.message <= PING_REQUEST {
             c.check(&REQ_004, || cx.message < CHALLENGE_REQUEST);
@@ -395,14 +412,27 @@ impl Protocol for A2s {
                     || Compared::new(ComparedValue::Bytes(wire_len as u64), ComparedValue::AtMost(1400)),
                 );
                 match cx.message {
-                    INFO_RESPONSE => info(c),
+                    INFO_RESPONSE => {
+                        let frontlines = asked & FRONTLINES != 0;
+                        frontlines::mark(c, frontlines);
+                        if frontlines { frontlines::info(c) } else { info(c) }
+                    }
                     GOLDSRC_INFO_RESPONSE => goldsrc_info(c),
                     GOLDSRC_SHORT_INFO_RESPONSE => goldsrc_short_info(c),
-                    PLAYERS_RESPONSE => players(c),
-                    _ => rule_list(c, cx.secrets),
+                    PLAYERS_RESPONSE => players(c, asked & FRONTLINES != 0),
+                    _ => {
+                        let frontlines = frontlines::lists(asked, c);
+                        frontlines::mark(c, frontlines);
+                        rule_list(c, frontlines, cx.secrets)
+                    }
                 }
             }
         }
+    }
+
+    #[inline(always)]
+    fn recall(memory: &Self::Memory, _d: &Datagram<'_>, ends: [Endpoint; 2], probe: &mut Probe) {
+        memory.recall(ends, probe);
     }
 
     fn observe(memory: &mut Self::Memory, seen: &Observation<'_>, raised: &mut Raised) {
@@ -412,6 +442,9 @@ impl Protocol for A2s {
     /// INFO, then INFO with the challenge if one was returned, and with that challenge PLAYER and RULES. A server that answers
     /// INFO at once returns a challenge for each of these, or lists at once, too.
     fn ask(ask: &Ask<'_>) -> Option<Vec<u8>> {
+        if frontlines::is_asked(ask) {
+            return frontlines::ask(ask);
+        }
         const INFO: &[u8] = b"\xff\xff\xff\xffTSource Engine Query\0";
         const NO_CHALLENGE: &[u8] = MARK;
         let challenge = |answer| <[u8]>::strip_prefix(answer, b"\xff\xff\xff\xff\x41")?.get(..4);

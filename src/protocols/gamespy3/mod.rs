@@ -44,8 +44,8 @@ const MAX_HANDSHAKES: usize = 16_384;
 const MAX_STATS: usize = 65_536;
 /// Lifetime of a challenge in the SDK, in nanoseconds.
 const LIFETIME: i64 = 4_000_000_000;
-/// Port of GameSpy's master server.
-const MASTER_PORT: u16 = 27900;
+/// The highest status that GameSpy's master answers, with the bytes of a challenge request.
+const LAST_STATUS: u32 = 2;
 /// The highest options that a client sends.
 const MOST_OPTIONS: u8 = 15;
 /// Length of the shortest request in bytes.
@@ -368,7 +368,7 @@ messages! {
         ASKS_CHALLENGE.length(REQUEST_HEADER, REQUEST_HEADER).level(Level::Medium),
         ASKS_CHALLENGE.length(11, 11).when(|p| p.iter().skip(7).all(|b| *b == 0)).level(Level::Medium),
         ASKS_CHALLENGE.length(REQUEST_HEADER, usize::MAX).level(Level::Low),
-    ]).keyed(ASKED_ID);
+    ]).keyed(ASKED_ID).remembers(may_be_status);
     CHALLENGE_RESPONSE = Message::response("challenge_response", SHAKE, &[
         Form::of(b"\x09").length(7, usize::MAX).when(is_challenge).level(Level::Low),
         Form::of(b"\x09").length(5, usize::MAX).asked(),
@@ -481,12 +481,6 @@ impl Protocol for Gamespy3 {
         ],
         ..Info::of("gamespy3", "GameSpy query 3, and Minecraft's", QR2_SDK, &HEADER)
     };
-
-    fn probe(p: &[u8], wire_len: usize, ports: [u16; 2]) -> Option<Probe> {
-        // The master server sends this answer to a game that asks whether it is served.
-        let by_master = ports[0] == MASTER_PORT && p.starts_with(b"\xfe\xfd\x09\0\0\0\0");
-        if by_master { None } else { recognise::<Self>(p, wire_len) }
-    }
 
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
         let stray = |at: u8| Self::INFO.stray(at, p, known);
@@ -711,6 +705,11 @@ impl Handshake {
 
 // --- Recognising
 
+/// The state of a challenge request: a master server answers with the same bytes whether it serves a game.
+fn may_be_status(p: &[u8]) -> u32 {
+    let is_status = p.len() == REQUEST_HEADER && read_at(p, 3, be_u32).is_some_and(|id| id <= LAST_STATUS);
+    if is_status { Probe::CONTESTED } else { 0 }
+}
 fn ends_in_zeros(p: &[u8]) -> bool {
     p.ends_with(&[0; 4])
 }

@@ -28,13 +28,14 @@ use info::{info, name, number, players};
 use keys::{
     answered_token, asked_token, extended_token, first_part, further_part, is_proven, is_word, part_of_64,
 };
-use std::net::SocketAddrV4;
 
 /// First byte of the frame of 0.7.
 const SEVEN: u8 = 0x21;
 /// Offset of the four letters, and that of the body, in frames of 0.6.
 const WORD_AT: usize = 10;
 const BODY_AT: usize = 14;
+/// Offset of the body in frames of 0.7.
+const SEVEN_BODY_AT: usize = 17;
 /// The token of the receiver where the sender has none.
 const NO_TOKEN: u32 = u32::MAX;
 /// The least length of a token request in bytes; servers ignore shorter ones.
@@ -349,7 +350,7 @@ messages! {
     ]).remembers(is_proven);
     LIST_RESPONSE = Message::response("list_response", LIST, &[
         old(b"lis2"), old(b"list"), Form::of(b"\x21").and(9, b"\xff\xff\xff\xfflis2"),
-    ]);
+    ]).lists(&LISTED);
     COUNT_REQUEST = Message::request("count_request", COUNT_STEP, &[
         old(b"cou2"), old(b"coun"), Form::of(b"\x21").and(9, b"\xff\xff\xff\xffcou2"),
     ]);
@@ -358,7 +359,7 @@ messages! {
     ]);
     HEARTBEAT = Message::label("heartbeat", Direction::C2s, &[
         old(b"bea2"), old(b"beat"), Form::of(b"\x21").and(9, b"\xff\xff\xff\xffbea2"),
-    ]);
+    ]).beats(told_port);
     FIREWALL_CHECK = Message::label("firewall_check", Direction::S2c, &word(b"fw??", b"\xff\xff\xff\xfffw??"));
     FIREWALL_ANSWER = Message::label("firewall_answer", Direction::C2s, &word(b"fw!!", b"\xff\xff\xff\xfffw!!"));
     FIREWALL_RESULT = Message::label("firewall_result", Direction::S2c, &[
@@ -383,6 +384,12 @@ const INFO5: u8 = 5;
 const INFO4: u8 = 6;
 const LIST: u8 = 7;
 const COUNT_STEP: u8 = 8;
+
+/// The port that a heartbeat tells.
+fn told_port(p: &[u8]) -> Option<u16> {
+    let at = if p.first() == Some(&SEVEN) { SEVEN_BODY_AT } else { BODY_AT };
+    read_at(p, at, be_u16).filter(|port| *port > 0)
+}
 
 /// Gives a message of the frame or the extension of another version its step.
 fn placed(p: &[u8], probe: Probe) -> Probe {
@@ -559,7 +566,7 @@ impl Protocol for Teeworlds {
                 .list(
                     &SERVER_LIST,
                     |c, _| !c.rest().is_empty(),
-                    |c| c.field_as(&LISTED, array, |bytes| Value::Address(old_address(bytes))).map(drop),
+                    |c| c.field_as(&LISTED, le_address, Value::Address).map(drop),
                 )
                 .map(drop),
             LIST_RESPONSE => c
@@ -702,9 +709,4 @@ fn header<S: FieldSink>(c: &mut Cursor<'_, '_, S>, direction: Direction) -> Resu
             Ok(frame)
         }
     }
-}
-
-/// The address of a server in lists before 0.6.
-fn old_address([a, b, c, d, low, high]: [u8; 6]) -> SocketAddrV4 {
-    SocketAddrV4::new([a, b, c, d].into(), u16::from_le_bytes([low, high]))
 }

@@ -1,6 +1,9 @@
 //! Forms of answers that no document describes and that games read nevertheless.
 
 mod browser;
+mod frontlines;
+mod idtech4;
+mod openttd;
 
 use crate::kit::play::{CLIENTS, MS, S, SERVER_ADDR, everything, lines, surrounded, udp_frame};
 use qdissect::rule::hex;
@@ -245,5 +248,104 @@ fn the_words_of_1998_are_answered_in_their_own_forms() {
     ] {
         let packet = last(&[(&hex(&format!("ffffffff {word}")), &[&hex(&answer)])]);
         assert_eq!((&packet["message"], &packet["request_frame"]), (&json!(message), &json!(2)), "{word}");
+    }
+}
+
+// --- Armagetron
+
+/// A text in words, of which the second byte comes first.
+fn swapped(text: &[u8]) -> Vec<u8> {
+    let mut padded = text.to_vec();
+    padded.resize(text.len().next_multiple_of(2), 0);
+    let words = padded.as_chunks::<2>().0.iter().flat_map(|[first, second]| [*second, *first]);
+    (text.len() as u16).to_be_bytes().into_iter().chain(words).collect()
+}
+
+fn armagetron(name: &[u8], players: u16, names: &[u8]) -> Value {
+    let number = |low: u16| [low.to_be_bytes(), [0; 2]].concat();
+    let data = [
+        number(4534),
+        vec![0, 0],
+        swapped(name),
+        number(players),
+        number(0),
+        number(17),
+        swapped(b"0.2.9\0"),
+        number(32),
+        swapped(names),
+        vec![0; 6],
+        vec![0xff; 4],
+    ]
+    .concat();
+    let length = (data.len() as u16 / 2).to_be_bytes();
+    last(&[(b"\0\x35\0\0\0\0\0\x11", &[&[&b"\0\x33\0\0"[..], &length, &data, &[0, 0]].concat()])])
+}
+
+#[test]
+fn words_of_armagetron_make_texts_of_any_length_and_encoding() {
+    for (name, text) in [
+        (&b"Lab\0"[..], "Lab"),
+        (b"Labs\0", "Labs"),
+        (b"La\0bs\0", "La"),
+        (b"Caf\xe9\0", "Caf\u{e9}"),
+        ("S\u{fc}d\0".as_bytes(), "S\u{fc}d"),
+        (b"", ""),
+    ] {
+        let packet = armagetron(name, 0, b"");
+        assert_eq!((&packet["fields"]["server_name"], rules(&packet)), (&json!(text), vec![]));
+        assert_eq!(packet["fields"].get("server_name_hex"), None, "{text}");
+    }
+    assert_eq!(rules(&armagetron(b"Lab", 0, b"")), ["ARM-STR-001"]);
+}
+
+#[test]
+fn players_of_armagetron_are_lines_that_begin_anywhere() {
+    for (names, list) in [
+        (&b"Ann\n0xff8800Bob\n\0"[..], json!(["Ann", "0xff8800Bob"])),
+        (b"A\nBc\n\xdcnal\n\0", json!(["A", "Bc", "\u{dc}nal"])),
+        (b"A\n\nB\0", json!(["A", "", "B"])),
+        (b"\n\0", json!([""])),
+        (b"\0", json!([])),
+    ] {
+        let count = list.as_array().expect("a list").len() as u16;
+        let packet = armagetron(b"Lab\0", count, names);
+        assert_eq!((&packet["fields"]["player_list"], rules(&packet)), (&list, vec![]));
+    }
+    assert_eq!(rules(&armagetron(b"Lab\0", 2, b"Ann\n\0")), ["ARM-INF-001"]);
+}
+
+// --- Mindustry
+
+#[test]
+fn answers_of_mindustry_end_before_any_line() {
+    let begin = "03 'Lab' 0a 'Groundzero' 00000003 0000000c 00000092";
+    let lines = ["08 'official'", "01 00000010", "08 'Sector 7'", "05 'Hex 2'", "19a7"];
+    let answer = |lines: &[&str]| last(&[(b"\xfe\x01", &[&hex(&format!("{begin} {}", lines.join(" ")))])]);
+    for count in 0..=lines.len() {
+        let packet = answer(&lines[..count]);
+        let has = |key: &str| packet["fields"].get(key).is_some();
+        assert_eq!((rules(&packet), &packet["confidence"]), (vec![], &json!("high")), "{count}");
+        assert_eq!(
+            ["version_type", "player_limit", "description", "mode_name", "port"].map(has),
+            [0, 1, 2, 3, 4].map(|line| line < count)
+        );
+    }
+    for cut in [
+        "08 'offic",
+        "08 'official' 01 0000",
+        "08 'official' 01 00000010 08 'Sec",
+        "08 'official' 01 00000010 00 00 19",
+    ] {
+        let cut = if cut.matches('\'').count() % 2 == 1 { format!("{cut}'") } else { cut.to_owned() };
+        let packet = answer(&[&cut]);
+        assert_eq!((rules(&packet), &packet["confidence"]), (vec!["MDT-RSP-001"], &json!("low")), "{cut}");
+    }
+}
+
+#[test]
+fn another_game_of_the_library_is_not_taken_for_mindustry() {
+    for answer in [&b"\x01x"[..], b"\0", b"\xff\xff\xff\xff", b"{\"players\":3}"] {
+        let all = packets(&[(b"\xfe\x01", &[answer]), (b"\xfe\x01", &[answer])]);
+        assert!(all.iter().all(|packet| packet["confidence"] == "low"), "{all:#?}");
     }
 }

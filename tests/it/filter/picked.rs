@@ -44,6 +44,7 @@ fn written(value: Value<'_>) -> Option<String> {
         Value::Uint(v) => v.to_string(),
         Value::Uint64(v) => v.to_string(),
         Value::Int(v) => v.to_string(),
+        Value::Int64(v) => v.to_string(),
         Value::Bool(v) => v.to_string(),
         Value::Float32(v) if v.is_finite() => format!("{v:?}"),
         Value::Named(v, _) => v.to_string(),
@@ -52,7 +53,9 @@ fn written(value: Value<'_>) -> Option<String> {
         | Value::Latin1(_)
         | Value::Coloured(..)
         | Value::Escaped(..)
+        | Value::Numbered(..)
         | Value::Dotted(_)
+        | Value::Pair(..)
         | Value::Address(_)
         | Value::MappedAddress(_) => quoted(value.text()?.as_bytes()),
         Value::Float32(_) | Value::Names(..) | Value::Secret(_) => return None,

@@ -96,6 +96,9 @@ impl FieldSink for Leaves {
         self.all.push(format!("{} {value:?}", field.name));
         self.leaves.push((value.kind(), at));
     }
+    fn derived(&mut self, field: &'static Field, _: Span, value: Value<'_>) {
+        self.all.push(format!("{} {value:?}", field.name));
+    }
     fn open(&mut self, field: &'static Field, _: u16, shape: Shape) {
         self.all.push(format!("{} {shape:?}", field.name));
     }

@@ -104,3 +104,11 @@ fn requests_with_challenges_that_are_forgotten_are_counted() {
         assert_eq!(totals(&(0..clients).map(ask).collect::<Vec<_>>()).1.memory_forgotten, forgotten);
     }
 }
+
+#[test]
+fn clients_that_ask_as_frontlines_does_are_counted_when_forgotten() {
+    let ask = |n| udp_frame(START, (host(n), 9), SERVER_ADDR, &hex("ffffffff 'FLSQ'"));
+    for (clients, forgotten) in [(at_minimum_memory(4_096), 0), (at_minimum_memory(4_096) + 1, 1)] {
+        assert_eq!(totals(&(0..clients).map(ask).collect::<Vec<_>>()).1.memory_forgotten, forgotten);
+    }
+}
