@@ -65,7 +65,11 @@ fn every_view_shows_the_records_and_asks_for_nothing() {
         for width in [1_440, 390] {
             browser.resize(width, 900);
             assert_eq!(look(&mut browser, "overflow()"), 0, "{capture} at {width}");
-            assert_eq!(look(&mut browser, "shrunk()"), Value::from(Vec::<Value>::new()), "{capture} at {width}");
+            assert_eq!(
+                look(&mut browser, "shrunk()"),
+                Value::from(Vec::<Value>::new()),
+                "{capture} at {width}"
+            );
         }
         assert_eq!(look(&mut browser, "nameless()"), Value::from(Vec::<Value>::new()), "{capture}");
         let strange = "[...document.body.querySelectorAll('img, iframe, object, embed, b, i, script:not(#data)')].length";
