@@ -126,7 +126,7 @@ impl Engine {
     pub async fn records(&self, before: f64, limit: f64) -> Result<Option<String>, JsError> {
         let range = before as u64..(before + limit) as u64;
         let mut records =
-            Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range);
+            Records::new(Output::new(Lines, Form::Ndjson, false), true, false).with_range(range).with_facts(true);
         let totals = self.read(self.options(true), &mut records).await?;
         Ok(totals.unread.into_iter().next().map(|unread| unread.why))
     }

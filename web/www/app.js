@@ -42,7 +42,7 @@ async function unpacked() {
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-// The open capture or text: its engine, its records, and the number of packets before the kept ones.
+// The open capture or text: its engine, its records, whether they have times of their own, and the number of packets before the kept ones.
 let run = null;
 
 const packets = new List($('packet-list'), {
@@ -81,22 +81,18 @@ function record(r) {
   if (r.type === 'summary') {
     run.summary = r;
   } else if (r.type === 'packet') {
-    const { frame, time, src, dst, protocol, message, looks_like, findings: own = [] } = r;
-    run.packets.push({ frame, time: time ?? '', src, dst, protocol, message, looks_like, findings: own, ...told(r.fields) });
+    const { frame, time, src, dst, protocol, message, looks_like, facts, findings: own = [] } = r;
+    run.packets.push({ frame, time: run.timed ? time ?? '' : '', src, dst, protocol, message, looks_like, findings: own, name: facts?.server_name ?? '', players: players(facts) });
     keep(own, frame);
   } else if (r.type === 'exchange') {
     keep(r.findings, r.request_frame);
   }
 }
 
-// What a message tells of its server: the name, and the players with their maximum.
-function told(fields) {
-  const value = (...names) => {
-    const all = [fields, ...Object.values(fields ?? {}).filter((inner) => inner !== null && typeof inner === 'object')];
-    return all.flatMap((inner) => names.map((name) => inner?.[name])).find((found) => ['string', 'number'].includes(typeof found));
-  };
-  const [players, most] = [value('players', 'current_players'), value('max_players')];
-  return { name: value('server_name', 'name', 'hostname') ?? '', players: players === undefined ? '' : most === undefined ? players : `${players}/${most}` };
+// The players that a packet states, with their maximum.
+function players(facts) {
+  const [now, most] = [facts?.players ?? null, facts?.max_players ?? null];
+  return now === null || most === null ? now ?? '' : `${now}/${most}`;
 }
 
 function keep(own, frame) {
@@ -121,7 +117,7 @@ function onMessage(sender, data) {
 // Opens a capture or text, and reads it.
 async function open(what) {
   close();
-  run = { name: what.name ?? 'Pasted bytes', before: 0, packets: [], findings: [], more: 0, summary: null };
+  run = { name: what.name ?? 'Pasted bytes', timed: 'file' in what, before: 0, packets: [], findings: [], more: 0, summary: null };
   const mine = run;
   mine.engine = new Engine((data) => onMessage(mine, data));
   $('start').hidden = true;
