@@ -8,13 +8,19 @@
 //! ```
 //! A packet that the side tables had no room for is found by reading the captures again, which [`Row::needs_reading_again`] says.
 
+mod again;
 mod indexer;
 mod kept;
 mod open;
+mod overview;
 mod row;
+mod shown;
+mod spool;
 
+pub use again::Until;
 pub use indexer::Indexer;
-pub use open::Unopened;
+pub use open::{ReadBytes, Unopened};
+pub use overview::{FoundRecord, Overview};
 pub use row::Row;
 
 use crate::capture::{CaptureInfo, Time};
@@ -23,6 +29,7 @@ use crate::net::Tunnel;
 use crate::report::{Files, Place};
 use hashbrown::HashMap;
 use kept::Kept;
+use spool::Memory;
 use std::path::PathBuf;
 
 /// Most findings kept, of all packets together.
@@ -30,7 +37,7 @@ pub const MAX_FINDINGS: usize = 65_536;
 /// Most bytes kept of packets that are not in one frame, or about which more is known than their row holds.
 pub const MAX_KEPT_BYTES: usize = 24 << 20;
 
-/// Offsets from this one on are places in the file of [`Indexer::with_spool`], counted from here.
+/// Offsets from this one on are places in the file of [`Indexer::with_spool`] or in the memory of the index, counted from here.
 pub const IN_SPOOL: u64 = 1 << 63;
 
 /// A capture of the run.
@@ -47,8 +54,15 @@ struct Capture {
 pub struct Index {
     rows: Vec<Row>,
     most: usize,
+    /// Number of packets to pass over before the first row, and of those that have been.
+    before: u64,
+    passed_over: u64,
     /// Number of packets for which there was no room.
     pub left_out: u64,
+    /// Number of findings of packets for which there was no room.
+    pub more_findings: u64,
+    /// Frames of compressed captures, if no file keeps them.
+    memory: Memory,
     /// Findings, each with the index of its row, in the order of the rows.
     findings: Vec<(u32, Finding)>,
     kept: HashMap<u32, Box<Kept>>,
@@ -66,7 +80,11 @@ impl Index {
         Index {
             rows: vec![],
             most: most.min(u32::MAX as usize),
+            before: 0,
+            passed_over: 0,
             left_out: 0,
+            more_findings: 0,
+            memory: Memory::default(),
             findings: vec![],
             kept: HashMap::new(),
             kept_bytes: 0,
@@ -75,6 +93,17 @@ impl Index {
             tunnels: vec![],
             origins: vec![],
         }
+    }
+
+    /// The same, but it begins after so many packets.
+    pub fn after(self, before: u64) -> Index {
+        Index { before, ..self }
+    }
+
+    /// The same, with so many bytes for the frames of compressed captures: it is full when there is no room for another one. For
+    /// programs without a file for [`Indexer::with_spool`].
+    pub fn with_room_for_frames(self, bytes: usize) -> Index {
+        Index { memory: Memory::new(bytes), ..self }
     }
 
     /// The packets.
@@ -137,5 +166,6 @@ impl Index {
         self.rows.len() * size_of::<Row>()
             + self.findings.len() * size_of::<(u32, Finding)>()
             + self.kept_bytes
+            + self.memory.size()
     }
 }

@@ -17,12 +17,16 @@ pub(crate) mod grid;
 mod layers;
 mod line_buffer;
 #[cfg(feature = "page")]
+mod listed;
+#[cfg(feature = "page")]
 mod opened;
 #[cfg(feature = "page")]
 mod outline;
 mod output;
 #[cfg(feature = "page")]
 mod payload;
+#[cfg(feature = "page")]
+mod picked;
 mod prebuilt;
 mod recent_frames;
 mod recorder;
@@ -92,9 +96,11 @@ pub use {
     explain::Explain,
     footer::limits,
     layers::MAX_FRAME_HEADERS,
+    listed::{ListRecord, Listed},
     opened::Opened,
     outline::{ByteCell, Outline, OutlineLine},
-    payload::{FieldStyle, Picked, fields, finding_line},
+    payload::{FieldStyle, fields, finding_line},
+    picked::Picked,
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{UnclaimedEndpoint, UnclaimedRecord, UnclaimedTraffic},
 };

@@ -9,7 +9,7 @@ use super::{CaptureRecord, Files, Place, Report, Totals, Wants};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::{Cause, Finding, Packet};
 use crate::classify::looks_like::looks_like;
-use crate::decode::{AnyListener, ComparedValue, Facts, Json, Value, push_text};
+use crate::decode::{AnyListener, ComparedValue, Json, push_text};
 use crate::exchange::{Exchange, Pairing};
 use crate::filter::masked;
 use crate::net::{Datagram, Tunnel};
@@ -18,7 +18,6 @@ use crate::text::escape::terminal_safe_json;
 use crate::text::line::Line;
 use crate::text::timestamps::Stamps;
 use hashbrown::HashMap;
-use serde_json::json;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -45,8 +44,6 @@ pub struct Records<W: Write> {
     secrets: bool,
     /// Whether all bytes of each payload are written.
     bytes: bool,
-    /// Whether packets carry the facts that they state about their server.
-    facts: bool,
     /// The range of packets to write.
     range: Range<u64>,
     /// Number of packets so far.
@@ -75,7 +72,6 @@ impl<W: Write> Records<W> {
             comments: Comments::default(),
             secrets: false,
             bytes: false,
-            facts: false,
             range: 0..u64::MAX,
             packet_count: 0,
         }
@@ -100,12 +96,6 @@ impl<W: Write> Records<W> {
     /// written.
     pub fn with_bytes(mut self, bytes: bool) -> Self {
         self.bytes = bytes;
-        self
-    }
-
-    /// Sets whether packets end with `facts`: the name, the players and the maximum of the server, where they state any.
-    pub fn with_facts(mut self, facts: bool) -> Self {
-        self.facts = facts;
         self
     }
 
@@ -197,18 +187,6 @@ impl<W: Write> Records<W> {
         line.push(b']');
     }
 
-    /// Appends what a packet states about its server.
-    #[cold]
-    fn facts(&mut self, facts: &Facts<'_>) {
-        let record = json!({
-            "server_name": facts.server_name.and_then(Value::text),
-            "players": facts.players,
-            "max_players": facts.max_players,
-        });
-        self.out.line.add(b",\"facts\":");
-        self.out.line.extend_from_slice(terminal_safe_json(&record).as_bytes());
-    }
-
     #[cold]
     fn encapsulation(&mut self, tunnel: u16) {
         let names = self.tunnels.get(&tunnel).map_or("", String::as_str);
@@ -289,9 +267,6 @@ impl<W: Write> Report for Records<W> {
         if let Some(diagnosis) = p.diagnosis() {
             self.out.line.add(b",\"diagnosis\":");
             self.out.line.extend_from_slice(terminal_safe_json(&diagnosis.record()).as_bytes());
-        }
-        if let Some(facts) = p.facts().filter(|_| self.facts) {
-            self.facts(facts);
         }
         self.out.line.push(b'}');
         self.out.end()
