@@ -1,22 +1,20 @@
-//! A report that fills an index, and keeps what a page shows beside it: findings about exchanges and servers, and the totals.
+//! A report that fills an index, and keeps what a page shows beside it: findings about exchanges.
 
 use super::{Index, Indexer, MAX_FINDINGS};
 use crate::check::Finding;
 use crate::exchange::Exchange;
-use crate::report::{Report, SilentServer, Totals, Wants};
+use crate::report::{Report, Wants};
 use serde::Serialize;
 use std::io;
 
-/// A report that fills an index and keeps what a page shows beside it.
+/// A report that fills an index and keeps findings about exchanges.
 #[derive(Debug)]
 pub struct Overview {
     indexer: Indexer,
-    /// Findings about exchanges and servers, each with the frame of the request.
+    /// Findings about exchanges, each with the frame of the request.
     findings: Vec<(u64, Finding)>,
     /// Number of those for which there was no room.
     more_findings: u64,
-    /// The totals, once everything has been read.
-    pub totals: Option<Totals>,
 }
 
 /// A finding in a list.
@@ -39,11 +37,11 @@ pub struct FoundRecord {
 impl Overview {
     /// A report that fills the index of `indexer`.
     pub fn new(indexer: Indexer) -> Overview {
-        Overview { indexer, findings: vec![], more_findings: 0, totals: None }
+        Overview { indexer, findings: vec![], more_findings: 0 }
     }
 
-    /// The first findings about the packets of the index, their exchanges and servers, `most` at most, in the order of their
-    /// frames; and how many more there are.
+    /// The first findings about the packets of the index and their exchanges, `most` at most, in the order of their frames; and how
+    /// many more there are.
     pub fn findings(&self, index: &Index, most: usize) -> (Vec<FoundRecord>, u64) {
         let rows = index.rows();
         // Packets before the first row and after the last have their own index.
@@ -80,22 +78,12 @@ impl Report for Overview {
     }
 
     fn wants(&self) -> Wants {
-        Wants { silent_servers: true, ..self.indexer.wants() }
+        self.indexer.wants()
     }
 
     fn exchange(&mut self, e: &Exchange, findings: &[Finding]) -> io::Result<()> {
         self.keep(e.request_frame, findings);
         Ok(())
-    }
-
-    fn silent_servers(&mut self, servers: &[SilentServer]) -> io::Result<()> {
-        servers.iter().for_each(|silent| self.keep(silent.frame, &[silent.finding]));
-        Ok(())
-    }
-
-    fn finish(&mut self, totals: &Totals) -> io::Result<()> {
-        self.totals = Some(totals.clone());
-        self.indexer.finish(totals)
     }
 }
 

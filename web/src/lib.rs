@@ -1,7 +1,7 @@
 //! qdissect for browsers: shows a page a capture or pasted bytes.
 //!
 //! ```text
-//! File ──slices──> Slices (a reader) ──> Source ──> Pipeline ──┬─> Overview ──> Index   64 bytes a packet, findings, totals
+//! File ──slices──> Slices (a reader) ──> Source ──> Pipeline ──┬─> Overview ──> Index   64 bytes a packet, findings
 //! text ──────────> pasted ─────────────> frames ──────^        └─> Page                 the report
 //!
 //! Index + the bytes of a frame ──> a row of the list, or a packet: its tree, bytes and findings
@@ -21,7 +21,7 @@ use qdissect::page::{self, Page};
 use qdissect::pasted::{self, AssumedEndpoints, EXPECTED};
 use qdissect::pipeline::{Options, Pipeline, Stopped};
 use qdissect::protocols::Level;
-use qdissect::report::{Filtered, Picked, Report, StandIns, Totals, Unread};
+use qdissect::report::{Filtered, Picked, Report, StandIns, Totals, Unread, count};
 use qdissect::verdict::Check;
 use serde_json::json;
 use std::cell::{Cell, RefCell};
@@ -110,7 +110,15 @@ impl Engine {
         let index = Arc::new(Mutex::new(index));
         self.index.replace(index.clone());
         let mut overview = Overview::new(Indexer::new(index.clone()));
-        let (totals, remarks) = self.run(self.options(true), Filter::parse(filter)?, &mut overview).await?;
+        let (totals, mut remarks) =
+            self.run(self.options(true), Filter::parse(filter)?, &mut overview).await?;
+        if totals.judged_later > 0 {
+            remarks.push(format!(
+                "{} answered nothing, or nothing but challenges, or in one direction only: the report judges that at the \
+                 end, and counts otherwise.",
+                count(totals.judged_later, "server")
+            ));
+        }
         let index = locked(&index);
         let (findings, more) = overview.findings(&index, MAX_FOUND);
         let why = totals.unread.first().map(|unread| &unread.why);
