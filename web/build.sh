@@ -23,7 +23,7 @@ cargo run --locked --package bindgen "$target/wasm32-unknown-unknown/release/qdi
 
 rm -rf dist
 mkdir dist
-cp www/app.js www/list.js www/packet.js dist
+cp www/app.js www/list.js www/packet.js www/filter.js dist
 cat $report/base.css www/style.css >dist/style.css
 # Assigned to variables, because a command that fails within the arguments of another does not end the script.
 script=$(script | hash)

@@ -2,14 +2,15 @@
 
 use super::kept::Kept;
 use super::row::{FramePlace, Row};
-use super::{Capture, IN_SPOOL, Index, MAX_KEPT_BYTES};
+use super::spool::Spool;
+use super::{Capture, Index, MAX_KEPT_BYTES};
 use crate::bounded::ByFrame;
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::{Finding, Packet};
 use crate::net::{Datagram, DropReason, Tunnel};
-use crate::report::{FragmentFrames, MAX_RECENT, MAX_RECENT_BYTES, Report, Totals, Wants};
+use crate::report::{FragmentFrames, MAX_RECENT, Report, Totals, Wants};
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A report that fills an index, which others may read meanwhile.
@@ -27,75 +28,26 @@ pub struct Indexer {
     is_compressed: bool,
 }
 
-/// Bytes that are gathered before they are written.
-const SPOOL_BUFFER: usize = 256 << 10;
-/// So many packets can be read at once, later ones after as many again.
-const SPOOLED_AT_ONCE: u64 = 512;
-
-/// Where frames are kept that cannot be found again in their capture, because it is compressed.
-#[derive(Debug)]
-struct Spool {
-    file: BufWriter<File>,
-    /// Number of bytes written.
-    length: u64,
-    /// Number of packets.
-    packets: u64,
-    /// The frames of the current capture are kept.
-    is_used: bool,
-    /// The bytes of the latest frames, and their number.
-    frames: ByFrame<Vec<u8>>,
-    bytes: usize,
-}
-
-impl Spool {
-    /// Remembers a frame until it is known whether it is needed.
-    fn remember(&mut self, frame: &Frame<'_>) {
-        while self.frames.len() >= MAX_RECENT || self.bytes > MAX_RECENT_BYTES {
-            let Some(oldest) = self.frames.pop() else { break };
-            self.bytes -= oldest.len();
-        }
-        self.bytes += frame.bytes.len();
-        self.frames.push(frame.number, frame.bytes.to_vec());
-    }
-
-    /// Writes a frame, and returns where; `None` if it is forgotten or cannot be written.
-    fn write(&mut self, frame: u64) -> Option<u64> {
-        let bytes = self.frames.get(frame)?;
-        let at = self.length;
-        self.file.write_all(bytes).ok()?;
-        self.length += bytes.len() as u64;
-        Some(at | IN_SPOOL)
-    }
-}
-
 impl Indexer {
     /// A report that fills `index`.
     pub fn new(index: Arc<Mutex<Index>>) -> Indexer {
+        let has_memory = index.lock().is_ok_and(|index| index.memory.is_used());
         Indexer {
             index,
             frames: ByFrame::default(),
             origin: None,
             fragments: FragmentFrames::default(),
             comments: Comments::default(),
-            spool: None,
+            spool: has_memory.then(Spool::default),
             is_compressed: false,
         }
     }
 
     /// Keeps the frames of packets from compressed captures in this file, which is empty or was used for that before. Without
-    /// it, such packets [need reading again](Row::needs_reading_again).
+    /// it, and without [room in the index](Index::with_room_for_frames), such packets
+    /// [need reading again](Row::needs_reading_again).
     pub fn with_spool(mut self, file: Option<File>) -> Indexer {
-        self.spool = file.and_then(|mut file| {
-            file.set_len(0).and_then(|()| file.rewind()).ok()?;
-            Some(Spool {
-                file: BufWriter::with_capacity(SPOOL_BUFFER, file),
-                length: 0,
-                packets: 0,
-                is_used: false,
-                frames: ByFrame::default(),
-                bytes: 0,
-            })
-        });
+        self.spool = file.and_then(Spool::in_file).or(self.spool);
         self
     }
 
@@ -103,9 +55,24 @@ impl Indexer {
     fn place(&mut self, frame: u64) -> Option<FramePlace> {
         let (place, _) = *self.frames.get(frame)?;
         match &mut self.spool {
-            Some(spool) if spool.is_used => Some(FramePlace { at: spool.write(frame)?, ..place }),
+            Some(spool) if spool.is_used => {
+                let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+                Some(FramePlace { at: spool.write(frame, &mut index.memory)?, ..place })
+            }
             _ => (!self.is_compressed).then_some(place),
         }
+    }
+
+    /// Whether the next packet gets a row: whether there is room, and those before the first row have passed.
+    fn takes_next(&self) -> bool {
+        let mut index = self.index();
+        if index.passed_over < index.before {
+            index.passed_over += 1;
+            return false;
+        }
+        let is_full = index.rows.len() >= index.most || index.memory.is_full;
+        index.left_out += u64::from(is_full);
+        !is_full
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
@@ -131,13 +98,15 @@ impl Indexer {
 
     fn add(&self, mut row: Row, findings: &[Finding], kept: Option<Kept>) {
         let mut index = self.index();
-        if index.rows.len() >= index.most {
+        if index.memory.is_full {
+            // Its frame had no room.
             index.left_out += 1;
             return;
         }
         let at = index.rows.len() as u32; // bounded by `most`
         if !index.findings.add(at, row.frame, findings) {
             row.set_again();
+            index.more_findings += findings.len() as u64;
         }
         if let Some(kept) = kept {
             let size = index.kept_bytes + kept.size();
@@ -152,19 +121,8 @@ impl Indexer {
         index.rows.push(row);
     }
 
-    /// Writes what the spool has gathered, so that it can be read.
-    fn flush(&mut self) {
-        let _ = self.spool.as_mut().map(|spool| spool.file.flush());
-    }
-
-    /// The first packets can be read at once, later ones a little later.
     fn flush_now_and_then(&mut self) {
-        if let Some(spool) = self.spool.as_mut().filter(|spool| spool.is_used) {
-            spool.packets += 1;
-            if spool.packets < SPOOLED_AT_ONCE || spool.packets % SPOOLED_AT_ONCE == 0 {
-                self.flush();
-            }
-        }
+        self.spool.iter_mut().filter(|spool| spool.is_used).for_each(Spool::flush_now_and_then);
     }
 
     fn kept(&self, d: &Datagram<'_>) -> Option<Kept> {
@@ -200,6 +158,9 @@ impl Report for Indexer {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
+        if !self.takes_next() {
+            return Ok(());
+        }
         let place = self.place(p.datagram.frame);
         let (row, is_whole) = Row::of(p, place);
         self.add(row, p.findings, Kept::of_packet(p, is_whole, self.kept(p.datagram)));
@@ -208,6 +169,9 @@ impl Report for Indexer {
     }
 
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        if !self.takes_next() {
+            return Ok(());
+        }
         let place = self.place(d.frame);
         self.add(Row::unclaimed(d, place), &[], self.kept(d));
         self.flush_now_and_then();
@@ -229,7 +193,7 @@ impl Report for Indexer {
     }
 
     fn file_read(&mut self, facts: &CaptureInfo, _: &Totals) {
-        self.flush();
+        self.spool.iter_mut().for_each(Spool::flush);
         if let Some(capture) = self.index().captures.last_mut() {
             capture.facts = facts.clone();
         }
@@ -250,7 +214,7 @@ impl Report for Indexer {
     }
 
     fn finish(&mut self, _: &Totals) -> io::Result<()> {
-        self.flush();
+        self.spool.iter_mut().for_each(Spool::flush);
         Ok(())
     }
 }

@@ -8,14 +8,20 @@
 //! ```
 //! A packet that the side tables had no room for is found by reading the captures again, which [`Row::needs_reading_again`] says.
 
+mod again;
 mod findings;
 mod indexer;
 mod kept;
 mod open;
+mod overview;
 mod row;
+mod shown;
+mod spool;
 
+pub use again::Until;
 pub use indexer::Indexer;
-pub use open::Unopened;
+pub use open::{ReadBytes, Unopened};
+pub use overview::{FoundRecord, Overview};
 pub use row::Row;
 
 use crate::capture::{CaptureInfo, Time};
@@ -25,6 +31,7 @@ use crate::report::{Files, Place};
 use findings::FindingTable;
 use hashbrown::HashMap;
 use kept::Kept;
+use spool::Memory;
 use std::path::PathBuf;
 
 /// Most findings kept, of all packets together; each takes 8 bytes.
@@ -34,7 +41,7 @@ pub const MAX_DISTINCT: usize = 32_768;
 /// Most bytes kept of packets that are not in one frame, or about which more is known than their row holds.
 pub const MAX_KEPT_BYTES: usize = 24 << 20;
 
-/// Offsets from this one on are places in the file of [`Indexer::with_spool`], counted from here.
+/// Offsets from this one on are places in the file of [`Indexer::with_spool`] or in the memory of the index, counted from here.
 pub const IN_SPOOL: u64 = 1 << 63;
 
 /// A capture of the run.
@@ -51,8 +58,15 @@ struct Capture {
 pub struct Index {
     rows: Vec<Row>,
     most: usize,
+    /// Number of packets to pass over before the first row, and of those that have been.
+    before: u64,
+    passed_over: u64,
     /// Number of packets for which there was no room.
     pub left_out: u64,
+    /// Number of findings of packets for which there was no room.
+    pub more_findings: u64,
+    /// Frames of compressed captures, if no file keeps them.
+    memory: Memory,
     findings: FindingTable,
     kept: HashMap<u32, Box<Kept>>,
     kept_bytes: usize,
@@ -69,7 +83,11 @@ impl Index {
         Index {
             rows: vec![],
             most: most.min(u32::MAX as usize),
+            before: 0,
+            passed_over: 0,
             left_out: 0,
+            more_findings: 0,
+            memory: Memory::default(),
             findings: FindingTable::default(),
             kept: HashMap::new(),
             kept_bytes: 0,
@@ -78,6 +96,17 @@ impl Index {
             tunnels: vec![],
             origins: vec![],
         }
+    }
+
+    /// The same, but it begins after so many packets.
+    pub fn after(self, before: u64) -> Index {
+        Index { before, ..self }
+    }
+
+    /// The same, with so many bytes for the frames of compressed captures: it is full when there is no room for another one. For
+    /// programs without a file for [`Indexer::with_spool`].
+    pub fn with_room_for_frames(self, bytes: usize) -> Index {
+        Index { memory: Memory::new(bytes), ..self }
     }
 
     /// The packets.
@@ -134,6 +163,6 @@ impl Index {
 
     /// Memory that it takes, in bytes, without what its tables have reserved ahead.
     pub fn size(&self) -> usize {
-        self.rows.len() * size_of::<Row>() + self.findings.size() + self.kept_bytes
+        self.rows.len() * size_of::<Row>() + self.findings.size() + self.kept_bytes + self.memory.size()
     }
 }

@@ -1,8 +1,8 @@
 //! Opens a packet of an index: reads its frame, decodes it, and reports it as the run did.
 
-use super::Index;
 use super::kept::Kept;
 use super::row::Row;
+use super::{IN_SPOOL, Index};
 use crate::capture::{Comments, Frame};
 use crate::check::{Finding, Message, Packet};
 use crate::contract::{Context, Decoded, Raised, Whole};
@@ -58,7 +58,10 @@ impl Index {
         self.introduce(row, kept, report)?;
         let place = row.place();
         let mut bytes = vec![0; place.captured as usize];
-        read(self.place(row.frame).file, place.at, &mut bytes)?;
+        match place.at.checked_sub(IN_SPOOL).filter(|_| self.memory.is_used()) {
+            Some(at) => self.memory.read(at, &mut bytes)?,
+            None => read(self.place(row.frame).file, place.at, &mut bytes)?,
+        }
         let (interface, link) = self.origins.get(usize::from(place.origin)).copied().unwrap_or_default();
         let frame = Frame {
             number: row.frame,

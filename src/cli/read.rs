@@ -223,26 +223,7 @@ pub fn read_filtered(
 /// Prints warnings about headers, values and exchanges that the `subject`, the filter or the columns, could not take into
 /// account.
 pub fn warn_missed(subject: &str, missed: Missed) {
-    missed_sentences(subject, missed).iter().for_each(|sentence| warning(sentence));
-}
-
-fn missed_sentences(subject: &str, Missed { frames, values, exchanges }: Missed) -> Vec<String> {
-    let datagrams = |n| count(n, "datagram");
-    let (headers, overfull, forgotten) = (datagrams(frames), datagrams(values), count(exchanges, "exchange"));
-    let all = [
-        (frames, format!("{subject} had no headers of {headers}: too many other frames stood in between.")),
-        (
-            values,
-            format!("{subject} had not all values of {overfull}: they hold more than are picked of one."),
-        ),
-        (
-            exchanges,
-            format!(
-                "Whether a packet passed was forgotten of {forgotten}, for want of room: they were judged by themselves."
-            ),
-        ),
-    ];
-    all.into_iter().filter(|(n, _)| *n > 0).map(|(_, sentence)| sentence).collect()
+    missed.sentences(subject).iter().for_each(|sentence| warning(sentence));
 }
 
 #[cfg(test)]
@@ -255,17 +236,5 @@ mod tests {
         let command = super::super::args::Cli::command();
         let names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(names, SUBCOMMANDS);
-    }
-
-    #[test]
-    fn each_kind_of_missed_data_has_a_sentence() {
-        assert!(missed_sentences("The filter", Missed::default()).is_empty());
-        let sentences = missed_sentences("The columns", Missed { frames: 1, values: 2, exchanges: 3 });
-        assert!(sentences[0].starts_with("The columns had no headers of 1 datagram: "), "{sentences:?}");
-        assert!(sentences[1].starts_with("The columns had not all values of 2 datagrams: "), "{sentences:?}");
-        assert!(
-            sentences[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "),
-            "{sentences:?}"
-        );
     }
 }

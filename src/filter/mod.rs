@@ -16,6 +16,7 @@
 mod builtins;
 mod columns;
 mod compile;
+mod complete;
 mod error;
 mod eval;
 mod kinds;
@@ -34,6 +35,7 @@ mod tests;
 
 pub(crate) use columns::masked;
 pub use columns::{Columns, MAX_COLUMNS, Printed};
+pub use complete::{candidates, completion};
 pub use error::FilterError;
 pub use names::names;
 pub use pick::{MAX_PICKED, Pick};
@@ -129,6 +131,11 @@ impl Filter {
     /// The parts of a [`View`] that the filter needs.
     pub fn needs(&self) -> Needs {
         self.needs
+    }
+
+    /// Whether it is empty, so that everything matches.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty() && matches!(&self.plan, Plan::All(parts) if parts.is_empty())
     }
 
     /// Whether a packet or an exchange matches the filter.

@@ -8,6 +8,8 @@ use std::fmt::Write;
 
 /// Most rows of a table in the HTML; the script shows the others.
 pub const MAX_ROWS: usize = 200;
+/// What stands in a cell without a value. Narrow screens leave such cells out.
+const NOTHING: &str = "–";
 /// Most frames listed in a cell.
 const MAX_LISTED: usize = 4;
 
@@ -313,7 +315,8 @@ impl Table {
             for (key, head, kind) in self.columns_shown(several) {
                 // Narrow screens show a row as a card, with the heading before each cell.
                 let cell = cell(row, key, *kind);
-                let _ = write!(out, "<td class=\"{}\" data-head=\"{head}\">{cell}</td>", kind.name());
+                let empty = if cell == NOTHING { " empty" } else { "" };
+                let _ = write!(out, "<td class=\"{}{empty}\" data-head=\"{head}\">{cell}</td>", kind.name());
             }
             out.push_str("</tr>");
         }
@@ -333,7 +336,7 @@ fn cell(row: &Value, key: &str, kind: Kind) -> String {
     match (kind, value) {
         (Kind::Trace, _) => String::new(),
         (Kind::Findings, counts) => findings(counts),
-        (_, Value::Null) => "–".to_owned(),
+        (_, Value::Null) => NOTHING.to_owned(),
         (Kind::Name, value) => format!("<bdi>{}</bdi>", escaped(&plain(value))),
         (Kind::Seconds, value) => duration((value.as_f64().unwrap_or(0.0) * 1e9).round() as i64),
         (Kind::Percent, value) => format!("{value} %"),
@@ -362,7 +365,7 @@ fn list(value: &Value) -> String {
     let all = value.as_array().map(Vec::as_slice).unwrap_or_default();
     let words: Vec<_> = all.iter().take(MAX_LISTED).map(plain).collect();
     match all.len().saturating_sub(MAX_LISTED) {
-        0 if all.is_empty() => "–".to_owned(),
+        0 if all.is_empty() => NOTHING.to_owned(),
         0 => words.join(" "),
         more => format!("{} and {more} more", words.join(" ")),
     }
@@ -385,7 +388,7 @@ fn severity(name: &str, times: Option<u64>) -> String {
 pub fn findings(counts: &Value) -> String {
     let part = |name: &str| counts[name].as_u64().filter(|n| *n > 0).map(|n| severity(name, Some(n)));
     let all: Vec<_> = ["error", "warning", "note"].into_iter().filter_map(part).collect();
-    if all.is_empty() { "–".to_owned() } else { all.join(" ") }
+    if all.is_empty() { NOTHING.to_owned() } else { all.join(" ") }
 }
 
 fn rule(id: &str) -> String {
@@ -398,14 +401,14 @@ fn rule_target(id: &str) -> String {
 
 /// The first bytes of those that a finding marks, as far as they are kept.
 fn marked(row: &Value, bytes: &Value) -> String {
-    const SHOWN: usize = 12;
+    const SHOWN: usize = 8;
     let from = bytes["from"].as_u64().unwrap_or(0);
     let [start, end] =
         ["start", "end"].map(|key| row[key].as_u64().unwrap_or(0).saturating_sub(from) as usize);
     let hex = bytes["hex"].as_str().unwrap_or_default();
     let hex = hex.get(2 * start..hex.len().min(2 * end)).unwrap_or_default();
     if hex.is_empty() {
-        return "–".to_owned();
+        return NOTHING.to_owned();
     }
     let pairs: Vec<_> = hex.as_bytes().chunks(2).take(SHOWN).map(String::from_utf8_lossy).collect();
     let more = if hex.len() > 2 * SHOWN { " …" } else { "" };

@@ -17,6 +17,8 @@ pub(crate) mod grid;
 mod layers;
 mod line_buffer;
 #[cfg(feature = "page")]
+mod list_record;
+#[cfg(feature = "page")]
 pub(crate) mod listings;
 #[cfg(feature = "page")]
 mod opened;
@@ -25,6 +27,8 @@ mod outline;
 mod output;
 #[cfg(feature = "page")]
 mod payload;
+#[cfg(feature = "page")]
+mod picked;
 mod prebuilt;
 mod recent_frames;
 mod recorder;
@@ -94,9 +98,11 @@ pub use {
     explain::Explain,
     footer::limits,
     layers::MAX_FRAME_HEADERS,
+    list_record::{ListRecord, Listed},
     opened::Opened,
     outline::{ByteCell, Outline, OutlineLine},
-    payload::{FieldStyle, Picked, fields, finding_line},
+    payload::{FieldStyle, fields, finding_line},
+    picked::Picked,
     server_record::{BrokenRecord, ServerRecord, server_rows},
     unclaimed::{UnclaimedEndpoint, UnclaimedRecord, UnclaimedTraffic},
 };

@@ -3,7 +3,7 @@
 use super::detail::{Detail, Details};
 use super::outline::{ByteCell, Outline};
 use super::payload::Bytes;
-use super::{Report, Wants, secrets};
+use super::{Report, StandIns, Wants, secrets};
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::Packet;
 use crate::decode::{AnyListener, Tree};
@@ -40,6 +40,12 @@ impl Opened {
             cut: 0,
             protocol: None,
         }
+    }
+
+    /// The same, with words for what is made up of frames.
+    pub fn with_stand_ins(self, stand_ins: StandIns) -> Opened {
+        let detail = Detail { tree: true, hex: true, secrets: self.secrets, stand_ins, ..Detail::default() };
+        Opened { details: Details::new(io::sink(), false, false, detail), ..self }
     }
 
     fn keep_bytes(&mut self, bytes: &Bytes<'_>, cut: u32) {

@@ -2,6 +2,8 @@
 
 use super::layers::INDENT;
 use crate::decode::{Field, Span};
+use crate::filter::Filter;
+use crate::protocols::Id;
 use crate::rule::Severity;
 
 /// The lines of a packet, layers before their fields.
@@ -42,6 +44,25 @@ impl OutlineLine {
     /// The same line, indented further.
     pub(super) fn below(self, level: usize) -> OutlineLine {
         OutlineLine { level: self.level + level, ..self }
+    }
+
+    /// The line in three parts, which together are the line: the name of its field, its value, and its place and bytes. A line
+    /// about no field is a value.
+    pub fn parts(&self) -> [&str; 3] {
+        let text = self.text.as_str();
+        let Some(field) = self.field else { return ["", text, ""] };
+        let name = usize::from(text.starts_with('[')) + field.key.len();
+        let Some((name, rest)) = text.split_at_checked(name) else { return ["", text, ""] };
+        let place = self.span.and_then(|at| rest.rfind(&format!(" [{}..{}]", at.start, at.end)));
+        let (value, place) = rest.split_at(place.unwrap_or(rest.len()));
+        [name, value, place]
+    }
+
+    /// A filter for the field that the line shows: its value, or that it is there.
+    pub fn filter(&self, protocol: Id) -> Option<String> {
+        let name = format!("{}.{}", protocol.info().name, self.field?.name.replace("[]", ""));
+        let with_value = self.value.as_ref().map(|value| format!("{name} == {value}"));
+        with_value.into_iter().chain([name]).find(|filter| Filter::parse(filter).is_ok())
     }
 
     /// The line, indented by four blanks per level.

@@ -1,5 +1,5 @@
 //! Shows a message to people: its fields as a tree, with each finding below its field, and its bytes as rows of hex and
-//! text, with faulty bytes marked and passwords masked. Can also return both as JSON for the packet of a given frame.
+//! text, with faulty bytes marked and passwords masked.
 //!
 //! ```text
 //! token: 2512209022 [1..5] 95bd447e
@@ -14,19 +14,11 @@
 
 use super::outline::{ByteCell, Outline, OutlineLine};
 use super::screen::{Screen, style};
-use super::secrets::{in_tree, in_unclaimed};
-use super::{Files, Report, Wants};
-use crate::capture::CaptureInfo;
-use crate::check::{Finding, Packet};
+use crate::check::Finding;
 use crate::decode::{Node, Span, Tree, Value, display};
 use crate::diagnosis::Diagnosis;
-use crate::filter::masked;
-use crate::net::Datagram;
 use crate::rule::Severity;
-use crate::text::escape::terminal_safe_json;
-use serde_json::{Value as Json, json};
 use std::fmt::Write;
-use std::io;
 
 /// The style in which fields are shown.
 #[derive(Clone, Copy, Debug)]
@@ -226,97 +218,10 @@ fn entries<T>(list: &mut [T], span: Span) -> &mut [T] {
     list.get_mut(usize::from(span.start).min(end)..end).unwrap_or_default()
 }
 
-/// A report that waits for the packet of a frame, and then stops reading.
-pub struct Picked {
-    frame: u64,
-    files: Files,
-    found: Option<Json>,
-}
-
-impl Picked {
-    /// A report that waits for the packet of a frame with this number in the run.
-    pub fn new(frame: u64) -> Picked {
-        Picked { frame, files: Files::default(), found: None }
-    }
-
-    /// The packet as JSON: message, fields, bytes as hex digits, and findings. Passwords are masked. The text contains
-    /// no characters that hide or reverse text.
-    pub fn json(&self) -> Option<String> {
-        self.found.as_ref().map(terminal_safe_json)
-    }
-
-    /// Keeps the result and stops reading.
-    fn keep(&mut self, found: Json) -> io::Result<()> {
-        self.found = Some(found);
-        Err(io::ErrorKind::Interrupted.into())
-    }
-
-    fn finding(&self, f: &Finding) -> Json {
-        json!({
-            "rule": f.rule.id, "severity": f.severity.name(), "field": f.path().map(|path| path.to_string()),
-            "start": f.span.map(|span| span.start), "end": f.span.map(|span| span.end), "message": f.to_string(),
-            "found": f.found().map(|found| found.to_string()),
-            "expected": f.expected().map(|expected| expected.to_string()),
-            "caused_by": f.caused_by.map(|cause| json!({
-                "rule": cause.rule.id, "frame": self.files.place(cause.frame).frame,
-            })),
-        })
-    }
-}
-
-impl Report for Picked {
-    /// Requests the same input as records, so that the packet is reported in the same way.
-    fn wants(&self) -> Wants {
-        Wants { ordered: true, diagnosis: true, ..Wants::default() }
-    }
-
-    fn file(&mut self, _name: &str, _facts: &CaptureInfo, before: u64) -> io::Result<()> {
-        self.files.begin(before);
-        Ok(())
-    }
-
-    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        if p.datagram.frame != self.frame {
-            return Ok(());
-        }
-        let mut tree = Tree::default();
-        p.decode_again(false, &mut tree);
-        self.keep(json!({
-            "protocol": p.id.info().title, "message": p.message_name(),
-            "joined": p.whole().is_some(), "missing": p.datagram.cut,
-            "bytes": masked(p.bytes, &in_tree(&tree), 0),
-            "fields": tree.nodes().iter().map(|node| field(node, p.bytes)).collect::<Vec<_>>(),
-            "findings": p.findings.iter().map(|f| self.finding(f)).collect::<Vec<_>>(),
-            "help": p.diagnosis().map(Diagnosis::to_string),
-        }))
-    }
-
-    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if d.frame != self.frame {
-            return Ok(());
-        }
-        self.keep(json!({
-            "protocol": null, "message": null, "joined": false, "missing": d.cut,
-            "bytes": masked(d.payload, &in_unclaimed(d), 0), "fields": [], "findings": [],
-        }))
-    }
-}
-
-/// A field as JSON: depth, name, value for people, and offsets.
-fn field(node: &Node, bytes: &[u8]) -> Json {
-    json!({
-        "depth": node.depth, "name": node.field.key, "value": node.value(bytes).map(|v| value(node, v)),
-        "start": node.at.start, "end": node.at.end, "derived": node.derived,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Source;
-    use crate::pipeline::{Options, Pipeline, Stopped};
     use crate::rule::general::GEN_001;
-    use std::path::Path;
 
     fn rows(bytes: &Bytes<'_>, colour: bool) -> String {
         let mut out = String::new();
@@ -347,37 +252,5 @@ mod tests {
         let painted = rows(&bytes, true);
         assert_eq!(painted.lines().count(), 1);
         assert!(painted.starts_with("0000  61 \x1b["), "{painted:?}");
-    }
-
-    /// The packet of a frame in the demo capture.
-    fn pick(frame: u64) -> Option<Json> {
-        let mut source = Source::open(Path::new("captures/demo.pcapng")).expect("a capture");
-        let mut picked = Picked::new(frame);
-        let mut pipeline = Pipeline::new(Options { all: true, ..Options::default() }, &mut picked);
-        let result = pipeline.read(&mut source, "demo");
-        drop(pipeline);
-        assert_eq!(
-            matches!(result, Err(Stopped::Report(_))),
-            picked.json().is_some(),
-            "it ends with the frame"
-        );
-        picked.json().map(|json| json.parse().expect("JSON"))
-    }
-
-    #[test]
-    fn finds_the_packet_of_a_frame_with_fields_and_bytes() {
-        let picked_packet = pick(4).expect("a packet");
-        assert_eq!(
-            (&picked_packet["message"], &picked_packet["bytes"]),
-            (&json!("challenge_response"), &json!("0095bd447e"))
-        );
-        let token = json!({ "depth": 0, "name": "token", "value": "2512209022", "start": 1, "end": 5, "derived": false });
-        assert_eq!(picked_packet["fields"][1], token);
-    }
-
-    #[test]
-    fn finds_nothing_in_a_frame_without_a_datagram() {
-        assert_eq!(pick(1), None);
-        assert_eq!(pick(1_000), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Remembers facts about frames until all their datagrams have been reported.
 
-use super::Files;
+use super::{Files, count};
 use crate::bounded::{Bounded, Budget, ByFrame};
 use crate::capture::{self, Comments, Frame, Time};
 use crate::filter::{FrameFacts, Needs, Stream, View};
@@ -25,6 +25,33 @@ pub struct Missed {
     pub values: u64,
     /// Exchanges for which it was forgotten whether one of their packets had passed.
     pub exchanges: u64,
+}
+
+impl Missed {
+    /// A sentence about each kind. The `subject`, such as "The filter", is what could not take it into account.
+    pub fn sentences(self, subject: &str) -> Vec<String> {
+        let Missed { frames, values, exchanges } = self;
+        let datagrams = |n| count(n, "datagram");
+        let (headers, overfull, forgotten) =
+            (datagrams(frames), datagrams(values), count(exchanges, "exchange"));
+        let all = [
+            (
+                frames,
+                format!("{subject} had no headers of {headers}: too many other frames stood in between."),
+            ),
+            (
+                values,
+                format!("{subject} had not all values of {overfull}: they hold more than are picked of one."),
+            ),
+            (
+                exchanges,
+                format!(
+                    "Whether a packet passed was forgotten of {forgotten}, for want of room: they were judged by themselves."
+                ),
+            ),
+        ];
+        all.into_iter().filter(|(n, _)| *n > 0).map(|(_, sentence)| sentence).collect()
+    }
 }
 
 /// Facts about recent frames and, if needed, their bytes.
@@ -194,6 +221,18 @@ mod tests {
     fn see(recent: &mut RecentFrames, number: u64, bytes: &[u8]) {
         let frame = Frame { number, time: Time::UNKNOWN, link: 1, interface: 0, at: 0, wire_len: 60, bytes };
         recent.see(&frame, &Err(DropReason::Tunnel));
+    }
+
+    #[test]
+    fn each_kind_of_missed_data_has_a_sentence() {
+        assert!(Missed::default().sentences("The filter").is_empty());
+        let sentences = Missed { frames: 1, values: 2, exchanges: 3 }.sentences("The columns");
+        assert!(sentences[0].starts_with("The columns had no headers of 1 datagram: "), "{sentences:?}");
+        assert!(sentences[1].starts_with("The columns had not all values of 2 datagrams: "), "{sentences:?}");
+        assert!(
+            sentences[2].starts_with("Whether a packet passed was forgotten of 3 exchanges, "),
+            "{sentences:?}"
+        );
     }
 
     #[test]

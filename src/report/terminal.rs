@@ -111,6 +111,25 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
     }
 }
 
+/// The text cut to a width between words. A word that is quoted may be cut anywhere, because it comes from the network and
+/// may be long.
+fn whole_words(text: &str, width: usize) -> String {
+    let cut = truncated(text, width);
+    let Some(kept) = cut.strip_suffix('…').filter(|kept| text.len() > kept.len()) else { return cut };
+    let is_between = text.get(kept.len()..).is_some_and(|rest| rest.starts_with(' '));
+    match kept.rfind(' ') {
+        _ if is_between => cut,
+        Some(end) => format!("{}…", kept.get(..end).unwrap_or_default().trim_end()),
+        None if text.starts_with('"') => cut,
+        None => "…".to_owned(),
+    }
+}
+
+/// The rule of a finding that is shown as `RULE:severity`, with an ellipsis for the rest.
+fn without_severity(finding: &str) -> String {
+    finding.split_once(':').map_or_else(|| finding.to_owned(), |(rule, _)| format!("{rule}…"))
+}
+
 /// The colour of a severity.
 pub fn style(severity: Severity) -> Style {
     match severity {
@@ -272,12 +291,14 @@ impl Fitted {
             }
         };
         let findings_width: usize = findings.iter().map(|(cell, _)| cell.width() + 1).sum();
-        let first = truncated(&first, room.saturating_sub(findings_width).max(MIN_WORDS).min(room));
+        // The name of a message goes before the severity of its first finding and before further findings.
+        let least_findings = findings.first().map_or(0, |(cell, _)| 1 + without_severity(cell).width());
+        let first = truncated(&first, room.saturating_sub(least_findings).max(MIN_WORDS).min(room));
         let mut room_left = room.saturating_sub(first.width());
         let middle = match room_left.saturating_sub(findings_width + 1) {
             _ if middle.is_empty() => String::new(),
             ..MIN_MIDDLE => String::new(),
-            room => format!(" {}", truncated(&middle, room)),
+            room => format!(" {}", whole_words(&middle, room)),
         };
         room_left = room_left.saturating_sub(middle.width());
         let mut rest = first + &middle;
@@ -285,10 +306,10 @@ impl Fitted {
             // An ellipsis after the last finding shown indicates further findings.
             let ellipsis_room = if at + 1 < findings.len() { 2 } else { 0 };
             let fits = room_left > cell.width() + ellipsis_room;
-            let shown = if fits {
-                cell.to_string()
-            } else {
-                truncated(&format!("{cell}…"), room_left.saturating_sub(1))
+            let shown = match without_severity(cell) {
+                _ if fits => cell.to_string(),
+                rule if at > 0 && room_left <= rule.width() => "…".to_owned(),
+                rule => truncated(&rule, room_left.saturating_sub(1)),
             };
             if room_left > 1 {
                 rest.push(' ');
@@ -352,7 +373,28 @@ mod tests {
             assert!(lines[0].width() <= width.into(), "{width}: {}", lines[0]);
             assert!(width < 45 || lines[0].contains("SQP-STR-002"), "{width}: {}", lines[0]);
         }
-        assert!(fitted(62, &rows)[0].ends_with("GEN-007:error"), "{:?}", fitted(62, &rows));
+        assert!(fitted(62, &rows)[0].ends_with("words SQP-STR-002…"), "{:?}", fitted(62, &rows));
+        assert!(fitted(80, &rows)[0].ends_with("GEN-007:error"), "{:?}", fitted(80, &rows));
+    }
+
+    #[test]
+    fn words_are_not_cut_within() {
+        let row =
+            ["1|to|sqp|query_response|\"EU West\" (medium confidence)|!SQP-STR-002:error|!GEN-007:error"];
+        for (width, wanted) in [
+            (80, "1 to sqp query_response \"EU West\" (medium… SQP-STR-002:error GEN-007:error"),
+            (60, "1 to sqp query_response \"EU… SQP-STR-002:error GEN-007:error"),
+            (52, "1 to sqp query_response SQP-STR-002:error GEN-007…"),
+            (46, "1 to sqp query_response SQP-STR-002:error …"),
+            (40, "1 to sqp query_response SQP-STR-002…"),
+        ] {
+            assert_eq!(fitted(width, &row), [wanted], "{width}");
+        }
+        assert_eq!(whole_words("[answer to 3]", 9), "[answer…");
+        assert_eq!(whole_words("[answer to 3]", 8), "[answer…");
+        assert_eq!(whole_words("[answer to 3]", 6), "…");
+        assert_eq!(whole_words("\"Lengthy\"", 6), "\"Leng…");
+        assert_eq!(whole_words("fits", 4), "fits");
     }
 
     /// The summary of a capture with this number of interfaces and a server with this name and address.

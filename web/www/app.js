@@ -1,27 +1,42 @@
 'use strict';
 
-// Maximum number of packets, and of findings, that the page keeps at a time.
-const KEPT = 20000;
+// Packets that the list shows at a time: browsers draw no boxes that are much higher.
+const SHOWN = 100000;
+// Rows that are asked for around the visible ones, and rows that are kept.
+const AROUND = 50;
+const KEPT = 2000;
 
-// The engine in its worker. It answers requests one after the other; the messages in between go to `onMessage`.
+// The engine in its worker. Messages without a question go to `onProgress`.
 class Engine {
-  constructor(onMessage) {
+  constructor(onProgress) {
     const url = URL.createObjectURL(new Blob([`(${engineWorker})()`], { type: 'text/javascript' }));
     this.worker = new Worker(url);
     URL.revokeObjectURL(url);
-    this.waiting = [];
+    this.asked = 0;
+    this.waiting = new Map();
     this.worker.onmessage = ({ data }) => {
-      if (data.tell === 'progress' || data.tell === 'lines') onMessage(data);
-      else this.waiting.shift()[data.tell === 'error' ? 1 : 0](data.tell === 'error' ? new Error(data.why) : data);
+      if (data.progress) {
+        onProgress(data.progress);
+        return;
+      }
+      const [done, fail] = this.waiting.get(data.id);
+      this.waiting.delete(data.id);
+      if (data.error === undefined) done(data);
+      else fail(new Error(data.error));
     };
     // Errors that end the engine itself, such as a lack of memory.
-    this.worker.onerror = (event) => this.waiting.splice(0).forEach(([, fail]) => fail(new Error(event.message)));
+    this.worker.onerror = (event) => {
+      this.waiting.forEach(([, fail]) => fail(new Error(event.message)));
+      this.waiting.clear();
+    };
   }
 
   ask(question) {
+    this.asked += 1;
+    const id = this.asked;
     return new Promise((...both) => {
-      this.waiting.push(both);
-      this.worker.postMessage(question);
+      this.waiting.set(id, both);
+      this.worker.postMessage({ id, ...question });
     });
   }
 
@@ -42,18 +57,30 @@ async function unpacked() {
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-// The open capture or text: its engine, its records, and the number of packets before the kept ones.
+// The open capture or text: its engine, its filter, what was read of it, and which part of that the list shows. The engine has `count`
+// packets after the first `before`; the list shows those after the first `from` of them. Each reading has a version, because the engine
+// answers about the one before until it begins the next.
 let run = null;
+
+// The packets of the list, as far as the engine has told them.
+const rows = {
+  get length() {
+    return run ? Math.min(SHOWN, run.count - run.from) : 0;
+  },
+  at(index) {
+    const row = run.rows.get(run.from + index);
+    if (!row) want(run.from + index);
+    return row;
+  },
+};
 
 const packets = new List($('packet-list'), {
   row(row, p) {
-    const what = p.message ?? (p.looks_like ? `looks like ${p.looks_like}` : '');
-    const worst = ['error', 'warning', 'note'].find((severity) => p.findings.some((f) => f.severity === severity));
-    const found = worst ? [el('span', { class: `is ${worst}` }, p.findings.length > 1 ? `${worst} +${p.findings.length - 1}` : worst)] : [el('span')];
-    const cells = [p.frame, p.time.slice(11, 23), p.src, p.dst, p.protocol ?? '–', what, p.name, p.players];
+    const found = p.worst ? [el('span', { class: `is ${p.worst}` }, p.findings > 1 ? `${p.worst} +${p.findings - 1}` : p.worst)] : [el('span')];
+    const cells = [p.frame, p.time, p.src, p.dst, p.protocol ?? '–', p.message, p.name, p.players];
     row.append(...cells.map((text) => el('span', {}, String(text))), ...found);
   },
-  chosen: (p) => pick(p.frame),
+  chosen: (_, activated, index) => pick(run.from + index),
 });
 
 const findings = new List($('finding-list'), {
@@ -64,66 +91,81 @@ const findings = new List($('finding-list'), {
   chosen(f, activated) {
     if (!activated) return;
     show('packets');
-    const index = run.packets.findIndex((p) => p.frame === f.frame);
-    if (index >= 0) packets.choose(index, true);
-    else pick(f.frame);
+    if (f.row === null) complain(`The packet of frame ${f.frame} is not in the list: the filter leaves it out.`);
+    else choose(f.row);
   },
 });
 
-// Adds the records of a chunk of complete lines.
-function take(chunk) {
-  for (const line of new TextDecoder().decode(chunk).split('\n')) {
-    if (line !== '') record(JSON.parse(line));
+const filterLine = new FilterLine({
+  check: async (text, cursor) => {
+    const mine = run;
+    const known = await mine.engine.ask({ ask: 'typed', text, cursor }).catch(() => null);
+    return mine === run ? known : null;
+  },
+  apply(filter) {
+    if (filter === run.filter) return;
+    run.filter = filter;
+    run.engine.ask({ ask: 'stop' });
+    forgetReport();
+    working(() => read(run, 0));
+  },
+});
+
+// Chooses a packet of the engine in the list.
+function choose(row) {
+  if (row < run.from || row >= run.from + rows.length) look(row - (row % SHOWN));
+  packets.choose(row - run.from, true);
+}
+
+// Shows the packets after the first `from` that the engine has.
+function look(from) {
+  run.from = from;
+  packets.show(rows);
+  tell();
+}
+
+// Asks for the rows around one. Only one question is open at a time; whatever is missing after its answer is asked for then.
+async function want(row) {
+  const mine = run;
+  if (mine.wants) return;
+  mine.wants = true;
+  const [from, to] = [Math.max(0, row - AROUND), Math.min(mine.count, row + AROUND)];
+  try {
+    const { rows: told, version } = await mine.engine.ask({ ask: 'list', from, to });
+    if (mine !== run) return;
+    if (mine.rows.size > KEPT) mine.rows.clear();
+    if (version === mine.version) told.forEach((it, at) => mine.rows.set(from + at, it));
+  } catch (error) {
+    if (mine === run) complain(error.message);
+    return;
+  } finally {
+    mine.wants = false;
   }
+  packets.draw();
 }
 
-function record(r) {
-  if (r.type === 'summary') {
-    run.summary = r;
-  } else if (r.type === 'packet') {
-    const { frame, time, src, dst, protocol, message, looks_like, findings: own = [] } = r;
-    run.packets.push({ frame, time: time ?? '', src, dst, protocol, message, looks_like, findings: own, ...told(r.fields) });
-    keep(own, frame);
-  } else if (r.type === 'exchange') {
-    keep(r.findings, r.request_frame);
-  }
-}
-
-// What a message tells of its server: the name, and the players with their maximum.
-function told(fields) {
-  const value = (...names) => {
-    const all = [fields, ...Object.values(fields ?? {}).filter((inner) => inner !== null && typeof inner === 'object')];
-    return all.flatMap((inner) => names.map((name) => inner?.[name])).find((found) => ['string', 'number'].includes(typeof found));
-  };
-  const [players, most] = [value('players', 'current_players'), value('max_players')];
-  return { name: value('server_name', 'name', 'hostname') ?? '', players: players === undefined ? '' : most === undefined ? players : `${players}/${most}` };
-}
-
-function keep(own, frame) {
-  const room = KEPT - run.findings.length;
-  run.findings.push(...own.slice(0, room).map((f) => ({ ...f, frame })));
-  run.more += Math.max(0, own.length - room);
-}
-
-// Handles a message of the engine of a run, which may have been closed meanwhile.
-function onMessage(sender, data) {
+// Handles progress of the engine of a run, which may have been closed meanwhile.
+function onProgress(sender, { bytes, of, rows: count, version }) {
   if (sender !== run) return;
-  if (data.tell === 'lines') {
-    take(data.lines);
-    packets.draw();
-  } else {
-    $('progress').max = data.of;
-    $('progress').value = data.bytes;
-    $('reading').textContent = `${Math.floor(data.bytes / 1e6)} of ${Math.ceil(data.of / 1e6)} MB read`;
+  $('progress').max = of;
+  $('progress').value = bytes;
+  $('reading').textContent = `${Math.floor(bytes / 1e6)} of ${Math.ceil(of / 1e6)} MB read`;
+  if (!run.reads || version !== run.version || count === run.count) return;
+  run.count = count;
+  if (count > 0 && $('views').hidden) {
+    ['numbers', 'views'].forEach((id) => { $(id).hidden = false; });
+    show('packets');
   }
+  packets.draw();
+  tell();
 }
 
 // Opens a capture or text, and reads it.
 async function open(what) {
   close();
-  run = { name: what.name ?? 'Pasted bytes', before: 0, packets: [], findings: [], more: 0, summary: null };
+  run = { name: what.name ?? 'Pasted bytes', filter: '', rows: new Map(), count: 0, from: 0, before: 0, version: 0 };
   const mine = run;
-  mine.engine = new Engine((data) => onMessage(mine, data));
+  mine.engine = new Engine((progress) => onProgress(mine, progress));
   $('start').hidden = true;
   $('again').hidden = false;
   $('capture-title').firstChild.textContent = mine.name;
@@ -135,36 +177,40 @@ async function open(what) {
   });
 }
 
-// Reads the packets after the first `before`.
+// Reads the packets that pass the filter, except the first `before`, as many as the engine has room for.
 async function read(mine, before) {
-  Object.assign(mine, { before, packets: [], findings: [], more: 0 });
-  packets.show(mine.packets);
-  enablePaging(false);
-  const { why } = await mine.engine.ask({ ask: 'records', before, most: KEPT });
-  mine.why = why;
-  if (mine !== run) return;
-  enablePaging(true);
+  mine.version += 1;
+  const version = mine.version;
+  Object.assign(mine, { before, from: 0, count: 0, rows: new Map(), reads: true, result: null });
+  packets.show(rows);
+  findings.show([]);
+  packetView.hide();
+  tell();
+  const result = await mine.engine.ask({ ask: 'read', filter: mine.filter, before, version }).catch((error) => {
+    // Another filter has given this reading up.
+    if (mine.version === version) throw error;
+  });
+  if (mine !== run || mine.version !== version) return;
+  Object.assign(mine, { result, count: result.rows, reads: false });
   ready();
-}
-
-// Enables the buttons for other packets. They are disabled while packets are read, because the lines of two reads could not be separated.
-function enablePaging(enabled) {
-  ['before', 'behind'].forEach((id) => { $(id).disabled = !enabled; });
 }
 
 // Shows that something is in progress while `work` runs, and reports its errors.
 async function working(work) {
   const mine = run;
+  mine.works = (mine.works ?? 0) + 1;
   $('reading').textContent = 'Reading';
   $('progress').removeAttribute('value');
   $('state').hidden = false;
+  $('error').hidden = true;
   document.body.setAttribute('aria-busy', 'true');
   try {
     await work();
   } catch (error) {
     if (mine === run) complain(error.message);
   }
-  if (mine !== run) return;
+  mine.works -= 1;
+  if (mine !== run || mine.works > 0) return;
   $('state').hidden = true;
   document.body.removeAttribute('aria-busy');
 }
@@ -182,9 +228,9 @@ const TILES = [
 
 // Shows the result after everything was read.
 function ready() {
-  const { summary, before } = run;
+  const { summary, why, remarks, findings: found, more_findings: more } = run.result;
   if (summary.files === 0) {
-    complain(`${run.name}: ${run.why}.`);
+    complain(`${run.name}: ${why}.`);
     return;
   }
   const tiles = TILES.map(([key, what, class_]) => {
@@ -192,20 +238,37 @@ function ready() {
     return el('div', { 'class': `tile ${number > 0 ? (class_ ?? '') : ''}`, 'data-number': key }, el('dt', {}, what), el('dd', {}, number.toLocaleString('en')));
   });
   $('numbers').querySelector('.tiles').replaceChildren(...tiles);
-  $('remark').textContent = summary.complete ? '' : `Incomplete: ${run.why}.`;
-  $('remark').hidden = summary.complete;
-  const all = summary.recognised + summary.unclaimed;
-  const last = before + run.packets.length;
-  $('shown').textContent = run.packets.length === 0 ? 'No UDP packets' : `Packets ${before + 1} to ${last} of ${all}`;
-  $('before').hidden = before === 0;
-  $('behind').hidden = last >= all;
-  const more = run.more > 0 ? `; ${run.more} more are counted only` : '';
-  $('findings-shown').textContent = `Findings in these packets and their exchanges: ${run.findings.length}${more}`;
-  packets.show(run.packets);
-  findings.show(run.findings);
+  const notes = summary.complete ? remarks : [`Incomplete: ${why}.`, ...remarks];
+  $('remark').textContent = notes.join(' ');
+  $('remark').hidden = notes.length === 0;
+  $('findings-shown').textContent = `Findings in these packets and their exchanges: ${found.length}${more > 0 ? `; ${more} more are counted only` : ''}`;
+  findings.show(found);
   ['numbers', 'views'].forEach((id) => { $(id).hidden = false; });
+  tell();
+  packets.draw();
   show('packets');
-  if (all === 1 && run.packets.length === 1) packets.choose(0, false);
+  if (run.count === 1 && run.before + run.result.left_out === 0) packets.choose(0, false);
+}
+
+// Says which packets the list shows.
+function tell() {
+  const first = run.before + run.from;
+  const last = first + rows.length;
+  const all = run.before + run.count + (run.result?.left_out ?? 0);
+  const passed = run.filter === '' ? '' : ' that pass the filter';
+  const number = (n) => n.toLocaleString('en');
+  if (run.reads) $('shown').textContent = `${number(all)} packets so far`;
+  else if (all === 0) $('shown').textContent = run.filter === '' ? 'No UDP packets' : 'No packets pass the filter';
+  else $('shown').textContent = `Packets ${number(first + 1)} to ${number(last)} of ${number(all)}${passed}`;
+  $('before').hidden = first === 0;
+  $('behind').hidden = last >= all;
+  $('all').hidden = run.filter === '';
+}
+
+// Shows the packets after the first `first` of all, which may have to be read.
+function turn(first) {
+  if (first >= run.before && first < run.before + run.count) look(first - run.before);
+  else if (!run.reads) working(() => read(run, first));
 }
 
 function show(view) {
@@ -216,34 +279,50 @@ function show(view) {
   if (view === 'report') report();
 }
 
-// Requests the packet of a frame. If frames are chosen quickly, only the last one is requested.
-async function pick(frame) {
+// Requests the packet of a row. If rows are chosen quickly, only the last one is requested.
+async function pick(row) {
   const mine = run;
-  mine.wanted = frame;
+  mine.wanted = row;
   if (mine.picking) return;
   mine.picking = true;
   while (mine === run && mine.wanted !== null) {
     const now = mine.wanted;
     mine.wanted = null;
+    const asked = mine.version;
     try {
-      const { packet } = await mine.engine.ask({ ask: 'packet', frame: now });
-      if (mine === run) packetView.show(now, packet);
+      const { packet, version } = await mine.engine.ask({ ask: 'packet', row: now });
+      if (mine !== run || mine.version !== version) continue;
+      mine.picked = now;
+      packetView.show(packet);
     } catch (error) {
-      if (mine === run) complain(error.message);
+      if (mine === run && mine.version === asked) complain(error.message);
     }
   }
   mine.picking = false;
 }
 
+// Filters by the field that is chosen in the tree of the packet.
+async function filterByField() {
+  const mine = run;
+  const { filter, version } = await mine.engine.ask({ ask: 'fieldFilter', row: mine.picked, line: packetView.line() });
+  if (mine !== run || mine.version !== version) return;
+  if (filter === null) complain('No filter can be made of this field.');
+  else filterLine.put(filter);
+}
+
 // Creates the report when it is first opened, in a frame that may only run the report's script.
 async function report() {
   if (run.report) return;
-  const mine = run;
+  const [mine, filter] = [run, run.filter];
   mine.report = true;
   $('report-state').textContent = 'The capture is read once more for the report.';
   await working(async () => {
-    const { html } = await mine.engine.ask({ ask: 'report' });
-    if (mine !== run) return;
+    const { html } = await mine.engine.ask({ ask: 'report', filter }).catch((error) => {
+      // Another filter has given it up.
+      if (mine.filter === filter) throw error;
+      return {};
+    });
+    if (mine !== run || mine.filter !== filter) return;
     mine.url = URL.createObjectURL(new Blob([html], { type: 'text/html' }));
     $('frame').src = mine.url;
     $('save').href = mine.url;
@@ -252,14 +331,23 @@ async function report() {
   });
 }
 
+// Forgets the report, which is one with another filter.
+function forgetReport() {
+  if (run?.url) URL.revokeObjectURL(run.url);
+  if (run) Object.assign(run, { url: null, report: false });
+  $('frame').removeAttribute('src');
+  ['frame', 'save'].forEach((id) => { $(id).hidden = true; });
+}
+
 // Ends the run, if there is one.
 function close() {
   run?.engine.end();
-  if (run?.url) URL.revokeObjectURL(run.url);
+  forgetReport();
   run = null;
-  $('frame').removeAttribute('src');
-  ['state', 'error', 'numbers', 'views', 'packets', 'findings', 'report', 'frame', 'save', 'again'].forEach((id) => { $(id).hidden = true; });
+  ['state', 'error', 'numbers', 'views', 'packets', 'findings', 'report', 'again'].forEach((id) => { $(id).hidden = true; });
   packetView.hide();
+  filterLine.set('');
+  $('numbers').querySelector('.tiles').replaceChildren();
   $('start').hidden = false;
   document.body.removeAttribute('aria-busy');
 }
@@ -284,6 +372,7 @@ $('views').addEventListener('click', (event) => {
   const { view } = event.target.dataset;
   if (view) show(view);
 });
-$('before').addEventListener('click', () => working(() => read(run, Math.max(0, run.before - KEPT))));
-$('behind').addEventListener('click', () => working(() => read(run, run.before + KEPT)));
+$('before').addEventListener('click', () => turn(Math.max(0, run.before + run.from - SHOWN)));
+$('behind').addEventListener('click', () => turn(run.before + run.from + rows.length));
+$('by').addEventListener('click', filterByField);
 ['again', 'stop'].forEach((id) => $(id).addEventListener('click', close));

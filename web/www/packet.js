@@ -1,6 +1,6 @@
 'use strict';
 
-// One packet: its fields and its bytes, with the bytes of the chosen field marked.
+// One packet: its layers and fields as a tree, and its bytes, with those of the chosen field marked.
 const packetView = (() => {
   // Number of bytes that are drawn until all are requested.
   const FIRST = 4096;
@@ -13,21 +13,64 @@ const packetView = (() => {
   let perLine = 16;
   const width = () => ($('bytes').clientWidth < 560 ? 8 : 16);
 
+  // Names of lines whose lower lines are folded away, in every packet; at first those of the layers.
+  const folded = new Set(['Frame', 'Ethernet', 'Link', '802.1Q', 'Internet', 'User']);
+  const named = (line) => line.name || line.value.split(/[ ,:]/)[0];
+
   const tree = new List($('tree'), {
-    row(row, field) {
-      row.style.paddingLeft = `${0.5 + field.depth}rem`;
-      row.classList.toggle('derived', field.derived);
-      const value = field.value === null ? [] : [el('span', { class: 'value' }, field.value)];
-      const place = field.derived ? [] : [el('span', { class: 'place' }, `${field.start}..${field.end}`)];
-      row.append(el('span', { class: 'name' }, field.name), ...value, ...place);
+    row(row, line) {
+      row.style.paddingLeft = `${0.5 + line.level}rem`;
+      const fold = el('span', { class: 'fold', 'aria-hidden': 'true' }, line.open === undefined ? '' : line.open ? '▾' : '▸');
+      const kind = line.severity ? `value ${line.severity}` : 'value';
+      row.append(fold, el('span', { class: 'text' }, el('span', { class: 'name' }, line.name), el('span', { class: kind }, line.value),
+        el('span', { class: 'place' }, line.place)));
     },
-    chosen(field) {
-      chosen = field;
-      cursor = field.start;
-      mark(field, true);
+    chosen(line) {
+      chosen = line;
+      cursor = line.start ?? cursor;
+      mark(line, true);
     },
-    hovered: (field) => mark(field ?? chosen, false),
+    hovered: (line) => mark(line ?? chosen, false),
+    folded(line, isFolded) {
+      if (line.open === isFolded) {
+        fold(line, isFolded);
+      } else if (isFolded) {
+        // Nothing to fold: to the line above it.
+        const above = visible.slice(0, visible.indexOf(line)).findLastIndex((other) => other.level < line.level);
+        tree.choose(above, false);
+      }
+    },
   });
+  $('tree').addEventListener('click', (event) => {
+    const line = event.target.closest('.fold') && visible[event.target.closest('[data-index]').dataset.index];
+    if (line?.open !== undefined) fold(line, line.open);
+  });
+
+  // The lines that are not folded away.
+  let visible = [];
+
+  // Folds the lines below a line, or unfolds them, without choosing another line.
+  function fold(line, isFolded) {
+    if (isFolded) folded.add(named(line));
+    else folded.delete(named(line));
+    const { scrollTop } = tree.box;
+    unfold();
+    tree.show(visible);
+    tree.box.scrollTop = scrollTop;
+    tree.choose(visible.indexOf(line), false);
+  }
+
+  function unfold() {
+    visible = [];
+    let below = Infinity;
+    packet.lines.forEach((line, index) => {
+      if (line.level > below) return;
+      const isFolded = folded.has(named(line));
+      line.open = packet.lines[index + 1]?.level > line.level ? !isFolded : undefined;
+      below = isFolded ? line.level : Infinity;
+      visible.push(line);
+    });
+  }
 
   // Draws the bytes, each line as hex digits and as characters.
   function draw(all) {
@@ -55,36 +98,35 @@ const packetView = (() => {
     return code >= 0x20 && code < 0x7f ? String.fromCharCode(code) : '.';
   };
 
-  // A finding about all bytes marks none of them.
-  const marks = (f) => f.start !== null && f.end - f.start < bytes.length;
-  const found = (at) => (packet.findings.some((f) => marks(f) && f.start <= at && at < f.end) ? 'found' : '');
+  const found = (at) => (packet.marks[at] === ' ' ? '' : 'found');
 
-  // Marks the bytes of a field.
-  function mark(field, scroll) {
-    if (field && field.end > FIRST && $('bytes').querySelector('button')) draw(true);
+  // Marks the bytes of a line of the tree.
+  function mark(line, scroll) {
+    const [start, end] = [line?.start ?? 0, line?.end ?? 0];
+    if (end > FIRST && $('bytes').querySelector('button')) draw(true);
     for (const span of $('bytes').querySelectorAll('[data-at]')) {
       const at = Number(span.dataset.at);
-      span.classList.toggle('marked', field !== null && field.start <= at && at < field.end);
+      span.classList.toggle('marked', start <= at && at < end);
     }
     if (scroll) $('bytes').querySelector('.marked')?.scrollIntoView({ block: 'nearest' });
-    $('byte').textContent = field ? description(field) : '';
+    $('byte').textContent = line ? description(line) : '';
+    $('by').hidden = !chosen || !packet.lines.includes(chosen) || chosen.name === '';
   }
 
-  const description = (field) => {
-    const value = field.value === null ? '' : `: ${field.value}`;
-    if (field.derived) return `${field.name}${value}, which follows from the message`;
-    const length = field.end - field.start;
-    return `${field.name}${value}, ${length} byte${length === 1 ? '' : 's'} from ${field.start}`;
+  const description = ({ name, value, start, end }) => {
+    const length = end - start;
+    return `${name}${value}${start === null ? '' : `, ${length} byte${length === 1 ? '' : 's'} from ${start}`}`;
   };
 
-  // Chooses a byte: the innermost field around it.
+  // Chooses a byte: the innermost line about it that is not folded away.
   function choose(at) {
     if (at < 0 || at >= bytes.length) return;
-    const index = packet.fields.findLastIndex((f) => !f.derived && f.start <= at && at < f.end);
+    const about = (line) => line.name !== '' && line.start !== null && line.start <= at && at < line.end;
+    const index = visible.findLastIndex((line) => about(line) && !line.name.startsWith('['));
     if (index >= 0) {
       tree.choose(index, false);
     } else {
-      chosen = { name: 'no field', value: null, start: at, end: at + 1, derived: false };
+      chosen = { name: 'no field', value: '', start: at, end: at + 1 };
       mark(chosen, true);
     }
     cursor = at;
@@ -116,24 +158,27 @@ const packetView = (() => {
   }
 
   return {
-    show(frame, shown) {
+    show(shown) {
       packet = shown;
       bytes = shown.bytes.match(/../g) ?? [];
       [cursor, chosen] = [0, null];
       const what = shown.protocol === null ? 'no known protocol' : `${shown.protocol}, ${shown.message}`;
       const joined = shown.joined ? ', joined from its parts' : '';
       const missing = shown.missing > 0 ? `; ${shown.missing} more were not captured` : '';
-      $('packet-title').textContent = `Frame ${frame}: ${what}, ${bytes.length} bytes${joined}${missing}`;
+      $('packet-title').textContent = `Frame ${shown.frame}: ${what}, ${bytes.length} bytes${joined}${missing}`;
       const help = shown.help ? [el('li', {}, `help: ${shown.help}`)] : [];
       $('packet-findings').replaceChildren(...shown.findings.map(finding), ...help);
       $('packet').hidden = false;
       $('byte').textContent = '';
-      tree.box.hidden = shown.fields.length === 0;
-      tree.show(shown.fields);
+      $('by').hidden = true;
+      unfold();
+      tree.show(visible);
       draw(false);
     },
     hide() {
       $('packet').hidden = true;
     },
+    // The index of the chosen line in the packet.
+    line: () => packet.lines.indexOf(chosen),
   };
 })();

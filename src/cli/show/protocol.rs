@@ -60,19 +60,28 @@ fn head(page: &mut Page, id: Id) {
     if !names.is_empty() {
         page.line(&format!("  ask knows it as {}", names.join(", ")));
     }
-    let first: Vec<_> = info.first_bytes().map(byte).collect();
+    let first: Vec<_> = info.first_bytes().collect();
     page.wrapped(
         "  recognised     ",
-        &format!(
-            "by content: the first byte is one of {}; what follows, and the conversation, decide how sure",
-            first.join(", ")
-        ),
+        &format!("by content: {}; what follows, and the conversation, decide how sure", first_byte(&first)),
     );
     let counts: Counts = id.rules().map(|rule| rule.severity).collect();
     let by_severity = [(counts.error, "error"), (counts.warning, "warning"), (counts.note, "note")];
     let by_severity = by_severity.map(|(n, severity)| count(n, severity)).join(", ");
     page.line(&format!("  rules          {}: {by_severity}", counts.total()));
     page.line(&format!("                 `qdissect rule list --protocol {}` lists them", info.name));
+}
+
+/// What the first byte of a payload may be, as a clause.
+fn first_byte(bytes: &[u8]) -> String {
+    match bytes {
+        [one] => format!("the first byte is {}", byte(*one)),
+        _ if bytes.len() > usize::from(u8::MAX) => "any first byte".to_owned(),
+        _ => {
+            let bytes: Vec<_> = bytes.iter().copied().map(byte).collect();
+            format!("the first byte is one of {}", bytes.join(", "))
+        }
+    }
 }
 
 /// A byte as an ASCII character, or in hex if it is not printable.
@@ -145,5 +154,13 @@ mod tests {
     #[test]
     fn printable_bytes_are_shown_as_characters() {
         assert_eq!([0, b'i', 0xfe].map(byte), ["00", "'i'", "fe"]);
+    }
+    #[test]
+    fn a_form_without_a_fixed_first_byte_is_no_list_of_all_bytes() {
+        let every: Vec<u8> = (0..=u8::MAX).collect();
+        assert_eq!(first_byte(&every), "any first byte");
+        assert_eq!(first_byte(&[0xff]), "the first byte is ff");
+        assert_eq!(first_byte(&[0x00, b'T']), "the first byte is one of 00, 'T'");
+        assert!(first_byte(&every[1..]).ends_with("fe, ff"), "of all but one, each is named");
     }
 }

@@ -2,13 +2,10 @@
 
 use super::gather::{Shared, lock};
 use super::pipe::Pipe;
-use crate::browse::{IN_SPOOL, Index, Unopened};
+use crate::browse::{IN_SPOOL, Index, Unopened, Until};
 use crate::capture::Source;
-use crate::check::Packet;
-use crate::decode::AnyListener;
-use crate::net::Datagram;
 use crate::pipeline::{Options, Pipeline};
-use crate::report::{Lister, Opened, Report, TimeFormat, Wants};
+use crate::report::{Lister, Opened, Report, TimeFormat};
 use crate::rule::Severity;
 use std::fs::File;
 use std::io;
@@ -87,7 +84,8 @@ impl Frames {
 
     /// Reads the captures again up to a frame.
     fn read_again(&self, paths: &[PathBuf], frame: u64, all: bool) -> Result<Opened, String> {
-        let mut until = Until { frame, opened: Opened::new(self.options.secrets), found: false };
+        let mut opened = Opened::new(self.options.secrets);
+        let mut until = Until::new(frame, &mut opened);
         let options = Options { all, ..self.options.clone() };
         let mut pipeline = Pipeline::new(options, &mut until);
         for path in paths {
@@ -103,7 +101,7 @@ impl Frames {
         }
         let _ = pipeline.finish(true);
         match until.found {
-            true => Ok(until.opened),
+            true => Ok(opened),
             false => Err("The packet cannot be shown: its capture has changed.".to_owned()),
         }
     }
@@ -129,43 +127,4 @@ fn read_at(file: &mut File, at: u64, buffer: &mut [u8]) -> io::Result<()> {
     use std::io::{Read, Seek};
     file.seek(io::SeekFrom::Start(at))?;
     file.read_exact(buffer)
-}
-
-/// Waits for the packet of a frame, and then stops.
-struct Until {
-    frame: u64,
-    opened: Opened,
-    found: bool,
-}
-
-impl Report for Until {
-    fn inner(&mut self) -> Option<&mut dyn Report> {
-        Some(&mut self.opened)
-    }
-
-    fn listener(&self) -> AnyListener {
-        self.opened.listener()
-    }
-
-    fn wants(&self) -> Wants {
-        self.opened.wants()
-    }
-
-    fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        if p.datagram.frame != self.frame {
-            return Ok(());
-        }
-        self.found = true;
-        self.opened.packet(p)?;
-        Err(io::ErrorKind::Interrupted.into())
-    }
-
-    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if d.frame != self.frame {
-            return Ok(());
-        }
-        self.found = true;
-        self.opened.unclaimed(d)?;
-        Err(io::ErrorKind::Interrupted.into())
-    }
 }

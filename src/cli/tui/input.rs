@@ -1,5 +1,6 @@
 //! A line of text that the user types: a filter, or what to search for.
 
+use crate::filter;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// A line with a cursor.
@@ -9,11 +10,6 @@ pub struct Input {
     pub text: String,
     /// Where the next character goes, in bytes.
     pub cursor: usize,
-}
-
-/// Words before the cursor end at these.
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || "._".contains(c)
 }
 
 impl Input {
@@ -69,37 +65,15 @@ impl Input {
         true
     }
 
-    /// The word that ends at the cursor.
-    fn word(&self) -> &str {
-        let before = &self.text[..self.cursor];
-        before.rfind(|c| !is_word(c)).map_or(before, |at| {
-            let c = before[at..].chars().next().map_or(1, char::len_utf8);
-            &before[at + c..]
-        })
-    }
-
     /// The names that the word before the cursor may become, at most `most`.
     pub fn candidates<'a>(&self, names: &'a [String], most: usize) -> Vec<&'a str> {
-        let word = self.word();
-        if word.is_empty() {
-            return vec![];
-        }
-        let begins = names.iter().filter(|name| name.starts_with(word) && *name != word);
-        begins.map(String::as_str).take(most).collect()
+        filter::candidates(&self.text[..self.cursor], names, most)
     }
 
     /// Completes the word before the cursor as far as the names agree.
     pub fn complete(&mut self, names: &[String]) {
-        let word = self.word();
-        let candidates = self.candidates(names, usize::MAX);
-        let Some(first) = candidates.first() else { return };
-        let mut common = first.len();
-        for name in &candidates {
-            let same = first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-            common = common.min(same);
-        }
-        let rest = first.get(word.len()..common).unwrap_or_default().to_owned();
-        self.insert(&rest);
+        let rest = filter::completion(&self.text[..self.cursor], names);
+        self.insert(rest);
     }
 }
 
@@ -131,20 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn names_are_completed_as_far_as_they_agree() {
-        let names: Vec<String> = ["sqp", "sqp.token", "sqp.total", "players"].map(str::to_owned).into();
-        let mut input = Input::of("players > 3 and s");
+    fn names_are_completed_at_the_cursor() {
+        let names: Vec<String> = ["sqp", "sqp.token"].map(str::to_owned).into();
+        let mut input = Input::of("s > 3");
+        press(&mut input, KeyCode::Home);
+        press(&mut input, KeyCode::Right);
+        assert_eq!(input.candidates(&names, 9), ["sqp", "sqp.token"]);
         input.complete(&names);
-        assert_eq!(input.text, "players > 3 and sqp");
-        input.insert(".t");
-        assert_eq!(input.candidates(&names, 9), ["sqp.token", "sqp.total"]);
-        input.complete(&names);
-        assert_eq!(input.text, "players > 3 and sqp.to");
-        input.insert("t");
-        input.complete(&names);
-        assert_eq!(input.text, "players > 3 and sqp.total");
-        let mut empty = Input::of("(");
-        empty.complete(&names);
-        assert_eq!(empty.text, "(");
+        assert_eq!((input.text.as_str(), input.cursor), ("sqp > 3", 3));
     }
 }

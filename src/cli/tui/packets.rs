@@ -7,7 +7,6 @@ use super::keys::Action;
 use crate::browse::Row;
 pub use crate::cli::config::LIST_COLUMNS as COLUMNS;
 use crate::cli::config::{ListColumn, WIDEST};
-use crate::filter::Filter;
 use crate::report::{Opened, OutlineLine};
 use hashbrown::{HashMap, HashSet};
 
@@ -204,10 +203,7 @@ impl Packets {
 
     /// A filter for the selected field: its value, or that it is there.
     pub fn field_filter(&self) -> Option<String> {
-        let (line, protocol) = (self.line()?, self.packet()?.protocol?);
-        let name = format!("{}.{}", protocol.info().name, line.field?.name.replace("[]", ""));
-        let with_value = line.value.as_ref().map(|value| format!("{name} == {value}"));
-        with_value.into_iter().chain([name]).find(|filter| Filter::parse(filter).is_ok())
+        self.line()?.filter(self.packet()?.protocol?)
     }
 
     /// The bytes of the selected field as hex digits, those of passwords masked.

@@ -145,7 +145,7 @@ const range = ({ from, to }) => (to === null ? `from ${short(from)}` : from === 
 /** The answers of a server over time: the line is the mean response time, a cross is a request without an answer. */
 function sparkline(trace, longest) {
   if (!trace.length) return null;
-  const [width, height] = [112, 24];
+  const [width, height] = [96, 24];
   const slots = Math.max(longest, 2);
   const times = trace.map((slot) => slot[2]).filter((t) => t > 0);
   const [low, high] = [Math.log(Math.min(...times)), Math.log(Math.max(...times))];
@@ -167,27 +167,38 @@ function sparkline(trace, longest) {
   return picture;
 }
 
+/** The width of the widest of these texts in a picture. */
+function widest(texts) {
+  const pen = document.createElement('canvas').getContext('2d');
+  pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+  return Math.ceil(Math.max(0, ...texts.map((text) => pen.measureText(text).width)));
+}
+
 /** Exchanges between two lines, with the time between them. */
 function ladder(figure, exchanges) {
   const width = widthOf(figure);
+  // The arrows take the width that the texts beside them leave. Narrow pictures name the server above each exchange.
   const narrow = width < 560;
-  const [client, server] = narrow ? [84, width - 24] : [230, width - 210];
-  const row = 74;
+  const asked = exchanges.map((e) => (e.request_time ? Date.parse(e.request_time) / 1e3 : null));
+  const gaps = exchanges.map((e, i) => {
+    const before = asked.slice(0, i).findLast((at) => at !== null) ?? null;
+    return before !== null && asked[i] !== null ? `+${short(Math.max(0, asked[i] - before))}` : time(e.request_time ?? '').slice(11);
+  });
+  const client = 12 + widest([...gaps, ...(narrow ? [] : exchanges.map((e) => e.client))]);
+  const server = width - (narrow ? 24 : 12 + widest(exchanges.map((e) => e.server)));
+  const row = narrow ? 92 : 74;
   const picture = canvas(width, 30 + row * exchanges.length, `Ladder of ${counted(exchanges.length, 'exchange')}, which the table below lists`);
   picture.append(line('life', client, 22, client, 26 + row * exchanges.length), line('life', server, 22, server, 26 + row * exchanges.length),
     label(client, 14, 'middle', 'client', 'end'), label(server, 14, narrow ? 'end' : 'middle', 'server', 'end'));
-  let before = null;
   exchanges.forEach((e, i) => {
-    const y = 44 + row * i;
+    const y = (narrow ? 62 : 44) + row * i;
     const answered = e.response_time !== null;
     const group = svg('g', { class: answered && e.outcome === 'answered' ? '' : 'fail' });
-    const asked = e.request_time ? Date.parse(e.request_time) / 1e3 : null;
-    const gap = before !== null && asked !== null ? `+${short(Math.max(0, asked - before))}` : time(e.request_time ?? '').slice(11);
-    before = asked ?? before;
-    group.append(label(client - 10, y + 4, 'end', gap));
-    if (!narrow) group.append(label(client - 10, y + 20, 'end', e.client), label(server + 10, y + 4, 'start', e.server));
+    group.append(label(client - 10, y + 4, 'end', gaps[i]));
+    if (narrow) group.append(label(server - 10, y - 22, 'end', e.server));
+    else group.append(label(client - 10, y + 20, 'end', e.client), label(server + 10, y + 4, 'start', e.server));
     if (answered) arrow(group, client, y, server, y + 4);
-    group.append(label((client + server) / 2, y - 6, 'middle', `${narrow ? '' : `${e.protocol} `}${e.step}, ${e.request_bytes} bytes`, 'what'));
+    group.append(label((client + server) / 2, y - 6, 'middle', `${e.protocol} ${e.step}, ${e.request_bytes} bytes`, 'what'));
     if (answered) {
       arrow(group, server, y + 18, client, y + 24);
       group.append(label((client + server) / 2, y + 36, 'middle', `${e.outcome === 'answered' ? '' : `${e.outcome}, `}${duration(e.response_time)}, ${e.response_bytes} bytes`, 'what'));

@@ -30,7 +30,7 @@ const CELLS = {
   bytes: (bytes, row) => {
     const [start, end] = [row.start ?? 0, row.end ?? 0].map((at) => Math.max(0, at - bytes.from));
     const pairs = bytes.hex.slice(2 * start, 2 * end).match(/../g) ?? [];
-    return pairs.length ? [el('code', {}, pairs.slice(0, 12).join(' ') + (pairs.length > 12 ? ' …' : ''))] : ['–'];
+    return pairs.length ? [el('code', {}, pairs.slice(0, 8).join(' ') + (pairs.length > 8 ? ' …' : ''))] : ['–'];
   },
 };
 
@@ -67,7 +67,8 @@ function activate(table, name, data, { filter = false, link = {}, detail = null,
     const value = valueOf(row, key);
     const inside = value === null && kind !== 'findings' ? ['–'] : (CELLS[kind] ?? ((text) => [shown(text)]))(value, row, { data, longest });
     const content = link[key] ? [link[key](row, inside)] : inside;
-    return el('td', { class: kind, 'data-head': head }, ...(detail && i === 0 ? [opener(row, content)] : content));
+    const empty = inside.length === 1 && inside[0] === '–' ? ' empty' : '';
+    return el('td', { class: kind + empty, 'data-head': head }, ...(detail && i === 0 ? [opener(row, content)] : content));
   }
   /** A button that opens the row below. */
   function opener(row, inside) {

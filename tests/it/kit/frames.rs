@@ -35,3 +35,16 @@ pub fn pcap(frames: &[Kept]) -> Vec<u8> {
     }
     file
 }
+
+/// A capture of `count` datagrams of no known protocol with `length` bytes, a millisecond apart.
+pub fn datagrams(count: u32, length: u16) -> Vec<u8> {
+    let mut bytes = vec![0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7];
+    bytes[2..4].copy_from_slice(&(28 + length).to_be_bytes());
+    bytes.extend([0x23, 0x28, 0x23, 0x29]);
+    bytes.extend((8 + length).to_be_bytes());
+    bytes.extend([0, 0]);
+    let wire_len = 28 + u32::from(length);
+    bytes.resize(wire_len as usize, 0x5a);
+    let frame = |n| Kept { time: i64::from(n) * 1_000_000, link: 101, wire_len, bytes: bytes.clone() };
+    pcap(&(1..=count).map(frame).collect::<Vec<_>>())
+}
