@@ -162,7 +162,7 @@ fn marked_list<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
         c.skip(&[BACKSLASH]);
     }
     last(c, mark_len(c.rest()).unwrap_or_default())?;
-    c.expect_end(&IGNORED, &RSP_006)
+    if c.is_cut() { c.ignored(&IGNORED) } else { c.expect_end(&IGNORED, &RSP_006) }
 }
 
 /// Length of what stands before the first separator; all of it where there is none but ends of lines.

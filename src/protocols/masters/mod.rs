@@ -283,6 +283,7 @@ messages! {
         Form::of(b"\xff\xff\xff\xff\x66\n"),
         Form::of(b"\xff\xff\xff\xff\x64\n").level(Level::Medium),
         Form::of(b"\xff\xff\xff\xffservers "),
+        Form::of(b"\xff\xff\xff\xffgetservers").when(is_cut).awaited(),
     ]).remembers(unended).lists(&LISTED);
     HEARTBEAT = Message::label("heartbeat", Direction::C2s, &[
         Form::of(b"\xff\xff\xff\xffheartbeat ").when(has_name),
@@ -309,6 +310,7 @@ messages! {
     ]).beats(|_| None);
     AVAILABLE_REQUEST = Message::request("available_request", AVAILABLE, &[
         Form::of(b"\x09\0\0\0\0").length(7, LONGEST_LETTERS).when(has_game).level(Level::Medium),
+        Form::of(b"\x09\0\0\0\0").length(8, LONGEST_LETTERS).when(|p| p.get(5..).is_some_and(is_game)).level(Level::Low),
     ]);
     // A client of GameSpy's third query asks with the same bytes: only what came before tells them apart.
     AVAILABLE_RESPONSE = Message::response("available_response", AVAILABLE, &[
@@ -480,6 +482,10 @@ impl Protocol for Masters {
                     raised.add_values(&SEC_001, None, Compared::new(ComparedValue::Nothing, most));
                 }
             }
+            // Datagrams that the capture has cut may differ behind that.
+            (SERVERS_RESPONSE, Pairing::DuplicateResponse { .. }) if seen.datagram.cut > 0 => {
+                raised.remove(&TXN_004);
+            }
             (CHALLENGE_RESPONSE, _) => {
                 if let Some(value) = read_at(p, CHALLENGE_AT, le_i32) {
                     given.insert(ends, value);
@@ -591,11 +597,19 @@ fn is_digits(text: &[u8]) -> bool {
 
 /// Whether the name of a game and a zero follow, and nothing else.
 fn has_game(p: &[u8]) -> bool {
+    p.get(5..).and_then(|rest| rest.strip_suffix(b"\0")).is_some_and(is_game)
+}
+
+/// Whether this may be the name of a game, or its beginning.
+fn is_game(name: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte);
-    match p.get(5..) {
-        Some([first, rest @ .., 0]) => first.is_ascii_lowercase() && rest.iter().all(is_letter),
-        _ => false,
-    }
+    name.first().is_some_and(u8::is_ascii_lowercase) && name.iter().all(is_letter)
+}
+
+/// Whether the payload ends inside the word of a list of Quake 3.
+fn is_cut(p: &[u8]) -> bool {
+    let words: [&[u8]; 2] = [b"getserversResponse", b"getserversExtResponse"];
+    p.get(MARK.len()..).is_some_and(|text| words.iter().any(|word| word.starts_with(text)))
 }
 
 /// The state of a list of Quake 3 that has no end mark.
