@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-limit=1310720
+limit=1572864
 report=../src/page
 target=${CARGO_TARGET_DIR:-$PWD/target}
 

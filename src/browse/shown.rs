@@ -15,7 +15,7 @@ impl Index {
                 let mut listed = Listed::new(stand_ins);
                 let opened = self.open(at, false, read, &mut listed);
                 let known = self.rows.get(at)?;
-                opened.ok().and_then(|()| listed.record).or_else(|| Some(self.unopened(known)))
+                opened.ok().and(listed.record).or_else(|| Some(self.unopened(known)))
             })
             .collect();
         terminal_safe_json(&records)

@@ -66,7 +66,7 @@ impl Spool {
     /// Makes the first packets readable at once, later ones a little later.
     pub fn flush_now_and_then(&mut self) {
         self.packets += 1;
-        if self.packets < AT_ONCE || self.packets % AT_ONCE == 0 {
+        if self.packets < AT_ONCE || self.packets.is_multiple_of(AT_ONCE) {
             self.flush();
         }
     }

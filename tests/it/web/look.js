@@ -46,7 +46,7 @@
       await wait(() => $('tree').querySelectorAll('.row').length > 12);
       $('tree').querySelectorAll('.row')[12].click();
       document.activeElement.blur();
-      scrollTo(0, $('packets').offsetTop - 120);
+      scrollTo(0, $('packet').offsetTop - 300);
       await new Promise((done) => setTimeout(done, 200));
     },
     // Presses a button for other packets.
