@@ -17,6 +17,8 @@ pub(crate) mod grid;
 mod layers;
 mod line_buffer;
 #[cfg(feature = "page")]
+pub mod metrics;
+#[cfg(feature = "page")]
 mod opened;
 #[cfg(feature = "page")]
 mod outline;
