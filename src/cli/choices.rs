@@ -252,6 +252,15 @@ impl Format {
     }
 }
 
+/// `--annotate`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Annotate {
+    /// Findings
+    Findings,
+    /// Findings, and the fields of each message
+    Fields,
+}
+
 /// `--color`
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Colour {

@@ -74,7 +74,7 @@ pub use output::{Form, Output};
 #[cfg(feature = "page")]
 pub(crate) use recent_frames::FragmentFrames;
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
-pub use recorder::{Capture, Frames, Recorder, Recording};
+pub use recorder::{Capture, Frames, Recorder, Recording, Remarks};
 pub use records::Records;
 #[cfg(feature = "page")]
 pub(crate) use records::lines_of;

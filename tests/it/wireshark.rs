@@ -35,17 +35,18 @@ fn generated(what: &str) -> Vec<u8> {
     output.stdout
 }
 
-/// Writes a capture with comments; returns its path and the findings that are in them.
-fn annotated(folder: &Path, capture: &Path) -> (PathBuf, Vec<Value>) {
+/// Writes a capture with comments; returns its path, and the records of what is in them: packets and findings.
+fn annotated(folder: &Path, capture: &Path) -> (PathBuf, Vec<Value>, Vec<Value>) {
     let to = folder.join("annotated.pcapng");
     let mut dump = qdissect();
-    dump.args(["dump", "--no-config", "--allow-truncated", "-T", "ndjson", "--annotate", "-w"])
+    dump.args(["dump", "--no-config", "--allow-truncated", "-T", "ndjson", "--annotate=fields", "-w"])
         .arg(&to)
         .arg(capture);
     let output = dump.output().unwrap();
     let records = parsed(&output, output.status.code().unwrap());
     let findings = records.iter().filter_map(|record| record["findings"].as_array()).flatten();
-    (to, findings.cloned().collect())
+    let packets = records.iter().filter(|record| record["type"] == "packet");
+    (to, packets.cloned().collect(), findings.cloned().collect())
 }
 
 fn tshark(folder: &Path, capture: &Path, args: &[&str]) -> Output {
@@ -71,33 +72,40 @@ fn columns(folder: &Path, capture: &Path, names: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_finding_of_every_capture_is_a_field() {
+fn every_message_and_finding_of_every_capture_has_fields() {
     if !is_there() {
         return;
     }
     let folder = plugin();
     let mut seen = 0;
     for capture in own() {
-        let (annotated, findings) = annotated(folder.path(), &capture);
-        if findings.is_empty() || !annotated.exists() {
+        let (annotated, packets, findings) = annotated(folder.path(), &capture);
+        if packets.is_empty() || !annotated.exists() {
             continue;
         }
-        let rows =
-            columns(folder.path(), &annotated, &["qdissect.rule", "qdissect.severity", "qdissect.field"]);
+        let names = ["rule", "severity", "field", "protocol", "kind"].map(|name| format!("qdissect.{name}"));
+        let rows = columns(folder.path(), &annotated, &names.each_ref().map(String::as_str));
         let all = |at: usize| {
             let values = rows.iter().flat_map(|row| row[at].split('\x1f')).filter(|value| !value.is_empty());
             let mut values: Vec<_> = values.map(str::to_owned).collect();
             values.sort();
             values
         };
-        let expected = |key: &str| {
+        let expected = |records: &[Value], key: &str| {
             let mut values: Vec<_> =
-                findings.iter().filter_map(|finding| Some(finding[key].as_str()?.to_owned())).collect();
+                records.iter().filter_map(|record| Some(record[key].as_str()?.to_owned())).collect();
             values.sort();
             values
         };
-        for (at, key) in ["rule", "severity", "field"].into_iter().enumerate() {
-            assert_eq!(all(at), expected(key), "{}: {key}", capture.display());
+        let wanted = [
+            (&findings, "rule"),
+            (&findings, "severity"),
+            (&findings, "field"),
+            (&packets, "protocol"),
+            (&packets, "message"),
+        ];
+        for (at, (records, key)) in wanted.into_iter().enumerate() {
+            assert_eq!(all(at), expected(records, key), "{}: {key}", capture.display());
         }
         seen += findings.len();
     }
@@ -110,7 +118,7 @@ fn findings_are_expert_information_and_bytes_are_marked() {
         return;
     }
     let folder = plugin();
-    let (capture, findings) = annotated(folder.path(), Path::new("captures/demo.pcapng"));
+    let (capture, _, findings) = annotated(folder.path(), Path::new("captures/demo.pcapng"));
     let experts = printed(tshark(folder.path(), &capture, &["-q", "-z", "expert"]));
     for finding in &findings {
         let [severity, rule, message] =
@@ -127,6 +135,18 @@ fn findings_are_expert_information_and_bytes_are_marked() {
     let filtered = printed(tshark(folder.path(), &capture, &args)).lines().count();
     assert_eq!(filtered, by_rule.iter().filter(|row| row[0].contains("GEN-007")).count());
     assert!(filtered > 0);
+    // The line of a field marks the bytes that it names, wherever they stand in the frame.
+    let shown = printed(tshark(folder.path(), &capture, &["-Y", "frame.number == 49", "-T", "pdml"]));
+    let pdml = roxmltree::Document::parse(&shown).unwrap();
+    let field = |name: &str| {
+        pdml.descendants().filter(|node| node.attribute("name") == Some(name)).collect::<Vec<_>>()
+    };
+    let start = field("udp.payload")[0].attribute("pos").unwrap().parse::<usize>().unwrap();
+    let map = field("qdissect.value")
+        .into_iter()
+        .find(|it| it.attribute("show") == Some("map: \"Fjord\" [45..51]"));
+    let map = map.expect("it is there");
+    assert_eq!((map.attribute("pos"), map.attribute("size")), (Some(&*(start + 45).to_string()), Some("6")));
 }
 
 #[test]
@@ -232,7 +252,7 @@ fn the_extcap_program_writes_annotated_captures() {
     };
     let demo = format!("{}/captures/demo.pcapng", env!("CARGO_MANIFEST_DIR"));
     let records = capture(&["qdissect-file", "--file", &demo]);
-    assert!(records.iter().any(|record| record["comments"].to_string().contains("SQP-STR-002")));
+    assert!(records.iter().any(|record| record["comment"].to_string().contains("SQP-STR-002")));
     let server = crate::kit::serve::serve(|ping, _| {
         vec![[&[0, 1, 4, 0], &ping[4..], &[0, 0, 0, 9, 0, 0, 0, 3, 0, 1, 0, 0]].concat()]
     });

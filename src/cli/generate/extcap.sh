@@ -65,7 +65,7 @@ capture() {
             trap 'exit 0' INT TERM
             # A server that does not answer is no failure here: what was asked is shown.
             qdissect ask "$protocol" "$server" -q -c "$count" $everything -w "$folder/asked.pcapng" >&2 || [ $? -lt 4 ]
-            (annotated "$folder/asked.pcapng")
+            (annotated --all "$folder/asked.pcapng")
             ;;
         qdissect-file) annotated -- "$file" ;;
     esac

@@ -1,5 +1,5 @@
 -- Findings of qdissect in Wireshark and tshark: fields, expert information and marked bytes, made of the comments that
--- `qdissect dump -q --annotate -w FILE` puts on packets. Written by `qdissect generate wireshark`; it belongs into the folder
+-- `qdissect dump -q --annotate -w FILE` puts on packets; with `--annotate=fields` also what each message holds. Written by `qdissect generate wireshark`; it belongs into the folder
 -- of personal Lua plugins, which Help > About Wireshark > Folders names.
 
 local qdissect = Proto("qdissect", "Findings of qdissect")
@@ -12,10 +12,14 @@ local text = {
     message = ProtoField.string("qdissect.message", "Message"),
     field = ProtoField.string("qdissect.field", "Field"),
     cause = ProtoField.string("qdissect.cause", "Caused by"),
+    protocol = ProtoField.string("qdissect.protocol", "Protocol"),
+    kind = ProtoField.string("qdissect.kind", "Kind of message"),
+    value = ProtoField.string("qdissect.value", "Field"),
 }
 local marked = ProtoField.bytes("qdissect.bytes", "Marked bytes")
 qdissect.fields = {
     text.finding, text.rule, text.severity, text.fault, text.message, text.field, text.cause, marked,
+    text.protocol, text.kind, text.value,
 }
 
 local experts = {
@@ -58,32 +62,62 @@ local function parts(comment)
     return finding
 end
 
--- The marked bytes of a finding, as far as they stand in this frame.
-local function range(finding, payload)
-    if not (finding.first and payload) then
+-- These bytes of a payload, as far as they stand in this frame.
+local function range(first, last, payload)
+    if not (first and payload) then
         return nil
     end
-    local first, last = finding.first, math.min(finding.last, payload.len)
+    last = math.min(last, payload.len)
     if first >= last then
         return nil
     end
     return payload.range:range(first, last - first)
 end
 
-function qdissect.dissector(buffer, _, tree)
+-- Adds what a message holds, a line for each field; false if the comment is about something else.
+local function add_fields(comment, payload, tree, info)
+    local protocol, kind, bytes, lines = comment:match("^fields (%l[%l%d]*) (%l[%w_]*)([^\n]*)\n(.*)$")
+    if not protocol then
+        return false
+    end
+    local here = bytes:match("^, payload bytes 0%.%.%d+$") and payload or nil
+    local title = string.format("%s, %s", protocol, kind)
+    local top = here and tree:add(qdissect, here.range, title) or tree:add(qdissect, title)
+    top:add(text.protocol, protocol):set_generated()
+    top:add(text.kind, kind):set_generated()
+    local parents = { [0] = top }
+    for line in lines:gmatch("[^\n]+") do
+        local blanks, value = line:match("^( *)(.*)$")
+        local depth = math.floor(#blanks / 4)
+        local first, last = value:match(" %[(%d+)%.%.(%d+)%]$")
+        local marks = range(tonumber(first), tonumber(last), here)
+        local parent = parents[depth] or top
+        local item = marks and parent:add(text.value, marks, value) or parent:add(text.value, value)
+        item:set_text(value)
+        parents[depth + 1] = item
+    end
+    info.cols.protocol:set(protocol)
+    info.cols.info:set(kind)
+    return true
+end
+
+function qdissect.dissector(buffer, info, tree)
+    -- The innermost datagram, where there are tunnels.
+    local all = { payloads() }
+    local payload = all[#all]
     local found = {}
     for _, comment in ipairs({ comments() }) do
-        found[#found + 1] = parts(tostring(comment.value))
+        local line = tostring(comment.value)
+        if not add_fields(line, payload, tree, info) then
+            found[#found + 1] = parts(line)
+        end
     end
     if #found == 0 then
         return
     end
-    -- The innermost datagram, where there are tunnels.
-    local all = { payloads() }
-    local payload = all[#all]
     local top = tree:add(qdissect, string.format("Findings of qdissect: %d", #found))
     for _, finding in ipairs(found) do
-        local bytes = range(finding, payload)
+        local bytes = range(finding.first, finding.last, payload)
         local title = string.format("%s %s: %s", finding.severity, finding.rule, finding.message)
         local item = bytes and top:add(text.finding, bytes, title, title) or top:add(text.finding, title)
         item:set_text(title)

@@ -101,7 +101,7 @@ impl LiveArgs {
             ),
             (*per_file || *follow, "--per-file and --follow are about files; `live` captures."),
             (
-                *annotate,
+                annotate.is_some(),
                 "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.",
             ),
             (
