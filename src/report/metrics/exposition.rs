@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 pub const MAX_SERIES: usize = 10_000;
 /// Most servers with series of their own, the first ones. Room is left for the findings of each, and for what all others have.
 pub const MAX_SERVERS: usize = 320;
+/// The label `server` of all servers without series of their own, and the label `protocol` of rules that all protocols share.
+pub(super) const OTHER: &str = "other";
 /// Series of one server besides findings: outcomes, steps with sum and count, players, places, facts.
 pub(super) const PER_SERVER: usize = Outcome::ALL.len() + BOUNDS.len() + 3 + 3;
 /// Series without labels.
@@ -243,7 +245,7 @@ fn by_severity(counts: &Counts) -> impl Iterator<Item = (Severity, u64)> {
 /// The name of the protocol that a rule is about; `other` for those that all protocols share.
 fn protocol_of(rule: &'static Rule) -> &'static str {
     let has = |id: &&Id| id.rules().any(|own| std::ptr::eq(own, rule));
-    Id::ALL.iter().find(has).map_or(super::text::OTHER, |id| id.info().name)
+    Id::ALL.iter().find(has).map_or(OTHER, |id| id.info().name)
 }
 
 /// What a server states about itself, as labels.

@@ -1,12 +1,10 @@
 //! The text of metrics: the families, and the syntax of samples.
 
-use super::exposition::{Exposition, Numbers};
+use super::exposition::{Exposition, Numbers, OTHER};
 use crate::exchange::Outcome;
 use crate::text::escape::escaped;
 use std::fmt::{Display, Write};
 
-/// The label `server` of all servers without series of their own, and the label `protocol` of rules that all protocols share.
-pub(super) const OTHER: &str = "other";
 /// Most characters of the value of a label.
 pub const MAX_LABEL: usize = 128;
 
@@ -125,7 +123,8 @@ impl Exposition {
         out.requests(&all);
         out.response_times(&all);
         out.findings(self, &all);
-        out.players(&all);
+        out.players(&PLAYERS, &all, |(players, _)| players);
+        out.players(&PLACES, &all, |(_, most)| most);
         out.facts(self, &all);
         out.single(&UNCLAIMED, self.unclaimed);
         out.single(&OTHERS, self.others);
@@ -183,17 +182,12 @@ impl Text {
         }
     }
 
-    fn players(&mut self, all: &[Labelled<'_>]) {
-        let value: [(&Family, fn((u64, u64)) -> u64); 2] = [(&PLAYERS, |it| it.0), (&PLACES, |it| it.1)];
-        for (family, value) in value {
-            self.family(family);
-            for Labelled { server, protocol, numbers } in all {
-                let labels = [("server", &**server), ("protocol", *protocol)];
-                numbers
-                    .players
-                    .iter()
-                    .for_each(|players| self.sample(family.name, "", &labels, value(*players)));
-            }
+    /// One of the two numbers about players.
+    fn players(&mut self, family: &Family, all: &[Labelled<'_>], value: impl Fn((u64, u64)) -> u64) {
+        self.family(family);
+        for Labelled { server, protocol, numbers } in all {
+            let labels = [("server", &**server), ("protocol", *protocol)];
+            numbers.players.iter().for_each(|it| self.sample(family.name, "", &labels, value(*it)));
         }
     }
 
