@@ -176,6 +176,8 @@ pub enum Format {
     Tree,
     Records(Form),
     Rows(Style),
+    /// Metrics, only of `summary`.
+    Metrics,
 }
 
 const JSON: (&str, Format, &str) = ("json", Format::Records(Form::Json), "One array of records");
@@ -191,8 +193,22 @@ pub const TABLE_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON]);
 /// `-T` of `server`
 pub const SERVER_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON]);
 
-/// `-T` of `summary` and `exchanges`
+/// `-T` of `exchanges`
 pub const ROW_FORMATS: Choices<Format> = Choices(&[TABLE, JSON, NDJSON, CSV, TSV]);
+
+/// `-T` of `summary`
+pub const SUMMARY_FORMATS: Choices<Format> = Choices(&[
+    TABLE,
+    JSON,
+    NDJSON,
+    CSV,
+    TSV,
+    (
+        "openmetrics",
+        Format::Metrics,
+        "Metrics for Prometheus, also through node_exporter's textfile collector",
+    ),
+]);
 
 /// `-T` of `stats`
 pub const STATS_FORMATS: Choices<Format> = Choices(&[
@@ -235,6 +251,15 @@ impl Format {
             _ => None,
         }
     }
+}
+
+/// `--annotate`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Annotate {
+    /// Findings
+    Findings,
+    /// Findings, and the fields of each message
+    Fields,
 }
 
 /// `--color`

@@ -1,6 +1,6 @@
 //! The options that several subcommands have in common.
 
-use super::choices::{CONFIDENCE, PROFILES};
+use super::choices::{Annotate, CONFIDENCE, PROFILES};
 use super::value_parsers::{self, Expression, decode_as, expression, level, packets, timeout};
 use crate::check::Profile;
 use crate::contract::Budget;
@@ -45,9 +45,10 @@ pub struct Common {
     /// Write the packets of recognised protocols to a pcapng file; with `dump --all`, all UDP datagrams
     #[arg(short = 'w', long, value_name = "FILE")]
     pub write: Option<PathBuf>,
-    /// With -w: put the findings on the packets as comments
-    #[arg(long, requires = "write")]
-    pub annotate: bool,
+    /// With -w: put the findings on the packets as comments, with `fields` also what each message holds
+    #[arg(long, requires = "write", value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true,
+        default_missing_value = "findings")]
+    pub annotate: Option<Annotate>,
     /// Stop after N packets
     #[arg(short = 'c', value_name = "N", value_parser = packets)]
     pub count: Option<u64>,
@@ -104,7 +105,7 @@ impl Default for Common {
             configuration: ConfigurationArgs::default(),
             output: None,
             write: None,
-            annotate: false,
+            annotate: None,
             count: None,
             quiet: false,
             line_buffered: false,

@@ -124,7 +124,7 @@ impl ReadsCaptures for ExchangesArgs {
                 let mut records = Records::new(Output::new(to, form, flush), false, quiet);
                 read_list(common, options, inputs, &mut records)
             }
-            Format::Text | Format::Tree => {
+            Format::Text | Format::Tree | Format::Metrics => {
                 let screen = terminal::fitted_screen(Colour::Never, common);
                 let many_files = inputs.list.len() > 1 || common.follow;
                 let mut exchanges = Exchanges::new(to, flush, quiet, many_files).fit(screen);

@@ -14,7 +14,7 @@ const HEADINGS: [(&str, &str); 6] = [
     ),
     (
         "Output",
-        "format to tables report rows fields layout tree only hex explain when show top sort color output dir write \
+        "format metrics to tables report rows fields layout tree only hex explain when show top sort color output dir write \
          annotate quiet line_buffered records numeric show_secrets",
     ),
 ];

@@ -34,6 +34,7 @@ mod inputs;
 mod interrupt;
 mod job;
 mod live;
+mod metrics;
 mod output;
 mod overview;
 mod progress;

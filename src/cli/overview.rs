@@ -1,7 +1,7 @@
 //! `qdissect summary`, `stats` and `report`, which print at the end: their arguments and their execution.
 
 use super::accepted::Accepted;
-use super::choices::{Colour, Format, ROW_FORMATS, SECTIONS, STATS_FORMATS, TopArgs};
+use super::choices::{Colour, Format, SECTIONS, STATS_FORMATS, SUMMARY_FORMATS, TopArgs};
 use super::common_args::Common;
 use super::diagnostics::{Done, refuse};
 use super::job::{Job, ReadsCaptures};
@@ -11,6 +11,7 @@ use super::terminal::{self, wrap};
 use super::value_parsers::{prefix, timeout};
 use crate::filter::Columns;
 use crate::page::{self, Page};
+use crate::report::metrics::{Metrics, Syntax};
 use crate::report::screen::{self, Screen};
 use crate::report::summary::{self, Summary};
 use crate::report::{Layout, Output, Totals, server_rows};
@@ -24,7 +25,7 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
     /// Output format
-    #[arg(short = 'T', long, value_parser = ROW_FORMATS, default_value = "table", value_name = "FMT")]
+    #[arg(short = 'T', long, value_parser = SUMMARY_FORMATS, default_value = "table", value_name = "FMT")]
     pub format: Format,
     #[command(flatten)]
     pub rows: TopArgs,
@@ -49,7 +50,18 @@ impl ReadsCaptures for SummaryArgs {
     }
 
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
-        let (mut summary, common) = (Summary::default(), &self.common);
+        let common = &self.common;
+        if self.format == Format::Metrics {
+            let mut metrics = Metrics::default();
+            let (totals, code) = read_all(common, options, inputs, &mut metrics)?;
+            // Where nothing was read, that has been reported.
+            if totals.files > 0 {
+                let exposition = metrics.exposition().completed(!totals.failed());
+                to.write_all(exposition.text(Syntax::Both).as_bytes())?;
+            }
+            return Ok((code, totals.files));
+        }
+        let mut summary = Summary::default();
         let (totals, code) = read_all(common, options, inputs, &mut summary)?;
         let screen = self.rows.of(terminal::screen(self.color, common));
         write_summary(to, (self.format, None), screen, common, &summary, &totals)?;
@@ -72,7 +84,7 @@ pub fn write_summary(
         Format::Rows(style) => {
             server_rows(to, layout.unwrap_or(Layout::of(style)), summary.captures.only(), summary.servers())
         }
-        Format::Text | Format::Tree => {
+        Format::Text | Format::Tree | Format::Metrics => {
             screen::write(&mut terminal::wrap(to, common), screen, summary, totals)
         }
     }

@@ -7,6 +7,7 @@
 //! ```
 //! It takes two passes, because some datagrams are recognised only after later ones have been seen.
 
+use super::choices::Annotate;
 use super::common_args::Common;
 use super::diagnostics::{Done, FAILED, OK, error, error_text, note, warning};
 use super::inputs::{Inputs, open};
@@ -16,7 +17,7 @@ use super::read::read_with;
 use super::system::{self, display_name};
 use crate::capture::{self, Comments, Source, Writer};
 use crate::pipeline::Options;
-use crate::report::{Recorder, Recording, Report, Totals, count};
+use crate::report::{Recorder, Recording, Remarks, Report, Totals, count};
 use crate::text::escape::quoted;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
@@ -160,7 +161,12 @@ fn read_and_save(
     let is_file = target.file().is_some();
     let folder = if is_file { folder(path).to_owned() } else { std::env::temp_dir() };
     let mut opened = OpenedInputs { folder, opened: vec![] };
-    let mut recorder = Recorder::new(report, common.annotate);
+    let remarks = match common.annotate {
+        None => Remarks::None,
+        Some(Annotate::Findings) => Remarks::Findings,
+        Some(Annotate::Fields) => Remarks::Fields { secrets: common.show_secrets },
+    };
+    let mut recorder = Recorder::new(report, remarks);
     let (totals, code) = read_with(common, options, inputs, &mut recorder, &mut |path| opened.open(path))?;
     let (mut kept, report_error) = recorder.into_parts();
     let written = write(&mut target, opened, &mut kept).and_then(|changed| match changed {
@@ -206,7 +212,8 @@ fn write(target: &mut Target, inputs: OpenedInputs, kept: &mut Recording) -> io:
                 let original = original_comments.of(frame.number);
                 let original = original.iter().flat_map(|texts| texts.iter()).map(|text| text.to_string());
                 let found = kept.comments.remove(&(input, frame.number)).unwrap_or_default();
-                let comments: Vec<String> = original.chain(found).collect();
+                let fields = kept.fields.remove(&(input, frame.number));
+                let comments: Vec<String> = original.chain(found).chain(fields).collect();
                 writer.frame(input, &capture.facts, &frame, &comments)?;
             }
             if frame.number >= last {
@@ -235,8 +242,12 @@ fn reopen(path: &Path, reopening: Reopen) -> Option<Source> {
     }
 }
 
-/// Warns about findings that did not fit into comments.
+/// Warns about findings and fields that did not fit into comments.
 fn warn_left_out(kept: &Recording) {
+    if kept.without_fields > 0 {
+        let messages = count(kept.without_fields, "message");
+        warning(&format_args!("Comments leave out the fields of {messages} for want of room."));
+    }
     let left_out = kept.comments.values().map(|original| original.len() as u64).sum::<u64>() + kept.more;
     if left_out > 0 {
         warning(&format_args!("Comments leave out {} for want of room.", count(left_out, "finding")));

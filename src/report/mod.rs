@@ -20,6 +20,7 @@ mod line_buffer;
 mod list_record;
 #[cfg(feature = "page")]
 pub(crate) mod listings;
+pub mod metrics;
 #[cfg(feature = "page")]
 mod opened;
 #[cfg(feature = "page")]
@@ -78,7 +79,7 @@ pub use output::{Form, Output};
 #[cfg(feature = "page")]
 pub(crate) use recent_frames::FragmentFrames;
 pub use recent_frames::{MAX_RECENT, MAX_RECENT_BYTES, Missed};
-pub use recorder::{Capture, Frames, Recorder, Recording};
+pub use recorder::{Capture, Frames, Recorder, Recording, Remarks};
 pub use records::Records;
 #[cfg(feature = "page")]
 pub(crate) use records::lines_of;

@@ -1,11 +1,15 @@
 //! Records the reported frames and their findings, so that a second pass over the captures can extract these frames.
 
+#[cfg(feature = "page")]
+use super::payload::{FieldStyle, fields};
 use super::recent_frames::FragmentFrames;
 use super::{Files, Place, Report, SilentServer, Totals, Wants};
 use crate::bounded::packed::Bits;
 use crate::capture::CaptureInfo;
 use crate::check::{Finding, Packet};
 use crate::decode::AnyListener;
+#[cfg(feature = "page")]
+use crate::decode::Tree;
 use crate::exchange::Exchange;
 use crate::net::{Datagram, Endpoint};
 use crate::protocols::Id;
@@ -14,6 +18,11 @@ use std::io::{self, ErrorKind};
 
 /// Maximum number of findings kept as text; further findings are only counted.
 const MAX_COMMENTS: usize = 50_000;
+/// Maximum number of messages whose fields are kept as text, and of bytes of all these texts; further ones are only counted.
+#[cfg(feature = "page")]
+const MAX_TREES: usize = 50_000;
+#[cfg(feature = "page")]
+const MAX_TREE_BYTES: usize = 32 << 20;
 /// Maximum number of findings kept of a frame, which bounds the size of a block in a capture; further findings are only
 /// counted.
 const MAX_OF_FRAME: usize = 64;
@@ -51,17 +60,42 @@ pub struct Capture {
     pub facts: CaptureInfo,
 }
 
+/// What is kept as comments on frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Remarks {
+    /// Nothing.
+    #[default]
+    None,
+    /// Findings.
+    Findings,
+    /// Findings, and the fields of each message; passwords only if they may be shown.
+    #[cfg(feature = "page")]
+    Fields {
+        /// Whether passwords may be shown.
+        secrets: bool,
+    },
+}
+
 /// The recorded facts about all captures.
 #[derive(Debug, Default)]
 pub struct Recording {
     /// Captures in the order read; a single one if frames come from no file.
     pub captures: Vec<Capture>,
+    /// Fields of messages as text, by index of the capture and number of the frame: a line with the protocol and the message, and a
+    /// line for each field.
+    pub fields: HashMap<(usize, u64), String>,
+    /// Number of messages whose fields were not kept for want of room.
+    pub without_fields: u64,
     /// Findings as text in the order found, by index of the capture and number of the frame.
     pub comments: HashMap<(usize, u64), Vec<String>>,
     /// Number of findings not kept for want of room.
     pub more: u64,
-    /// Whether findings are kept.
-    keeps_findings: bool,
+    remarks: Remarks,
+    /// Bytes of `fields`.
+    #[cfg(feature = "page")]
+    field_bytes: usize,
+    #[cfg(feature = "page")]
+    tree: Tree,
     /// Number of findings kept.
     comment_count: usize,
     files: Files,
@@ -98,7 +132,7 @@ impl Recording {
 
     /// Keeps findings of a frame with this number in the run, and counts `unlisted` further findings.
     fn add_comments(&mut self, frame: u64, findings: &[Finding], unlisted: u32) {
-        if !self.keeps_findings || findings.is_empty() {
+        if self.remarks == Remarks::None || findings.is_empty() {
             return;
         }
         let place = self.files.place(frame);
@@ -114,6 +148,38 @@ impl Recording {
                 .extend(findings.iter().take(room).map(|f| sentence(f, place, &self.files)));
             self.comment_count += room;
         }
+    }
+}
+
+#[cfg(feature = "page")]
+impl Recording {
+    /// Keeps the fields of a message.
+    fn add_fields(&mut self, packet: &Packet<'_>) {
+        let Remarks::Fields { secrets } = self.remarks else { return };
+        self.keep_fields(packet.datagram.frame, |tree| {
+            packet.decode_again(secrets, tree);
+            let style = FieldStyle { bytes: false, colour: false };
+            let lines = fields(tree, packet.bytes, (&[], None), style, &|_| String::new());
+            // Of a message in several datagrams the bytes are not all here.
+            let bytes = match packet.whole() {
+                None => format!(", payload bytes 0..{}", packet.bytes.len()),
+                Some(_) => String::new(),
+            };
+            let title = format!("fields {} {}{bytes}", packet.id.info().name, packet.message_name());
+            format!("{title}\n{}", lines.join("\n"))
+        });
+    }
+
+    /// Keeps a text about a frame with this number in the run, or counts it.
+    fn keep_fields(&mut self, frame: u64, text: impl FnOnce(&mut Tree) -> String) {
+        if self.fields.len() >= MAX_TREES || self.field_bytes >= MAX_TREE_BYTES {
+            self.without_fields += 1;
+            return;
+        }
+        let text = text(&mut self.tree);
+        self.field_bytes += text.len();
+        let place = self.files.place(frame);
+        self.fields.insert((place.file, place.frame), text);
     }
 }
 
@@ -150,11 +216,11 @@ pub struct Recorder<'r> {
 }
 
 impl<'r> Recorder<'r> {
-    /// A recorder in front of `report`. It also keeps findings if `keeps_findings` is set.
-    pub fn new(report: &'r mut dyn Report, keeps_findings: bool) -> Self {
+    /// A recorder in front of `report`, which also keeps these remarks.
+    pub fn new(report: &'r mut dyn Report, remarks: Remarks) -> Self {
         Recorder {
             report,
-            recording: Recording { keeps_findings, ..Recording::default() },
+            recording: Recording { remarks, ..Recording::default() },
             is_closed: false,
             write_error: None,
         }
@@ -194,6 +260,8 @@ impl Report for Recorder<'_> {
 
     fn packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
         self.recording.mark_all(packet.datagram);
+        #[cfg(feature = "page")]
+        self.recording.add_fields(packet);
         self.recording.add_comments(packet.datagram.frame, packet.findings, packet.more_findings);
         self.pass_on(|report| report.packet(packet));
         Ok(())
@@ -268,9 +336,19 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "page")]
+    #[test]
+    fn bounds_fields_and_counts_the_rest() {
+        for (messages, length, kept) in [(MAX_TREES + 2, 1, MAX_TREES), (40, 1 << 20, MAX_TREE_BYTES >> 20)] {
+            let mut recording = Recording::default();
+            (1..=messages).for_each(|frame| recording.keep_fields(frame as u64, |_| "a".repeat(length)));
+            assert_eq!((recording.fields.len(), recording.without_fields), (kept, (messages - kept) as u64));
+        }
+    }
+
     #[test]
     fn bounds_findings_and_counts_the_rest() {
-        let mut recording = Recording { keeps_findings: true, ..Recording::default() };
+        let mut recording = Recording { remarks: Remarks::Findings, ..Recording::default() };
         let finding = Finding::of_datagram(crate::protocols::rules().next().unwrap(), 7);
         let many = vec![finding; 100];
         recording.add_comments(1, &many, 0);

@@ -5,6 +5,7 @@ use super::server_text::{ServerText, update_text};
 use super::times::Times;
 use crate::check::Counts;
 use crate::decode::{self, Version};
+use crate::exchange::Outcome;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::rule::Rule;
@@ -37,6 +38,9 @@ pub struct Server {
     pub times: Times<UNIT>,
     /// Findings in its conversations.
     pub findings: Counts,
+    /// Rules broken in its conversations, if the summary [keeps](super::summary::Summary::with_rules_of) them apart; without those
+    /// in the following lists.
+    pub(super) broken: Vec<Broken>,
     /// Rules broken by its [provisional](crate::check::Finding::provisional) findings: those that are symptoms if it
     /// answers nothing, and those that are if it answers nothing but challenges.
     pub(super) silent: Vec<Broken>,
@@ -62,11 +66,30 @@ impl Server {
             refused: 0,
             times: Times::default(),
             findings: Counts::default(),
+            broken: vec![],
             silent: vec![],
             challenging: vec![],
             past_dependent: vec![],
             facts: ServerFacts::default(),
         }
+    }
+}
+
+impl Server {
+    /// How many of its requests ended in each way.
+    pub(super) fn outcomes(&self) -> [(Outcome, u64); 5] {
+        [
+            (Outcome::Answered, self.answered),
+            (Outcome::Late, self.late),
+            (Outcome::Unanswered, self.unanswered),
+            (Outcome::Undecided, self.undecided),
+            (Outcome::Refused, self.refused),
+        ]
+    }
+
+    /// The rules that its [provisional](crate::check::Finding::provisional) findings have broken, so far.
+    pub(super) fn provisional(&self) -> impl Iterator<Item = &Broken> {
+        self.silent.iter().chain(&self.challenging)
     }
 }
 

@@ -39,11 +39,18 @@ pub struct Summary {
     /// What explains the broken messages of servers.
     pub agreements: Agreements,
     hot_counters: HotCounters,
+    /// Number of servers, the first ones, whose broken rules are kept apart.
+    with_rules: usize,
     /// Addresses that hosts translate, and those behind them.
     translations: Vec<(Endpoint, Endpoint)>,
 }
 
 impl Summary {
+    /// Keeps the broken rules of the first so many servers apart as well.
+    pub(super) fn with_rules_of(servers: usize) -> Summary {
+        Summary { with_rules: servers, ..Summary::default() }
+    }
+
     #[inline(always)]
     pub(super) fn server(&mut self, index: u32) -> Option<&mut Server> {
         self.servers.get_mut(index as usize)?.as_mut()
@@ -117,6 +124,7 @@ impl Summary {
     #[inline(never)]
     fn count_findings(&mut self, server: u32, findings: &[Finding], frame: u64) {
         let first = self.captures.files.place(frame);
+        let keeps_rules = (server as usize) < self.with_rules;
         let mut server = self.servers.get_mut(server as usize).and_then(Option::as_mut);
         for f in findings.iter().filter(|f| f.counts()) {
             let list = match &mut server {
@@ -125,11 +133,19 @@ impl Summary {
                 _ => &mut self.broken,
             };
             Broken::of(list, f.rule, first).counts.add_finding(f);
+            if let (Some(server), true, None) = (&mut server, keeps_rules, f.provisional) {
+                Broken::of(&mut server.broken, f.rule, first).counts.add_finding(f);
+            }
             if let (Some(server), true) = (&mut server, f.depends_on_past()) {
                 Broken::of(&mut server.past_dependent, f.rule, first).counts.add_finding(f);
             }
             server.iter_mut().for_each(|server| server.findings.add_finding(f));
         }
+    }
+
+    /// Moves all counters to their servers.
+    pub(super) fn flush(&mut self) {
+        (0..self.servers.len()).for_each(|at| self.hot_counters.flush(at, &mut self.servers));
     }
 
     /// All servers in the order of recognition.
@@ -189,23 +205,34 @@ impl Report for Summary {
             }
         }
         // No silent server is the cause of the remaining ones.
-        let symptoms_of =
-            |server: &mut Server| [&mut server.silent, &mut server.challenging].map(std::mem::take);
-        for symptoms in self.servers.iter_mut().flatten().flat_map(symptoms_of).flatten() {
-            let broken = Broken::of(&mut self.broken, symptoms.rule, symptoms.first);
-            broken.counts.merge(&symptoms.counts);
-            broken.first = broken.first.min(symptoms.first);
+        for (at, server) in self.servers.iter_mut().enumerate() {
+            let Some(server) = server else { continue };
+            let symptoms = [&mut server.silent, &mut server.challenging].map(std::mem::take);
+            for Broken { rule, counts, first } in symptoms.into_iter().flatten() {
+                let own = (at < self.with_rules).then_some(&mut server.broken);
+                for list in [&mut self.broken].into_iter().chain(own) {
+                    let broken = Broken::of(list, rule, first);
+                    broken.counts.merge(&counts);
+                    broken.first = broken.first.min(first);
+                }
+            }
         }
         Ok(())
     }
 
     fn one_sided(&mut self, servers: &[(Endpoint, Id)]) -> io::Result<()> {
-        let broken = &mut self.broken;
-        for server in self.servers.iter_mut().flatten().filter(|server| !server.past_dependent.is_empty()) {
+        for (at, server) in self.servers.iter_mut().enumerate() {
+            let Some(server) = server else { continue };
+            if server.past_dependent.is_empty() {
+                continue;
+            }
             let is_one_sided = servers.contains(&(server.endpoint, server.id));
             for Broken { rule, counts, first } in server.past_dependent.drain(..).filter(|_| is_one_sided) {
                 server.findings.demote(&counts);
-                Broken::of(broken, rule, first).counts.demote(&counts);
+                let own = (at < self.with_rules).then_some(&mut server.broken);
+                for list in [&mut self.broken].into_iter().chain(own) {
+                    Broken::of(list, rule, first).counts.demote(&counts);
+                }
             }
         }
         Ok(())
@@ -219,7 +246,7 @@ impl Report for Summary {
     }
 
     fn finish(&mut self, _totals: &Totals) -> io::Result<()> {
-        (0..self.servers.len()).for_each(|at| self.hot_counters.flush(at, &mut self.servers));
+        self.flush();
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 
 use crate::cli::choices::{CheckFormat, Colour, DUMP_FORMATS, FAIL_ON, FailOn, SHOW};
 use crate::cli::common_args::{ConfigurationArgs, RuleArgs};
+use crate::cli::metrics::address;
 use crate::cli::value_parsers::{self, Whom, check_formats, report, timeout};
 use crate::rule::Severity;
 use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// What `--probe` is to do.
@@ -27,14 +29,9 @@ pub struct AskArgs {
     /// `bedrock` or `mta`; `auto` tries all of them
     #[arg(value_name = "PROTO", value_parser = value_parsers::WHOM)]
     pub proto: Whom,
-    /// The server; without a port the protocol's own, if it has one
-    #[arg(
-        value_name = "HOST[:PORT]",
-        default_value = "",
-        hide_default_value = true,
-        required_unless_present = "probe"
-    )]
-    pub server: String,
+    /// The server; without a port the protocol's own, if it has one. With --watch there may be several
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "probe")]
+    pub server: Vec<String>,
     /// Ask for everything there is, not only for what every client wants
     #[arg(long)]
     pub all: bool,
@@ -61,6 +58,9 @@ pub struct AskArgs {
     /// Ask again and again, one line each time, until it is interrupted or -c is reached
     #[arg(long, value_name = "DUR", value_parser = timeout, conflicts_with_all = ["check", "write", "hex", "format", "output"])]
     pub watch: Option<i64>,
+    /// With --watch: serve metrics for Prometheus over HTTP at this IP address and port, e.g. 127.0.0.1:9400
+    #[arg(long, value_name = "ADDR", value_parser = address, requires = "watch")]
+    pub metrics: Option<SocketAddr>,
     /// Output format: that of `dump`, or with --check that of `check` [default: tree, or table]
     #[arg(short = 'T', long, value_name = "FMT", value_parser = formats())]
     pub format: Option<String>,
@@ -92,6 +92,20 @@ pub struct AskArgs {
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
+}
+
+impl AskArgs {
+    /// The only server.
+    ///
+    /// # Errors
+    /// That there are several.
+    pub fn only_server(&self) -> Result<&str, String> {
+        match self.server.as_slice() {
+            [] => Ok(""),
+            [server] => Ok(server),
+            _ => Err("Only --watch asks several servers: name one, or add --watch 10s.".to_owned()),
+        }
+    }
 }
 
 /// The names of the formats of `dump` and `check`, without the one that needs columns.

@@ -43,8 +43,9 @@ pub fn run(args: &AskArgs) -> Result<u8, String> {
     if let Some((option, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(format!("{option} needs a protocol: `ask auto` says which, then `ask` it by that name."));
     }
-    let (host, port) = parted(&args.server);
-    let port = port.map(|port| numbered(port, &args.server)).transpose()?;
+    let server = args.only_server()?;
+    let (host, port) = parted(server);
+    let port = port.map(|port| numbered(port, server)).transpose()?;
     let servers = resolved(host, port.unwrap_or(1))?;
     let Some(ip) = servers.first().map(SocketAddr::ip) else {
         return Err(format!("The host {} is not known: it has no address.", quoted(host)));

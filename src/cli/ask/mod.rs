@@ -32,6 +32,7 @@ use crate::text::escape::quoted;
 use addresses::addresses;
 use clap::ValueEnum;
 use client::{Conversation, Pace};
+use std::collections::BTreeSet;
 use std::io::{self, Cursor, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -56,14 +57,13 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     if id.ask(&first_request).is_none() {
         return Err(format!("{} cannot be asked yet; capture what a client asks.", id.info().name));
     }
-    let servers = addresses(&args.server, id, port)?;
+    if let Some(every) = args.watch {
+        return watch::run(args, (id, port), every, is_given);
+    }
+    let name = args.only_server()?;
+    let servers = addresses(name, id, port)?;
     let tested_server = args.probe.map(|mode| probe::fit(mode, id, &servers)).transpose()?;
-    let mut reading = reading(args, id)?;
-    // The server's pin and the timeout of `ask` take precedence over those of a configuration.
-    let common = reading.common_mut();
-    common.decode_as.extend(servers.first().map(|server| (server.port(), id)));
-    common.timeout = Some(args.timeout);
-    let config = run::configure(&mut *reading, is_given)?;
+    let (reading, config) = configured(args, id, &servers, is_given)?;
     if let Some(output_conflict) = output_conflict(args, &*reading, &config) {
         return Err(output_conflict);
     }
@@ -71,9 +71,6 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
     let mut options = run::pipeline_options(reading.common(), true)?;
     let _ = interrupt::watch();
     interrupt::finish_first();
-    if let Some(every) = args.watch {
-        return watch::run(args, id, &servers, every, is_given("count"), &options);
-    }
     let (server, conversation, probed) = match tested_server {
         Some(server) => {
             probe::leave_silence_to_rows(&mut options.policy, id)?;
@@ -81,7 +78,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
             (server, tested.conversation, tested.rows)
         }
         None => {
-            let (server, conversation) = ask_in_turn(&args.server, id, &Pace::of(args), &servers, &options)?;
+            let (server, conversation) = ask_in_turn(name, id, &Pace::of(args), &servers, &options)?;
             (server, conversation, vec![])
         }
     };
@@ -129,6 +126,23 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         note(&format!("{server} also sent {many} that cannot be {name}: without --check they are shown."));
     }
     Ok(code)
+}
+
+/// The subcommand whose output `ask` has, and the configuration. The ports of the servers and the timeout of `ask` take precedence
+/// over those of the configuration.
+fn configured(
+    args: &AskArgs,
+    id: Id,
+    servers: &[SocketAddr],
+    is_given: &dyn Fn(&str) -> bool,
+) -> Result<(Box<dyn ReadsCaptures>, Config), String> {
+    let mut reading = reading(args, id)?;
+    let common = reading.common_mut();
+    let ports: BTreeSet<_> = servers.iter().map(SocketAddr::port).collect();
+    common.decode_as.extend(ports.into_iter().map(|port| (port, id)));
+    common.timeout = Some(args.timeout);
+    let config = run::configure(&mut *reading, is_given)?;
+    Ok((reading, config))
 }
 
 fn cannot_be_asked(server: SocketAddr, e: &io::Error) -> String {

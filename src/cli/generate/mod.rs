@@ -1,9 +1,10 @@
-//! `qdissect generate`: writes shell completions, manual pages and schemas from the declarations in the program.
+//! `qdissect generate`: writes shell completions, manual pages, schemas and what Wireshark needs from the declarations in the program.
 
 mod completions;
 mod man;
 #[cfg(test)]
 mod tests;
+mod wireshark;
 
 use super::choices::SHELLS;
 use super::diagnostics::{OK, error_text, stdout_exit_code};
@@ -32,6 +33,8 @@ pub fn run(command: &GenerateCommand, whole: &clap::Command) -> Result<u8, Strin
             return man::write(command_line(), dir).map(|()| OK).map_err(why);
         }
         GenerateCommand::Man { dir: None } => man::page(command_line()),
+        GenerateCommand::Wireshark => wireshark::PLUGIN.as_bytes().to_vec(),
+        GenerateCommand::Extcap => wireshark::extcap().into_bytes(),
         GenerateCommand::Schema { record } => {
             let schema = record.as_deref().and_then(schema::schema_of);
             format!("{:#}\n", schema.unwrap_or_else(schema::schema)).into_bytes()
@@ -80,6 +83,10 @@ pub enum GenerateCommand {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// A Lua plugin for Wireshark and tshark: the findings that -w --annotate writes as fields, expert information and marked bytes
+    Wireshark,
+    /// An extcap program, which makes qdissect an interface of Wireshark and tshark
+    Extcap,
     /// A JSON Schema of what -T json and -T ndjson write
     Schema {
         /// Only one type of records; `array` is what -T json writes. Else one record of any type

@@ -4,10 +4,12 @@ use crate::cli::choices::{DUMP_FORMATS, Format, OrderArgs};
 use crate::cli::columns::ColumnArgs;
 use crate::cli::common_args::Common;
 use crate::cli::detail::DetailArgs;
+use crate::cli::metrics::address;
 
 use crate::text::escape::escaped;
 use crate::text::similar::similar;
 use clap::Args;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -41,9 +43,12 @@ pub struct LiveArgs {
     /// Print the summary at the end in place of packets
     #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain"])]
     pub summary: bool,
+    /// Serve metrics for Prometheus over HTTP at this IP address and port, e.g. 127.0.0.1:9400
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub metrics: Option<SocketAddr>,
     /// Walk through the packets as they come, with the screens of `qdissect tui`
     #[cfg(feature = "tui")]
-    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain", "summary", "format", "output", "top"])]
+    #[arg(long, conflicts_with_all = ["tree", "only", "hex", "explain", "summary", "format", "output", "top", "metrics"])]
     pub tui: bool,
     /// Output format
     #[arg(short = 'T', long, value_parser = DUMP_FORMATS, default_value = "text", value_name = "FMT")]
@@ -110,7 +115,7 @@ impl LiveArgs {
             ),
             (*per_file || *follow, "--per-file and --follow are about files; `live` captures."),
             (
-                *annotate,
+                annotate.is_some(),
                 "--annotate needs a capture that was read: use it with `qdissect dump` on the file that -w saves.",
             ),
             (

@@ -18,8 +18,9 @@ use super::choices::Format;
 use super::common_args::Common;
 #[cfg(feature = "tui")]
 use super::config::Config;
-use super::diagnostics::{Done, FAILED, OK, error, not_writable, note, refuse};
+use super::diagnostics::{Done, FAILED, OK, error, not_writable, note, refuse, warning};
 use super::job::{Job, ReadsCaptures};
+use super::metrics::Endpoint;
 use super::output::Target;
 use super::overview::write_summary;
 use super::read::QUIET;
@@ -30,6 +31,7 @@ use super::{columns, interrupt, read, terminal};
 use crate::capture::{ErrorKind, Source};
 use crate::filter::Columns;
 use crate::pipeline::{Options, Pipeline, Stopped};
+use crate::report::metrics::{Beside, SharedMetrics};
 use crate::report::screen::Screen;
 use crate::report::summary::Summary;
 use crate::report::{Layout, Report, Style, Totals};
@@ -112,11 +114,12 @@ fn live(to: &mut Target, args: &LiveArgs, Job { columns, options, config, .. }: 
         Ok(screens) => screens,
         Err(e) => return Ok(refuse(&e)),
     };
-    let session = match start(&program, args, to) {
+    let metrics = args.metrics.map(|_| SharedMetrics::default());
+    let session = match start(&program, args, to, metrics.clone()) {
         Ok(session) => Shared::new(session),
         Err(e) => return Ok(refuse(&e)),
     };
-    let capture = Capture { program, args, shared: session };
+    let capture = Capture { program, args, shared: session, metrics };
     #[cfg(feature = "tui")]
     if let Some(screens) = screens {
         return capture.walk(screens, options, &config);
@@ -135,13 +138,21 @@ fn live(to: &mut Target, args: &LiveArgs, Job { columns, options, config, .. }: 
     }
 }
 
-/// Starts the capture program.
-fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, String> {
+/// Starts the capture program. The socket for metrics is bound before rights are given up; its thread starts after that, so that it
+/// has no more of them.
+fn start(
+    program: &Program,
+    args: &LiveArgs,
+    to: &Target,
+    metrics: Option<SharedMetrics>,
+) -> Result<Session, String> {
     let command = program.capture(args)?;
     let records = Records::new(args.common.write.clone(), args.common.count)?;
     let (interfaces, name) = (args.interface.join(","), program.kind.name());
     let greeting = format!("Capturing on {} with {name}; Ctrl-C ends it.", escaped(&interfaces));
-    let greeting = Some(greeting).filter(|_| !args.common.quiet);
+    let quiet = args.common.quiet;
+    let greeting = Some(greeting).filter(|_| !quiet);
+    let endpoint = args.metrics.map(Endpoint::bind).transpose()?;
     // On other systems no rights are given up.
     #[cfg(not(target_os = "linux"))]
     let _ = to;
@@ -149,10 +160,16 @@ fn start(program: &Program, args: &LiveArgs, to: &Target) -> Result<Session, Str
     let confinement = Confinement::plan(&args.common, to)?;
     #[cfg(target_os = "linux")]
     confinement.iter().for_each(Confinement::begin);
-    let on_start = || {
+    let on_start = move || {
         greeting.into_iter().for_each(|greeting| note(&greeting));
         #[cfg(target_os = "linux")]
         confinement.into_iter().for_each(Confinement::enter);
+        if let (Some(endpoint), Some(metrics)) = (endpoint, metrics) {
+            let text = move |syntax| metrics.exposition().text(syntax);
+            if let Err(e) = endpoint.serve(quiet, text) {
+                warning(&format_args!("Metrics are not served, for the system has no thread for them: {e}."));
+            }
+        }
     };
     interrupt::finish_first();
     Session::start(program, command, records, args.autostop, Box::new(on_start))
@@ -163,6 +180,7 @@ struct Capture<'a> {
     program: Program,
     args: &'a LiveArgs,
     shared: Shared,
+    metrics: Option<SharedMetrics>,
 }
 
 impl Capture<'_> {
@@ -203,16 +221,12 @@ impl Capture<'_> {
         let is_screen = terminal::is_result_on_terminal(&self.args.common);
         let top = RefCell::new(Top::default());
         let mut refresh = Refresh::new(&top, to, self.screen(), is_screen);
-        let common = &self.args.common;
-        let tick = &mut || {
+        let mut tick = || {
             if !refresh.tick() {
                 self.shared.session().end();
             }
         };
-        let secrets = options.secrets;
-        let (totals, code) = read::read_filtered(common, secrets, &mut Shown(&top), |report| {
-            self.read(options, report, tick)
-        })?;
+        let (totals, code) = self.run_with(options, &mut Shown(&top), &mut tick)?;
         refresh.finish()?;
         Ok((code, totals.files))
     }
@@ -243,10 +257,26 @@ impl Capture<'_> {
 
     /// Reads the whole capture into one report, through the display filter if there is one.
     fn run(&self, options: Options, report: &mut dyn Report) -> io::Result<(Totals, u8)> {
-        let secrets = options.secrets;
-        read::read_filtered(&self.args.common, secrets, report, |report| {
-            self.read(options, report, &mut || {})
-        })
+        self.run_with(options, report, &mut || {})
+    }
+
+    /// The same, and calls `tick` several times a second.
+    fn run_with(
+        &self,
+        options: Options,
+        report: &mut dyn Report,
+        tick: &mut dyn FnMut(),
+    ) -> io::Result<(Totals, u8)> {
+        let (common, secrets) = (&self.args.common, options.secrets);
+        let mut both;
+        let report = match &self.metrics {
+            Some(metrics) => {
+                both = Beside::new(report, metrics.clone());
+                &mut both as &mut dyn Report
+            }
+            None => report,
+        };
+        read::read_filtered(common, secrets, report, |report| self.read(options, report, tick))
     }
 
     /// Reads the capture to its end, and calls `tick` several times a second.

@@ -2,6 +2,7 @@
 
 pub mod captures;
 pub mod ci;
+pub mod exposition;
 pub mod feed;
 pub mod format;
 pub mod frames;

@@ -8,7 +8,8 @@ use qdissect::protocols::Level;
 use qdissect::report::screen::Screen;
 use qdissect::report::summary::{self, Summary};
 use qdissect::report::{
-    Exchanges, Fields, Filtered, Form, Layout, Lister, Output, Recorder, Records, Report, Style, Totals,
+    Exchanges, Fields, Filtered, Form, Layout, Lister, Output, Recorder, Records, Remarks, Report, Style,
+    Totals,
 };
 use qdissect::verdict::{self, Check, Entry};
 use std::fmt::Write as _;
@@ -91,7 +92,7 @@ pub fn filtered(inputs: &[Vec<u8>], read_options: ReadOptions, filter: &str) -> 
     let mut out = vec![];
     let mut records = Records::new(Output::new(&mut out, Form::Ndjson, false), true, false);
     let filter = Filter::parse(filter).expect("a filter");
-    let mut recorder = Recorder::new(&mut records, true);
+    let mut recorder = Recorder::new(&mut records, Remarks::Fields { secrets: false });
     let (filtered, ..) = run(inputs, read_options, Filtered::new(filter, false, &mut recorder));
     let missed = filtered.missed();
     let (kept, _) = recorder.into_parts();
