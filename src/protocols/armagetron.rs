@@ -13,8 +13,8 @@
 //! share a datagram; an answer is alone in its own.
 
 use super::prelude::*;
-use crate::contract::answering::{self, Reply, Slot};
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Escapes, Facts, Skip, swapped};
 
 const SPEC: &str = "https://gitlab.com/wireshark/wireshark";
@@ -371,4 +371,3 @@ fn swapped_text(text: &[u8]) -> Vec<u8> {
     }
     all
 }
-

@@ -13,9 +13,9 @@
 //! Oddities: MTA writes a text of 255 bytes with the length 0. A request of one byte causes an answer of several thousand.
 
 use super::prelude::*;
-use crate::contract::answering::{self, Reply, Slot};
 use super::sources::gamedig;
 use crate::capture::Time;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::net::Endpoint;
 
 const SPEC: &str = "https://github.com/multitheftauto/mtasa-blue";
@@ -432,13 +432,16 @@ static REPLIES: &[Reply] = &[
             Slot::Port(|port| counted(&port.to_string())),
             Slot::Name(counted),
             Slot::Game(counted),
-            Slot::Within(counting_itself, &[
-                Slot::Map(answering::zero),
-                Slot::Players(answering::decimal),
-                Slot::Hex("'/'"),
-                Slot::MaxPlayers(answering::decimal),
-                Slot::Hex("00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005'"),
-            ]),
+            Slot::Within(
+                counting_itself,
+                &[
+                    Slot::Map(answering::zero),
+                    Slot::Players(answering::decimal),
+                    Slot::Hex("'/'"),
+                    Slot::MaxPlayers(answering::decimal),
+                    Slot::Hex("00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005'"),
+                ],
+            ),
             Slot::Version(counted),
             Slot::Hex("00 01"),
             Slot::Players(answering::u8),
@@ -452,12 +455,15 @@ static REPLIES: &[Reply] = &[
             Slot::Hex("'EYE3' 04 'mta'"),
             Slot::Name(counted),
             Slot::Game(counted),
-            Slot::Within(counting_itself, &[
-                Slot::Map(answering::zero),
-                Slot::Players(answering::decimal),
-                Slot::Hex("'/'"),
-                Slot::MaxPlayers(answering::decimal),
-            ]),
+            Slot::Within(
+                counting_itself,
+                &[
+                    Slot::Map(answering::zero),
+                    Slot::Players(answering::decimal),
+                    Slot::Hex("'/'"),
+                    Slot::MaxPlayers(answering::decimal),
+                ],
+            ),
             Slot::Version(counted),
             Slot::Hex("00"),
             Slot::Players(answering::u8),

@@ -11,9 +11,9 @@
 use super::gamespy::KeysRead;
 use super::other::unknown;
 use super::prelude::*;
-use crate::contract::answering::{self, Reply, Slot};
 use super::sources::{gamedig, qr2_sdk};
 use crate::contract::Role;
+use crate::contract::answering::{self, Reply, Slot};
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";
 const UT: Cite = Cite { doc: "Unreal Wiki, UT server query", section: "UdpServerQuery", url: SPEC };

@@ -348,4 +348,3 @@ static REPLIES: &[Reply] = &[Reply::to(
         Slot::Port(answering::be16),
     ],
 )];
-

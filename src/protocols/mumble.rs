@@ -9,8 +9,8 @@
 //! which may begin with any byte.
 
 use super::prelude::*;
-use crate::contract::answering::{self, Reply, Slot};
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 
 const SPEC: &str = "https://github.com/mumble-voip/mumble-protocol";
 const fn protocol(section: &'static str) -> Cite {
@@ -197,4 +197,3 @@ static REPLIES: &[Reply] = &[Reply::to(
         Slot::Hex("00011940"),
     ],
 )];
-

@@ -587,4 +587,3 @@ static REPLIES: &[Reply] = &[Reply::to(
         Slot::Hex("02 01 00 00 0807 0700 3200 ff 00*8"),
     ],
 )];
-

@@ -15,8 +15,8 @@
 //! details tells their layout.
 
 use super::prelude::*;
-use crate::contract::answering::{self, Reply, Slot};
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Counted, counted};
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT2003_Server_Query_Protocol";
@@ -416,8 +416,7 @@ static REPLIES: &[Reply] = &[
     Reply::to(RULES_REQUEST, RULES_ANSWER),
     Reply::to(PLAYERS_REQUEST, PLAYERS_ANSWER),
 ];
-const RULES_ANSWER: &[Slot] =
-    &[Slot::Hex("80000000 01 0e 'ServerVersion' 00"), Slot::Version(indexed)];
+const RULES_ANSWER: &[Slot] = &[Slot::Hex("80000000 01 0e 'ServerVersion' 00"), Slot::Version(indexed)];
 const PLAYERS_ANSWER: &[Slot] = &[
     Slot::Hex("80000000 02"),
     Slot::Each(&[
@@ -438,4 +437,3 @@ fn indexed(text: &str) -> Vec<u8> {
     };
     [index, answering::zero(text)].concat()
 }
-

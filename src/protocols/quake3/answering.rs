@@ -90,7 +90,7 @@ pub static REPLIES: &[Reply] = &[
 
 /// The prefix; MOHAA has a byte for the direction behind it.
 const HEAD: Slot = Echo(|p| if p.get(4) == Some(&2) { vec![255, 255, 255, 255, 1] } else { vec![255; 4] });
-const CHALLENGE: Slot = If(|p| challenge_text(p).is_some(), &[
-    Hex(r"'\challenge\'"),
-    Echo(|p| challenge_text(p).unwrap_or_default().to_vec()),
-]);
+const CHALLENGE: Slot = If(
+    |p| challenge_text(p).is_some(),
+    &[Hex(r"'\challenge\'"), Echo(|p| challenge_text(p).unwrap_or_default().to_vec())],
+);

@@ -1,8 +1,6 @@
 //! What a right server answers.
 
-use super::{
-    CLIENT_LIST_REQUEST, DETAILED_PLAYERS_REQUEST, INFO_REQUEST, PING_REQUEST, RULES_REQUEST, SAMP,
-};
+use super::{CLIENT_LIST_REQUEST, DETAILED_PLAYERS_REQUEST, INFO_REQUEST, PING_REQUEST, RULES_REQUEST, SAMP};
 use crate::contract::answering::{Reply, Slot::*, bare, le16, le32, long, short, sized, u8};
 
 pub static REPLIES: &[Reply] = &[
@@ -30,11 +28,8 @@ pub static REPLIES: &[Reply] = &[
         ],
     )
     .when(is_samp),
-    Reply::to(
-        CLIENT_LIST_REQUEST,
-        &[Asked(0, 11), Players(le16), Each(&[Player(short), Index(le32)])],
-    )
-    .when(is_samp),
+    Reply::to(CLIENT_LIST_REQUEST, &[Asked(0, 11), Players(le16), Each(&[Player(short), Index(le32)])])
+        .when(is_samp),
     Reply::to(
         DETAILED_PLAYERS_REQUEST,
         &[Asked(0, 11), Players(le16), Each(&[Index(u8), Player(short), Index(le32), Hex("14000000")])],

@@ -17,15 +17,8 @@ const CHUNKS: &[Slot] = &[
     If(asks::<0x08>, &[Within(chunk, &[Hex("0002 01 05 'score' 01 0003 0001")])]),
     If(asks::<0x10>, &[Within(chunk, &[Hex("02 42700000 3e800000")])]),
 ];
-const SERVER_INFO: &[Slot] = &[
-    Players(be16),
-    MaxPlayers(be16),
-    Name(short),
-    Game(short),
-    Version(short),
-    Map(short),
-    Port(be16),
-];
+const SERVER_INFO: &[Slot] =
+    &[Players(be16), MaxPlayers(be16), Name(short), Game(short), Version(short), Map(short), Port(be16)];
 const PLAYER_INFO: &[Slot] =
     &[Players(be16), Hex("02 04 'name' 04 05 'score' 02"), Each(&[Player(short), Index(be32)])];
 
