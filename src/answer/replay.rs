@@ -85,3 +85,50 @@ impl Report for Replay {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Server, Settings, is_own, talk::Talk};
+    use crate::net::OwnedFrame;
+    use crate::pipeline::{Options, Pipeline};
+
+    /// The conversation of a client that asks so often.
+    fn asked(times: usize) -> Replay {
+        let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
+        let mut talk = Talk::with(&mut server);
+        (0..times).for_each(|n| drop(talk.send(&[&[0; 4][..], &(n as u64).to_be_bytes()].concat())));
+        read(&talk.frames(), Replay::of(Id::Mumble))
+    }
+
+    fn read(frames: &[OwnedFrame], mut replay: Replay) -> Replay {
+        let mut pipeline = Pipeline::new(Options::default(), &mut replay);
+        for (number, frame) in (1..).zip(frames) {
+            pipeline.frame(&frame.frame(number)).expect("nothing is written");
+        }
+        pipeline.finish(true).expect("nothing is written");
+        replay
+    }
+
+    /// The bytes of the answers have a limit, too.
+    #[test]
+    fn answers_without_room_are_left_out() {
+        let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
+        let mut talk = Talk::with(&mut server);
+        talk.send(&[0; 12]);
+        let frames = talk.frames();
+        for (before, answers) in [(MAX_BYTES - 24, 1), (MAX_BYTES - 23, 0)] {
+            let replay = read(&frames, Replay { bytes: before, ..Replay::of(Id::Mumble) });
+            assert_eq!((replay.left_out, replay.finish().is_some()), (1 - answers, answers == 1));
+        }
+    }
+
+    #[test]
+    fn what_is_taken_from_a_capture_is_bounded() {
+        for (times, left_out) in [(MAX_ROUNDS, 0), (MAX_ROUNDS + 2, 2)] {
+            let replay = asked(times);
+            assert_eq!(replay.left_out, left_out);
+            assert_eq!(replay.finish().expect("a server").1.count(), MAX_ROUNDS);
+        }
+    }
+}

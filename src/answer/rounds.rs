@@ -39,6 +39,13 @@ pub struct Rounds {
     places: Bounded<SocketAddr, usize, MAX_CLIENTS>,
 }
 
+/// The same conversation, which no client has begun.
+impl Clone for Rounds {
+    fn clone(&self) -> Rounds {
+        Rounds::new(self.id, self.rounds.clone(), self.unasked.clone())
+    }
+}
+
 impl Rounds {
     /// A conversation of these rounds.
     pub fn new(id: Id, rounds: Vec<Round>, unasked: Vec<Reply>) -> Rounds {
@@ -114,4 +121,49 @@ fn challenge_place(payload: &[u8], right: &[u8], at: Range<usize>) -> Option<(Ra
     let is_text = bytes.last() == Some(&0) && bytes.iter().rev().skip(1).all(u8::is_ascii_digit);
     let length = if is_text { rest.iter().position(|b| *b == 0)?.saturating_add(1) } else { bytes.len() };
     (length <= rest.len()).then(|| (at.start..at.start.saturating_add(length), bytes.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ASKS: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+
+    fn round(answer: &[u8]) -> Round {
+        let request = Request::of(Id::Mumble, ASKS).expect("a request");
+        let reply = Reply { after: 0, payload: answer.to_vec() };
+        Round { request, replies: vec![Planned { reply, as_recorded: false }] }
+    }
+
+    /// The answers that a client of this port gets.
+    fn answers(rounds: &mut Rounds, port: u16, payload: &[u8]) -> Vec<Vec<u8>> {
+        let request = Request::of(Id::Mumble, payload).expect("a request");
+        let settings = Settings::default();
+        let asked = Asked { payload, challenge: 1, serial: 0, settings: &settings };
+        let replies = rounds.replies(([127, 0, 0, 1], port).into(), &request, &asked);
+        replies.into_iter().flatten().map(|reply| reply.payload).collect()
+    }
+
+    #[test]
+    fn the_places_of_clients_are_bounded() {
+        let mut rounds = Rounds::new(Id::Mumble, vec![round(b"one"), round(b"two")], vec![]);
+        let mut ask = |port| answers(&mut rounds, port, ASKS);
+        assert_eq!([ask(1), ask(1), ask(1)].concat(), [b"one", b"two", b"one"]);
+        (2..=MAX_CLIENTS as u16).for_each(|port| assert_eq!(ask(port), [b"one"]));
+        assert_eq!(ask(1), [b"two"]);
+        ask(MAX_CLIENTS as u16 + 1);
+        ask(1);
+        assert_eq!(ask(1), [b"two"], "it was forgotten, and has begun anew");
+    }
+
+    #[test]
+    fn what_an_answer_repeats_is_taken_from_the_request() {
+        let recorded = [&[0, 1, 4, 0][..], &[0, 0, 0, 0, 0, 0, 0, 1], &[9; 12]].concat();
+        let mut rounds = Rounds::new(Id::Mumble, vec![round(&recorded)], vec![]);
+        let asks = [&[0; 4][..], b"abcdefgh"].concat();
+        assert_eq!(answers(&mut rounds, 1, &asks), [[&[0, 1, 4, 0][..], b"abcdefgh", &[9; 12]].concat()]);
+        // What it does not repeat stays wrong.
+        let mut rounds = Rounds::new(Id::Mumble, vec![round(b"else")], vec![]);
+        assert_eq!(answers(&mut rounds, 1, &asks), [b"else"]);
+    }
 }

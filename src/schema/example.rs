@@ -86,7 +86,7 @@ pub fn server_port(example: &Example) -> u16 {
 
 /// The frames of an example, numbered from 1. They stand between two empty frames; the first one has the number 0, and is
 /// left out if the example is at the start of the capture.
-fn frames_of(example: &Example) -> Vec<(u64, OwnedFrame)> {
+pub fn frames_of(example: &Example) -> Vec<(u64, OwnedFrame)> {
     let server = Endpoint::v4(SERVER, server_port(example));
     let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
     let mut frames = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
