@@ -10,6 +10,7 @@
 
 #![deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::arithmetic_side_effects)]
 
+mod challenges;
 mod fault;
 mod guard;
 mod replay;
@@ -25,9 +26,9 @@ pub use rounds::Rounds;
 pub use written::Settings;
 
 use crate::protocols::Id;
+use challenges::Challenges;
 use guard::Guard;
 use request::Request;
-use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use written::Asked;
 
@@ -48,8 +49,8 @@ pub struct Server {
     /// What it plays instead of the right answers.
     rounds: Option<Rounds>,
     guard: Guard,
-    /// The key of the challenges.
-    secret: RandomState,
+    /// The challenges.
+    challenges: Challenges,
     /// Number of requests answered so far.
     serial: u32,
 }
@@ -58,7 +59,7 @@ impl Server {
     /// A server that answers rightly. `is_own` says which addresses are this machine's own, see [`is_own`].
     pub fn new(id: Id, settings: Settings, is_own: fn(IpAddr) -> bool) -> Server {
         let guard = Guard::new(is_own, has_challenge(id));
-        Server { id, settings, rounds: None, guard, secret: RandomState::new(), serial: 0 }
+        Server { id, settings, rounds: None, guard, challenges: Challenges::default(), serial: 0 }
     }
 
     /// The same, which answers as these rounds say wherever they know the request.
@@ -70,15 +71,17 @@ impl Server {
     pub fn answer(&mut self, from: SocketAddr, payload: &[u8]) -> Vec<Reply> {
         self.guard.receive(from.ip(), payload.len());
         let Some(request) = Request::of(self.id, payload) else { return vec![] };
-        let challenge = self.challenge(from);
-        if request.returned(self.id) == Some(challenge) {
+        let is_returned = request.returned(self.id).is_some_and(|value| self.challenges.has(from, value));
+        if is_returned {
             self.guard.prove(from.ip());
         }
+        let issues = request.answers(self.id).any(|reply| reply.issues());
+        let challenge = if issues { self.challenges.issue(from) } else { 0 };
         let asked = Asked { payload, challenge, serial: self.serial, settings: &self.settings };
         let played = self.rounds.as_mut().and_then(|rounds| rounds.replies(from, &request, &asked));
         let mut replies = match played {
             Some(played) => played,
-            None => self.right(&request, &asked),
+            None => self.right(&request, &asked, is_returned),
         };
         self.serial = self.serial.wrapping_add(1);
         replies.retain(|reply| self.guard.may_send(from.ip(), reply.payload.len()));
@@ -86,18 +89,11 @@ impl Server {
     }
 
     /// The right answer; where a fault is played, any challenge will do, because the fault may be in that.
-    fn right(&self, request: &Request, asked: &Asked<'_>) -> Vec<Reply> {
-        let accepts = |returned: u32| self.rounds.is_some() || returned == asked.challenge;
-        let payload = written::right(self.id, request, asked, accepts);
+    fn right(&self, request: &Request, asked: &Asked<'_>, is_returned: bool) -> Vec<Reply> {
+        let payload = written::right(self.id, request, asked, is_returned || self.rounds.is_some());
         let right = payload.map(|payload| Reply { after: 0, payload });
         let after = self.rounds.as_ref().map_or(&[][..], Rounds::unasked);
         right.into_iter().chain(after.iter().cloned()).collect()
-    }
-
-    /// The challenge of a client: nobody else can guess it.
-    fn challenge(&self, from: SocketAddr) -> u32 {
-        // 31 bits and never 0: some protocols write it as a number with a sign.
-        (self.secret.hash_one(from) >> 33) as u32 | 1
     }
 }
 

@@ -97,7 +97,7 @@ mod tests {
     fn asked(times: usize) -> Replay {
         let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
         let mut talk = Talk::with(&mut server);
-        (0..times).for_each(|n| drop(talk.send(&[&[0; 4][..], &(n as u64).to_be_bytes()].concat())));
+        (0..times).for_each(|n| drop(talk.send(false, &[&[0; 4][..], &(n as u64).to_be_bytes()].concat())));
         read(&talk.frames(), Replay::of(Id::Mumble))
     }
 
@@ -115,7 +115,7 @@ mod tests {
     fn answers_without_room_are_left_out() {
         let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
         let mut talk = Talk::with(&mut server);
-        talk.send(&[0; 12]);
+        talk.send(false, &[0; 12]);
         let frames = talk.frames();
         for (before, answers) in [(MAX_BYTES - 24, 1), (MAX_BYTES - 23, 0)] {
             let replay = read(&frames, Replay { bytes: before, ..Replay::of(Id::Mumble) });

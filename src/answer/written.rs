@@ -36,7 +36,7 @@ impl Default for Settings {
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub payload: &'a [u8],
-    /// The challenge of its sender.
+    /// A new challenge for its sender; 0 where none of its answers has one.
     pub challenge: u32,
     /// How many requests were answered before.
     pub serial: u32,
@@ -53,10 +53,10 @@ pub struct Written {
     pub challenge: Option<Range<usize>>,
 }
 
-/// The right answer to a request, if the protocol declares one. `accepts` says whether a challenge may be returned.
-pub fn right(id: Id, request: &Request, asked: &Asked<'_>, accepts: impl Fn(u32) -> bool) -> Option<Vec<u8>> {
+/// The right answer to a request, if the protocol declares one. `is_proven` says whether a challenge that it returns is valid.
+pub fn right(id: Id, request: &Request, asked: &Asked<'_>, is_proven: bool) -> Option<Vec<u8>> {
     let fits = |reply: &&Reply| match reply.returns {
-        Some(find) => find(asked.payload).is_some_and(&accepts),
+        Some(find) => is_proven && find(asked.payload).is_some(),
         None => true,
     };
     request.answers(id).find(fits).map(|reply| Written::of(reply.slots, asked).bytes)

@@ -19,6 +19,7 @@ use crate::report::count;
 use crate::report::server_text::ServerText;
 use crate::rule::{Rule, Severity};
 use crate::text::escape::quoted;
+use crate::verdict::Entry;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -122,10 +123,14 @@ fn listed(id: Id) -> String {
 fn check(id: Id, settings: &Settings) -> Result<(), String> {
     let mut server = Server::new(id, settings.clone(), is_own);
     let mut conversation = talk::Talk::with(&mut server);
-    let all = conversation.ask(true).map(|()| conversation.frames()).map_err(|e| e.to_string())?;
-    let verdict = talk::verdict(id, &all).map_err(|e| e.to_string())?;
-    let is_wrong = |severity: Severity| severity > Severity::Note;
-    let wrong = verdict.findings.iter().find(|entry| entry.counts() && is_wrong(entry.finding.severity));
+    conversation.ask(true).map_err(|e| e.to_string())?;
+    let verdict = conversation.verdict().map_err(|e| e.to_string())?;
+    // How large answers are, is the protocol's affair.
+    let is_of_size = |rule: &Rule| rule.ratio || rule.unproven;
+    let is_wrong = |entry: &&Entry| {
+        entry.counts() && entry.finding.severity > Severity::Note && !is_of_size(entry.rule())
+    };
+    let wrong = verdict.findings.iter().find(is_wrong);
     let name = id.info().name;
     if let Some(entry) = wrong {
         return Err(format!(
@@ -134,7 +139,7 @@ fn check(id: Id, settings: &Settings) -> Result<(), String> {
             entry.text()
         ));
     }
-    let facts = talk::facts(id, &all).map_err(|e| e.to_string())?;
+    let facts = conversation.facts().map_err(|e| e.to_string())?;
     let said = |text: &Option<ServerText>, given: &str| text.as_ref().is_none_or(|text| text.text() == given);
     if !said(&facts.server_name, &settings.name) || !said(&facts.map, &settings.map) {
         return Err(format!("{name} cannot say that name or map as it is: give another one."));

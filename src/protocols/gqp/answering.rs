@@ -11,7 +11,7 @@ pub static REPLIES: &[Reply] = &[
             Game(bare),
             Hex("1e 12 'gamever' 1f"),
             Version(bare),
-            Hex("1e 12 'hostname' 1f"),
+            Hex("1e 12 'netver' 1f '1' 1e 12 'hostname' 1f"),
             Name(bare),
             Hex("1e 12 'mapname' 1f"),
             Map(bare),
@@ -24,9 +24,19 @@ pub static REPLIES: &[Reply] = &[
     )
     .when(|p| p == b"identify\x04"),
     Reply::to(REQUEST, &[Hex("'10extensions' 1e 06 04")]).when(|p| p == b"extensions\x04"),
+    Reply::to(REQUEST, &[Hex("'10echo' 1e 11"), Echo(|p| argument(p).to_vec()), Hex("04")])
+        .when(|p| p.starts_with(ECHO) && !argument(p).iter().any(|byte| (0x1d..=0x1f).contains(byte))),
     Reply::to(REQUEST, &[Hex("'10'"), Echo(echoed), Hex("04")])
-        .when(|p| p.starts_with(b"echo\x1e") && !p.contains(&0x1d)),
+        .when(|p| p.starts_with(ECHO) && !p.contains(&0x1d)),
 ];
+
+const ECHO: &[u8] = b"echo\x1e";
+
+/// What is to be returned, where that is one argument.
+fn argument(p: &[u8]) -> &[u8] {
+    let rest = p.strip_prefix(ECHO).unwrap_or_default();
+    rest.strip_suffix(&[4]).unwrap_or(rest)
+}
 
 /// The command, and each of its arguments as a text.
 fn echoed(p: &[u8]) -> Vec<u8> {
