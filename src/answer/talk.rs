@@ -15,8 +15,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// The client that asks, and another one.
-const CLIENTS: [SocketAddrV4; 2] =
-    [SocketAddrV4::new(Ipv4Addr::LOCALHOST, 40_001), SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 40_002)];
+const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 40_001);
+const OTHER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 40_002);
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
 const PORT: u16 = 27_100;
 const MS: i64 = 1_000_000;
@@ -89,7 +89,7 @@ impl<'a> Talk<'a> {
 
     /// Sends a datagram of the first client, or of the other one, and takes the answers to it.
     pub fn send(&mut self, other: bool, payload: &[u8]) -> Vec<Vec<u8>> {
-        let client = CLIENTS[usize::from(other)];
+        let client = if other { OTHER } else { CLIENT };
         let sent = self.now;
         self.add(sent, client, self.address, payload);
         let replies = self.server.answer(SocketAddr::V4(client), payload);

@@ -5,6 +5,9 @@ pub type Number = fn(u32) -> Vec<u8>;
 /// Writes a text.
 pub type Text = fn(&str) -> Vec<u8>;
 
+/// Finds a challenge in a request.
+pub type Find = fn(&[u8]) -> Option<u32>;
+
 /// The right answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
@@ -13,7 +16,7 @@ pub struct Reply {
     /// Which of these requests, by their bytes.
     pub when: fn(&[u8]) -> bool,
     /// Where the request returns the challenge without which it does not get this answer; `None` if it needs none.
-    pub returns: Option<fn(&[u8]) -> Option<u32>>,
+    pub returns: Option<Find>,
     /// The answer, in order.
     pub slots: &'static [Slot],
 }
@@ -28,7 +31,7 @@ impl Reply {
         Reply { when, ..self }
     }
     /// Only to requests that return the challenge, which this function finds.
-    pub const fn returning(self, challenge: fn(&[u8]) -> Option<u32>) -> Reply {
+    pub const fn returning(self, challenge: Find) -> Reply {
         Reply { returns: Some(challenge), ..self }
     }
     /// Whether it issues a challenge.

@@ -478,7 +478,7 @@ fn counted(text: &str) -> Vec<u8> {
     counting_itself(text.as_bytes())
 }
 fn counting_itself(bytes: &[u8]) -> Vec<u8> {
-    answering::sized(|length| answering::u8(length + 1), bytes)
+    answering::sized(|length| answering::u8(length.saturating_add(1)), bytes)
 }
 
 // --- Recognising

@@ -430,7 +430,7 @@ const PLAYERS_ANSWER: &[Slot] = &[
 
 /// A compact index that counts the zero behind the text, and both.
 fn indexed(text: &str) -> Vec<u8> {
-    let length = text.len() as u32 + 1;
+    let length = (text.len() as u32).saturating_add(1);
     let index = match length {
         0..0x40 => vec![length as u8],
         _ => vec![(length & 0x3f) as u8 | 0x40, (length >> 6) as u8],

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module'
 const require = createRequire(process.env.CLIENTS + '/')
 const { GameDig } = await import(require.resolve('gamedig'))
 
+// OpenTTD is not among them: gamedig asks for the TCP query of its later versions.
 const TYPES = {
   a2s: 'protocol-valve',
   armagetron: 'protocol-armagetron',
@@ -16,7 +17,6 @@ const TYPES = {
   gamespy2: 'protocol-gamespy2',
   gamespy3: 'protocol-gamespy3',
   mumble: 'protocol-mumbleping',
-  openttd: 'protocol-openttd',
   quake3: 'protocol-quake3',
   raknet: 'protocol-minecraftbedrock',
   samp: 'protocol-samp',
@@ -31,8 +31,9 @@ async function ask ({ protocol, port }) {
   } catch (error) {
     const text = String(error.stack)
     if (/timed out|timeout/i.test(text)) return { error: 'no answer' }
-    const kinds = [...text.matchAll(/\b(\w*Error)\b/g)].map(found => found[1]).filter(kind => kind !== 'Error')
-    return { error: kinds.pop() ?? 'Error' }
+    const errors = [...text.matchAll(/\b(\w*Error)(?:: ([^\n]{1,60}))?/g)]
+    const [, kind, what] = errors.pop() ?? [null, 'Error']
+    return { error: what === undefined ? kind : `${kind}: ${what}`.replaceAll('|', '/') }
   }
 }
 

@@ -15,7 +15,7 @@ TIMEOUT = 1.0
 
 
 def opengsq(of, how="get_status", **options):
-    """A client of opengsq, and the names of its attributes or keys for name, map, players and most players."""
+    """A client of opengsq: its class, and how it is asked."""
     return lambda port: asyncio.run(getattr(of(HOST, port, TIMEOUT), how)(**options))
 
 
@@ -59,13 +59,18 @@ def java(port):
     return {"name": query.motd.raw, "map": query.map_name, "players": players.online, "max": players.max}
 
 
+def doom3(port):
+    """Without players: this client reads the mark at their end as one more player, and then shows none."""
+    return {**info_of(opengsq(gsq.Doom3)(port)), "players": None}
+
+
 CLIENTS = {
     "python-a2s": {"a2s": python_a2s},
     "mcstatus": {"raknet": bedrock, "gamespy3": java},
     "opengsq": {
         "a2s": opengsq(gsq.Source, "get_info"),
         "ase": opengsq(gsq.ASE),
-        "doom3": opengsq(gsq.Doom3),
+        "doom3": doom3,
         "gamespy1": opengsq(gsq.GameSpy1, xserverquery=False),
         "gamespy2": opengsq(gsq.GameSpy2),
         "gamespy3": opengsq(gsq.GameSpy4),
@@ -83,7 +88,7 @@ def ask(client, protocol, port):
         return result if isinstance(result, dict) and "max" in result else info_of(result)
     except Exception as error:  # whatever a client raises is what this is about
         kind = type(error).__name__
-        return {"error": "no answer" if "imeout" in kind else kind}
+        return {"error": "no answer" if "imeout" in kind else "struct.error" if kind == "error" else kind}
 
 
 def main():

@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +20,7 @@ CLIENTS = Path(os.environ.get("CLIENTS", ROOT / "target/clients"))
 QDISSECT = os.environ.get("QDISSECT", str(ROOT / "target/release/qdissect"))
 FACTS = {"name": "Lab 1", "map": "dm1", "players": 2, "max": 16}
 PAGE = ROOT / "docs/clients.md"
+TABLE = "<!-- table: begin -->"
 
 
 def install():
@@ -33,29 +35,41 @@ def install():
     return [[python, HERE / "python_clients.py"], ["node", HERE / "gamedig.mjs"]]
 
 
+ENVIRONMENT = {**os.environ, "CLIENTS": str(CLIENTS)}
+
+
+def listed_by(command):
+    """The clients that a command has, with the protocols of each."""
+    listed = subprocess.run([*command, "list"], env=ENVIRONMENT, stdout=subprocess.PIPE, check=True)
+    return json.loads(listed.stdout)
+
+
 class Driver:
-    """A process that asks servers, and the protocols of each of its clients."""
+    """A process that asks servers."""
 
     def __init__(self, command):
-        self.environment = {**os.environ, "CLIENTS": str(CLIENTS)}
         self.command = command
-        listed = subprocess.run([*command, "list"], env=self.environment, stdout=subprocess.PIPE, check=True)
-        self.clients = json.loads(listed.stdout)
         self.process = None
 
     def ask(self, client, protocol, port):
         if self.process is None:
             self.process = subprocess.Popen(
-                self.command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                self.command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True,
             )
         try:
-            print(json.dumps({"client": client, "protocol": protocol, "port": port}), file=self.process.stdin, flush=True)
+            asked = {"client": client, "protocol": protocol, "port": port}
+            print(json.dumps(asked), file=self.process.stdin, flush=True)
             return json.loads(self.process.stdout.readline())
         except (BrokenPipeError, ValueError):
-            self.process.kill()
-            self.process = None
+            self.end()
             return {"error": "crash"}
+
+    def end(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
 
 
 class Server:
@@ -92,39 +106,49 @@ def read(facts):
 def is_right(facts):
     """Whether nothing that the client has read is wrong; not every client reads everything."""
     told = {key: value for key, value in facts.items() if value not in (None, "")}
-    return bool(told) and all(FACTS[key] == value or str(FACTS[key]) == str(value) for key, value in told.items())
+    return bool(told) and all(str(FACTS.get(key)) == str(value) for key, value in told.items())
+
+
+def tried(protocol, commands, clients):
+    """The table of a protocol, and what is wrong with what clients read of a right server."""
+    drivers = [Driver(command) for command in commands]
+    those = [(driver, client) for driver, of in zip(drivers, clients) for client in of if protocol in of[client]]
+    with Server(protocol) as port:
+        right = [(client, driver.ask(client, protocol, port)) for driver, client in those]
+    wrong = [f"{protocol} {client}: {facts}" for client, facts in right if not is_right(facts)]
+    rows = [["none", *(read(facts) for _, facts in right)]]
+    listed = subprocess.run([QDISSECT, "answer", protocol, "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    for line in listed.stdout.splitlines():
+        rule, _, title = line.split(maxsplit=2)
+        with Server(protocol, "--fault", rule) as port:
+            results = [read(driver.ask(client, protocol, port)) for driver, client in those]
+        rows.append([f"{rule}: {title}".replace("|", "/"), *results])
+    heading = ["fault", *(client for _, client in those)]
+    table = [heading, ["---"] * len(heading), *rows]
+    for driver in drivers:
+        driver.end()
+    print(f"{protocol}: {len(rows) - 1} faults", file=sys.stderr)
+    return f"## {protocol}\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in table) + "\n", wrong
 
 
 def main():
-    drivers = [Driver(command) for command in install()]
-    clients = [(driver, client, of) for driver in drivers for client, of in driver.clients.items()]
-    protocols = sys.argv[1:] or sorted({protocol for _, _, of in clients for protocol in of})
-    sections, wrong = [], []
-    for protocol in protocols:
-        those = [(driver, client) for driver, client, of in clients if protocol in of]
-        with Server(protocol) as port:
-            right = [(client, driver.ask(client, protocol, port)) for driver, client in those]
-        wrong += [f"{protocol} {client}: {facts}" for client, facts in right if not is_right(facts)]
-        rows = [["none", *(read(facts) for _, facts in right)]]
-        listed = subprocess.run([QDISSECT, "answer", protocol, "--list"], stdout=subprocess.PIPE, text=True, check=True)
-        for line in listed.stdout.splitlines():
-            rule, severity, title = line.split(maxsplit=2)
-            with Server(protocol, "--fault", rule) as port:
-                results = [read(driver.ask(client, protocol, port)) for driver, client in those]
-            rows.append([f"{rule}: {title}", *results])
-        heading = ["fault", *(client for _, client in those)]
-        table = [heading, ["---"] * len(heading), *rows]
-        sections.append(f"## {protocol}\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in table) + "\n")
-        print(f"{protocol}: {len(rows) - 1} faults", file=sys.stderr)
+    commands = install()
+    clients = [listed_by(command) for command in commands]
+    known = {protocol for of in clients for protocols in of.values() for protocol in protocols}
+    protocols = sys.argv[1:] or sorted(known)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda protocol: tried(protocol, commands, clients), protocols))
+    sections = [section for section, _ in results]
+    wrong = [line for _, lines in results for line in lines]
     versions = [*(HERE / "requirements.txt").read_text().split(), *(
         f"{name}=={version}" for name, version in json.loads((HERE / "package.json").read_text())["dependencies"].items()
     )]
-    if not sys.argv[1:]:
-        head, _ = PAGE.read_text().split("<!-- table: begin -->")
-        told = f"Last run: {time.strftime('%Y-%m-%d', time.gmtime())}, {', '.join(sorted(versions))}.\n"
-        PAGE.write_text(f"{head}<!-- table: begin -->\n\n{told}\n" + "\n".join(sections))
-    else:
+    if sys.argv[1:]:
         print("\n".join(sections))
+    else:
+        head, _ = PAGE.read_text().split(TABLE)
+        told = f"Last run: {time.strftime('%Y-%m-%d', time.gmtime())}, {', '.join(sorted(versions))}.\n"
+        PAGE.write_text(f"{head}{TABLE}\n\n{told}\n" + "\n".join(sections))
     for line in wrong:
         print(f"wrong: {line}", file=sys.stderr)
     return 1 if wrong else 0

@@ -24,6 +24,9 @@ pub static REPLIES: &[Reply] = &[
             MaxPlayers(decimal_z),
             Hex("'hostport' 00"),
             Port(decimal_z),
+            // What clients of Minecraft want besides.
+            Hex("'hostip' 00 '127.0.0.1' 00 'plugins' 00 00 'game_id' 00"),
+            Game(zero),
             Hex("00 01 'player_' 00 00"),
             Each(&[Player(zero)]),
             Hex("00 00 02 00"),

@@ -26,5 +26,5 @@ pub static REPLIES: &[Reply] = &[
 
 /// The size of the whole datagram, which counts itself, and the rest.
 fn whole(rest: &[u8]) -> Vec<u8> {
-    [&le16(rest.len() as u32 + 2), rest].concat()
+    [&le16((rest.len() as u32).saturating_add(2)), rest].concat()
 }
