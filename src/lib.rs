@@ -111,6 +111,10 @@ pub mod tables;
 pub mod verdict;
 
 // The rest is open to the tests, benchmarks and fuzz targets of this repository only.
+#[cfg(all(feature = "cli", not(feature = "internals")))]
+mod answer;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod answer;
 #[cfg(not(feature = "internals"))]
 mod bounded;
 #[cfg(feature = "internals")]

@@ -1,5 +1,6 @@
 //! The command line as clap defines it: the subcommands, each with its own options.
 
+use super::answer::AnswerArgs;
 use super::ask::AskArgs;
 use super::check::CheckArgs;
 use super::dump::{DumpArgs, ExchangesArgs};
@@ -46,6 +47,8 @@ pub enum Command {
     Hex(Box<HexArgs>),
     /// Asks a server as a client would, and dissects or judges what comes back
     Ask(Box<AskArgs>),
+    /// A server that answers queries: right, with one fault, or from a capture; for authors of clients
+    Answer(Box<AnswerArgs>),
     /// Opens the page that `report` writes in the browser, or says where it is
     View(Box<ViewArgs>),
     /// The conformance rules and their sources

@@ -2,7 +2,7 @@
 //! clap. Files import only files to the right of them or below:
 //!
 //! ```text
-//!  mod ──> command_line, ask, generate, hex, show, view
+//!  mod ──> command_line, answer, ask, generate, hex, show, view
 //!           └──> run
 //!           └──> args ──> overview, dump, check, live, server, export
 //!           │            └──> tui
@@ -12,6 +12,7 @@
 //! `job::ReadsCaptures`, what it reads, writes and allows.
 
 mod accepted;
+mod answer;
 mod args;
 mod ask;
 mod baseline;
@@ -84,6 +85,7 @@ pub fn main(args: Vec<OsString>) -> u8 {
     let result = match cli.command {
         Command::Read(command) => run::run(command.subcommand(), &is_given),
         Command::Hex(mut command) => hex::run(&mut command, &is_given),
+        Command::Answer(command) => answer::run(&command),
         Command::Ask(command) => ask::run(&command, &is_given),
         Command::View(command) => view::run(&command, args),
         Command::Rule(command) => show::rule(&command),

@@ -1,6 +1,7 @@
 //! What a protocol declares: its steps and their rules, its other static properties, and its hand-written
 //! functions.
 
+use super::answering::Reply;
 use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
@@ -294,6 +295,8 @@ pub struct Info {
     pub unsuspicious: &'static [&'static Rule],
     /// The tests of `ask --probe`; the first one is the plain query.
     pub probes: &'static [ProbeRow],
+    /// The answers of `answer`; of several to a request, the first one that fits is sent.
+    pub replies: &'static [Reply],
     /// Conversations that follow the specification. Tested: no rule above note is broken in them.
     pub samples: &'static [Example],
 }
@@ -332,6 +335,7 @@ impl Info {
             suspicious: &[],
             unsuspicious: &[],
             probes: &[],
+            replies: &[],
             samples: &[],
         }
     }

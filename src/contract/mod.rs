@@ -2,6 +2,7 @@
 //! protocol declares.
 
 mod abuse;
+pub mod answering;
 mod declared;
 mod message;
 pub mod probing;

@@ -14,6 +14,7 @@
 
 use super::prelude::*;
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Escapes, Facts, Skip, swapped};
 
 const SPEC: &str = "https://gitlab.com/wireshark/wireshark";
@@ -194,6 +195,7 @@ impl Protocol for Armagetron {
             (Relation::Same, &[&RSP_001], &[&INF_001, &INF_002]),
             (Relation::Instead, &[&HDR_001], &[&TXN_002]),
         ],
+        replies: REPLIES,
         samples: &[Example::of(&[ASK, OK])],
         ..Info::of("armagetron", "Armagetron Advanced server information", SPEC, &REQUEST_ENDS)
     };
@@ -330,4 +332,42 @@ fn list<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, names: Words<'a>) -> u32 {
         }
     });
     listed
+}
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    INFO_REQUEST,
+    &[
+        Slot::Hex("0033 0000"),
+        Slot::Within(
+            |data| [&answering::be16(data.len() as u32 / 2), data].concat(),
+            &[
+                Slot::Port(word_pair),
+                Slot::Hex("0000"),
+                Slot::Name(|name| swapped_text(name.as_bytes())),
+                Slot::Players(word_pair),
+                Slot::Hex("0000 0000 0011 0000"),
+                Slot::Version(|version| swapped_text(version.as_bytes())),
+                Slot::MaxPlayers(word_pair),
+                Slot::Within(swapped_text, &[Slot::Each(&[Slot::Player(answering::bare), Slot::Hex("0a")])]),
+                Slot::Hex("0000 0000 0000 0004 0000 0000 0000"),
+            ],
+        ),
+        Slot::Hex("0011"),
+    ],
+)];
+
+/// Two word_pair, the low one first.
+fn word_pair(n: u32) -> Vec<u8> {
+    [answering::be16(n), answering::be16(n >> 16)].concat()
+}
+/// A text with its length: the two bytes of each word are swapped.
+fn swapped_text(text: &[u8]) -> Vec<u8> {
+    let ended = [text, &[0]].concat();
+    let mut all = answering::be16(ended.len() as u32);
+    for pair in ended.chunks(2) {
+        all.extend([pair.get(1).copied().unwrap_or_default(), pair.first().copied().unwrap_or_default()]);
+    }
+    all
 }

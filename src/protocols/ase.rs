@@ -15,6 +15,7 @@
 use super::prelude::*;
 use super::sources::gamedig;
 use crate::capture::Time;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::net::Endpoint;
 
 const SPEC: &str = "https://github.com/multitheftauto/mtasa-blue";
@@ -333,6 +334,7 @@ impl Protocol for Ase {
             (Relation::Request, &[&TXN_005], &[&TXN_002]),
             (Relation::Instead, &[&HDR_001], &[&TXN_002]),
         ],
+        replies: REPLIES,
         samples: &[Example::of(&[ASK, OK]), LIGHTER],
         ..Info::of("ase", "All-Seeing Eye query", SPEC, &HEAD_ENDS)
     };
@@ -402,6 +404,81 @@ impl Protocol for Ase {
             _ => {}
         }
     }
+}
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[
+    Reply::to(
+        FULL_REQUEST,
+        &[
+            Slot::Hex("'EYE1' 04 'mta'"),
+            Slot::Port(|port| counted(&port.to_string())),
+            Slot::Name(counted),
+            Slot::Game(counted),
+            Slot::Map(counted),
+            Slot::Version(counted),
+            Slot::Hex("02 '0'"),
+            Slot::Players(|players| counted(&players.to_string())),
+            Slot::MaxPlayers(|most| counted(&most.to_string())),
+            Slot::Hex("01"),
+            Slot::Each(&[Slot::Hex("01"), Slot::Player(counted)]),
+        ],
+    ),
+    Reply::to(
+        LIGHT_REQUEST,
+        &[
+            Slot::Hex("'EYE2' 04 'mta'"),
+            Slot::Port(|port| counted(&port.to_string())),
+            Slot::Name(counted),
+            Slot::Game(counted),
+            Slot::Within(
+                counting_itself,
+                &[
+                    Slot::Map(answering::zero),
+                    Slot::Players(answering::decimal),
+                    Slot::Hex("'/'"),
+                    Slot::MaxPlayers(answering::decimal),
+                    Slot::Hex("00 '1' 00 '9892' 00 'ok' 00 00 '60' 00 '22005'"),
+                ],
+            ),
+            Slot::Version(counted),
+            Slot::Hex("00 01"),
+            Slot::Players(answering::u8),
+            Slot::MaxPlayers(answering::u8),
+            Slot::Each(&[Slot::Player(counted)]),
+        ],
+    ),
+    Reply::to(
+        XFIRE_REQUEST,
+        &[
+            Slot::Hex("'EYE3' 04 'mta'"),
+            Slot::Name(counted),
+            Slot::Game(counted),
+            Slot::Within(
+                counting_itself,
+                &[
+                    Slot::Map(answering::zero),
+                    Slot::Players(answering::decimal),
+                    Slot::Hex("'/'"),
+                    Slot::MaxPlayers(answering::decimal),
+                ],
+            ),
+            Slot::Version(counted),
+            Slot::Hex("00"),
+            Slot::Players(answering::u8),
+            Slot::MaxPlayers(answering::u8),
+        ],
+    ),
+    Reply::to(VERSION_REQUEST, &[Slot::Version(answering::bare)]),
+];
+
+/// A length that counts itself, and the text.
+fn counted(text: &str) -> Vec<u8> {
+    counting_itself(text.as_bytes())
+}
+fn counting_itself(bytes: &[u8]) -> Vec<u8> {
+    answering::sized(|length| answering::u8(length.saturating_add(1)), bytes)
 }
 
 // --- Recognising

@@ -13,6 +13,7 @@ use super::other::unknown;
 use super::prelude::*;
 use super::sources::{gamedig, qr2_sdk};
 use crate::contract::Role;
+use crate::contract::answering::{self, Reply, Slot};
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT_Server_Query";
 const UT: Cite = Cite { doc: "Unreal Wiki, UT server query", section: "UdpServerQuery", url: SPEC };
@@ -198,6 +199,7 @@ impl Protocol for Gamespy1 {
             (Relation::Same, &[&RSP_001], &[&RSP_002]),
             (Relation::Request, &[&REQ_002, &REQ_003], &[&TXN_002]),
         ],
+        replies: REPLIES,
         samples: &[
             Example::of(&[ASK, OK]),
             Example::of(&[
@@ -256,6 +258,41 @@ impl Protocol for Gamespy1 {
         }
     }
 }
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    REQUEST,
+    &[
+        Slot::Hex(r"'\gamename\'"),
+        Slot::Game(answering::bare),
+        Slot::Hex(r"'\gamever\'"),
+        Slot::Version(answering::bare),
+        Slot::Hex(r"'\hostname\'"),
+        Slot::Name(answering::bare),
+        Slot::Hex(r"'\hostport\'"),
+        Slot::Port(answering::decimal),
+        Slot::Hex(r"'\mapname\'"),
+        Slot::Map(answering::bare),
+        Slot::Hex(r"'\numplayers\'"),
+        Slot::Players(answering::decimal),
+        Slot::Hex(r"'\maxplayers\'"),
+        Slot::MaxPlayers(answering::decimal),
+        Slot::Each(&[
+            Slot::Hex(r"'\player_'"),
+            Slot::Index(answering::decimal),
+            Slot::Hex(r"'\'"),
+            Slot::Player(answering::bare),
+            Slot::Hex(r"'\frags_'"),
+            Slot::Index(answering::decimal),
+            Slot::Hex(r"'\'"),
+            Slot::Index(answering::decimal),
+        ]),
+        Slot::Hex(r"'\queryid\'"),
+        Slot::Serial(|n| answering::decimal(n % 1_000 + 1)),
+        Slot::Hex(r"'.1\final\'"),
+    ],
+)];
 
 // --- Recognising
 

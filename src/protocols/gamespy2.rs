@@ -14,6 +14,7 @@ use super::gamespy::{ANSWERED_ID, ASKED_ID, Keys, begins_with_key, is_legible, i
 use super::other::unknown;
 use super::prelude::*;
 use super::sources::{QR2_SDK, gamedig, qr2_sdk};
+use crate::contract::answering::{self, Reply, Slot};
 
 const ASK: rule::Step = C("fefd00 'CORY' ff0000");
 const OK: rule::Step = S("00 'CORY' 'hostname' 00 'Lab' 00 'numplayers' 00 '1' 00 'maxplayers' 00 '8' 00 00");
@@ -248,6 +249,7 @@ impl Protocol for Gamespy2 {
             (Relation::Request, &[&REQ_002], &[&TXN_002]),
             (Relation::Instead, &[&TXN_001], &[&TXN_002]),
         ],
+        replies: REPLIES,
         samples: &[Example::of(&[ASK, OK, TABLES, TWO])],
         ..Info::of("gamespy2", "GameSpy query 2", QR2_SDK, &ASK_ENDS)
     };
@@ -297,6 +299,50 @@ impl Protocol for Gamespy2 {
         );
         Ok(())
     }
+}
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    QUERY_REQUEST,
+    &[
+        Slot::Hex("00"),
+        Slot::Asked(3, 7),
+        Slot::If(
+            selects::<7>,
+            &[
+                Slot::Hex("'hostname' 00"),
+                Slot::Name(answering::zero),
+                Slot::Hex("'gametype' 00"),
+                Slot::Game(answering::zero),
+                Slot::Hex("'gamever' 00"),
+                Slot::Version(answering::zero),
+                Slot::Hex("'mapname' 00"),
+                Slot::Map(answering::zero),
+                Slot::Hex("'hostport' 00"),
+                Slot::Port(answering::decimal_z),
+                Slot::Hex("'numplayers' 00"),
+                Slot::Players(answering::decimal_z),
+                Slot::Hex("'maxplayers' 00"),
+                Slot::MaxPlayers(answering::decimal_z),
+                Slot::Hex("00"),
+            ],
+        ),
+        Slot::If(
+            selects::<8>,
+            &[
+                Slot::Players(answering::be16),
+                Slot::Hex("'player_' 00 'score_' 00 00"),
+                Slot::Each(&[Slot::Player(answering::zero), Slot::Index(answering::decimal_z)]),
+            ],
+        ),
+        Slot::If(selects::<9>, &[Slot::Hex("0001 'team_t' 00 00 'Red' 00")]),
+    ],
+)];
+
+/// Whether the byte at this position of a request selects its section.
+fn selects<const AT: usize>(p: &[u8]) -> bool {
+    p.get(AT) == Some(&0xff)
 }
 
 // --- Recognising

@@ -16,6 +16,7 @@
 //! empty texts and as numbers.
 
 use super::prelude::*;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Facts, Skip, Version};
 
 const SPEC: &str = "https://github.com/Anuken/Mindustry";
@@ -198,6 +199,7 @@ impl Protocol for Mindustry {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Same, &[&RSP_001], &[&STR_001, &INF_001, &INF_002])],
+        replies: REPLIES,
         samples: &[
             Example::of(&[ASK, OK]),
             Example::of(&[
@@ -330,3 +332,19 @@ fn count<S: FieldSink>(c: &mut Cursor<'_, '_, S>, field: &'static Field) -> Resu
     c.check_number(&INF_001, number, ComparedValue::AtLeast(0));
     Ok(number)
 }
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    DISCOVERY_REQUEST,
+    &[
+        Slot::Name(answering::short),
+        Slot::Map(answering::short),
+        Slot::Players(answering::be32),
+        Slot::Hex("0000000c 00000092 08 'official' 00"),
+        Slot::MaxPlayers(answering::be32),
+        Slot::Hex("00"),
+        Slot::Game(answering::short),
+        Slot::Port(answering::be16),
+    ],
+)];

@@ -10,6 +10,7 @@
 
 use super::prelude::*;
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 
 const SPEC: &str = "https://github.com/mumble-voip/mumble-protocol";
 const fn protocol(section: &'static str) -> Cite {
@@ -150,6 +151,7 @@ impl Protocol for Mumble {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Instead, &[&RSP_001, &TXN_001], &[&TXN_002])],
+        replies: REPLIES,
         samples: &[Example::of(&[ASK, OK])],
         ..Info::of("mumble", "Mumble ping", SPEC, &PING_ENDS)
     };
@@ -182,3 +184,16 @@ fn answer<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
 fn has_version(p: &[u8]) -> bool {
     matches!(p, [_, major @ 0..=MOST_MAJOR, minor, patch, ..] if [*major, *minor, *patch] != [0; 3])
 }
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    PING,
+    &[
+        Slot::Hex("00 010505"),
+        Slot::Asked(4, 12),
+        Slot::Players(answering::be32),
+        Slot::MaxPlayers(answering::be32),
+        Slot::Hex("00011940"),
+    ],
+)];

@@ -12,6 +12,7 @@
 //! encrypted with a key and looks like noise.
 
 use super::prelude::*;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Facts, Labels, Skip};
 
 const SPEC: &str = "https://github.com/Unity-Technologies/go-svrquery";
@@ -321,6 +322,7 @@ impl Protocol for Titanfall {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Instead, &[&HDR_001, &RSP_001], &[&TXN_002])],
+        replies: REPLIES,
         samples: &[
             Example::of(&[ASK, OK]),
             Example::of(&[
@@ -567,3 +569,21 @@ fn team<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&TEAM_NUMBER, byte)?;
     c.field(&TEAM_SCORE, le_u16).map(drop)
 }
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[Reply::to(
+    REQUEST,
+    &[
+        Slot::Hex("ffffffff 4e 03 01 02 ffffffff 0e02 0100000000000000"),
+        Slot::Version(answering::zero),
+        Slot::Hex("'west' 00"),
+        Slot::Game(answering::zero),
+        Slot::Port(answering::le16),
+        Slot::Hex("'PC' 00 '0' 00 01000000 'des' 00"),
+        Slot::Players(answering::u8),
+        Slot::MaxPlayers(answering::u8),
+        Slot::Map(answering::zero),
+        Slot::Hex("02 01 00 00 0807 0700 3200 ff 00*8"),
+    ],
+)];

@@ -16,6 +16,7 @@
 
 use super::prelude::*;
 use super::sources::gamedig;
+use crate::contract::answering::{self, Reply, Slot};
 use crate::decode::{Counted, counted};
 
 const SPEC: &str = "https://wiki.beyondunreal.com/Legacy:UT2003_Server_Query_Protocol";
@@ -244,6 +245,7 @@ impl Protocol for Unreal2 {
         fields: &[FIELDS],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
+        replies: REPLIES,
         samples: &[Example::of(&[
             ASK,
             OK,
@@ -392,4 +394,46 @@ fn player<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.field(&PLAYER_PING, le_u32)?;
     c.field(&SCORE, le_i32)?;
     c.field(&STATS_ID, le_u32).map(drop)
+}
+
+// --- Answering
+
+static REPLIES: &[Reply] = &[
+    Reply::to(
+        DETAILS_REQUEST,
+        &[
+            Slot::Hex("80000000 00 00000000 00"),
+            Slot::Port(answering::le32),
+            Slot::Port(answering::le32),
+            Slot::Name(indexed),
+            Slot::Map(indexed),
+            Slot::Game(indexed),
+            Slot::Players(answering::le32),
+            Slot::MaxPlayers(answering::le32),
+            Slot::Hex("00000000 00000000 02 '2' 00"),
+        ],
+    ),
+    Reply::to(RULES_REQUEST, RULES_ANSWER),
+    Reply::to(PLAYERS_REQUEST, PLAYERS_ANSWER),
+];
+const RULES_ANSWER: &[Slot] = &[Slot::Hex("80000000 01 0e 'ServerVersion' 00"), Slot::Version(indexed)];
+const PLAYERS_ANSWER: &[Slot] = &[
+    Slot::Hex("80000000 02"),
+    Slot::Each(&[
+        Slot::Index(answering::le32),
+        Slot::Player(indexed),
+        Slot::Hex("14000000"),
+        Slot::Index(answering::le32),
+        Slot::Hex("00000000"),
+    ]),
+];
+
+/// A compact index that counts the zero behind the text, and both.
+fn indexed(text: &str) -> Vec<u8> {
+    let length = (text.len() as u32).saturating_add(1);
+    let index = match length {
+        0..0x40 => vec![length as u8],
+        _ => vec![(length & 0x3f) as u8 | 0x40, (length >> 6) as u8],
+    };
+    [index, answering::zero(text)].concat()
 }

@@ -94,7 +94,7 @@ impl Server {
 }
 
 /// Facts that a server states about itself, in bounded memory.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ServerFacts {
     /// Name.
     pub server_name: Option<ServerText>,

@@ -49,6 +49,8 @@ impl Act {
     }
 }
 
+/// What the server of an example is called.
+pub const SERVER_NAME: &str = "server";
 /// Address of the server in every example (TEST-NET-1).
 const SERVER: [u8; 4] = [192, 0, 2, 10];
 /// UDP port of the server where the example names none.
@@ -72,19 +74,20 @@ fn name_of(end: Endpoint, example: &Example) -> String {
     match end {
         _ if end == first => "client".to_owned(),
         _ if end == second => "second client".to_owned(),
-        _ if end == Endpoint::v4(SERVER, port(example)) => "server".to_owned(),
+        _ if end == Endpoint::v4(SERVER, server_port(example)) => SERVER_NAME.to_owned(),
         other => other.to_string(),
     }
 }
 
-fn port(example: &Example) -> u16 {
+/// The UDP port of the server of an example.
+pub fn server_port(example: &Example) -> u16 {
     example.server_port.unwrap_or(PORT)
 }
 
 /// The frames of an example, numbered from 1. They stand between two empty frames; the first one has the number 0, and is
 /// left out if the example is at the start of the capture.
-fn frames_of(example: &Example) -> Vec<(u64, OwnedFrame)> {
-    let server = Endpoint::v4(SERVER, port(example));
+pub fn frames_of(example: &Example) -> Vec<(u64, OwnedFrame)> {
+    let server = Endpoint::v4(SERVER, server_port(example));
     let empty = |time| OwnedFrame::empty(Time::from_nanos(time));
     let mut frames = if example.at_start { vec![] } else { vec![(0, empty(START - BEFORE))] };
     let (mut time, mut number) = (START, 1);
@@ -192,7 +195,11 @@ pub struct Dissection {
 
 /// Runs an example and keeps everything that the pipeline reports about it; passwords are masked.
 pub fn dissect(example: &Example) -> Dissected {
-    let options = Options { min_confidence: Level::Low, all: true, ..Options::default() };
+    dissect_with(example, Options { min_confidence: Level::Low, all: true, ..Options::default() })
+}
+
+/// The same with these options.
+pub fn dissect_with(example: &Example, options: Options) -> Dissected {
     let mut collector = Collector { example: *example, dissected: Dissected::default() };
     // The report only stores in memory, which cannot fail.
     let _ = run(example, options, &mut collector);

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/tests/fuzz/target}
 work=${FUZZ_WORK:-$target/fuzz-work}
-first="file pcapng walk classifier lean work sqp satisfactory skycoop gqp quake3 raknet gamespy3 a2s gamespy1 gamespy2 ase unreal2 samp diagnosis titanfall mumble teamspeak3 teeworlds armagetron mindustry doom3 openttd masters"
+first="file pcapng walk classifier lean work sqp satisfactory skycoop gqp quake3 raknet gamespy3 a2s gamespy1 gamespy2 ase unreal2 samp answering diagnosis titanfall mumble teamspeak3 teeworlds armagetron mindustry doom3 openttd masters"
 others="pairing filter pasted config unpack writers"
 seconds=${1:-}
 [ $# -eq 0 ] || shift

@@ -2,7 +2,7 @@
 //! of every protocol and rule, each once, in the form that the target reads. The dictionary contains the names in the registry
 //! and the magic numbers of file formats.
 
-use crate::bodies::{capture::MAGICS, decoder, diagnosis, lean, talk, walk, work, writers};
+use crate::bodies::{answering, capture::MAGICS, decoder, diagnosis, lean, talk, walk, work, writers};
 use crate::kit::format::FORMATTERS;
 use crate::kit::play::{example_frames, numbered_frame};
 use qdissect::capture::Source;
@@ -36,6 +36,7 @@ impl Seeds {
         pairings(&mut seeds);
         texts(&mut seeds, root);
         settings(&mut seeds);
+        answering::seeds().into_iter().for_each(|seed| seeds.add("answering", seed));
         seeds
     }
 

@@ -1,11 +1,11 @@
 //! `qdissect ask`: sends a server the requests of a client, and dissects or judges the answers.
 
-mod addresses;
+pub mod addresses;
 mod answer;
 mod args;
 mod auto;
 mod client;
-mod link;
+pub mod link;
 mod probe;
 mod watch;
 
@@ -31,6 +31,7 @@ use crate::report::{Shown, count};
 use crate::text::escape::quoted;
 use addresses::addresses;
 use clap::ValueEnum;
+pub use client::to_duration;
 use client::{Conversation, Pace};
 use std::collections::BTreeSet;
 use std::io::{self, Cursor, Write as _};

@@ -2,7 +2,7 @@
 
 pub mod args;
 #[cfg(target_os = "linux")]
-mod confine;
+pub mod confine;
 mod interfaces;
 mod messages;
 #[cfg(unix)]

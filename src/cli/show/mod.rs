@@ -3,9 +3,10 @@
 pub mod page;
 mod protocol;
 mod rule;
+mod saved;
 
 use super::choices::{Colour, Format, TABLE_FORMATS};
-use super::diagnostics::stdout_exit_code;
+use super::diagnostics::{OK, stdout_exit_code};
 use super::terminal::{coloured, width};
 use super::value_parsers::{self, unknown_rule};
 use crate::check::{Unknown, matches, rules_named};
@@ -17,6 +18,7 @@ use clap::{Args, Subcommand};
 use page::Page;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 /// Runs `qdissect rule`; returns the exit code.
 ///
@@ -29,8 +31,11 @@ pub fn rule(command: &RuleCommand) -> Result<u8, String> {
             let records = || chosen.iter().map(|r| RuleRecord::new(r)).collect();
             write(output, |page| rule::list(page, &chosen), records)
         }
-        RuleCommand::Show { ids, output } => {
+        RuleCommand::Show { ids, write: write_to, output } => {
             let chosen = find(ids).map_err(|unknown| unknown_rule(&unknown.name))?;
+            if let Some(path) = write_to {
+                return saved::example(&chosen, path).map(|()| OK);
+            }
             let records = || chosen.iter().map(|r| RuleRecord::with_examples(r)).collect();
             write(output, |page| rule::show(page, &chosen), records)
         }
@@ -100,6 +105,9 @@ pub enum RuleCommand {
         /// Rules, by number or its beginning, in any case: SQP-TXN-004, sqp-txn
         #[arg(value_name = "ID", required = true, value_delimiter = ',', value_parser = value_parsers::EVERY_RULE, hide_possible_values = true)]
         ids: Vec<String>,
+        /// Write the first example of the one rule to a pcapng file instead, in which `check` finds it
+        #[arg(short = 'w', long, value_name = "FILE")]
+        write: Option<PathBuf>,
         #[command(flatten)]
         output: OutputArgs,
     },

@@ -16,6 +16,7 @@
 //! PLAYER after the whole list. dproto answers one INFO request with three messages. More than 255 players are counted modulo
 //! 256. Arma 3 and DayZ put a message of their own into RULES. Frontlines asks for INFO otherwise, see `frontlines.rs`.
 
+mod answering;
 mod answers;
 mod browser;
 mod challenges;
@@ -237,6 +238,7 @@ impl Protocol for A2s {
         layouts: layouts::LAYOUTS,
         suspicious: &[&CHL_005, &INF_007, &PLY_006, &PLY_007],
         unsuspicious: &[&PLY_004],
+        replies: answering::REPLIES,
         samples: &[
             Example::of(&[IQ, CH, IQC, INFO]),
             Example::of(&[

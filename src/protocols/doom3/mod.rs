@@ -19,6 +19,7 @@
 //! Nothing says which game answers but its protocol, and nothing whether the eight bytes and the size of Quake Wars are there but
 //! where its protocol stands.
 
+mod answering;
 mod answers;
 
 use super::prelude::*;
@@ -457,6 +458,7 @@ impl Protocol for Doom3 {
             (Relation::Same, &[&PLR_001], &[&RSP_001, &RSP_002, &RSP_003]),
             (Relation::Instead, &[&TXN_005], &[&TXN_002]),
         ],
+        replies: answering::REPLIES,
         samples: &[
             Example::of(&[
                 C("ffff 'getInfo' 00 'PiNGPoNg' 00"),

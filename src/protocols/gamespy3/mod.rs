@@ -12,6 +12,7 @@
 //! repeats the session id of the handshake. Inside a column, only the following bytes tell an empty value from the column's
 //! end.
 
+mod answering;
 mod answers;
 mod layouts;
 
@@ -470,6 +471,7 @@ impl Protocol for Gamespy3 {
         challenge: Some(CHALLENGE_RESPONSE),
         layouts: layouts::LAYOUTS,
         suspicious: &[&TXN_005, &TXN_007],
+        replies: answering::REPLIES,
         samples: &[
             Example::of(&[HS, HR, FS, FROK]),
             Example::of(&[

@@ -10,6 +10,7 @@
 //! Oddities: no magic, no port, no identifier. A message may span several datagrams, which are not numbered. The draft's own
 //! examples violate its grammar, and its table has a wrong value for ETB.
 
+mod answering;
 mod grammar;
 mod layouts;
 mod message;
@@ -163,6 +164,7 @@ impl Protocol for Gqp {
         exchange_rules: RULES,
         causes: CAUSES,
         layouts: layouts::LAYOUTS,
+        replies: answering::REPLIES,
         samples: SAMPLES,
         ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };

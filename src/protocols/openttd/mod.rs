@@ -16,6 +16,7 @@
 //! Oddities: a find request is three bytes, of which nothing but its length and its type are fixed, and the answer repeats nothing.
 //! OpenTTD drops a datagram whose size is another. From version 12 on the same fields travel over TCP.
 
+mod answering;
 mod game;
 
 use super::other::is_other_query;
@@ -388,6 +389,7 @@ impl Protocol for Openttd {
             (Relation::Same, &[&HDR_001], &[&RSP_001, &RSP_002, &LST_001, &REQ_002]),
             (Relation::Same, &[&RSP_001], &[&LST_001]),
         ],
+        replies: answering::REPLIES,
         samples: &[
             Example::on(
                 3979,

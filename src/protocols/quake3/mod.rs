@@ -11,6 +11,7 @@
 //! Oddities: MOHAA has a byte for the direction after the first four, and Hexen World a fifth 255. FiveM has a second info
 //! string after the players. The port is shared with the game, whose packets belong to the same conversation.
 
+mod answering;
 mod answers;
 
 use super::other::unknown;
@@ -469,6 +470,7 @@ impl Protocol for Quake3 {
             (Relation::Instead, &[&TXN_005], &[&TXN_002]),
         ],
         floods: Some(&SEC_002),
+        replies: answering::REPLIES,
         samples: SAMPLES,
         ..Info::of("quake3", "Quake 3, Quake 2 and QuakeWorld status query", SPEC, &ENDS)
     };

@@ -14,6 +14,7 @@
 //! number of servers answer a ping to a broadcast address, each from its own address. The port is shared with the game, whose
 //! other packets are not handled here.
 
+mod answering;
 mod layouts;
 
 use super::prelude::*;
@@ -330,6 +331,7 @@ impl Protocol for Raknet {
         ],
         layouts: layouts::LAYOUTS,
         suspicious: &[&TXN_002, &PON_004, &MOT_008],
+        replies: answering::REPLIES,
         samples: &[Example::of(&[ASK, OK])],
         ..Info::of("raknet", "RakNet unconnected ping", SPEC, &PING_ENDS)
     };

@@ -15,6 +15,7 @@
 //! address is the one that the client knows. Each line of the console is an answer of its own, and nothing marks the last one.
 //! Vice City has 'VCMP' in requests, 'MP04' in answers, a version of 12 bytes in front of i, and names alone in c.
 
+mod answering;
 mod layouts;
 
 use super::prelude::*;
@@ -342,6 +343,7 @@ impl Protocol for Samp {
         ],
         layouts: layouts::LAYOUTS,
         suspicious: &[&STR_001],
+        replies: answering::REPLIES,
         samples: &[
             Example::of(&[
                 ASK,

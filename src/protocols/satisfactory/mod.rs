@@ -10,6 +10,7 @@
 //! begin with `5a 74` and are not handled here. The published tables print two offsets wrong (see `SFQ-RSP-008`). Before 1.0
 //! there was no envelope.
 
+mod answering;
 mod exchange;
 mod layouts;
 mod message;
@@ -82,6 +83,7 @@ impl Protocol for Satisfactory {
         layouts: layouts::LAYOUTS,
         suspicious: &[&TXN_002],
         unsuspicious: &[&REQ_001, &REQ_002, &REQ_005],
+        replies: answering::REPLIES,
         samples: SAMPLES,
         ..Info::of("satisfactory", "Satisfactory Lightweight Query", SPEC, &message::ENVELOPE)
     };

@@ -11,6 +11,7 @@
 //! Source's split answers begin with the same four bytes as the query, but go the other way and are longer. 147 is the number
 //! of a packet of the game, so a game packet of that length begins like a reply.
 
+mod answering;
 mod config;
 mod layouts;
 mod probing;
@@ -162,6 +163,7 @@ impl Protocol for Skycoop {
         exchange_rules: EXCHANGE_RULES,
         causes: CAUSES,
         layouts: layouts::LAYOUTS,
+        replies: answering::REPLIES,
         samples: SAMPLES,
         ..Info::of("skycoop", "Sky Co-op server query", SPEC, &FIXED)
     };

@@ -11,6 +11,7 @@
 //! Oddities: no field tells the direction, so five zero bytes are a request or an answer with token 0. An answer does not tell
 //! which chunks it contains, so the request's bits reach its decoder as [`Probe::request_state`]. There is no fixed port.
 
+mod answering;
 mod chunks;
 mod exchange;
 mod layouts;
@@ -95,6 +96,7 @@ impl Protocol for Sqp {
         layouts: layouts::LAYOUTS,
         suspicious: &[&CHK_004, &chunks::INF_006, &RSP_006, &TXN_001, &TXN_004, &TXN_007, &TXN_011, &TXN_012],
         unsuspicious: &[&RSP_009, &TAB_006],
+        replies: answering::REPLIES,
         samples: SAMPLES,
         ..Info::of("sqp", "Unity Server Query Protocol", SPEC, &HEADER)
     };

@@ -18,6 +18,7 @@
 //! answers an extended request with the low byte of the token. Answers of DDNet come in parts that are not counted: only the number of
 //! clients says whether all have come. 0.7 answers nobody whose address it has not proven by a token.
 
+mod answering;
 mod info;
 mod keys;
 
@@ -448,6 +449,7 @@ impl Protocol for Teeworlds {
             (Relation::Request, &[&REQ_002], &[&TXN_002]),
             (Relation::Instead, &[&TXN_005], &[&TXN_002]),
         ],
+        replies: answering::REPLIES,
         samples: &[
             Example::of(&[
                 ASK,

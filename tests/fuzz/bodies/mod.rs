@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets. `tests/it/robust.rs` runs them with the committed inputs. A body panics if an invariant is
 //! violated.
 
+pub mod answering;
 pub mod capture;
 pub mod decoder;
 pub mod diagnosis;
@@ -51,6 +52,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("doom3", |bytes| decoder::decoder(Id::Doom3, bytes)),
     ("openttd", |bytes| decoder::decoder(Id::Openttd, bytes)),
     ("masters", |bytes| decoder::decoder(Id::Masters, bytes)),
+    ("answering", answering::answering),
     ("diagnosis", diagnosis::diagnosis),
     ("pairing", pairing::pairing),
     ("filter", filter::filter),

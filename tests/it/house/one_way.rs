@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The modules of the library from the lowest level up. A module may import modules of lower levels.
-const FLOORS: [&[&str]; 16] = [
+const FLOORS: [&[&str]; 17] = [
     &["bounded", "rule"],
     &["capture"],
     &["net", "text"],
@@ -23,6 +23,7 @@ const FLOORS: [&[&str]; 16] = [
     &["browse", "case", "pasted", "pipeline", "stats", "verdict"],
     &["page", "tables"],
     &["schema"],
+    &["answer"],
     &["cli"],
 ];
 
