@@ -277,7 +277,7 @@ fn elsewhere(frames: &[RawFrame], port: u16) -> Vec<RawFrame> {
 }
 
 #[test]
-fn traffic_with_master_servers_is_not_claimed() {
+fn traffic_with_master_servers_is_that_of_masters() {
     // The server sends a heartbeat; the master server asks for proof and gets it.
     let announced = [
         s(S, r"'\heartbeat\27100\gamename\ut\final\'"),
@@ -289,14 +289,20 @@ fn traffic_with_master_servers_is_not_claimed() {
         s(4 * S, "09 00000000 'ut3pc' 00"),
         c(4 * S + MS, "fefd09 00000000"),
     ];
-    assert!(play_surrounded(&elsewhere(&announced, 27_900)).packets.is_empty());
+    // Proofs that nobody asked for in a query, and messages of another kind, are nobody's.
+    let of_masters = ["heartbeat", "heartbeat", "heartbeat", "available_request", "available_response"];
+    let claimed = |frames: &[RawFrame]| -> Vec<_> {
+        play_surrounded(frames).packets.iter().map(|p| (p.id.info().name, p.message)).collect()
+    };
+    let masters = of_masters.map(|message| ("masters", message));
+    assert_eq!(claimed(&elsewhere(&announced, 27_900)), masters);
     // The same from the port of a known server.
     let asked = [
         c(0, r"'\status\'"),
         s(MS, r"'\gamename\ut\hostname\Lab\numplayers\1\maxplayers\8\queryid\7.1\final\'"),
     ];
-    let collected = play_surrounded(&[&asked[..], &elsewhere(&announced[..7], 27_900)].concat());
-    assert_eq!(collected.packets.iter().map(|p| p.frame).collect::<Vec<_>>(), [2, 3]);
+    let both = [&[("gamespy1", "request"), ("gamespy1", "response")][..], &masters].concat();
+    assert_eq!(claimed(&[&asked[..], &elsewhere(&announced, 27_900)].concat()), both);
     // A client may ask for the proof, too.
     let proof = [c(S, r"'\secure\ABCDEF'"), s(S + MS, r"'\validate\abcdef\queryid\8.1\final\'")];
     let collected = play_surrounded(&[asked, proof].concat());
