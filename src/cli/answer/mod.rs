@@ -6,7 +6,6 @@ mod serve;
 pub use args::AnswerArgs;
 
 use super::ask::addresses::{numbered, parted};
-use super::common_args::Common;
 use super::diagnostics::{OK, note, stdout_exit_code};
 use super::interrupt;
 use super::system::display_name;
@@ -175,8 +174,11 @@ fn replayed(id: Id, source: &mut Source, args: &AnswerArgs) -> Result<(Rounds, S
 
 /// Gives up the rights that answering does not need.
 fn confine(args: &AnswerArgs) -> Result<(), String> {
+    #[cfg(not(target_os = "linux"))]
+    let _ = args;
     #[cfg(target_os = "linux")]
     {
+        use super::common_args::Common;
         let common = Common { no_sandbox: args.no_sandbox, quiet: args.quiet, ..Common::default() };
         let to = super::output::Target::open(None).map_err(|e| e.to_string())?;
         let confinement = super::live::confine::Confinement::plan(&common, &to)?;
