@@ -121,7 +121,7 @@ fn listed(id: Id) -> String {
 /// Makes sure that right answers are right before anybody asks: a text may have a character that the protocol cannot carry.
 fn check(id: Id, settings: &Settings) -> Result<(), String> {
     let mut server = Server::new(id, settings.clone(), is_own);
-    let mut conversation = talk::Talk::with(&mut server);
+    let mut conversation = talk::Talk::with(&mut server, settings.port);
     conversation.ask(true).map_err(|e| e.to_string())?;
     let verdict = conversation.verdict().map_err(|e| e.to_string())?;
     // How large answers are, is the protocol's affair.
