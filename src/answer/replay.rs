@@ -96,7 +96,7 @@ mod tests {
     /// The conversation of a client that asks so often.
     fn asked(times: usize) -> Replay {
         let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
-        let mut talk = Talk::with(&mut server);
+        let mut talk = Talk::with(&mut server, 64_738);
         (0..times).for_each(|n| drop(talk.send(false, &[&[0; 4][..], &(n as u64).to_be_bytes()].concat())));
         read(&talk.frames(), Replay::of(Id::Mumble))
     }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn answers_without_room_are_left_out() {
         let mut server = Server::new(Id::Mumble, Settings::default(), is_own);
-        let mut talk = Talk::with(&mut server);
+        let mut talk = Talk::with(&mut server, 64_738);
         talk.send(false, &[0; 12]);
         let frames = talk.frames();
         for (before, answers) in [(MAX_BYTES - 24, 1), (MAX_BYTES - 23, 0)] {

@@ -18,7 +18,6 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 const CLIENT: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 40_001);
 const OTHER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, 2), 40_002);
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 10);
-const PORT: u16 = 27_100;
 const MS: i64 = 1_000_000;
 /// When the conversation begins: 2026-01-01, in nanoseconds since 1970.
 const START: i64 = 1_767_225_600_000 * MS;
@@ -46,14 +45,9 @@ pub struct Talk<'a> {
 }
 
 impl<'a> Talk<'a> {
-    /// A conversation that has not begun.
-    pub fn with(server: &'a mut Server) -> Talk<'a> {
-        Talk { server, address: SocketAddrV4::new(SERVER, PORT), now: START, frames: vec![], begin: 0 }
-    }
-
-    /// The same with a server on that port.
-    pub fn on(self, port: u16) -> Talk<'a> {
-        Talk { address: SocketAddrV4::new(SERVER, port), ..self }
+    /// A conversation that has not begun, with a server on that port.
+    pub fn with(server: &'a mut Server, port: u16) -> Talk<'a> {
+        Talk { server, address: SocketAddrV4::new(SERVER, port), now: START, frames: vec![], begin: 0 }
     }
 
     /// Asks everything once, each request after the answer to the one before it.
@@ -103,6 +97,7 @@ impl<'a> Talk<'a> {
     }
 
     /// The frames in order.
+    #[cfg(test)]
     pub fn frames(self) -> Vec<OwnedFrame> {
         self.frames.into_iter().map(|(_, frame)| frame).collect()
     }

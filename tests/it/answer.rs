@@ -54,7 +54,7 @@ const CLIENTS: [Client; 4] = [
 ];
 
 fn conversation(server: &mut Server, client: Client) -> Talk<'_> {
-    let mut talk = Talk::with(server);
+    let mut talk = Talk::with(server, 27_100);
     (0..client.times).for_each(|_| talk.ask(client.all).unwrap());
     talk
 }
@@ -129,7 +129,7 @@ fn as_its_example(id: Id, rule: &Rule) -> Vec<HashSet<&'static str>> {
     let mut all = vec![];
     for example in rule.examples {
         let mut server = right(id).playing(Rounds::breaking(id, rule).unwrap());
-        let mut talk = Talk::with(&mut server).on(server_port(example));
+        let mut talk = Talk::with(&mut server, server_port(example));
         let mut issued: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
         let mut received = vec![].into_iter();
         for step in example.steps {

@@ -6,7 +6,6 @@ mod serve;
 pub use args::AnswerArgs;
 
 use super::ask::addresses::{numbered, parted};
-use super::common_args::Common;
 use super::diagnostics::{OK, note, stdout_exit_code};
 use super::interrupt;
 use super::system::display_name;
@@ -122,7 +121,7 @@ fn listed(id: Id) -> String {
 /// Makes sure that right answers are right before anybody asks: a text may have a character that the protocol cannot carry.
 fn check(id: Id, settings: &Settings) -> Result<(), String> {
     let mut server = Server::new(id, settings.clone(), is_own);
-    let mut conversation = talk::Talk::with(&mut server);
+    let mut conversation = talk::Talk::with(&mut server, settings.port);
     conversation.ask(true).map_err(|e| e.to_string())?;
     let verdict = conversation.verdict().map_err(|e| e.to_string())?;
     // How large answers are, is the protocol's affair.
@@ -175,8 +174,11 @@ fn replayed(id: Id, source: &mut Source, args: &AnswerArgs) -> Result<(Rounds, S
 
 /// Gives up the rights that answering does not need.
 fn confine(args: &AnswerArgs) -> Result<(), String> {
+    #[cfg(not(target_os = "linux"))]
+    let _ = args;
     #[cfg(target_os = "linux")]
     {
+        use super::common_args::Common;
         let common = Common { no_sandbox: args.no_sandbox, quiet: args.quiet, ..Common::default() };
         let to = super::output::Target::open(None).map_err(|e| e.to_string())?;
         let confinement = super::live::confine::Confinement::plan(&common, &to)?;
