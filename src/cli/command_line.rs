@@ -364,7 +364,7 @@ mod tests {
             let message = error_of(&format!("qdissect {of_unix}"));
             assert!(message.contains("tip: on Windows, `dumpcap -D` lists the interfaces"), "{message}");
         }
-        for surplus in ["rule list SQP", "generate completions bash zsh", "generate schema packet server"] {
+        for surplus in ["rule list SQP", "generate completions bash zsh", "generate man twice"] {
             let message = error_of(&format!("qdissect {surplus}"));
             assert!(message.contains("unexpected argument") && !message.contains("tip:"), "{message}");
         }
