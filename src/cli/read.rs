@@ -39,6 +39,7 @@ const SUBCOMMANDS: &[&str] = &[
     "report",
     "hex",
     "ask",
+    "answer",
     "view",
     "rule",
     "protocol",

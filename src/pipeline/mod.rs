@@ -317,7 +317,7 @@ impl<'r> Pipeline<'r> {
             let is_one_sided = !asked_before && note_one_sided(servers, v.server_index, pairing);
             edge = match asked_before {
                 false if near_start() => Some(Edge::Start),
-                false if is_one_sided && !self.wants.silent_servers => Some(Edge::OneDirection),
+                false if is_one_sided && self.wants.judges_early() => Some(Edge::OneDirection),
                 _ => None,
             };
             if v.probe.role != Role::Unreadable {

@@ -129,6 +129,9 @@ pub struct Wants {
     /// At the end, the servers that answered nothing, or nothing but challenges. Then the servers captured in one
     /// direction only are determined at the end, too.
     pub silent_servers: bool,
+    /// With `silent_servers`: findings are judged as without it, when they are found, even if it turns out only later which
+    /// servers are captured in one direction.
+    pub judged_early: bool,
     /// Possibly every frame.
     pub frames: bool,
     /// [`Exchange::shown_key`] of exchanges.
@@ -137,6 +140,13 @@ pub struct Wants {
     pub count_unclaimed: bool,
     /// The diagnosis of broken messages.
     pub diagnosis: bool,
+}
+
+impl Wants {
+    /// Whether a finding that needs the past is judged when it is found.
+    pub(crate) fn judges_early(&self) -> bool {
+        self.judged_early || !self.silent_servers
+    }
 }
 
 /// A server that answered nothing, or nothing but challenges.

@@ -86,7 +86,8 @@ impl Gatherer {
 impl Report for Gatherer {
     fn wants(&self) -> Wants {
         let own = self.indexer.wants();
-        Wants { count_unclaimed: true, silent_servers: true, shown_keys: true, ..own }
+        // The trees are those of `dump`.
+        Wants { count_unclaimed: true, silent_servers: true, judged_early: true, shown_keys: true, ..own }
     }
 
     fn comments(&mut self, comments: &Comments) {

@@ -280,6 +280,22 @@ fn a_field_and_its_bytes_select_each_other() {
 }
 
 #[test]
+fn an_answer_without_its_request_is_judged_as_dump_does() {
+    let mut screen = Screen::open(Path::new("captures/server/one_direction.pcapng"), (140, 40));
+    screen.keys(&["e"]);
+    let mut faults = vec![];
+    for _ in 0..screen.app.length {
+        let lines = screen.app.packets.packet().unwrap().outline.iter();
+        faults.extend(lines.filter(|line| line.text.contains("A2S-TXN-001")).map(|line| line.text.clone()));
+        screen.keys(&["Down"]);
+    }
+    assert!(
+        !faults.is_empty() && faults.iter().all(|fault| fault.contains("at fault: capture")),
+        "{faults:?}"
+    );
+}
+
+#[test]
 fn layers_are_folded_until_somebody_looks() {
     let mut screen = demo((100, 40));
     assert!(screen.text().contains("+ Internet Protocol") && !screen.text().contains("Time to Live"));
