@@ -57,6 +57,9 @@ fn repository() -> Validation {
     validation
 }
 
+/// Messages of which no capture has one. Whatever an asked server of Mindustry sends is an answer, if a broken one.
+const NEVER: &[(&str, &str)] = &[("mindustry", "unknown")];
+
 #[test]
 fn every_record_matches_the_schema_and_changed_records_do_not() {
     let validation = repository();
@@ -72,7 +75,8 @@ fn every_record_matches_the_schema_and_changed_records_do_not() {
     for id in Id::ALL {
         for message in id.info().messages {
             let kind = format!("packet {} {}", id.info().name, message.name);
-            assert!(validation.kinds.contains_key(&kind), "no {kind}");
+            let occurs = !NEVER.contains(&(id.info().name, message.name));
+            assert_eq!(validation.kinds.contains_key(&kind), occurs, "{kind}");
         }
     }
     for key in

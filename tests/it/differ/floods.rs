@@ -159,8 +159,9 @@ fn check_flood(id: Id, datagrams: u64) {
             summary["packets"] == datagrams && lost * 10_000 <= datagrams,
             "{name}, seed {seed}: {summary}"
         );
+        // Of some protocols less is left after mutations: Mindustry's requests have two bytes, and its answers no mark.
         assert!(
-            found > 0 && summary["recognised"].as_u64() > Some(datagrams / 4),
+            found > 0 && summary["recognised"].as_u64() > Some(datagrams / 5),
             "too little is claimed: {summary}"
         );
         let [tenth, half, whole] = [0, 4, 9].map(|at| peaks.get(at).copied().unwrap_or(0));
