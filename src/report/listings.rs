@@ -80,6 +80,7 @@ impl Listings {
     }
 
     /// Whether nothing was said of any server.
+    #[cfg(feature = "cli")]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -20,6 +20,7 @@ mod line_buffer;
 mod list_record;
 #[cfg(feature = "page")]
 pub(crate) mod listings;
+#[cfg(feature = "page")]
 pub mod metrics;
 #[cfg(feature = "page")]
 mod opened;
