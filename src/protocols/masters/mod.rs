@@ -22,6 +22,7 @@
 //! datagram with the mark, so parts may follow one. A master that gets a heartbeat of Quake 3 asks the server for its information, as a
 //! client does, and only that registers it: two conversations of the same endpoints.
 
+mod answering;
 mod messages;
 
 use super::prelude::*;
@@ -370,6 +371,7 @@ impl Protocol for Masters {
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Same, &[&RSP_001], &[&RSP_002, &RSP_005, &RSP_006])],
+        replies: answering::REPLIES,
         samples: &[
             Example::on(
                 27011,
