@@ -20,7 +20,7 @@ const BAN: &str = "ffffffff 6c 'Banned by server' 0a00";
 /// Bytes that the protocol does not claim as a message of its own; `None` where it claims whatever comes.
 fn garbage(id: Id) -> Option<&'static str> {
     match id {
-        Id::Ase => None,
+        Id::Ase | Id::Mindustry => None,
         Id::A2s | Id::Titanfall => Some("00*64"),
         _ => Some("ff*8 aa*8"),
     }
