@@ -75,6 +75,7 @@ def source(folder):
             lines.append(line if fenced else LINK.sub(lambda it: it[1] + target(page, it[2]) + it[3], line))
         out.write_text("\n".join(lines) + "\n", encoding="utf-8")
     shutil.copytree("docs/pictures", src / "pictures")
+    shutil.copytree("docs/metrics", src / "metrics")
     summary = (src / "SUMMARY.md").read_text(encoding="utf-8")
     listed = {it[2] for it in LINK.finditer(summary)}
     missing = [place(page).as_posix() for page in pages if place(page).as_posix() not in listed | {"SUMMARY.md"}]
