@@ -392,6 +392,16 @@ const fn mark(table: &mut Bytes, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
 
+/// Number of bits that are set.
+const fn count(table: &Bytes) -> u32 {
+    let (mut bits, mut byte) = (0, 0);
+    while byte < table.len() {
+        bits += table[byte].count_ones();
+        byte += 1;
+    }
+    bits
+}
+
 const fn mark_all(table: &mut [u32], bit: u32) {
     let mut byte = 0;
     while byte < table.len() {
@@ -442,14 +452,27 @@ impl Info {
     /// The messages that a probe may recognise, or that may be read where something is `known`.
     pub(super) const fn begins(&self, known: bool) -> Begins {
         assert!(self.messages.len() <= 32, "a bit for each message");
-        let mut tables = [[0; 256]; 2];
-        let mut at = 0;
-        while at < self.messages.len() {
-            mark_forms(self.messages[at].forms, 0, 1 << at, &mut tables[0], known);
-            mark_forms(self.messages[at].forms, 4, 1 << at, &mut tables[1], known);
-            at += 1;
+        let mut begins =
+            Begins { first: self.messages_by(0, known), other: self.messages_by(4, known), at: 4 };
+        let mut at = 3;
+        while at > 0 {
+            let other = self.messages_by(at, known);
+            if count(&other) < count(&begins.other) {
+                (begins.other, begins.at) = (other, at);
+            }
+            at -= 1;
         }
-        tables
+        begins
+    }
+
+    /// The messages by the byte at an offset.
+    const fn messages_by(&self, at: usize, known: bool) -> Bytes {
+        let (mut table, mut message) = ([0; 256], 0);
+        while message < self.messages.len() {
+            mark_forms(self.messages[message].forms, at, 1 << message, &mut table, known);
+            message += 1;
+        }
+        table
     }
 
     /// The stray probe of a payload that looks like this message; `None` unless the conversation or server has
@@ -501,8 +524,14 @@ impl Info {
 
 /// For every value of a byte at some offset, the messages or protocols that may have it there, one bit each.
 pub type Bytes = [u32; 256];
-/// The messages of a protocol by their first byte and by their fifth, which distinguishes those after four equal bytes.
-pub type Begins = [Bytes; 2];
+/// The messages of a protocol by their first byte and by another one.
+#[derive(Debug)]
+pub struct Begins {
+    first: Bytes,
+    other: Bytes,
+    /// Offset of the other byte: the one of the next four that distinguishes most messages, such as the type after a size.
+    at: usize,
+}
 
 /// Entries for lengths on the wire in bytes; the last one stands for all longer payloads.
 pub const LONG: usize = 64;
@@ -512,10 +541,10 @@ pub type Lengths = [[u32; LONG]; 4];
 
 /// The messages that a payload may be, one bit each; all of them if it is empty.
 #[inline(always)]
-fn possible([first, fifth]: &Begins, payload: &[u8]) -> u32 {
+fn possible(begins: &Begins, payload: &[u8]) -> u32 {
     let bits_at =
         |table: &Bytes, at: usize| payload.get(at).map_or(u32::MAX, |byte| table[usize::from(*byte)]);
-    bits_at(first, 0) & bits_at(fifth, 4)
+    bits_at(&begins.first, 0) & bits_at(&begins.other, begins.at)
 }
 
 /// Recognises a payload by its bytes alone: the message with the highest confidence, in a tie the first.
