@@ -14,7 +14,6 @@ use crate::conversation::{Conversation, NONE, Slot};
 use crate::net::{Datagram, Endpoint};
 pub use crate::protocols::candidates::{candidates, candidates_by_first_byte, protocols_of};
 use crate::protocols::{Direction, Id, Known, Level, Probe, Role};
-use std::cmp::Reverse;
 
 /// The user's choices for the classifier.
 #[derive(Clone, Debug)]
@@ -48,23 +47,29 @@ impl Choice {
 #[inline(always)]
 pub fn probe(d: &Datagram<'_>, protocols: u32) -> Option<(Id, Probe)> {
     let bits = candidates(d.payload, d.wire_len()) & protocols;
-    let (mut id, mut others) = (*Id::ALL.get(bits.trailing_zeros() as usize)?, bits & (bits - 1));
-    loop {
-        let probe = id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()]);
-        // No other protocol can have a higher level than high.
-        if others == 0 || probe.as_ref().is_some_and(|probe| probe.level == Level::High) {
-            return probe.map(|probe| (id, probe));
-        }
-        (id, others) = (most_certain(d, bits), 0);
+    let (id, others) = (*Id::ALL.get(bits.trailing_zeros() as usize)?, bits & (bits - 1));
+    let probe = probe_of(id, d);
+    // No other protocol can have a higher level than high.
+    if others == 0 || probe.as_ref().is_some_and(|(_, probe)| probe.level == Level::High) {
+        return probe;
     }
+    most_certain(d, probe, others)
 }
 
-/// The protocol with the highest level, in a tie the first. Nearly always the tables leave only one to be probed.
+#[inline(always)]
+fn probe_of(id: Id, d: &Datagram<'_>) -> Option<(Id, Probe)> {
+    Some((id, id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?))
+}
+
+/// The probe with the highest level among that of the first protocol and those of `others`, in a tie the first. Nearly always the
+/// tables leave only one to be probed.
 #[cold]
 #[inline(never)]
-fn most_certain(d: &Datagram<'_>, bits: u32) -> Id {
-    let level = |id: Id| Some(id.probe(d.payload, d.wire_len(), [d.src.port(), d.dst.port()])?.level);
-    protocols_of(bits).max_by_key(|&id| (level(id), Reverse(id as u32))).unwrap_or(Id::ALL[0])
+fn most_certain(d: &Datagram<'_>, first: Option<(Id, Probe)>, others: u32) -> Option<(Id, Probe)> {
+    let level = |found: &Option<(Id, Probe)>| found.as_ref().map(|(_, probe)| probe.level);
+    protocols_of(others)
+        .map(|id| probe_of(id, d))
+        .fold(first, |best, next| if level(&next) > level(&best) { next } else { best })
 }
 
 /// The classification of a datagram by its bytes and by earlier datagrams.

@@ -392,14 +392,25 @@ const fn mark(table: &mut Bytes, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
 
-/// Number of bits that are set.
-const fn count(table: &Bytes) -> u32 {
-    let (mut bits, mut byte) = (0, 0);
-    while byte < table.len() {
-        bits += table[byte].count_ones();
-        byte += 1;
+/// How badly a byte distinguishes messages: for each message, the number of messages with the same byte, in 256ths, as a mean of all
+/// bytes that the message may have there.
+const fn confusion(table: &Bytes, messages: usize) -> u32 {
+    let (mut sum, mut message) = (0, 0);
+    while message < messages {
+        let (mut bytes, mut same, mut byte) = (0, 0, 0);
+        while byte < table.len() {
+            if table[byte] >> message & 1 == 1 {
+                bytes += 1;
+                same += table[byte].count_ones();
+            }
+            byte += 1;
+        }
+        if bytes > 0 {
+            sum += same * 256 / bytes;
+        }
+        message += 1;
     }
-    bits
+    sum
 }
 
 const fn mark_all(table: &mut [u32], bit: u32) {
@@ -457,7 +468,7 @@ impl Info {
         let mut at = 3;
         while at > 0 {
             let other = self.messages_by(at, known);
-            if count(&other) < count(&begins.other) {
+            if confusion(&other, self.messages.len()) < confusion(&begins.other, self.messages.len()) {
                 (begins.other, begins.at) = (other, at);
             }
             at -= 1;
