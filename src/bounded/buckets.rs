@@ -44,7 +44,7 @@ impl Bucket {
     /// The index of the first position with that tag for which `matches` holds; positions of other hashes may have the
     /// same tag.
     #[inline(always)]
-    fn find(&self, tag: u16, mut matches: impl FnMut(u32) -> bool) -> Option<usize> {
+    fn find(&self, tag: u16, matches: &mut impl FnMut(u32) -> bool) -> Option<usize> {
         let repeated = u64::from(tag).wrapping_mul(ONES);
         for (word, tags) in self.tags.iter().enumerate() {
             let x = tags ^ repeated;
@@ -132,7 +132,7 @@ impl Buckets {
         loop {
             let mask = self.buckets.len() - 1;
             let bucket = &mut self.buckets[at];
-            let free = bucket.find(0, |_| true);
+            let free = bucket.find(0, &mut |_| true);
             if let Some(i) = free {
                 bucket.set(i, tag);
                 bucket.positions[i] = position;
@@ -150,7 +150,7 @@ impl Buckets {
         let mut at = home;
         loop {
             let bucket = &mut self.buckets[at];
-            if let Some(i) = bucket.find(tag, |other| other == position) {
+            if let Some(i) = bucket.find(tag, &mut |other| other == position) {
                 bucket.set(i, 0);
                 self.len -= 1;
                 break;

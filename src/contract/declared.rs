@@ -258,6 +258,8 @@ pub struct Info {
     /// Forms of payloads that a hand-written probe recognises, as far as their bytes and lengths are fixed, besides the
     /// forms of the messages.
     pub first: &'static [Form],
+    /// Whether each payload that a probe may recognise begins with its own length on the wire: u16, little-endian.
+    pub begins_with_length: bool,
     /// Its messages; the last one is `unknown`.
     pub messages: &'static [Message],
     /// Where messages span datagrams, the message that a part is reported as: index into `messages`.
@@ -318,6 +320,7 @@ impl Info {
             offsets: &[],
             spec,
             first: &[],
+            begins_with_length: false,
             messages: &[],
             fragment: None,
             joining: None,

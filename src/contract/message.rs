@@ -369,6 +369,7 @@ impl Form {
     }
 
     /// Whether the bytes after the head have this form.
+    #[inline(always)]
     fn follows(&self, rest: &[u8]) -> bool {
         let Some((word, after)) = rest.split_at_checked(self.begins.len()) else { return false };
         let same = if self.caseless { word.eq_ignore_ascii_case(self.begins) } else { word == self.begins };
@@ -392,8 +393,8 @@ const fn mark(table: &mut Bytes, byte: u8, bit: u32) {
     table[byte as usize] |= bit;
 }
 
-/// How badly a byte distinguishes messages: for each message, the number of messages with the same byte, in 256ths, as a mean of all
-/// bytes that the message may have there.
+/// How badly a byte distinguishes messages: for each message, the number of messages with the same byte, in 256ths, as a mean of
+/// all bytes that the message may have there.
 const fn confusion(table: &Bytes, messages: usize) -> u32 {
     let (mut sum, mut message) = (0, 0);
     while message < messages {
@@ -405,8 +406,8 @@ const fn confusion(table: &Bytes, messages: usize) -> u32 {
             }
             byte += 1;
         }
-        if bytes > 0 {
-            sum += same * 256 / bytes;
+        if let Some(mean) = (same * 256).checked_div(bytes) {
+            sum += mean;
         }
         message += 1;
     }

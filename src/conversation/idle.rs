@@ -49,6 +49,7 @@ pub(super) struct Entry {
 pub(super) const WITHOUT_REQUEST: usize = Id::ALL.len();
 
 /// A time in milliseconds as a stamp, which fits in the field of the latest request's number and equals no such number.
+#[inline]
 pub(super) fn stamp(time: Time) -> u64 {
     (time.nanos().unwrap_or(i64::MIN).div_euclid(MS) + BIAS) as u64
 }
@@ -61,6 +62,7 @@ impl Idle {
     }
 
     /// Adds the conversation in a slot, whose last datagram has that stamp, to a list.
+    #[inline]
     pub fn add(&mut self, list: usize, last: u64, at: u32) {
         self.lists[list].push_back(Entry { last: Count::new(last), at });
         self.len += 1;

@@ -28,13 +28,25 @@ static LENGTHS: Lengths = {
     table
 };
 
+/// The protocols whose payloads begin with their own length.
+const BEGIN_WITH_LENGTH: u32 = {
+    let (mut bits, mut protocols) = (0, Id::ALL);
+    while let [id, others @ ..] = protocols {
+        bits |= (id.info().begins_with_length as u32) << *id as u32;
+        protocols = others;
+    }
+    bits
+};
+
 /// The protocols that a probe may recognise in a payload, one bit each. `wire_len` is its length on the wire in bytes.
 #[inline(always)]
 pub fn candidates(payload: &[u8], wire_len: usize) -> u32 {
     let [of_first, of_second, of_third, of_fourth, of_fifth] = &CANDIDATES;
     let Some(&first) = payload.first() else { return 0 };
     let of_length = LENGTHS.get(usize::from(first >> 6)).and_then(|table| table.get(wire_len.min(LONG - 1)));
-    let bits = entry(of_first, first) & of_length.copied().unwrap_or(0);
+    let is_length = usize::from(first) == wire_len & 0xff;
+    let of_length = of_length.copied().unwrap_or(0) & if is_length { u32::MAX } else { !BEGIN_WITH_LENGTH };
+    let bits = entry(of_first, first) & of_length;
     match *payload {
         [_, second, third, fourth, fifth, ..] => {
             bits & entry(of_second, second)

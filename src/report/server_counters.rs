@@ -140,7 +140,7 @@ impl HotCounters {
         if pending_times.len as usize == BATCH {
             pending_times.len = 0;
             if let Some(Some(server)) = servers.get_mut(at) {
-                server.times.count_units(pending_times.units.map(u64::from));
+                server.times.count_units(&pending_times.units);
             }
         }
         true
@@ -159,9 +159,7 @@ impl HotCounters {
         server.times.add_summed(counters.time_count.into(), counters.time_sum, counters.extremes);
         server.facts.players = counters.players.or(server.facts.players);
         if let Some(pending_times) = self.pending_times.get_mut(usize::from(pending_index).wrapping_sub(1)) {
-            server
-                .times
-                .count_units(pending_times.units.map(u64::from).into_iter().take(pending_times.len as usize));
+            server.times.count_units(pending_times.units.iter().take(pending_times.len as usize));
             pending_times.len = 0;
         }
     }

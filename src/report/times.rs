@@ -27,7 +27,7 @@ impl<const UNIT: i64> Times<UNIT> {
         self.extremes = Some((low.min(nanos), high.max(nanos)));
         let is_first = with_quantiles && self.buckets.is_empty();
         if is_first || !self.buckets.is_empty() {
-            self.count_units([Self::units(nanos)]);
+            self.count_unit(Self::units(nanos));
         }
         is_first
     }
@@ -47,13 +47,19 @@ impl<const UNIT: i64> Times<UNIT> {
     }
 
     /// Counts times in the quantiles that were summed elsewhere.
+    pub(super) fn count_units<'a>(&mut self, units: impl IntoIterator<Item = &'a u32>) {
+        for units in units {
+            self.count_unit(u64::from(*units));
+        }
+    }
+
+    /// Counts a time in the quantiles.
     #[inline]
-    pub(super) fn count_units(&mut self, units: impl IntoIterator<Item = u64>) {
-        for at in units.into_iter().map(bucket) {
-            match self.buckets.get_mut(at) {
-                Some(count) => *count = count.saturating_add(1),
-                None => self.grow(at),
-            }
+    fn count_unit(&mut self, units: u64) {
+        let at = bucket(units);
+        match self.buckets.get_mut(at) {
+            Some(count) => *count = count.saturating_add(1),
+            None => self.grow(at),
         }
     }
 

@@ -425,6 +425,7 @@ impl Protocol for Openttd {
                 ],
             ),
         ],
+        begins_with_length: true,
         ..Info::of("openttd", "OpenTTD query", SPEC, &ANSWER_ENDS)
     };
 
