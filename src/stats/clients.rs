@@ -4,7 +4,7 @@ use super::sheet::{CLIENTS, Cell, Sheet};
 use super::traffic::{Ranked, Traffic, Weighed};
 use crate::bounded::hashing::hash_one;
 use crate::bounded::rate::Rate;
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::check::Packet;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::Endpoint;
@@ -19,8 +19,6 @@ pub const MAX_ASKING: usize = 16_384;
 pub const MAX_DISTINCT: usize = 1_024;
 /// Most ports and servers counted of all clients.
 pub const MAX_DISTINCT_OF_ALL: usize = 524_288;
-/// A second, in nanoseconds.
-const SECOND: i64 = 1_000_000_000;
 
 /// Lengths of the prefixes of addresses that count as one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
