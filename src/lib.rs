@@ -143,6 +143,10 @@ pub mod decode;
 mod diagnosis;
 #[cfg(feature = "internals")]
 pub mod diagnosis;
+#[cfg(all(feature = "cli", not(feature = "internals")))]
+mod diff;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod diff;
 #[cfg(not(feature = "internals"))]
 mod exchange;
 #[cfg(feature = "internals")]
@@ -151,6 +155,10 @@ pub mod exchange;
 mod layout;
 #[cfg(feature = "internals")]
 pub mod layout;
+#[cfg(all(feature = "cli", not(feature = "internals")))]
+mod reduce;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod reduce;
 #[cfg(not(feature = "internals"))]
 mod rule;
 #[cfg(feature = "internals")]

@@ -48,7 +48,7 @@ impl Gathered {
     pub fn new(target: Target) -> Gathered {
         let hosts = match target {
             Target::Address(ip, _) => HashSet::from_iter([Endpoint::of(ip, 0)]),
-            Target::Name(_) => HashSet::new(),
+            Target::Name(_) | Target::Any => HashSet::new(),
         };
         Gathered {
             target,
@@ -64,7 +64,7 @@ impl Gathered {
     }
 
     /// All ports, in no order.
-    pub(super) fn ports(&self) -> impl Iterator<Item = &Port> {
+    pub fn ports(&self) -> impl Iterator<Item = &Port> {
         self.ports.values()
     }
 
@@ -72,6 +72,7 @@ impl Gathered {
     pub(super) fn found(&self) -> (Option<Endpoint>, Option<u16>, Vec<Endpoint>) {
         let name = match &self.target {
             Target::Address(ip, port) => return (Some(Endpoint::of(*ip, 0)), *port, vec![]),
+            Target::Any => return (None, None, vec![]),
             Target::Name(name) => name,
         };
         let is_named = |p: &&Port| p.name.as_ref().is_some_and(|known| known.text() == *name);
@@ -82,8 +83,17 @@ impl Gathered {
         (Some(first.endpoint.host()), Some(first.endpoint.port()), others)
     }
 
-    fn is_wanted(&self, end: Endpoint) -> bool {
-        matches!(self.target, Target::Name(_)) || self.hosts.contains(&end.host())
+    /// Whether an endpoint is the target, once everything has been read.
+    pub fn is_target(&self, end: Endpoint) -> bool {
+        let (host, port, _) = self.found();
+        let is_found =
+            host.is_some_and(|host| host == end.host()) && port.is_none_or(|port| port == end.port());
+        is_found || self.target == Target::Any
+    }
+
+    /// Whether a server may be the target.
+    pub fn is_wanted(&self, end: Endpoint) -> bool {
+        matches!(self.target, Target::Name(_) | Target::Any) || self.hosts.contains(&end.host())
     }
 
     /// The row of a port of the server, if it is one and there is room.

@@ -14,6 +14,7 @@ mod record;
 mod screen;
 
 pub use gather::Gathered;
+pub use port::{Broken, Port};
 pub use reason::Reason;
 pub use record::CaseRecord;
 pub use screen::write;
@@ -23,7 +24,6 @@ use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::listings::Listing;
 use crate::report::{Candidate, Totals};
-use port::Port;
 use reason::Verdict;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -35,6 +35,8 @@ pub enum Target {
     Address(IpAddr, Option<u16>),
     /// The name that a server gives itself.
     Name(String),
+    /// Every server, for whoever compares them.
+    Any,
 }
 
 impl Target {
@@ -94,6 +96,7 @@ impl<'a> Case<'a> {
         let dropped = totals.dropped.unwrap_or(0);
         let address = match (&gathered.target, host) {
             (Target::Name(name), None) => name.clone(),
+            (Target::Any, None) => String::new(),
             (Target::Address(ip, _), None) => ip.to_string(),
             (_, Some(host)) => host.ip().to_string(),
         };

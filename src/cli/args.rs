@@ -3,12 +3,14 @@
 use super::answer::AnswerArgs;
 use super::ask::AskArgs;
 use super::check::CheckArgs;
+use super::diff::DiffArgs;
 use super::dump::{DumpArgs, ExchangesArgs};
 use super::export::ExportArgs;
 use super::generate::GenerateCommand;
 use super::hex::HexArgs;
 use super::job::ReadsCaptures;
 use super::overview::{ReportArgs, StatsArgs, SummaryArgs};
+use super::reduce::ReduceArgs;
 use super::server::ServerArgs;
 use super::show::{ProtocolCommand, RuleCommand};
 #[cfg(feature = "tui")]
@@ -79,6 +81,10 @@ pub enum Reading {
     Stats(StatsArgs),
     /// One server on one screen: who asks it, what it answers, and what keeps it from being listed
     Server(ServerArgs),
+    /// Two captures of one server: fields of its answers, rules and response times that differ
+    Diff(Box<DiffArgs>),
+    /// The smallest capture that still shows a finding
+    Reduce(ReduceArgs),
     /// Packets, fields and bytes to walk through on a terminal; servers, exchanges, findings, statistics
     #[cfg(feature = "tui")]
     Tui(TuiArgs),
@@ -99,6 +105,8 @@ impl Reading {
             Reading::Live(args) => Box::new(args),
             Reading::Stats(args) => Box::new(args),
             Reading::Server(args) => Box::new(args),
+            Reading::Diff(args) => args,
+            Reading::Reduce(args) => Box::new(args),
             #[cfg(feature = "tui")]
             Reading::Tui(args) => Box::new(args),
             Reading::Export(args) => Box::new(args),

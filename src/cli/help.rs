@@ -6,7 +6,10 @@ use clap::Command;
 const HEADINGS: [(&str, &str); 7] = [
     ("Capture", "interface list_interfaces filter snaplen buffer autostop summary tui"),
     ("Input", "read input_format port count threads memory follow per_file allow_truncated no_sandbox"),
-    ("Selection", "display_filter protocol all decode_as timeout min_confidence interval watch prefix"),
+    (
+        "Selection",
+        "display_filter protocol all decode_as timeout min_confidence interval watch prefix servers ignore_fields volatile rule frame keep",
+    ),
     ("Server", "listen fault list from name map game game_version players max_players loss delay"),
     ("Rules", "profile select ignore level config no_config"),
     (

@@ -25,6 +25,7 @@ mod common_args;
 mod config;
 mod detail;
 mod diagnostics;
+mod diff;
 mod dump;
 mod export;
 mod follow;
@@ -40,6 +41,7 @@ mod output;
 mod overview;
 mod progress;
 mod read;
+mod reduce;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;

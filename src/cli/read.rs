@@ -33,6 +33,8 @@ const SUBCOMMANDS: &[&str] = &[
     "live",
     "stats",
     "server",
+    "diff",
+    "reduce",
     #[cfg(feature = "tui")]
     "tui",
     "export",

@@ -28,6 +28,9 @@ const BUFFER: usize = 256 * 1024;
 /// The program's name in captures.
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 
+/// What is wrong with an input that is read again.
+pub const HAS_CHANGED: &str = "has changed since it was read, and no capture was written; run it again";
+
 /// Whether no result can be printed, because the capture goes to standard output.
 pub fn hides_result(common: &Common) -> bool {
     common.output.is_none() && common.write.as_deref().is_some_and(is_stdout)
@@ -44,15 +47,28 @@ enum Reopen {
 
 /// The opened inputs, in order.
 #[derive(Debug)]
-struct OpenedInputs {
+pub struct OpenedInputs {
     /// Directory for copies.
     folder: PathBuf,
     opened: Vec<(PathBuf, Reopen)>,
 }
 
 impl OpenedInputs {
+    /// None yet; copies are made in this directory.
+    pub fn new(folder: PathBuf) -> OpenedInputs {
+        OpenedInputs { folder, opened: vec![] }
+    }
+
+    /// The inputs, each opened again when it is its turn; `None` for one that has changed since.
+    pub fn again(self) -> impl Iterator<Item = (PathBuf, Option<Source>)> {
+        self.opened.into_iter().map(|(path, reopening)| {
+            let source = reopen(&path, reopening);
+            (path, source)
+        })
+    }
+
     /// Opens an input so that it can be read again later.
-    fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
+    pub fn open(&mut self, path: &Path) -> Result<Source, capture::Error> {
         let stdin = path.as_os_str() == "-";
         let other = |it: fs::Metadata| !it.is_file() && !it.is_dir();
         if stdin || system::is_reserved(path) || fs::metadata(path).is_ok_and(other) {
@@ -160,7 +176,7 @@ fn read_and_save(
     };
     let is_file = target.file().is_some();
     let folder = if is_file { folder(path).to_owned() } else { std::env::temp_dir() };
-    let mut opened = OpenedInputs { folder, opened: vec![] };
+    let mut opened = OpenedInputs::new(folder);
     let remarks = match common.annotate {
         None => Remarks::None,
         Some(Annotate::Findings) => Remarks::Findings,
@@ -179,8 +195,7 @@ fn read_and_save(
             code
         }
         Ok(Some(changed)) => {
-            let message = "has changed since it was read, and no capture was written; run it again";
-            error(&format_args!("\"{}\" {message}.", display_name(&changed)));
+            error(&format_args!("\"{}\" {HAS_CHANGED}.", display_name(&changed)));
             FAILED
         }
         // The reader of the capture went away.
@@ -197,12 +212,12 @@ fn read_and_save(
 /// the input that has changed since the first pass, if one has.
 fn write(target: &mut Target, inputs: OpenedInputs, kept: &mut Recording) -> io::Result<Option<PathBuf>> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
-    for (input, ((path, reopening), capture)) in inputs.opened.into_iter().zip(&kept.captures).enumerate() {
+    for (input, ((path, source), capture)) in inputs.again().zip(&kept.captures).enumerate() {
         let last = capture.frames.last();
         if last == 0 {
             continue;
         }
-        let Some(mut source) = reopen(&path, reopening) else { return Ok(Some(path)) };
+        let Some(mut source) = source else { return Ok(Some(path)) };
         let original_comments = Comments::default();
         source.comment_into(&original_comments);
         loop {
@@ -254,7 +269,8 @@ fn warn_left_out(kept: &Recording) {
     }
 }
 
-fn report_unwritable(path: &Path, e: &io::Error) {
+/// Reports that a capture cannot be written.
+pub fn report_unwritable(path: &Path, e: &io::Error) {
     let to = if is_stdout(path) { "standard output".into() } else { format!("\"{}\"", display_name(path)) };
     error(&format_args!("The capture cannot be written to {to}: {}.", error_text(e)));
 }

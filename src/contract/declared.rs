@@ -274,6 +274,9 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
+    /// Keys whose values belong to one request or one moment, among the texts that name the elements of its lists; see
+    /// [`Field::volatile`].
+    pub volatile_keys: &'static [&'static str],
     /// The declared rules about the bytes of one message, file by file.
     pub rules: &'static [&'static [&'static Rule]],
     /// The declared rules that are checked by comparing datagrams, or the times at which they came.
@@ -328,6 +331,7 @@ impl Info {
             window_ms: 2000,
             ends,
             fields: &[],
+            volatile_keys: &[],
             rules: &[],
             exchange_rules: &[],
             causes: &[],

@@ -35,6 +35,8 @@ pub struct Message {
     pub paired: Level,
     /// The requests that it may answer beside the open ones of its step.
     pub answers: Answers,
+    /// Its request chooses which groups and lists it has.
+    pub by_request: bool,
     /// What it says to a master server, or a master server says, of game servers.
     pub listing: Option<Listing>,
 }
@@ -85,6 +87,7 @@ impl Message {
             part: None,
             paired: Level::High,
             answers: Answers::OWN_STEP,
+            by_request: false,
             listing: None,
         }
     }
@@ -128,6 +131,11 @@ impl Message {
     /// The same, which answers requests of these steps where none of its own is open.
     pub const fn also(self, also: &'static [u8]) -> Message {
         self.answering(Answers { also, ..Answers::OWN_STEP })
+    }
+
+    /// The same, whose request chooses which groups and lists it has.
+    pub const fn chosen(self) -> Message {
+        Message { by_request: true, ..self }
     }
 
     /// The same, in which a master lists servers, each in this field.

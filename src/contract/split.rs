@@ -9,7 +9,7 @@ fields! {
     /// What a part of a message says of itself; where the message is whole, what its last part said and how it was joined.
     SPLIT = "split": Group;
     /// Number of the message, the same in all its parts.
-    SPLIT_ID = "split.id": Uint;
+    SPLIT_ID = "split.id": Uint volatile;
     /// Layout of the part's header.
     SPLIT_LAYOUT = "split.layout": Named;
     /// How many parts there are.
@@ -32,7 +32,7 @@ fields! {
     /// Frames of the parts, in the order of their numbers.
     PARTS = "split.parts": List;
     /// A frame of the same file.
-    PART = "split.parts[]": Uint;
+    PART = "split.parts[]": Uint volatile;
     /// Bytes of the whole message.
     LENGTH = "split.length": Uint;
 }

@@ -38,6 +38,9 @@ pub struct Field {
     pub labels: Labels,
     /// The fact about the server that it states.
     pub fact: Option<Fact>,
+    /// Its values belong to one request or one moment, as tokens, cookies, round trips and the time of play do: two answers of
+    /// the same server differ in them.
+    pub volatile: bool,
     /// The key as it is written in a JSON object.
     pub(super) json: Key,
 }
@@ -46,12 +49,27 @@ impl Field {
     /// A field without names for its values.
     pub(crate) const fn new(name: &'static str, kind: FieldKind, about: &'static str) -> Field {
         let key = key(name);
-        Field { name, key, kind, about, labels: Labels::None, fact: None, json: Key::new(key) }
+        Field {
+            name,
+            key,
+            kind,
+            about,
+            labels: Labels::None,
+            fact: None,
+            volatile: false,
+            json: Key::new(key),
+        }
     }
 
     /// The same field, which states this fact about the server.
     pub(crate) const fn with_fact(mut self, fact: Fact) -> Field {
         self.fact = Some(fact);
+        self
+    }
+
+    /// The same field, whose values belong to one request or one moment.
+    pub(crate) const fn volatile(mut self) -> Field {
+        self.volatile = true;
         self
     }
 }
@@ -286,15 +304,15 @@ pub fn path(field: &Field, index: Index) -> String {
 }
 
 /// Declares fields and, from the same text, their list: `FIELDS`, or the name given by `list NAME;` where a file has
-/// several lists. After the kind, a declaration may have the names of the field's values, and the fact that it
-/// states about the server. Help and `docs/fields.md` show the doc comment of the field.
+/// several lists. After the kind, a declaration may have marks, such as `volatile`, the names of the field's values, and the fact
+/// that it states about the server. Help and `docs/fields.md` show the doc comment of the field.
 macro_rules! fields {
-    (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
+    (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $($mark:ident)* $(, $labels:expr)? $(=> $fact:ident)?;)*) => {
         $($(#[doc = $about])+ pub static $NAME: $crate::decode::Field = $crate::decode::Field::new(
             $name,
             $crate::decode::FieldKind::$kind,
             concat!($($about, "\n"),+),
-        )$(.labelled($labels))?$(.with_fact($crate::decode::Fact::$fact))?;)*
+        )$(.$mark())*$(.labelled($labels))?$(.with_fact($crate::decode::Fact::$fact))?;)*
         /// These fields, in order.
         pub static $LIST: &[&$crate::decode::Field] = &[$(&$NAME),*];
     };

@@ -75,11 +75,11 @@ fields! {
     /// Its number.
     BUILD_NUMBER = "build_number": Dynamic;
     /// How the server fares with the master server's pings.
-    PING_STATUS = "ping_status": Dynamic;
+    PING_STATUS = "ping_status": Dynamic volatile;
     /// How it is reached.
     NET_ROUTE = "net_route": Dynamic;
     /// Seconds since it was started.
-    UPTIME = "uptime": Dynamic;
+    UPTIME = "uptime": Dynamic volatile;
     /// Port for downloads.
     HTTP_PORT = "http_port": Dynamic;
     /// Further parts of that string.
@@ -113,9 +113,9 @@ fields! {
     /// Score, which may be any text.
     SCORE = "player_list[].score": Text;
     /// Round trip in milliseconds.
-    PING = "player_list[].ping": Text;
+    PING = "player_list[].ping": Text volatile;
     /// Time in the game.
-    TIME = "player_list[].time": Text;
+    TIME = "player_list[].time": Text volatile;
     /// Bytes after the letter; no client reads them.
     IGNORED = "ignored": Bytes;
     /// Bytes after the end of the message.

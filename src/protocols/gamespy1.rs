@@ -64,7 +64,7 @@ fields! {
     /// Its value.
     VALUE = "keys[].value": Text;
     /// Number of the answer, by the server's count.
-    QUERY_ID = "query_id": Dynamic;
+    QUERY_ID = "query_id": Dynamic volatile;
     /// Number of the part, from 1.
     PART_NUMBER = "part": Dynamic;
     /// No part has a higher number.

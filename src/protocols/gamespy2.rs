@@ -34,7 +34,7 @@ fields! {
     /// 0 state.
     MESSAGE_TYPE = "type": Uint;
     /// Number of the client's choice, which the answer repeats.
-    REQUEST_ID = "request_id": Uint;
+    REQUEST_ID = "request_id": Uint volatile;
     /// Which keys of the server are asked for: 255 all, 0 none.
     SERVER_KEYS = "server_keys": Uint;
     /// Which keys of the players.
@@ -209,7 +209,7 @@ messages! {
             .known(),
         Form::of(b"\x00").length(5, usize::MAX).when(is_no_gamespy3).asked(),
         Form::of(b"\x00").when(|p| is_no_gamespy3(p) && is_legible(p) && has_word(p)).awaited(),
-    ]).keyed(ANSWERED_ID).remembers(not_asked);
+    ]).keyed(ANSWERED_ID).remembers(not_asked).chosen();
     UNKNOWN = Message::named("unknown");
 }
 

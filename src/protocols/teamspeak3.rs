@@ -45,7 +45,7 @@ fields! {
     /// Step of the handshake: 0, 2 and 4 from the client, 1, 3 and 127 from the server.
     STEP = "step": Uint;
     /// Random numbers, cookies and the puzzle of the step.
-    STEP_DATA = "step_data": Bytes;
+    STEP_DATA = "step_data": Bytes volatile;
 }
 
 rules! {

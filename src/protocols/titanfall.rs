@@ -87,17 +87,17 @@ fields! {
     /// Map.
     MAP = "map": Text => Map;
     /// Time that a frame takes on average.
-    AVERAGE_FRAME_TIME = "average_frame_time": Float32;
+    AVERAGE_FRAME_TIME = "average_frame_time": Float32 volatile;
     /// Time that a frame takes at most.
-    MAX_FRAME_TIME = "max_frame_time": Float32;
+    MAX_FRAME_TIME = "max_frame_time": Float32 volatile;
     /// Time that the commands of users take on average.
-    AVERAGE_COMMAND_TIME = "average_user_command_time": Float32;
+    AVERAGE_COMMAND_TIME = "average_user_command_time": Float32 volatile;
     /// Time that the commands of users take at most.
-    MAX_COMMAND_TIME = "max_user_command_time": Float32;
+    MAX_COMMAND_TIME = "max_user_command_time": Float32 volatile;
     /// Memory that the server has reserved.
-    COMMIT_MEMORY = "commit_memory": Uint;
+    COMMIT_MEMORY = "commit_memory": Uint volatile;
     /// Memory that it has in use.
-    RESIDENT_MEMORY = "resident_memory": Uint;
+    RESIDENT_MEMORY = "resident_memory": Uint volatile;
     /// Phase of the match.
     PHASE = "phase": Uint;
     /// Rounds at most.
@@ -109,7 +109,7 @@ fields! {
     /// How long the match may last, in seconds.
     TIME_LIMIT = "time_limit": Uint;
     /// How long it has lasted, in seconds.
-    TIME_PASSED = "time_passed": Uint;
+    TIME_PASSED = "time_passed": Uint volatile;
     /// Score at most.
     MAX_SCORE = "max_score": Uint;
     /// Teams that still have players.
@@ -139,7 +139,7 @@ fields! {
     /// Address.
     CLIENT_ADDRESS = "clients[].address": Text;
     /// Ping in milliseconds.
-    CLIENT_PING = "clients[].ping": Uint;
+    CLIENT_PING = "clients[].ping": Uint volatile;
     /// Packets that came.
     PACKETS_RECEIVED = "clients[].packets_received": Uint;
     /// Packets that were lost.

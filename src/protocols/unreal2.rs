@@ -60,7 +60,7 @@ fields! {
     /// Killing Floor: how many waves there are.
     FINAL_WAVE = "final_wave": Uint;
     /// Round trip, which servers leave at 0.
-    PING = "ping": Uint;
+    PING = "ping": Uint volatile;
     /// Bits of which nobody says what they mean.
     FLAGS = "flags": Uint;
     /// How good bots are.
@@ -84,7 +84,7 @@ fields! {
     /// Name.
     NAME = "player_list[].name": Text;
     /// Round trip in milliseconds.
-    PLAYER_PING = "player_list[].ping": Uint;
+    PLAYER_PING = "player_list[].ping": Uint volatile;
     /// Score.
     SCORE = "player_list[].score": Int;
     /// Number in the statistics; the highest bits are the team.

@@ -17,6 +17,7 @@ mod packets;
 
 use self::declared::ProtocolRecord;
 use crate::case::CaseRecord;
+use crate::diff::{DifferenceRecord, PairRecord};
 use crate::protocols::Id;
 use crate::report::terms::{self, one_of, text};
 use crate::report::{BrokenRecord, CaptureRecord, ServerRecord, TotalsRecord, UnclaimedRecord};
@@ -40,6 +41,8 @@ pub fn records() -> impl Iterator<Item = &'static str> {
         "finding",
         "server",
         "server_case",
+        "server_pair",
+        "difference",
         "unclaimed",
         "rule",
         "protocol",
@@ -94,6 +97,8 @@ fn definitions() -> Map<String, Value> {
     add("finding", record::<FindingRecord<'_>>("finding", schemas));
     add("server", record::<ServerRecord>("server", schemas));
     add("server_case", record::<CaseRecord<'_>>("server_case", schemas));
+    add("server_pair", record::<PairRecord>("server_pair", schemas));
+    add("difference", record::<DifferenceRecord>("difference", schemas));
     let rules = ["rule.broken", "rule.judged", "rule.declared"];
     add("rule", json!({ "description": "A rule.", "oneOf": rules.map(reference) }));
     add("protocol", record::<ProtocolRecord>("protocol", schemas));

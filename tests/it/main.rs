@@ -85,6 +85,7 @@ mod schema;
 #[cfg(feature = "parquet")]
 mod server;
 mod shards;
+mod sharing;
 mod silence;
 mod skipped;
 mod stats;

@@ -435,7 +435,7 @@ fields! {
     /// What an INFO request says, or the word of an old request.
     QUERY = "query": Text;
     /// Value that the server issues to an address, and that requests carry; in requests 0 and 4294967295 are none.
-    CHALLENGE = "challenge": Uint;
+    CHALLENGE = "challenge": Uint volatile;
     /// Up to four bytes behind an obsolete request.
     PADDING = "padding": Bytes;
     /// What a ping is answered with.
@@ -476,7 +476,7 @@ fields! {
     /// Score.
     SCORE = "players[].score": Int;
     /// Time on the server in seconds; −1 for bots.
-    DURATION = "players[].duration": Float32;
+    DURATION = "players[].duration": Float32 volatile;
     /// The Ship: deaths.
     DEATHS = "players[].deaths": Int;
     /// The Ship: money.

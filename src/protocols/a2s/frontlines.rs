@@ -57,13 +57,13 @@ fields! {
     /// Frontlines: mode of the game.
     GAME_MODE = "game_mode": Text;
     /// Frontlines: frames per second.
-    AVERAGE_FPS = "average_fps": Uint;
+    AVERAGE_FPS = "average_fps": Uint volatile;
     /// Frontlines: rounds that have been played.
     ROUND = "round": Uint;
     /// Frontlines: rounds of a match.
     MAX_ROUNDS = "max_rounds": Uint;
     /// Frontlines: what is left of the round, in seconds.
-    TIME_LEFT = "time_left": Uint;
+    TIME_LEFT = "time_left": Uint volatile;
 }
 
 rules! {

@@ -60,11 +60,11 @@ fields! {
     /// What the message is.
     WORD = "word": Text;
     /// Four bytes of the client's choice, which the answer repeats, as a number.
-    CHALLENGE = "challenge": Uint;
+    CHALLENGE = "challenge": Uint volatile;
     /// Four more, which only Quake Wars repeats.
-    CHALLENGE2 = "challenge2": Uint;
+    CHALLENGE2 = "challenge2": Uint volatile;
     /// Fewer than four bytes in their place.
-    SHORT_CHALLENGE = "short_challenge": Bytes;
+    SHORT_CHALLENGE = "short_challenge": Bytes volatile;
     /// Protocol of the game: major and minor version.
     PROTOCOL = "protocol": Text => Version;
     /// The game was modified by a third party.
@@ -88,7 +88,7 @@ fields! {
     /// Number of the player's place.
     PLAYER_ID = "players[].id": Uint;
     /// Round trip in milliseconds; 0 for a bot.
-    PLAYER_PING = "players[].ping": Int;
+    PLAYER_PING = "players[].ping": Int volatile;
     /// Bytes a second that the player wants at most.
     RATE = "players[].rate": Uint;
     /// Name, in which `^` and a character change the colour.
@@ -106,7 +106,7 @@ fields! {
     /// 1 if the game counts for the ranks.
     RANKED = "ranked": Uint;
     /// Time left in the game, in milliseconds.
-    TIME_LEFT = "time_left": Int;
+    TIME_LEFT = "time_left": Int volatile;
     /// State of the game.
     GAME_STATE = "game_state": Uint, Labels::Bits(&["warm-up", "running", "review", "loading", "second round"]);
     /// Kind of the server.

@@ -58,11 +58,11 @@ fields! {
     /// 0 state, 9 challenge.
     MESSAGE_TYPE = "type": Uint;
     /// Number of the client's choice, which the answer repeats.
-    SESSION_ID = "session_id": Uint;
+    SESSION_ID = "session_id": Uint volatile;
     /// Value that the server issues, and that a request for its state carries.
-    CHALLENGE = "challenge": Int;
+    CHALLENGE = "challenge": Int volatile;
     /// The same where it is no number.
-    CHALLENGE_TEXT = "challenge_text": Text;
+    CHALLENGE_TEXT = "challenge_text": Text volatile;
     /// Which keys of the server are asked for: 255 all, 0 none.
     SERVER_KEYS = "server_keys": Uint;
     /// Which keys of the players.
@@ -118,7 +118,7 @@ fields! {
     /// Steam id.
     STEAM_ID = "players[].steam_id": Text;
     /// Round trip in milliseconds.
-    PING = "players[].ping": Uint;
+    PING = "players[].ping": Uint volatile;
     /// Name of the server.
     HOSTNAME = "hostname": Text => ServerName;
     /// Type of the game.

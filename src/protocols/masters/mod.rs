@@ -91,7 +91,7 @@ fields! {
     /// What a heartbeat of Quake 3 calls its protocol.
     NAME = "name": Text;
     /// Number of a heartbeat of QuakeWorld.
-    SEQUENCE = "sequence": Dynamic;
+    SEQUENCE = "sequence": Dynamic volatile;
     /// Clients on the server.
     CLIENTS = "clients": Dynamic;
     /// Port of the queries of the server that sends the heartbeat.
@@ -111,7 +111,7 @@ fields! {
     /// Lines behind it, about players.
     LINES = "lines": Text;
     /// Number that the master gives a server, which the server repeats.
-    CHALLENGE = "challenge": Int;
+    CHALLENGE = "challenge": Int volatile;
     /// Whether GameSpy serves the game.
     STATUS = "status": Uint, Labels::FromZero(&["up", "down", "down for a while"]);
     /// Bytes that nobody reads.
@@ -368,6 +368,7 @@ impl Protocol for Masters {
             StepInfo::ordered("available", ANSWERED),
         ],
         fields: &[FIELDS],
+        volatile_keys: &["challenge"],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[(Relation::Same, &[&RSP_001], &[&RSP_002, &RSP_005, &RSP_006])],

@@ -66,7 +66,7 @@ fields! {
     /// Version of what follows.
     VERSION = "version": Uint;
     /// How long the game has run, in ticks.
-    TICKS = "ticks_playing": Uint64;
+    TICKS = "ticks_playing": Uint64 volatile;
     /// How NewGRFs are written: with id and sum, with their names, too, or by number.
     SERIALISATION = "newgrf_serialisation": Uint, Labels::FromZero(&["id and md5", "with names", "by number"]);
     /// Version of the script that the game runs; -1 none.
@@ -156,7 +156,7 @@ fields! {
     /// Port of the game.
     PORT = "port": Uint;
     /// Number by which a server and its master know each other.
-    SESSION_KEY = "session_key": Uint64;
+    SESSION_KEY = "session_key": Uint64 volatile;
     /// Which servers are asked for.
     LIST_TYPE = "list_type": Uint, Labels::FromZero(&["IPv4", "IPv6", "as asked"]);
     /// Servers in the list that follows.

@@ -58,7 +58,7 @@ fields! {
     /// What the message is.
     WORD = "word": Text;
     /// Text of the client's choice, which the answer repeats.
-    CHALLENGE = "challenge": Text;
+    CHALLENGE = "challenge": Text volatile;
     /// QuakeWorld: 1 info, 2 players, 4 spectators, 8 spectators as players, 16 teams, 32 QTV.
     MODE = "mode": Dynamic;
     /// Version of Quake 2's protocol.
@@ -90,9 +90,9 @@ fields! {
     /// Score; text where the server says something else there.
     SCORE = "players[].score": Dynamic;
     /// QuakeWorld: minutes on the server.
-    TIME = "players[].time": Dynamic;
+    TIME = "players[].time": Dynamic volatile;
     /// Round trip in milliseconds; 0 for a bot, 999 while connecting, in QuakeWorld negative for a spectator.
-    PING = "players[].ping": Dynamic;
+    PING = "players[].ping": Dynamic volatile;
     /// Name, in which `^` and a character change the colour.
     NAME = "players[].name": Text;
     /// Quake 2's heirs: address of the player.
@@ -459,6 +459,7 @@ impl Protocol for Quake3 {
             },
         ],
         fields: &[FIELDS],
+        volatile_keys: &["challenge"],
         rules: &[RULES],
         exchange_rules: EXCHANGE_RULES,
         causes: &[

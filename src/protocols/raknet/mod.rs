@@ -66,7 +66,7 @@ fields! {
     /// 1 ping, 2 ping that is answered only while there is room, 28 pong, 5 to 8 and 25 opening of a connection.
     MESSAGE_ID = "message_id": Uint;
     /// The client's time, which the pong repeats: milliseconds by intent, anything in fact.
-    TIME = "time": Uint64;
+    TIME = "time": Uint64 volatile;
     /// Sixteen fixed bytes that mark messages outside a connection.
     OFFLINE_MAGIC = "magic": Bytes;
     /// Number the client chose for itself.

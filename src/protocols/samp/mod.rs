@@ -103,9 +103,9 @@ fields! {
     /// Score.
     PLAYER_SCORE = "player_list[].score": Int;
     /// Ping in milliseconds.
-    PLAYER_PING = "player_list[].ping": Uint;
+    PLAYER_PING = "player_list[].ping": Uint volatile;
     /// Number of the client's choice, which the answer repeats.
-    NONCE = "nonce": Uint;
+    NONCE = "nonce": Uint volatile;
     /// Length of the password in bytes.
     PASSWORD_LENGTH = "password_length": Uint;
     /// Password of the remote console; hidden without --show-secrets.

@@ -31,7 +31,7 @@ messages! {
     CHALLENGE_REQUEST = Message::named("challenge_request");
     CHALLENGE_RESPONSE = Message::named("challenge_response");
     QUERY_REQUEST = Message::named("query_request");
-    QUERY_RESPONSE = Message::named("query_response");
+    QUERY_RESPONSE = Message::named("query_response").chosen();
     UNKNOWN = Message::named("unknown");
 }
 
@@ -363,7 +363,7 @@ fields! {
     /// Packet type: 0 challenge, 1 query, in both directions.
     TYPE = "type": Uint, Labels::FromZero(&["challenge", "query"]);
     /// Challenge token: 0 in a challenge request, the server's random number afterwards.
-    TOKEN = "token": Uint;
+    TOKEN = "token": Uint volatile;
     /// Version of the protocol: 0, 1 or 2.
     VERSION = "version": Uint;
     /// Chunks asked for: bit 0 ServerInfo, 1 ServerRules, 2 PlayerInfo, 3 TeamInfo, 4 Metrics.
@@ -375,7 +375,7 @@ fields! {
     /// Number of the last packet, 0.
     LAST_PACKET = "last_packet": Uint;
     /// Bytes after this field.
-    PACKET_LENGTH = "packet_length": Uint;
+    PACKET_LENGTH = "packet_length": Uint volatile;
     /// Bytes behind the end of the message.
     SURPLUS = "surplus": Bytes;
     /// Body of a packet of unknown type.

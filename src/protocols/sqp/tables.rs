@@ -351,7 +351,7 @@ fields! {
     /// Measurements, known by their position only.
     METRICS = "metrics": List;
     /// One measurement.
-    METRIC = "metrics[]": Float32;
+    METRIC = "metrics[]": Float32 volatile;
     /// Bytes of the chunk behind its last metric.
     METRICS_SURPLUS = "metrics_surplus": Bytes;
 }

@@ -74,11 +74,11 @@ fields! {
     /// The bytes in front of the four letters: those of 0.6, or the first ones of another frame.
     HEADER = "header": Bytes;
     /// Upper 16 bits of the token of an extended request.
-    EXTRA_TOKEN = "extra_token": Uint;
+    EXTRA_TOKEN = "extra_token": Uint volatile;
     /// Token of the server, which proves the address of the client.
-    SERVER_TOKEN = "server_token": Uint;
+    SERVER_TOKEN = "server_token": Uint volatile;
     /// Token of the client.
-    CLIENT_TOKEN = "client_token": Uint;
+    CLIENT_TOKEN = "client_token": Uint volatile;
     /// Bytes of the frame that are the same in every message.
     MARK = "mark": Bytes;
     /// Kind of a control message: 5 token.
@@ -90,7 +90,7 @@ fields! {
     /// Version whose frame and message it is: 0.4, 0.5, 0.6, 0.6ex, 0.6_64, 0.7, ddper.
     DIALECT = "dialect": Named;
     /// Number of the client's choice, which the answer repeats.
-    TOKEN = "token": Dynamic;
+    TOKEN = "token": Dynamic volatile;
     /// Version of the server.
     VERSION = "version": Text => Version;
     /// Name of the server.
@@ -154,7 +154,7 @@ fields! {
     /// What became of the master's check.
     RESULT = "result": Text;
     /// What the server has to tell the master over HTTP. Masked unless --show-secrets is given.
-    CHALLENGE = "challenge": Text;
+    CHALLENGE = "challenge": Text volatile;
     /// Bytes that nobody reads.
     IGNORED = "ignored": Bytes;
     /// A message of another kind.

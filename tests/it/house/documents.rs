@@ -85,7 +85,8 @@ pub fn fields_md() -> String {
         "# Fields\n\n\
          Generated from the declarations in `src/`; `UPDATE_DOCS=1 cargo test --test it house::` writes it anew.\n\n\
          The names are the keys of `fields` in records; `[]` stands for the index in a list. In a filter the\n\
-         name of the protocol stands before them.\n\n\
+         name of the protocol stands before them. The values of a volatile field belong to one request or one moment:\n\
+         [diff](sharing.md) does not compare them unless it is asked to.\n\n\
          | type | in JSON |\n|---|---|\n",
     );
     for (_, name, json) in KINDS {
@@ -186,7 +187,9 @@ fn table(out: &mut String, fields: &[&[&Field]]) {
     out.push_str("\n| name | type | meaning |\n|---|---|---|\n");
     for field in fields.iter().copied().flatten() {
         let (kind, _) = kind_names(field.kind);
-        let _ = writeln!(out, "| `{}` | {kind} | {} |", field.name, escaped(&paragraph(field.about)));
+        let volatile = if field.volatile { ", volatile" } else { "" };
+        let _ =
+            writeln!(out, "| `{}` | {kind}{volatile} | {} |", field.name, escaped(&paragraph(field.about)));
     }
 }
 
