@@ -55,7 +55,7 @@ pub use info::{CaptureInfo, Interface, MAX_LISTED_INTERFACES, link_name};
 pub use input::MAX_WINDOW;
 pub use magic::capture_format;
 pub use source::Source;
-pub use time::Time;
+pub use time::{SECOND, Time};
 pub use writer::Writer;
 #[cfg(feature = "internals")]
 pub use xz::MAX_BLOCKS;

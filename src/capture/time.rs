@@ -10,7 +10,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const NANOS: i64 = 1_000_000_000;
+/// Nanoseconds in a second.
+pub const SECOND: i64 = 1_000_000_000;
 
 /// Nanoseconds since 1970-01-01T00:00:00Z, or unknown: Simple Packet Blocks carry no time stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,7 +94,7 @@ impl Clock {
     /// From `if_tsresol` and `if_tsoffset` (seconds).
     pub(super) fn new(resolution: u8, offset: i64) -> Clock {
         let scale = 9u32.checked_sub(resolution.into()).map_or(0, |power| 10i64.saturating_pow(power));
-        let shift = offset.checked_mul(NANOS);
+        let shift = offset.checked_mul(SECOND);
         let below = match shift {
             Some(shift) => i64::MAX.saturating_sub(shift.max(0)).checked_div(scale).unwrap_or(0),
             None => 0,
@@ -115,7 +116,7 @@ impl Clock {
     /// The time for any unit and offset: a count times 10^9 needs 94 bits.
     #[cold]
     fn time_in_128_bits(&self, count: u64) -> Time {
-        let scaled = i128::from(count).saturating_mul(NANOS.into());
+        let scaled = i128::from(count).saturating_mul(SECOND.into());
         let exponent = u32::from(self.resolution & 0x7f);
         let nanos = if self.resolution & 0x80 != 0 {
             scaled.checked_shr(exponent).unwrap_or(0)
@@ -123,7 +124,7 @@ impl Clock {
             // 10^39 does not fit, and the quotient is 0 long before that.
             10i128.checked_pow(exponent).and_then(|units| scaled.checked_div(units)).unwrap_or(0)
         };
-        Time::from_wide(nanos.saturating_add(i128::from(self.offset).saturating_mul(NANOS.into())))
+        Time::from_wide(nanos.saturating_add(i128::from(self.offset).saturating_mul(SECOND.into())))
     }
 }
 

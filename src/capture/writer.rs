@@ -16,7 +16,7 @@
 //! an Enhanced Packet Block at the start of 1970, with a comment that says so.
 
 use super::blocks::{BYTE_ORDER, ENHANCED, INTERFACE, MAX_INTERFACES, SECTION, SIMPLE, STATISTICS};
-use super::{CaptureInfo, Frame, Interface};
+use super::{CaptureInfo, Frame, Interface, SECOND};
 use hashbrown::HashMap;
 use std::io::{self, Write};
 
@@ -25,9 +25,8 @@ pub const MAX_TEXT: usize = 65_535;
 
 /// `if_tsresol`: 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
-const NANOS: i64 = 1_000_000_000;
 /// `if_tsoffset` for frames from before 1970, in seconds: earlier than any [`Time`](super::Time).
-const BEFORE_1970: i64 = i64::MIN / NANOS - 1;
+const BEFORE_1970: i64 = i64::MIN / SECOND - 1;
 /// Comment on a frame without a time stamp in a block that must have one.
 const NO_TIME: &str = "qdissect: this packet had no time stamp";
 
@@ -193,7 +192,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes a time stamp, given in nanoseconds since 1970.
     fn time(&mut self, nanos: i64, before_1970: bool) {
-        let offset = if before_1970 { i128::from(BEFORE_1970).saturating_mul(NANOS.into()) } else { 0 };
+        let offset = if before_1970 { i128::from(BEFORE_1970).saturating_mul(SECOND.into()) } else { 0 };
         let count = u64::try_from(i128::from(nanos).saturating_sub(offset)).unwrap_or(0);
         self.word((count >> 32) as u32);
         self.word(count as u32);

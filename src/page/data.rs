@@ -9,14 +9,14 @@ use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::summary::MAX_UNCLAIMED;
 use crate::report::{CaptureRecord, Place, Report, ServerRecord, Totals, grouped_count, lines_of, remarks};
-use crate::stats::{self, Section};
+use crate::stats::{self, Section, Sheet};
 use crate::text::escape::to_hex;
 use crate::text::markdown::paragraph;
 use crate::text::timestamps::stamp;
 use crate::verdict::{Entry, FindingRecord, Outcome, RuleResult, Verdict};
 use hashbrown::HashMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 
@@ -29,14 +29,25 @@ pub const MAX_CLIENTS: usize = 2_000;
 /// Most captures on the page.
 pub const MAX_CAPTURES: usize = 200;
 
-/// The record of a row.
-type Row = Box<RawValue>;
+/// The rows of a table. A row is made when it is written, so that no more than one is in memory.
+struct Rows<'a> {
+    number: usize,
+    make: Make<'a>,
+}
+
+/// How rows are made.
+enum Make<'a> {
+    /// From the row's number.
+    Record(Box<dyn Fn(usize) -> Value + 'a>),
+    /// They have been written already.
+    Text(Vec<Box<RawValue>>),
+}
 
 /// What the page shows.
-#[derive(Debug, Default)]
-pub struct Data {
-    /// The rows of every table, by its name, as text: as values they take several times as much.
-    tables: Vec<(&'static str, Vec<Row>)>,
+#[derive(Default)]
+pub struct Data<'a> {
+    /// The rows of every table, by its name.
+    tables: Vec<(&'static str, Rows<'a>)>,
     /// The totals.
     pub summary: Value,
     /// Rows that were left out, by the name of the table.
@@ -45,26 +56,25 @@ pub struct Data {
     pub notes: Vec<String>,
 }
 
-impl Data {
-    /// Makes the records from the gathered data. Tables are cut at their bounds, and rows that this leaves out are counted.
-    pub fn of(g: &Gathered, verdict: &Verdict) -> Data {
-        let (mut times, _) = stats::section(&g.stats, Section::Times);
-        times.retain(|row| row["server"].is_null());
-        let (clients, _) = stats::section(&g.stats, Section::Clients);
-        let (clients, more_clients) = rows(clients.into_iter(), MAX_CLIENTS, |row| row);
-        let (amplification, _) = stats::section(&g.stats, Section::Amplification);
-        let (amplification, more_amplification) = rows(amplification.into_iter(), MAX_SERVERS, |row| row);
-        let (mut intervals, mut notes) = stats::section(&g.stats, Section::Series);
+impl<'a> Data<'a> {
+    /// The tables of the gathered data. They are cut at their bounds, and rows that this leaves out are counted.
+    pub fn of(g: &'a Gathered, verdict: &'a Verdict) -> Data<'a> {
+        let (times, _) = sheet(g, Section::Times, usize::MAX);
+        let (clients, more_clients) = sheet(g, Section::Clients, MAX_CLIENTS);
+        let (amplification, more_amplification) = sheet(g, Section::Amplification, MAX_SERVERS);
+        let series = stats::sheet(&g.stats, Section::Series);
+        let mut intervals: Vec<_> = series.iter().flat_map(Sheet::records).collect();
+        let mut notes = series.map(|series| series.notes).unwrap_or_default();
         notes.extend(add_findings(&mut intervals, verdict, g));
         notes.extend(remarks(&g.summary, &verdict.totals));
-        let files = g.summary.captures.list.iter();
+        let files = g.summary.captures.list.iter().collect();
         let (captures, _) = rows(files, MAX_CAPTURES, |(name, facts)| json!(CaptureRecord::new(name, facts)));
         let (servers, more_servers) = servers(g, verdict);
         let listed = verdict.worst_first();
-        let (findings, more_findings) = rows(listed.iter(), MAX_FINDINGS, |e| finding(e, g, verdict));
         let unlisted = (verdict.findings.len() - listed.len()) as u64 + verdict.more_findings;
+        let (findings, more_findings) = rows(listed, MAX_FINDINGS, |e| finding(e, g, verdict));
         let busiest = g.summary.unclaimed.busiest();
-        let (unclaimed, more_unclaimed) = rows(busiest.iter(), MAX_UNCLAIMED, |busy| json!(busy.record()));
+        let (unclaimed, more_unclaimed) = rows(busiest, MAX_UNCLAIMED, |busy| json!(busy.record()));
         let left_out = json!({
             "server": more_servers,
             "finding": more_findings + unlisted,
@@ -72,36 +82,39 @@ impl Data {
             "unclaimed": more_unclaimed,
             "client": more_clients,
             "amplification": more_amplification,
-            "capture": verdict.totals.files.saturating_sub(captures.len() as u64),
+            "capture": verdict.totals.files.saturating_sub(captures.number as u64),
         });
         let tables = vec![
             ("capture", captures),
             ("server", servers),
             ("finding", findings),
-            ("rule", raw(rules(verdict))),
+            ("rule", rules(verdict)),
             ("exchange", exchanges(g)),
             ("unclaimed", unclaimed),
             ("client", clients),
             ("amplification", amplification),
-            ("response_times", raw(times)),
-            ("interval", raw(intervals)),
+            ("response_times", times),
+            ("interval", rows(intervals, usize::MAX, Value::clone).0),
         ];
         Data { tables, summary: json!(verdict.summary_record()), left_out, notes }
     }
 
     /// Number of rows of a table.
     pub fn number(&self, table: &str) -> usize {
-        self.rows(table).len()
+        self.rows(table).map_or(0, |rows| rows.number)
     }
 
     /// The first rows of a table, those in the HTML.
-    pub fn first_rows(&self, table: &str) -> Vec<Value> {
-        let first = self.rows(table).iter().take(MAX_ROWS);
-        first.filter_map(|row| serde_json::from_str(row.get()).ok()).collect()
+    pub fn first_rows(&self, table: &str) -> impl Iterator<Item = Value> {
+        let rows = self.rows(table);
+        (0..self.number(table).min(MAX_ROWS)).filter_map(move |at| match &rows?.make {
+            Make::Record(make) => Some(make(at)),
+            Make::Text(lines) => serde_json::from_str(lines.get(at)?.get()).ok(),
+        })
     }
 
-    fn rows(&self, table: &str) -> &[Row] {
-        self.tables.iter().find(|(name, _)| *name == table).map_or(&[], |(_, rows)| rows)
+    fn rows(&self, table: &str) -> Option<&Rows<'a>> {
+        self.tables.iter().find(|(name, _)| *name == table).map(|(_, rows)| rows)
     }
 
     /// Whether the page is about several captures.
@@ -110,8 +123,8 @@ impl Data {
     }
 }
 
-/// Everything as one object, in which no row is copied.
-impl Serialize for Data {
+/// Everything as one object.
+impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_map(None)?;
         all.serialize_entry("summary", &self.summary)?;
@@ -123,24 +136,34 @@ impl Serialize for Data {
     }
 }
 
-/// Makes the first `most` rows, and returns the number of those that are not made.
-fn rows<T>(
-    of: impl ExactSizeIterator<Item = T>,
-    most: usize,
-    make: impl FnMut(T) -> Value,
-) -> (Vec<Row>, u64) {
-    let more = of.len().saturating_sub(most) as u64;
-    (raw(of.take(most).map(make)), more)
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.make {
+            Make::Record(make) => serializer.collect_seq((0..self.number).map(make)),
+            Make::Text(lines) => serializer.collect_seq(lines),
+        }
+    }
 }
 
-fn raw(rows: impl IntoIterator<Item = Value>) -> Vec<Row> {
-    // It fails only for keys that are not strings, and no record has such keys.
-    rows.into_iter().filter_map(|row| to_raw_value(&row).ok()).collect()
+/// The first `most` rows, and the number of those that are left out.
+fn rows<'a, T: 'a>(of: Vec<T>, most: usize, make: impl Fn(&T) -> Value + 'a) -> (Rows<'a>, u64) {
+    let number = of.len().min(most);
+    let more = (of.len() - number) as u64;
+    let make = Make::Record(Box::new(move |at| of.get(at).map_or(Value::Null, &make)));
+    (Rows { number, make }, more)
+}
+
+/// The rows of a section of the statistics.
+fn sheet(g: &Gathered, section: Section, most: usize) -> (Rows<'_>, u64) {
+    let Some(sheet) = stats::sheet(&g.stats, section) else { return rows(vec![], 0, Value::clone) };
+    let number = sheet.rows.len().min(most);
+    let more = (sheet.rows.len() - number) as u64;
+    (Rows { number, make: Make::Record(Box::new(move |at| sheet.table.record(&sheet.rows.row(at)))) }, more)
 }
 
 /// The `server` records with the counts of findings from the verdict, the percentage of requests that were answered, and
 /// the trace. The slots of all traces have the same length.
-fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Row>, u64) {
+fn servers<'a>(g: &'a Gathered, verdict: &Verdict) -> (Rows<'a>, u64) {
     let counts = verdict.servers.iter().map(|s| ((s.server, s.protocol), s.counts));
     let counts: HashMap<(Endpoint, Id), Counts> = counts.collect();
     let length = g.traces.values().map(Trace::length).max().unwrap_or(0);
@@ -152,12 +175,12 @@ fn servers(g: &Gathered, verdict: &Verdict) -> (Vec<Row>, u64) {
         order.push((key, index, s, findings));
     }
     order.sort_by_key(|(key, ..)| *key);
-    rows(order.into_iter(), MAX_SERVERS, |(_, index, s, findings)| {
+    rows(order, MAX_SERVERS, move |(_, index, s, findings)| {
         let mut record = json!(ServerRecord::new(s));
         record["finding_counts"] = json!(findings);
         let answered = s.answered + s.late;
         record["answered_percent"] = answered.saturating_mul(100).checked_div(s.requests).into();
-        record["trace"] = g.traces.get(&index).cloned().unwrap_or_default().record(length);
+        record["trace"] = g.traces.get(index).cloned().unwrap_or_default().record(length);
         record
     })
 }
@@ -206,10 +229,10 @@ fn add_findings(intervals: &mut [Value], verdict: &Verdict, g: &Gathered) -> Opt
 }
 
 /// The `rule` records of broken rules, with severity, title, reason and source of each.
-fn rules(verdict: &Verdict) -> Vec<Value> {
+fn rules(verdict: &Verdict) -> Rows<'_> {
     let broken = |outcome| matches!(outcome, Outcome::Fail | Outcome::Known);
-    let mut rows: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
-    rows.sort_by_key(|r| Reverse((r.severity, r.count)));
+    let mut results: Vec<_> = verdict.rules.iter().filter(|r| broken(r.outcome)).collect();
+    results.sort_by_key(|r| Reverse((r.severity, r.count)));
     let row = |r: &&RuleResult| {
         let mut record = json!(r.record());
         record["severity"] = r.severity.map(|severity| severity.name()).into();
@@ -219,13 +242,13 @@ fn rules(verdict: &Verdict) -> Vec<Value> {
             json!({ "document": r.rule.cite.doc, "section": r.rule.cite.section, "url": r.rule.cite.url });
         record
     };
-    rows.iter().map(row).collect()
+    rows(results, usize::MAX, row).0
 }
 
 /// The `exchange` records, as `exchanges` writes them.
-fn exchanges(g: &Gathered) -> Vec<Row> {
+fn exchanges<'a>(g: &Gathered) -> Rows<'a> {
     let captures = &g.summary.captures;
-    lines_of(false, |records| {
+    let lines = lines_of(false, |records| {
         for (at, before) in captures.files.before().enumerate() {
             match captures.list.get(at) {
                 Some((name, facts)) => records.file(name, facts, before)?,
@@ -234,23 +257,27 @@ fn exchanges(g: &Gathered) -> Vec<Row> {
         }
         g.exchanges.sorted().into_iter().try_for_each(|(e, findings)| records.exchange(e, findings))?;
         records.finish(&Totals::default())
-    })
+    });
+    Rows { number: lines.len(), make: Make::Text(lines) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn rows_beyond_the_limit_are_left_out_and_counted() {
         for most in [MAX_SERVERS, MAX_FINDINGS, MAX_CLIENTS, MAX_CAPTURES] {
             for (number, more) in [(most, 0), (most + 3, 3)] {
-                let (mut made, all) = (0, 0..number);
-                let (made_rows, left_out) = rows(all, most, |_| {
-                    made += 1;
-                    Value::Null
+                let made = Cell::new(0);
+                let (table, left_out) = rows((0..number).collect(), most, |n| {
+                    made.set(made.get() + 1);
+                    json!(n)
                 });
-                assert_eq!((made_rows.len(), made, left_out), (most, most, more));
+                assert_eq!((table.number, made.get(), left_out), (most, 0, more));
+                let text = json!(table).to_string();
+                assert_eq!((text.split(',').count(), made.get()), (most, most));
             }
         }
     }

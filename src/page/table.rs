@@ -4,7 +4,7 @@
 use crate::report::duration;
 use crate::text::escape;
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::io::{self, Write};
 
 /// Most rows of a table in the HTML; the script shows the others.
 pub const MAX_ROWS: usize = 200;
@@ -298,30 +298,34 @@ impl Table {
         self.columns.iter().filter(move |(key, ..)| named || *key != "file")
     }
 
-    /// The table with its caption and its first rows.
-    pub fn html(&self, caption: &str, rows: &[Value], several: bool) -> String {
-        let mut out = format!(
-            "<table data-table=\"{}\" data-what=\"{}\"><caption>{}</caption><thead><tr>",
-            self.name,
-            self.noun,
-            escaped(caption)
-        );
+    /// Writes the table with its caption and its first rows.
+    pub fn html(
+        &self,
+        out: &mut dyn Write,
+        caption: &str,
+        rows: impl Iterator<Item = Value>,
+        several: bool,
+    ) -> io::Result<()> {
+        let (name, noun, caption) = (self.name, self.noun, escaped(caption));
+        write!(
+            out,
+            "<table data-table=\"{name}\" data-what=\"{noun}\"><caption>{caption}</caption><thead><tr>"
+        )?;
         for (key, head, kind) in self.columns_shown(several) {
-            let _ = write!(out, "<th scope=\"col\" class=\"{}\" data-key=\"{key}\">{head}</th>", kind.name());
+            write!(out, "<th scope=\"col\" class=\"{}\" data-key=\"{key}\">{head}</th>", kind.name())?;
         }
-        out.push_str("</tr></thead><tbody>");
-        for row in rows.iter().take(MAX_ROWS) {
-            out.push_str("<tr>");
+        out.write_all(b"</tr></thead><tbody>")?;
+        for row in rows.take(MAX_ROWS) {
+            out.write_all(b"<tr>")?;
             for (key, head, kind) in self.columns_shown(several) {
                 // Narrow screens show a row as a card, with the heading before each cell.
-                let cell = cell(row, key, *kind);
+                let cell = cell(&row, key, *kind);
                 let empty = if cell == NOTHING { " empty" } else { "" };
-                let _ = write!(out, "<td class=\"{}{empty}\" data-head=\"{head}\">{cell}</td>", kind.name());
+                write!(out, "<td class=\"{}{empty}\" data-head=\"{head}\">{cell}</td>", kind.name())?;
             }
-            out.push_str("</tr>");
+            out.write_all(b"</tr>")?;
         }
-        out.push_str("</tbody></table>");
-        out
+        out.write_all(b"</tbody></table>")
     }
 }
 
@@ -419,11 +423,17 @@ fn marked(row: &Value, bytes: &Value) -> String {
 mod tests {
     use super::*;
 
+    fn html(table: &Table, rows: Vec<Value>) -> String {
+        let mut out = vec![];
+        table.html(&mut out, "a", rows.into_iter(), false).expect("a vector takes everything");
+        String::from_utf8(out).expect("HTML is text")
+    }
+
     #[test]
     fn texts_are_escaped() {
         assert_eq!(escaped("<b a='\"'>&\u{202e}\n"), "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{202e}\\n");
         let row = json!({ "server_name": "<script>alert(1)</script>", "players": 3, "max_players": 16 });
-        let html = SERVERS.html("a", &[row], false);
+        let html = html(&SERVERS, vec![row]);
         assert!(
             html.contains("<bdi>&lt;script&gt;alert(1)&lt;/script&gt;</bdi>") && html.contains(">3/16<"),
             "{html}"
@@ -433,7 +443,7 @@ mod tests {
     #[test]
     fn the_html_has_rows_up_to_the_limit() {
         let rows: Vec<_> = (0..MAX_ROWS + 5).map(|n| json!({ "endpoint": n.to_string() })).collect();
-        assert_eq!(UNCLAIMED.html("a", &rows, false).matches("<tr>").count(), 1 + MAX_ROWS);
+        assert_eq!(html(&UNCLAIMED, rows).matches("<tr>").count(), 1 + MAX_ROWS);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use crate::bounded::hashing::folded_product;
 use crate::bounded::rate::Rate;
 use crate::bounded::{Bounded, Budget, Forgets as _};
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::contract::{Answer, Flood};
 use crate::net::{Datagram, Endpoint};
 use arrayvec::ArrayVec;
@@ -19,8 +19,6 @@ use hashbrown::HashSet;
 
 /// Most unproven answers to one address within a second.
 const MOST_ANSWERS: usize = 20;
-/// A second, in nanoseconds.
-const SECOND: i64 = 1_000_000_000;
 /// Number of counts; addresses with the same hash share one, which then only begins a victim earlier.
 const COUNTS: usize = 4_096;
 /// The count in about a second from which on an address is a possible victim. A second spans two counts at most, so one

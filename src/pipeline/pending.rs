@@ -357,7 +357,11 @@ impl Pending {
         payload.clear();
         if let Item::Datagram(_, len, claim) = &item {
             claim.iter().for_each(|claim| _ = self.parts.remove(&(claim.slot, at)));
-            payload.extend(self.bytes.drain(..*len));
+            let (front, back) = self.bytes.as_slices();
+            let first = front.len().min(*len);
+            payload.extend_from_slice(&front[..first]);
+            payload.extend_from_slice(&back[..*len - first]);
+            self.bytes.drain(..*len);
             self.final_datagrams -= usize::from(claim.as_ref().is_some_and(|claim| claim.is_final));
         }
         Some(item)

@@ -4,7 +4,7 @@
 //! table remember anything.
 
 use crate::bounded::{Bounded, Budget, Forgets as _};
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::contract::{Abuse, Mistake, Unused};
 use crate::net::Endpoint;
 use arrayvec::ArrayVec;
@@ -15,8 +15,6 @@ const MIN_UNUSED: usize = 3;
 const PERIOD: i64 = 60_000_000_000;
 /// A client that gets more challenges than this within a second is probably no client: its address is forged.
 const MOST_A_SECOND: usize = 20;
-/// A second, in nanoseconds.
-const SECOND: i64 = 1_000_000_000;
 /// Most clients with unused challenges remembered with 64 MiB; the oldest is dropped first.
 const MAX_CLIENTS: usize = 4_096;
 

@@ -100,8 +100,10 @@ terms! {
     Named = "named": json!({ "anyOf": [text(), integer(0, u32::MAX.into())] });
     /// Bytes as hex digits; passwords are masked.
     Bytes = "bytes": pattern(&format!("{HEX}|[*]{{{}}}", SECRET.len()));
-    /// A value of any field, or a count.
-    AnyValue = "any_value": json!({ "type": ["array", "boolean", "number", "string"] });
+    /// A value of any field, or a count. Names of bits are a list.
+    AnyValue = "any_value": json!({
+        "anyOf": [{ "type": ["boolean", "number", "string"] }, { "type": "array", "items": text() }],
+    });
     /// A value of the type that the message announces.
     Dynamic = "dynamic": json!({ "type": ["boolean", "number", "string"] });
 }

@@ -2,7 +2,7 @@
 
 use super::format::{push_decimals, push_fraction};
 use crate::bounded::ByFrame;
-use crate::capture::{Interface, Time};
+use crate::capture::{Interface, SECOND, Time};
 use crate::net::DropReason;
 use crate::text::line::Line;
 use jiff::Timestamp;
@@ -13,7 +13,6 @@ use jiff::tz::TimeZone;
 const MAX_BEFORE: usize = 16_384;
 /// Decimals of the time stamps of an interface that is not described at the beginning of the file.
 const DEFAULT_DECIMALS: u8 = 6;
-const SECOND: i64 = 1_000_000_000;
 
 /// The origin from which time is counted, or the format of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Who asks how much: the requests of each client address, or of each network of clients.
 
-use super::sheet::{CLIENTS, Cell, Sheet};
+use super::sheet::{CLIENTS, Cell, Rows, Sheet};
 use super::traffic::{Ranked, Traffic, Weighed};
 use crate::bounded::hashing::hash_one;
 use crate::bounded::rate::Rate;
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::check::Packet;
 use crate::exchange::{Exchange, Pairing};
 use crate::net::Endpoint;
@@ -19,8 +19,6 @@ pub const MAX_ASKING: usize = 16_384;
 pub const MAX_DISTINCT: usize = 1_024;
 /// Most ports and servers counted of all clients.
 pub const MAX_DISTINCT_OF_ALL: usize = 524_288;
-/// A second, in nanoseconds.
-const SECOND: i64 = 1_000_000_000;
 
 /// Lengths of the prefixes of addresses that count as one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,29 +174,26 @@ impl Clients {
     }
 
     /// The table of those that asked, the busiest first.
-    pub fn sheet(&self) -> Sheet {
-        let mut rows = vec![];
-        for (end, client) in self.table.sorted() {
-            if client.requests > 0 {
-                let proven = Cell::Flag(client.proven);
-                let distinct = [client.servers.cell(), client.ports.cell()];
-                rows.push(self.row(
-                    Cell::Text(self.prefix.text(end)),
-                    client,
-                    distinct,
-                    proven,
-                    Cell::Nothing,
-                ));
-            }
-        }
+    pub fn sheet(&self) -> Sheet<'_> {
+        let asked = self.table.sorted().into_iter().filter(|(_, client)| client.requests > 0);
+        let mut clients: Vec<_> = asked.map(|(end, client)| (Some(end), client)).collect();
         let mut notes = vec![];
         if self.table.left_out > 0 {
-            let nothing = [const { Cell::Nothing }; 2];
-            let left_out = Cell::Count(self.table.left_out);
-            rows.push(self.row(Cell::Nothing, &self.table.rest, nothing, Cell::Nothing, left_out));
+            clients.push((None, &self.table.rest));
             let clients = count(self.table.left_out, "client");
             notes.push(format!("the last row adds up {clients} with the fewest requests, for want of room"));
         }
+        let rows = Rows::of(clients, |&(end, client)| match end {
+            Some(end) => {
+                let distinct = [client.servers.cell(), client.ports.cell()];
+                let (name, proven) = (Cell::Text(self.prefix.text(end)), Cell::Flag(client.proven));
+                self.row(name, client, distinct, proven, Cell::Nothing)
+            }
+            None => {
+                let left_out = Cell::Count(self.table.left_out);
+                self.row(Cell::Nothing, client, [const { Cell::Nothing }; 2], Cell::Nothing, left_out)
+            }
+        });
         let title = if self.prefix == Prefix::NONE { "Clients" } else { "Networks of clients" };
         Sheet { notes, ..Sheet::new(&CLIENTS, title, rows) }
     }

@@ -3,7 +3,8 @@
 use crate::capture::{Frame, link_name};
 use crate::net::{Datagram, DropReason};
 use crate::protocols::Id;
-use std::collections::{BTreeMap, VecDeque};
+use hashbrown::HashMap;
+use std::collections::VecDeque;
 
 /// Most link types counted separately; further link types are counted together.
 const MAX_LINKS: usize = 64;
@@ -30,7 +31,7 @@ impl Count {
 }
 
 /// The innermost content of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Leaf {
     /// A UDP datagram over IPv4 or IPv6: a message of a protocol, or a datagram that no protocol claims.
     Udp { v6: bool, unclaimed: bool, message: Option<(Id, u8)> },
@@ -51,10 +52,12 @@ pub struct Pending {
 /// Counts of frames and bytes by link type and content.
 #[derive(Debug, Default)]
 pub struct Hierarchy {
-    leaves: BTreeMap<(u16, Leaf), Count>,
+    leaves: HashMap<(u16, Leaf), Count>,
     links: Vec<u16>,
-    /// Frames in the order of their numbers.
-    pending: VecDeque<Pending>,
+    /// Frames whose datagram will be reported, in the order of their numbers.
+    datagrams: VecDeque<Pending>,
+    /// Tunnels and fragments, in the order of their numbers.
+    fallbacks: VecDeque<Pending>,
 }
 
 /// A line of the table: a layer, and its counts.
@@ -90,38 +93,45 @@ impl Hierarchy {
     }
 
     fn add_pending(&mut self, frame: Pending) {
-        if self.pending.len() >= MAX_PENDING {
+        if self.datagrams.len() + self.fallbacks.len() >= MAX_PENDING {
             // A pending datagram will be reported; the content of a tunnel or a fragment may never be.
-            let oldest = self.pending.iter().position(|p| p.fallback.is_some()).unwrap_or(0);
-            if let Some(Pending { link, bytes, fallback: Some(why), .. }) = self.pending.remove(oldest) {
-                self.count(link, Leaf::Dropped(why), bytes);
+            match self.fallbacks.pop_front() {
+                Some(oldest) => self.count_fallback(&oldest),
+                None => _ = self.datagrams.pop_front(),
             }
         }
-        self.pending.push_back(frame);
+        let queue = if frame.fallback.is_some() { &mut self.fallbacks } else { &mut self.datagrams };
+        queue.push_back(frame);
+    }
+
+    /// Counts a tunnel or fragment as such.
+    fn count_fallback(&mut self, frame: &Pending) {
+        if let Pending { link, bytes, fallback: Some(why), .. } = *frame {
+            self.count(link, Leaf::Dropped(why), bytes);
+        }
     }
 
     /// Counts the tunnels and fragments of which no datagram was reported, unless a filter is set: frames without a datagram
     /// do not pass it.
     pub fn finish(&mut self, filtered: bool) {
         if filtered {
-            self.pending.clear();
+            self.datagrams.clear();
+            self.fallbacks.clear();
             return self.leaves.retain(|(_, leaf), _| matches!(leaf, Leaf::Udp { .. }));
         }
-        for Pending { link, bytes, fallback, .. } in std::mem::take(&mut self.pending) {
-            if let Some(why) = fallback {
-                self.count(link, Leaf::Dropped(why), bytes);
-            }
-        }
+        std::mem::take(&mut self.fallbacks).iter().for_each(|frame| self.count_fallback(frame));
     }
 
     /// Removes a pending frame whose datagram is counted, or will not be reported and does not count.
     pub fn remove_pending(&mut self, frame: u64) -> Option<Pending> {
-        // Nearly always, this is the last frame; the datagrams of other frames were pending.
-        let at = match self.pending.back() {
-            Some(last) if last.number == frame => Some(self.pending.len() - 1),
-            _ => self.pending.binary_search_by_key(&frame, |p| p.number).ok(),
-        };
-        self.pending.remove(at?)
+        [&mut self.datagrams, &mut self.fallbacks].into_iter().find_map(|queue| {
+            // Nearly always, this is the last frame; the datagrams of other frames were pending.
+            let at = match queue.back() {
+                Some(last) if last.number == frame => queue.len() - 1,
+                _ => queue.binary_search_by_key(&frame, |p| p.number).ok()?,
+            };
+            queue.remove(at)
+        })
     }
 
     /// Counts a datagram that is reported: a message of a protocol, or a datagram that no protocol claims.
@@ -139,8 +149,10 @@ impl Hierarchy {
     /// The layers from the outermost inwards, each before the layers in it.
     pub fn layers(&self) -> Vec<Layer> {
         let mut layers: Vec<Layer> = vec![];
-        for ((link, leaf), count) in &self.leaves {
-            let path = names(*link, *leaf);
+        let mut leaves: Vec<_> = self.leaves.iter().collect();
+        leaves.sort_unstable_by_key(|(leaf, _)| **leaf);
+        for (&(link, leaf), count) in leaves {
+            let path = names(link, leaf);
             for depth in 1..=path.len() {
                 let path = path.get(..depth).unwrap_or_default();
                 // Leaves are sorted, so an existing layer is near the end.

@@ -18,8 +18,7 @@ pub use clients::Prefix;
 pub use screen::write;
 #[cfg(feature = "tui")]
 pub use screen::write_tables;
-use sheet::Sheet;
-pub(crate) use sheet::{CellType, TABLES, Table};
+pub(crate) use sheet::{CellType, Sheet, TABLES, Table};
 #[cfg(feature = "cli")]
 pub use top::Top;
 
@@ -36,7 +35,6 @@ use crate::report::{CaptureRecord, Captures, Output, Report, Totals, Wants};
 use crate::rule::general::GEN_008;
 use clients::Clients;
 use hierarchy::Hierarchy;
-use serde_json::Value;
 use series::Series;
 use std::io::{self, Write};
 use traffic::{Ranked, Served, Traffic, UNIT};
@@ -225,11 +223,12 @@ pub fn records<W: Write>(
     out.finish()
 }
 
-/// The records of a section, and the remarks that belong to them.
-pub(crate) fn section(stats: &Stats, section: Section) -> (Vec<Value>, Vec<String>) {
-    let sheets = stats.tables(section);
-    let notes = sheets.iter().flat_map(|sheet| sheet.notes.clone()).collect();
-    (sheets.iter().flat_map(Sheet::records).collect(), notes)
+/// The table of a section that the page shows; of response times, those by step.
+pub(crate) fn sheet(stats: &Stats, section: Section) -> Option<Sheet<'_>> {
+    match section {
+        Section::Times => Some(stats.step_times()),
+        _ => stats.tables(section).into_iter().next(),
+    }
 }
 
 /// Writes a section as CSV (RFC 4180), with a row of names first.
@@ -272,18 +271,28 @@ impl Default for Histogram {
     }
 }
 
+/// The beginnings of all buckets but the first, in nanoseconds.
+const EDGES: [i64; BUCKETS - 1] = {
+    let mut edges = [0; BUCKETS - 1];
+    let (mut bucket, mut power) = (1, 1_000);
+    while bucket < edges.len() {
+        let step = (bucket - 1) % STEPS.len();
+        edges[bucket] = STEPS[step] * power;
+        bucket += 1;
+        power *= if step + 1 == STEPS.len() { 10 } else { 1 };
+    }
+    edges
+};
+
 /// The beginning of a bucket in nanoseconds; `None` for the first one, and after the last one.
 fn edge(bucket: usize) -> Option<i64> {
-    let above = bucket.checked_sub(2).filter(|_| bucket < BUCKETS);
-    let from = |above| STEPS[above % STEPS.len()] * 1_000 * 10_i64.pow((above / STEPS.len()) as u32);
-    if bucket == 1 { Some(0) } else { above.map(from) }
+    EDGES.get(bucket.checked_sub(1)?).copied()
 }
 
 impl Histogram {
     /// Counts a time in nanoseconds.
     pub fn add(&mut self, nanos: i64) {
-        let bucket = (1..BUCKETS).take_while(|&b| edge(b).is_some_and(|from| from <= nanos)).count();
-        self.0[bucket] += 1;
+        self.0[EDGES.partition_point(|&from| from <= nanos)] += 1;
     }
 
     /// The buckets from the first to the last one that is not empty.

@@ -43,7 +43,7 @@ pub fn write_tables(
     sections: &[Section],
 ) -> io::Result<()> {
     for section in sections {
-        for sheet in stats.tables(*section).iter().filter(|sheet| !sheet.rows.is_empty()) {
+        for sheet in stats.tables(*section).iter().filter(|sheet| sheet.rows.len() > 0) {
             writeln!(out, "\n{}", sheet.title)?;
             table(out, screen, sheet)?;
             histograms(out, screen, sheet)?;
@@ -52,11 +52,11 @@ pub fn write_tables(
     Ok(())
 }
 
-fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
+fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet<'_>) -> io::Result<()> {
     let mut shown: Vec<_> = sheet.table.columns.iter().enumerate().collect();
     shown.retain(|(_, column)| !column.head.is_empty() && !sheet.hidden.contains(&column.key));
-    let columns = shown.iter().map(|&(at, column)| {
-        let is_number = sheet.rows.iter().any(|row| is_number(&row[at]));
+    let numbers = number_columns(sheet, &shown.iter().map(|&(at, _)| at).collect::<Vec<_>>());
+    let columns = shown.iter().zip(numbers).map(|(&(_, column), is_number)| {
         let fit = match column.cell_type {
             _ if column.spare => Fit::Spare,
             CellType::Server | CellType::Endpoint => Fit::Address(LEAST_ADDRESS),
@@ -77,6 +77,22 @@ fn table(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
         writeln!(out, "and {}", grouped_count((sheet.rows.len() - screen.rows()) as u64, "more row"))?;
     }
     sheet.notes.iter().try_for_each(|note| writeln!(out, "{note}"))
+}
+
+/// Which of these columns hold numbers. All cells of a column are of one type, so the first that is not empty tells; most
+/// columns have it in their first row.
+fn number_columns(sheet: &Sheet<'_>, columns: &[usize]) -> Vec<bool> {
+    let mut found = vec![None; columns.len()];
+    for row in sheet.rows.iter() {
+        for (found, at) in found.iter_mut().zip(columns) {
+            let cell = row.get(*at).filter(|cell| !matches!(cell, Cell::Nothing | Cell::All));
+            *found = found.or(cell.map(is_number));
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    found.into_iter().map(|is_number| is_number == Some(true)).collect()
 }
 
 fn is_number(cell: &Cell) -> bool {
@@ -118,9 +134,12 @@ fn bar(screen: Screen, share: f64, most: usize) -> String {
 }
 
 /// Writes the histograms of a table.
-fn histograms(out: &mut dyn Write, screen: Screen, sheet: &Sheet) -> io::Result<()> {
-    let Some(at) = sheet.table.columns.iter().position(|c| c.key == HISTOGRAM) else { return Ok(()) };
-    for row in &sheet.rows {
+fn histograms(out: &mut dyn Write, screen: Screen, sheet: &Sheet<'_>) -> io::Result<()> {
+    let mut columns = sheet.table.columns.iter();
+    let Some(at) = columns.position(|c| c.key == HISTOGRAM && !sheet.hidden.contains(&c.key)) else {
+        return Ok(());
+    };
+    for row in sheet.rows.iter() {
         if let [protocol, step, ..] = row.as_slice()
             && let Some(Cell::Histogram(buckets)) = row.get(at)
         {

@@ -6,7 +6,7 @@
 
 use crate::capture::Time;
 use crate::exchange::{Exchange, Outcome};
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
 
 const MS: i64 = 1_000_000;
 const S: i64 = 1_000 * MS;
@@ -79,7 +79,7 @@ pub struct Series {
     /// Whether the user chose the length.
     fixed: bool,
     /// The pieces, by their number since 1970.
-    pieces: BTreeMap<i64, IntervalCounts>,
+    pieces: HashMap<i64, IntervalCounts>,
     /// Events at unknown times.
     pub untimed: IntervalCounts,
     /// Events in intervals beyond [`MAX_INTERVALS`], where the user chose their length.
@@ -103,7 +103,7 @@ impl Series {
         Series {
             length: interval.unwrap_or(PIECES[0]).max(1),
             fixed: interval.is_some(),
-            pieces: BTreeMap::new(),
+            pieces: HashMap::new(),
             untimed: IntervalCounts::default(),
             overflow: IntervalCounts::default(),
         }
@@ -155,9 +155,9 @@ impl Series {
     }
 
     /// The pieces merged into longer pieces of `length`, a multiple of the present length.
-    fn merged(&self, length: i64) -> BTreeMap<i64, IntervalCounts> {
+    fn merged(&self, length: i64) -> HashMap<i64, IntervalCounts> {
         let ratio = (length / self.length).max(1);
-        let mut merged = BTreeMap::<_, IntervalCounts>::new();
+        let mut merged = HashMap::<_, IntervalCounts>::new();
         for (at, counts) in &self.pieces {
             merged.entry(at.div_euclid(ratio)).or_default().add(counts);
         }
@@ -182,9 +182,11 @@ impl Series {
 }
 
 /// The intervals, with the empty ones between them, except in gaps.
-fn with_empty_intervals(interval: i64, pieces: &BTreeMap<i64, IntervalCounts>) -> Rows {
+fn with_empty_intervals(interval: i64, pieces: &HashMap<i64, IntervalCounts>) -> Rows {
     let mut rows = Rows { interval, ..Rows::default() };
     let mut next = None;
+    let mut pieces: Vec<_> = pieces.iter().collect();
+    pieces.sort_unstable_by_key(|(at, _)| **at);
     for (&at, counts) in pieces {
         let from = next.unwrap_or(at);
         if at.saturating_sub(from) > MAX_EMPTY {

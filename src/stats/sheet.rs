@@ -139,6 +139,28 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
+impl Table {
+    /// The cells of a row whose columns have a key, with their keys.
+    fn keyed<'a>(&self, row: &'a [Cell]) -> impl Iterator<Item = (&'static str, &'a Cell)> {
+        self.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
+    }
+
+    /// The record of a row.
+    pub fn record(&self, row: &[Cell]) -> Value {
+        let mut record = Map::new();
+        record.insert("type".to_owned(), self.kind.into());
+        for (key, cell) in self.keyed(row) {
+            record.insert(key.to_owned(), cell.json());
+            if let Cell::Name(name) = cell
+                && let Some(hex) = name.damaged_hex()
+            {
+                record.insert(format!("{key}_hex"), hex.into());
+            }
+        }
+        record.into()
+    }
+}
+
 /// Every table, in the order of the sections.
 pub static TABLES: [&Table; 8] =
     [&TIMES, &ENDPOINTS, &HIERARCHY, &SERIES, &AMPLIFICATION, &LOSSES, &LISTINGS, &CLIENTS];
@@ -314,9 +336,37 @@ pub static CLIENTS: Table = Table {
     ],
 };
 
+/// The rows of a table. A row is made when it is asked for, because few of them are shown.
+pub struct Rows<'a> {
+    number: usize,
+    make: Box<dyn Fn(usize) -> Vec<Cell> + 'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// A row for each item.
+    pub fn of<T: 'a>(items: Vec<T>, make: impl Fn(&T) -> Vec<Cell> + 'a) -> Rows<'a> {
+        let number = items.len();
+        Rows { number, make: Box::new(move |at| items.get(at).map(&make).unwrap_or_default()) }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.number
+    }
+
+    /// The cells of a row below [`len`](Self::len).
+    pub fn row(&self, at: usize) -> Vec<Cell> {
+        (self.make)(at)
+    }
+
+    /// The rows in order.
+    pub fn iter(&self) -> impl Iterator<Item = Vec<Cell>> {
+        (0..self.number).map(|at| self.row(at))
+    }
+}
+
 /// A table.
-#[derive(Debug)]
-pub struct Sheet {
+pub struct Sheet<'a> {
     /// The type of its records, and its columns.
     pub table: &'static Table,
     /// Its title on screens.
@@ -324,37 +374,20 @@ pub struct Sheet {
     /// Keys of columns that screens do not show in this table.
     pub hidden: &'static [&'static str],
     /// A cell for each column.
-    pub rows: Vec<Vec<Cell>>,
+    pub rows: Rows<'a>,
     /// Remarks below it on screens.
     pub notes: Vec<String>,
 }
 
-impl Sheet {
+impl<'a> Sheet<'a> {
     /// A table with all its columns and without remarks.
-    pub fn new(table: &'static Table, title: &str, rows: Vec<Vec<Cell>>) -> Sheet {
+    pub fn new(table: &'static Table, title: &str, rows: Rows<'a>) -> Sheet<'a> {
         Sheet { table, title: title.to_owned(), hidden: &[], rows, notes: vec![] }
-    }
-
-    /// The cells of a row whose columns have a key, with their keys.
-    fn keyed<'a>(&self, row: &'a [Cell]) -> impl Iterator<Item = (&'static str, &'a Cell)> {
-        self.table.columns.iter().map(|c| c.key).zip(row).filter(|(key, _)| !key.is_empty())
     }
 
     /// A record for each row.
     pub fn records(&self) -> impl Iterator<Item = Value> {
-        self.rows.iter().map(|row| {
-            let mut record = Map::new();
-            record.insert("type".to_owned(), self.table.kind.into());
-            for (key, cell) in self.keyed(row) {
-                record.insert(key.to_owned(), cell.json());
-                if let Cell::Name(name) = cell
-                    && let Some(hex) = name.damaged_hex()
-                {
-                    record.insert(format!("{key}_hex"), hex.into());
-                }
-            }
-            record.into()
-        })
+        self.rows.iter().map(|row| self.table.record(&row))
     }
 
     /// Writes the names of the columns.
@@ -368,7 +401,8 @@ impl Sheet {
     pub fn csv(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
         let file = CsvText(file).to_string();
         self.rows.iter().try_for_each(|row| {
-            let cells = self.keyed(row).filter(|(key, _)| *key != HISTOGRAM).map(|(_, cell)| field(cell));
+            let cells =
+                self.table.keyed(&row).filter(|(key, _)| *key != HISTOGRAM).map(|(_, cell)| field(cell));
             write!(out, "{file},{}\r\n", cells.collect::<Vec<_>>().join(","))
         })
     }
@@ -413,7 +447,7 @@ mod tests {
             Cell::Histogram(vec![]),
             Cell::Bar(1.0),
         ];
-        let sheet = Sheet::new(&TABLE, "", vec![row]);
+        let sheet = Sheet::new(&TABLE, "", Rows::of(vec![row], Vec::clone));
         sheet.csv_head(&mut out).unwrap();
         sheet.csv("a, b", &mut out).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "file,name,time\r\n\"a, b\",a\u{fffd},-0.0015\r\n");
@@ -424,8 +458,8 @@ mod tests {
     fn a_record_has_the_bytes_of_damaged_text_beside_it() {
         let histogram = Cell::Histogram(vec![Bucket { from: Some(1_000), to: None, count: 2 }]);
         let name = Cell::Name(b"a\xff"[..].into());
-        let sheet =
-            Sheet::new(&TABLE, "", vec![vec![name, Cell::Time(Time::UNKNOWN), histogram, Cell::Bar(0.5)]]);
+        let row = vec![name, Cell::Time(Time::UNKNOWN), histogram, Cell::Bar(0.5)];
+        let sheet = Sheet::new(&TABLE, "", Rows::of(vec![row], Vec::clone));
         let records: Vec<_> = sheet.records().map(|record| record.to_string()).collect();
         assert_eq!(
             records,

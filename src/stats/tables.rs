@@ -2,7 +2,9 @@
 
 use super::clients::Clients;
 use super::series::{IntervalCounts, MAX_EMPTY};
-use super::sheet::{AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, LISTINGS, LOSSES, SERIES, Sheet, TIMES};
+use super::sheet::{
+    AMPLIFICATION, Cell, ENDPOINTS, HIERARCHY, HISTOGRAM, LISTINGS, LOSSES, Rows, SERIES, Sheet, TIMES,
+};
 use super::traffic::{Flow, Losses, Served, StepTraffic, Traffic, UNIT, Weighed};
 use super::{MAX_TIMED, Section, Stats};
 use crate::capture::Time;
@@ -24,7 +26,7 @@ fn step_name(id: Id, step: usize) -> &'static str {
 
 impl Stats {
     /// The tables of a section; all have the same columns.
-    pub(super) fn tables(&self, section: Section) -> Vec<Sheet> {
+    pub(super) fn tables(&self, section: Section) -> Vec<Sheet<'_>> {
         match section {
             Section::Times => vec![self.step_times(), self.server_times()],
             Section::Endpoints => vec![self.server_endpoints(), self.client_endpoints()],
@@ -37,7 +39,7 @@ impl Stats {
         }
     }
 
-    fn step_times(&self) -> Sheet {
+    pub(super) fn step_times(&self) -> Sheet<'_> {
         let mut steps: Vec<_> = self.steps.iter().collect();
         steps.sort_by_key(|s| (s.id, s.step));
         let row = |s: &&super::StepTimes| {
@@ -45,11 +47,11 @@ impl Stats {
             let histogram = Cell::Histogram(s.histogram.buckets());
             times_row([text(s.id.info().name), text(step), Cell::Nothing], &s.times, histogram)
         };
-        let rows = steps.iter().map(row).collect();
+        let rows = Rows::of(steps, row);
         Sheet { hidden: &["server"], ..Sheet::new(&TIMES, "Response times by step", rows) }
     }
 
-    fn server_times(&self) -> Sheet {
+    fn server_times(&self) -> Sheet<'_> {
         let mut servers = self.servers.sorted();
         servers.retain(|(_, served)| served.times.count() > 0);
         servers.sort_by_key(|(_, served)| Reverse(served.times.count()));
@@ -64,8 +66,8 @@ impl Stats {
             let servers = count(without_quantiles as u64, "server");
             notes.push(format!("{servers} beyond the first {MAX_TIMED} have no median, p90 and p99"));
         }
-        let rows = servers.iter().map(row).collect();
-        Sheet { hidden: &["step"], notes, ..Sheet::new(&TIMES, "Response times by server", rows) }
+        let rows = Rows::of(servers, row);
+        Sheet { hidden: &["step", HISTOGRAM], notes, ..Sheet::new(&TIMES, "Response times by server", rows) }
     }
 
     /// A remark on servers that were left out because the table of servers is bounded.
@@ -76,32 +78,40 @@ impl Stats {
         }
     }
 
-    fn server_endpoints(&self) -> Sheet {
-        let row = |((end, id), served): &((Endpoint, Id), &Served)| {
-            let name = served.server_name.clone().map_or(Cell::Nothing, Cell::Name);
-            let heads = [text("server"), Cell::Text(end.to_string()), text(id.info().name), name];
-            endpoint_row(heads, &served.traffic, 0)
-        };
-        let mut rows: Vec<_> = self.servers.sorted().iter().map(row).collect();
-        rows.extend(rest_row("server", &self.servers.rest.traffic, self.servers.left_out));
+    fn server_endpoints(&self) -> Sheet<'_> {
+        let rest = &self.servers.rest.traffic;
+        let mut servers: Vec<_> = self.servers.sorted().into_iter().map(Some).collect();
+        servers.extend((rest.weight() > 0).then_some(None));
+        let rows = Rows::of(servers, move |server| match server {
+            Some(((end, id), served)) => {
+                let name = served.server_name.clone().map_or(Cell::Nothing, Cell::Name);
+                let heads = [text("server"), Cell::Text(end.to_string()), text(id.info().name), name];
+                endpoint_row(heads, &served.traffic, 0)
+            }
+            None => rest_row("server", rest, self.servers.left_out),
+        });
         Sheet { notes: self.left_out(), ..Sheet::new(&ENDPOINTS, "Servers", rows) }
     }
 
-    fn client_endpoints(&self) -> Sheet {
-        let row = |(end, traffic): &(Endpoint, &Traffic)| {
-            let address = end.ip().to_string();
-            endpoint_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
-        };
-        let mut rows: Vec<_> = self.clients.sorted().iter().map(row).collect();
-        rows.extend(rest_row("client", &self.clients.rest, self.clients.left_out));
+    fn client_endpoints(&self) -> Sheet<'_> {
+        let rest = &self.clients.rest;
+        let mut clients: Vec<_> = self.clients.sorted().into_iter().map(Some).collect();
+        clients.extend((rest.weight() > 0).then_some(None));
+        let rows = Rows::of(clients, move |client| match client {
+            Some((end, traffic)) => {
+                let address = end.ip().to_string();
+                endpoint_row([text("client"), Cell::Text(address), Cell::Nothing, Cell::Nothing], traffic, 0)
+            }
+            None => rest_row("client", rest, self.clients.left_out),
+        });
         let hidden = &["protocol", "server_name"];
         Sheet { hidden, ..Sheet::new(&ENDPOINTS, "Clients, by address", rows) }
     }
 
-    fn layers(&self) -> Sheet {
+    fn layers(&self) -> Sheet<'_> {
         let layers = self.hierarchy.layers();
         let all = layers.first().map_or(0, |all| all.count.bytes);
-        let row = |layer: &super::hierarchy::Layer| {
+        let row = move |layer: &super::hierarchy::Layer| {
             let name = layer.path.last().cloned().unwrap_or_default();
             vec![
                 Cell::Nested(layer.path.len().saturating_sub(1), name),
@@ -111,16 +121,17 @@ impl Stats {
                 Cell::percent(layer.count.bytes, all),
             ]
         };
-        Sheet::new(&HIERARCHY, "Protocols, in frames", layers.iter().map(row).collect())
+        Sheet::new(&HIERARCHY, "Protocols, in frames", Rows::of(layers, row))
     }
 
-    fn over_time(&self) -> Sheet {
+    fn over_time(&self) -> Sheet<'_> {
         let series = self.series.rows();
         let most = series.rows.iter().map(|(_, counts)| counts.queries).max().unwrap_or(0).max(1);
-        let row = |(start, counts): &(i64, IntervalCounts)| {
+        let interval = series.interval;
+        let row = move |(start, counts): &(i64, IntervalCounts)| {
             vec![
                 Cell::Time(Time::from_nanos(*start)),
-                Cell::Duration(series.interval),
+                Cell::Duration(interval),
                 Cell::Count(counts.queries),
                 Cell::Count(counts.retransmissions),
                 Cell::Count(counts.answers),
@@ -145,13 +156,13 @@ impl Stats {
                 notes.push(format!("{queries} queries, {answers} answers, {unanswered} unanswered {why}"));
             }
         }
-        let title = format!("Over time (UTC), in intervals of {}", span(series.interval));
-        let rows = series.rows.iter().map(row).collect();
+        let title = format!("Over time (UTC), in intervals of {}", span(interval));
+        let rows = Rows::of(series.rows, row);
         let hidden = &["retransmissions", "refused"];
         Sheet { hidden, notes, ..Sheet::new(&SERIES, &title, rows) }
     }
 
-    fn amplification(&self) -> Sheet {
+    fn amplification(&self) -> Sheet<'_> {
         let mut rows_by_step = vec![];
         for ((end, id), served) in self.servers.sorted() {
             let steps = served.steps.iter().enumerate();
@@ -171,7 +182,7 @@ impl Stats {
                 step_traffic,
             )
         };
-        let rows = rows_by_step.iter().map(row).collect();
+        let rows = Rows::of(rows_by_step, row);
         let mut notes = vec![
             "ratio: everything sent for everything got; not asked: copies, and answers to nothing".to_owned(),
         ];
@@ -209,20 +220,21 @@ impl Stats {
         row
     }
 
-    fn losses(&self) -> Sheet {
+    fn losses(&self) -> Sheet<'_> {
         let mut all = self.servers.rest.losses;
         self.servers.values().for_each(|served| all.absorb(&served.losses));
         let mut servers = self.servers.sorted();
         servers.retain(|(_, served)| served.losses != Losses::default());
         servers.sort_by_key(|(_, s)| Reverse((s.losses.outcomes.unanswered, s.losses.outcomes.requests)));
-        let row = |((end, id), served): &((Endpoint, Id), &Served)| {
-            loss_row([Cell::Text(end.to_string()), text(id.info().name)], &served.losses)
-        };
         let mut rows = vec![];
-        if all != Losses::default() {
-            rows.push(loss_row([Cell::All, Cell::Nothing], &all));
-        }
-        rows.extend(servers.iter().map(row));
+        rows.extend((all != Losses::default()).then_some(None));
+        rows.extend(servers.into_iter().map(Some));
+        let rows = Rows::of(rows, move |server| match server {
+            Some(((end, id), served)) => {
+                loss_row([Cell::Text(end.to_string()), text(id.info().name)], &served.losses)
+            }
+            None => loss_row([Cell::All, Cell::Nothing], &all),
+        });
         let mut notes = vec!["lost %: of all that were asked and are not open at the end".to_owned()];
         notes.extend(self.left_out());
         Sheet { notes, ..Sheet::new(&LOSSES, "Losses and retransmissions", rows) }
@@ -230,7 +242,7 @@ impl Stats {
 }
 
 impl Stats {
-    fn listed(&self) -> Sheet {
+    fn listed(&self) -> Sheet<'_> {
         let row = |listing: &Listing| {
             vec![
                 Cell::Text(listing.server.to_string()),
@@ -246,7 +258,7 @@ impl Stats {
             0 => vec![],
             n => vec![format!("{} of further servers left out for want of room", count(n, "mention"))],
         };
-        let rows = self.listings.sorted().iter().map(row).collect();
+        let rows = Rows::of(self.listings.sorted(), row);
         Sheet {
             notes,
             ..Sheet::new(&LISTINGS, "Servers that masters list, or that tell them of themselves", rows)
@@ -286,10 +298,8 @@ fn endpoint_row(heads: [Cell; 4], traffic: &Traffic, left_out: u64) -> Vec<Cell>
 }
 
 /// A row that adds up the endpoints that were left out.
-fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Option<Vec<Cell>> {
-    let name = Cell::Nothing;
-    (rest.weight() > 0)
-        .then(|| endpoint_row([text(role), name, Cell::Nothing, Cell::Nothing], rest, left_out))
+fn rest_row(role: &str, rest: &Traffic, left_out: u64) -> Vec<Cell> {
+    endpoint_row([text(role), Cell::Nothing, Cell::Nothing, Cell::Nothing], rest, left_out)
 }
 
 fn loss_row(heads: [Cell; 2], l: &Losses) -> Vec<Cell> {

@@ -1,7 +1,7 @@
 //! What servers do at the moment: rates, losses and response times of the latest seconds, for screens that refresh.
 
 use super::traffic::{Ranked, Weighed};
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::check::{Finding, Packet};
 use crate::exchange::{Exchange, Outcome};
 use crate::net::Endpoint;
@@ -26,8 +26,6 @@ const KEPT: usize = 16;
 pub const MAX_TOP: usize = 2_048;
 /// Most response times of a server that are kept, the latest ones.
 const TIMES: usize = 64;
-/// Nanoseconds in a second.
-const SECOND: i64 = 1_000_000_000;
 
 /// The number of a second since 1970; `None` for an unknown time.
 fn second(time: Time) -> Option<i64> {

@@ -14,6 +14,8 @@ const NOUNS: [&str; 10] =
 const GAMES: [&str; 6] = ["Deathmatch", "CTF", "Survival", "Co-op", "Conquest Large", "Arena"];
 const MAPS: [&str; 8] =
     ["highrise", "de_canal", "Lakeside", "Rocky Desert", "m04", "Arctic_v2", "dam", "Oasis"];
+/// How long a match lasts, in nanoseconds. Answers repeat most texts of the server's last answer, as those of real servers do.
+const MATCH: u64 = 600_000_000_000;
 const PLAYERS: [&str; 8] = ["ana", "Bob", "xX_kai_Xx", "Dr. Lund", "zoë", "mira", "player1", "T-800"];
 
 /// A server and the values that it reports.
@@ -27,6 +29,9 @@ pub struct Server {
     build: String,
     game_port: u16,
     max_players: u16,
+    map: &'static str,
+    /// When its match ends, in nanoseconds since 1970.
+    match_end: u64,
 }
 
 impl Server {
@@ -42,7 +47,19 @@ impl Server {
             build: build[usize::from(random.below(4) > 0)].clone(),
             game_port: 7_000 + random.below(3_000) as u16,
             max_players: 4 << random.below(5),
+            map: random.pick(&MAPS),
+            match_end: 0,
         }
+    }
+
+    /// Begins the next match on another map if the last one has ended. The first match that is seen may be near its end.
+    pub fn play(&mut self, time: u64, random: &mut Random) {
+        if time < self.match_end {
+            return;
+        }
+        let is_first = self.match_end == 0;
+        self.match_end = time + if is_first { random.bits() % MATCH } else { MATCH };
+        self.map = random.pick(&MAPS);
     }
 }
 
@@ -142,7 +159,7 @@ fn sqp_chunks(requested: u8, server: &Server, random: &mut Random, out: &mut Vec
             let start = out.len();
             out.extend_from_slice(&[0; 4]);
             match bit {
-                0 => sqp_info(server, players, random, out),
+                0 => sqp_info(server, players, out),
                 1 => sqp_rules(random, out),
                 2 => sqp_scores(players.min(8), &PLAYERS, random, out),
                 3 => sqp_scores(2, &["red", "blue"], random, out),
@@ -155,10 +172,10 @@ fn sqp_chunks(requested: u8, server: &Server, random: &mut Random, out: &mut Vec
 }
 
 /// `| players 2 | maximum 2 | name | game type | build | map | port 2 |`
-fn sqp_info(server: &Server, players: u16, random: &mut Random, out: &mut Vec<u8>) {
+fn sqp_info(server: &Server, players: u16, out: &mut Vec<u8>) {
     out.extend_from_slice(&players.to_be_bytes());
     out.extend_from_slice(&server.max_players.to_be_bytes());
-    for text in [server.name.as_str(), server.game, &server.build, random.pick(&MAPS)] {
+    for text in [server.name.as_str(), server.game, &server.build, server.map] {
         sqp_string(text, out);
     }
     out.extend_from_slice(&server.game_port.to_be_bytes());

@@ -1,8 +1,9 @@
 //! The gate: compares instructions and cache misses per packet and peak memory with `limits.json`. They do not depend on other
 //! load of the machine.
 //!
-//! Instructions and misses are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000 packets.
-//! The second begins with the first, so the difference is the cost of the further packets without start-up. The caches are
+//! Instructions and misses are those of `qdissect` itself, as callgrind counts them, on captures of 20,000 and 40,000 packets,
+//! with 13,000 servers of 200,000 and 240,000: by then, each server is known. The longer capture begins with the shorter one, so
+//! the difference is the cost of the further packets without start-up. The caches are
 //! simulated, and the same on every machine. The C library chooses functions such as `memcpy` by the processor, which would
 //! change the counts; `GLIBC_TUNABLES` selects the plainest ones everywhere. Crates that choose by the processor, such as memchr,
 //! cannot be controlled this way, but none of them is on the measured paths. Hash seeds differ from run to run, by less than a
@@ -10,6 +11,7 @@
 
 use crate::generate::{Kind, Plan};
 use crate::judge::{Compiler, Figure, Limits, UPDATE, Unit};
+use crate::run::MANY_SERVERS;
 use crate::sets::BenchCapture;
 use crate::work;
 use std::fs;
@@ -20,6 +22,8 @@ use std::thread;
 
 /// Packets under callgrind.
 const COUNTED: [u64; 2] = [20_000, 40_000];
+/// The same of a capture with many servers. Before the first of them, each server was asked four times on average.
+const COUNTED_OF_MANY: [u64; 2] = [200_000, 240_000];
 /// Size, ways and line size of the simulated caches in bytes: those of a common core. The second level is the last one here.
 const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=2097152,16,64"];
 /// The figures from callgrind's counts: name, unit, and the events that are added up.
@@ -42,18 +46,22 @@ const NDJSON: &[&str] = &["dump", "-T", "ndjson"];
 struct Counted {
     capture: &'static str,
     plan: Plan,
+    packets: [u64; 2],
     works: &'static [&'static [&'static str]],
 }
 
-fn counted() -> [Counted; 4] {
+fn counted() -> [Counted; 5] {
     let query = Plan::new(Kind::Query, 0);
     let mut blocks = query;
     blocks.format.pcapng = true;
+    let many = Plan { servers: MANY_SERVERS, ..query };
+    let (mixed, game) = (Plan::new(Kind::Mixed, 0), Plan::new(Kind::Game, 0));
     [
-        Counted { capture: "query", plan: query, works: &[SUMMARY, CHECK, NDJSON] },
-        Counted { capture: "mixed", plan: Plan::new(Kind::Mixed, 0), works: &[SUMMARY] },
-        Counted { capture: "game", plan: Plan::new(Kind::Game, 0), works: &[SUMMARY] },
-        Counted { capture: "query, pcapng", plan: blocks, works: &[SUMMARY] },
+        Counted { capture: "query", plan: query, packets: COUNTED, works: &[SUMMARY, CHECK, NDJSON] },
+        Counted { capture: "mixed", plan: mixed, packets: COUNTED, works: &[SUMMARY] },
+        Counted { capture: "game", plan: game, packets: COUNTED, works: &[SUMMARY] },
+        Counted { capture: "query, pcapng", plan: blocks, packets: COUNTED, works: &[SUMMARY] },
+        Counted { capture: "query, 13,000 servers", plan: many, packets: COUNTED_OF_MANY, works: &[SUMMARY] },
     ]
 }
 
@@ -111,9 +119,9 @@ fn counts(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
     if !version.is_ok_and(|output| output.status.success()) {
         return Ok(figures);
     }
-    for Counted { capture, plan, works } in counted() {
+    for Counted { capture, plan, packets, works } in counted() {
         let [small, large] =
-            COUNTED.map(|packets| BenchCapture::new(capture, &Plan { packets, ..plan }, dir));
+            packets.map(|packets| BenchCapture::new(capture, &Plan { packets, ..plan }, dir));
         let (small, large) = (small?, large?);
         for work in works {
             // Run in parallel, because other load does not change the counts.
@@ -125,7 +133,7 @@ fn counts(program: &Path, dir: &Path) -> io::Result<Vec<Figure>> {
             for ((what, unit, _), (small, large)) in
                 COUNTED_EVENTS.into_iter().zip(small?.into_iter().zip(large?))
             {
-                let value = large.saturating_sub(small) as f64 / (COUNTED[1] - COUNTED[0]) as f64;
+                let value = large.saturating_sub(small) as f64 / (packets[1] - packets[0]) as f64;
                 figures.push(Figure { name: format!("{what}: {capture}, {}", work.join(" ")), unit, value });
             }
         }

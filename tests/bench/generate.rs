@@ -140,7 +140,8 @@ impl Traffic {
             let port = FIRST_CLIENT_PORT + random.below(CLIENT_PORTS) as u16;
             Conversation::new(random.below(CLIENTS), port, random.below(self.servers.len() as u32))
         });
-        let server = &self.servers[conversation.server as usize];
+        let server = &mut self.servers[conversation.server as usize];
+        server.play(time, random);
         let client = client(&conversation, server);
         let is_request = conversation.step.is_multiple_of(2);
         self.payload.clear();

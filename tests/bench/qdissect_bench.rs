@@ -44,7 +44,7 @@ cargo bench --bench qdissect_bench -- SUBCOMMAND
   stats FILE              gather all statistics of a capture
   summary-2, verdict-2, ndjson-2, text-2, exchanges-2, stats-2 FILE
                           the same with a thread that reads ahead
-  run [--packets N] [--rounds N] [--dir DIR]
+  run [--packets N] [--rounds N] [--dir DIR] [--beside 'PROGRAM ARGUMENT… FILE']
                           measure all of these and other tools in turn; prints a Markdown table
   memory [--dir DIR]      peak memory at 1 M and 10 M packets; prints a Markdown table
   scale [--rounds N] [--dir DIR]
@@ -176,12 +176,13 @@ fn walk_file(path: &Path) -> io::Result<u64> {
 fn run(mut arguments: Arguments) -> io::Result<()> {
     let packets = arguments.option("--packets")?.unwrap_or(1_000_000);
     let rounds = arguments.option("--rounds")?.unwrap_or(7);
+    let beside: Option<String> = arguments.option("--beside")?;
     let dir = directory(&mut arguments)?;
     arguments.finish()?;
     if packets == 0 || rounds == 0 {
         return Err(wrong("--packets and --rounds are at least 1.".to_owned()));
     }
-    run::run(packets, rounds, &dir)
+    run::run(packets, rounds, &dir, beside.as_deref().map(work::Work::named))
 }
 
 fn memory(mut arguments: Arguments) -> io::Result<()> {

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Number of packets for slow tools, which take seconds for them.
 const SMALL: u64 = 200_000;
 /// Number of servers whose tables do not fit into the second-level cache of a core.
-const MANY_SERVERS: u32 = 13_000;
+pub const MANY_SERVERS: u32 = 13_000;
 const MEMORY_SIZES: [u64; 2] = [1_000_000, 10_000_000];
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -27,8 +27,8 @@ pub struct Row {
     pub failure: Option<String>,
 }
 
-/// Measures `rounds` rounds on captures of `packets` packets kept in `dir`.
-pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
+/// Measures `rounds` rounds on captures of `packets` packets kept in `dir`, another program `beside` them on every capture.
+pub fn run(packets: u64, rounds: usize, dir: &Path, beside: Option<Work>) -> io::Result<()> {
     let all: &[&[Work]] = &[&Work::OTHERS, &Work::AHEAD, &Work::READERS];
     let check: &[&[Work]] = &[&[Work::CHECK]];
     let mut plan: Vec<_> = captures(packets, dir)?.into_iter().zip([all, all, &[], &[], check]).collect();
@@ -40,7 +40,7 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
     for (capture, works) in plan {
         let works = [Work::FLOOR, Work::SUMMARY].into_iter().chain(works.concat());
         let installed = works.filter(|work| work.is_installed());
-        rows.extend(installed.map(|work| Row::new(sets.len(), work)));
+        rows.extend(installed.chain(beside).map(|work| Row::new(sets.len(), work)));
         sets.push(capture);
     }
     for round in 1..=rounds {
@@ -49,7 +49,7 @@ pub fn run(packets: u64, rounds: usize, dir: &Path) -> io::Result<()> {
             row.measure(&sets[row.set]);
         }
     }
-    table::report(&sets, &rows, rounds);
+    table::report(&sets, &rows, rounds, beside);
     Ok(())
 }
 
@@ -64,8 +64,7 @@ fn captures(packets: u64, dir: &Path) -> io::Result<Vec<BenchCapture>> {
         BenchCapture::new("mixed", &Plan::new(Kind::Mixed, packets), dir)?,
         BenchCapture::new("game", &Plan::new(Kind::Game, packets), dir)?,
         BenchCapture::new("query, pcapng", &blocks, dir)?,
-        // File names do not contain the number of servers.
-        BenchCapture::new("query, 13,000 servers", &many, &dir.join("13000-servers"))?,
+        BenchCapture::new("query, 13,000 servers", &many, dir)?,
     ])
 }
 

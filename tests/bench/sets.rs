@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Part of the file names. Increase it when the generator writes other bytes for the same plan.
-const VINTAGE: u32 = 3;
+const VINTAGE: u32 = 4;
 
 /// A capture to be measured.
 pub struct BenchCapture {
@@ -31,8 +31,8 @@ impl BenchCapture {
             Kind::Servers => "servers",
         };
         let ending = if plan.format.pcapng { "pcapng" } else { "pcap" };
-        let packets = plan.packets;
-        let path = dir.join(format!("{base}-v{VINTAGE}-{packets}.{ending}"));
+        let Plan { packets, servers, .. } = *plan;
+        let path = dir.join(format!("{base}-v{VINTAGE}-{servers}-{packets}.{ending}"));
         if !path.exists() {
             eprintln!("making {}", path.display());
             fs::create_dir_all(dir)?;

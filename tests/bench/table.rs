@@ -8,8 +8,8 @@ use crate::work::Work;
 const WALL: fn(&Figures) -> f64 = |run| run.wall_ns as f64;
 const CPU: fn(&Figures) -> f64 = |run| run.cpu_ns as f64;
 
-/// Prints the rows in Markdown; each set's ratios are to its walk.
-pub fn report(sets: &[BenchCapture], rows: &[Row], rounds: usize) {
+/// Prints the rows in Markdown; each set's ratios are to its walk, and the summary's also to the program `beside` it.
+pub fn report(sets: &[BenchCapture], rows: &[Row], rounds: usize, beside: Option<Work>) {
     println!("| capture | what | wall ms | cpu ms | × walk, wall | × walk, cpu | ns/packet | peak MiB |");
     println!("|---|---|--:|--:|--:|--:|--:|--:|");
     for row in rows {
@@ -20,7 +20,7 @@ pub fn report(sets: &[BenchCapture], rows: &[Row], rounds: usize) {
             (failure, _) => println!(" {} | | | | | |", failure.as_deref().unwrap_or("no walk")),
         }
     }
-    print_comparisons(sets, rows);
+    print_comparisons(sets, rows, beside);
     println!(
         "\n{rounds} rounds, all rows in turn; medians. In the columns with ×, each run is divided by the walk of its"
     );
@@ -35,10 +35,11 @@ pub fn report(sets: &[BenchCapture], rows: &[Row], rounds: usize) {
 }
 
 /// Prints the ratios of rows to other rows on the same capture.
-fn print_comparisons(sets: &[BenchCapture], rows: &[Row]) {
+fn print_comparisons(sets: &[BenchCapture], rows: &[Row], beside: Option<Work>) {
     println!("\n| capture | what | of | × wall | × cpu |\n|---|---|---|--:|--:|");
     for row in rows.iter().filter(|row| row.failure.is_none()) {
-        let Some(of) = row.work.compared_with() else { continue };
+        let beside = beside.filter(|_| row.work.name() == Work::SUMMARY.name());
+        let Some(of) = row.work.compared_with().or(beside.map(Work::name)) else { continue };
         let Some(base) = find(rows, row.set, of) else { continue };
         let [wall, cpu] = [WALL, CPU].map(|figure| ratios(row, base, figure));
         println!("| {} | {} | {of} | {wall} | {cpu} |", sets[row.set].name, row.work.name());

@@ -54,6 +54,12 @@ impl Work {
         Self::Tool("tshark", "-n -o udp.try_heuristic_first:TRUE -X SCRIPT -Y sqp -T json -r FILE"),
     ];
 
+    /// A program that the user names, with its arguments. It lives as long as this process.
+    pub fn named(command: &str) -> Self {
+        let (tool, arguments) = command.split_once(' ').unwrap_or((command, "FILE"));
+        Self::Tool(tool.to_owned().leak(), arguments.to_owned().leak())
+    }
+
     /// The program.
     pub fn name(self) -> &'static str {
         match self {

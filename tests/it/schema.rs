@@ -19,8 +19,13 @@ use validation::{ALL, Validation, is_valid, keys, shape, validator};
 
 /// The records of a command that needs no capture.
 fn run(args: &[&str]) -> Vec<Value> {
+    run_to(0, args)
+}
+
+/// The same of one that ends with that exit code.
+fn run_to(code: i32, args: &[&str]) -> Vec<Value> {
     let output = Command::new(env!("CARGO_BIN_EXE_qdissect")).args(args).output().expect("it runs");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8").lines().map(|line| line.parse().expect("JSON")).collect()
 }
 
@@ -47,6 +52,9 @@ fn repository() -> Validation {
     validation.validate("dump -x", &run(&with_bytes));
     let case = ["server", "192.0.2.10", "-T", "ndjson", "captures/server/challenges_only.pcapng"];
     validation.validate("server", &run(&case));
+    let differences =
+        ["diff", "-T", "ndjson", "captures/sqp/fake_trailing.pcap", "captures/sqp/fake_badutf8.pcap"];
+    validation.validate("diff", &run_to(1, &differences));
     let clients = ["stats", "--only", "clients", "-T", "ndjson", "captures/demo.pcapng"];
     validation.validate("stats --only clients", &run(&clients));
     validation.validate("rule list", &run(&["rule", "list", "-T", "ndjson"]));

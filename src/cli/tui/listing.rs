@@ -5,7 +5,7 @@ use super::frames::Cells;
 use super::gather::{Board, Shared, lock};
 use super::keys::Action;
 use crate::browse::Index;
-use crate::capture::Time;
+use crate::capture::{SECOND, Time};
 use crate::check::Finding;
 use crate::net::Endpoint;
 use crate::report::screen::{Screen, Sort, server_lines};
@@ -17,9 +17,6 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use unicode_width::UnicodeWidthStr;
-
-/// Nanoseconds in a second.
-pub const SECOND: i64 = 1_000_000_000;
 
 /// What opens when a line is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
