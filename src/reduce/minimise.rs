@@ -108,6 +108,7 @@ fn minimal<T: Clone>(mut items: Vec<T>, mut passes: impl FnMut(&[T]) -> bool) ->
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::arithmetic_side_effects)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
