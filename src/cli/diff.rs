@@ -40,7 +40,7 @@ pub struct DiffArgs {
     /// that in B
     #[arg(long = "server", value_name = "ADDR[:PORT]")]
     pub servers: Vec<String>,
-    /// Not these fields, by name or its beginning, separated by commas: players, rules[sv_cheats]
+    /// Not these fields, by name or its beginning, separated by commas: players,server_info.map
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     pub ignore_fields: Vec<String>,
     /// Also fields that belong to one request or one moment

@@ -274,8 +274,8 @@ pub struct Info {
     pub ends: &'static Ends,
     /// The declared fields, file by file.
     pub fields: &'static [&'static [&'static Field]],
-    /// Keys whose values belong to one request or one moment, among the texts that name the elements of its lists; see
-    /// [`Field::volatile`].
+    /// Keys whose values belong to one request or one moment, among the texts that name the elements of its lists: as volatile as
+    /// a field may be.
     pub volatile_keys: &'static [&'static str],
     /// The declared rules about the bytes of one message, file by file.
     pub rules: &'static [&'static [&'static Rule]],

@@ -217,6 +217,31 @@ fn captures_that_differ_end_with_one_and_others_with_none() {
     assert_eq!(run(["diff", A, A]).0, Some(0));
 }
 
+/// Tokens, session numbers, the echo of a challenge and response times are others in each half, and nothing else is.
+#[test]
+fn halves_of_a_steady_capture_do_not_differ() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let half = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let halves = [half("a.pcapng"), half("b.pcapng")];
+    let steady = [
+        ("sqp/real_cli_sample.pcapng", 6, "token"),
+        ("quake3/q3_fake.pcap", 7, "info[challenge].value"),
+        ("a2s/a2s_all_clients.pcap", 38, ""),
+        ("gamespy3/gs3_zero.pcapng", 4, "session_id"),
+    ];
+    for (name, frames, volatile) in steady {
+        let file = format!("captures/{name}");
+        for (to, filter) in halves.iter().zip(["<=", ">"]) {
+            let filter = format!("frame.number {filter} {frames}");
+            assert_eq!(run(["dump", "-q", "-w", to, &file, &filter]).0, Some(0), "{name}");
+        }
+        let (code, out, _) = run(["diff", &halves[0], &halves[1]]);
+        assert_eq!(code, Some(0), "{name}: {out}");
+        let (code, out, _) = run(["diff", "--volatile", &halves[0], &halves[1]]);
+        assert_eq!(code == Some(1) && out.contains(volatile), !volatile.is_empty(), "{name}: {out}");
+    }
+}
+
 #[test]
 fn records_of_differences_name_field_and_values() {
     let output = qdissect().args(["diff", "-T", "ndjson", A, B]).output().expect("it runs");
