@@ -2,11 +2,11 @@
 
 use super::super::prelude::*;
 use super::{
-    AVL_001, BEHIND, CHALLENGE, CHALLENGE_ENDS, CLIENTS, COMMAND, DIALECTS, FILTER, GAME, HBT_001, HBT_002,
-    HEARTBEAT_ENDS, IGNORED, INFO_LIST, INSTANCE, KEY, LAST, LINE_ENDS, LINES, LIST_ENDS, LISTED, MARK, NAME,
-    PAIR, PORT, PROTOCOL, QUAKE2, QUAKE3, REGION, REQ_002, REQ_003, REQ_004, REQUEST_ENDS, RSP_001, RSP_003,
-    RSP_004, RSP_005, RSP_006, SEQUENCE, SERVER_LIST, START, STATE_CHANGED, STATUS, TYPE, VALUE, VALVE, WORD,
-    is_address, is_digits,
+    AVL_001, BEHIND, CHALLENGE, CHALLENGE_ENDS, CLIENTS, COMMAND, DIALECTS, FILTER, GAME, GAP, HBT_001,
+    HBT_002, HEARTBEAT_ENDS, IGNORED, INFO_LIST, INSTANCE, KEY, LAST, LINE_ENDS, LINES, LIST_ENDS, LISTED,
+    MARK, NAME, PAIR, PORT, PROTOCOL, QUAKE2, QUAKE3, REGION, REQ_002, REQ_003, REQ_004, REQUEST_ENDS,
+    RSP_001, RSP_003, RSP_004, RSP_005, RSP_006, SEQUENCE, SERVER_LIST, START, STATE_CHANGED, STATUS, TYPE,
+    VALUE, VALVE, WORD, is_address, is_digits,
 };
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -141,7 +141,7 @@ fn marked_list<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault> {
     c.text(&WORD, text(length.saturating_sub(MARK.len())))?;
     let gap = gap(c.rest());
     if gap > 0 {
-        c.field(&IGNORED, bytes(gap))?;
+        c.field(&GAP, bytes(gap))?;
     }
     let mut seen = Repeats::default();
     let more =

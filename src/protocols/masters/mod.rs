@@ -114,6 +114,8 @@ fields! {
     CHALLENGE = "challenge": Int volatile;
     /// Whether GameSpy serves the game.
     STATUS = "status": Uint, Labels::FromZero(&["up", "down", "down for a while"]);
+    /// Bytes between the word of a list and its first separator.
+    GAP = "gap": Bytes;
     /// Bytes that nobody reads.
     IGNORED = "ignored": Bytes;
     /// A message of another kind.
