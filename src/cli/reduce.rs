@@ -99,8 +99,8 @@ impl ReadsCaptures for ReduceArgs {
         let infos: Vec<CaptureInfo> =
             recording.captures.iter().map(|capture| capture.facts.clone()).collect();
         let mut candidates = Candidates::new((found, self.frame.is_some()), options, infos, APPLICATION);
-        for (input, ((path, source), capture)) in opened.again().zip(&recording.captures).enumerate() {
-            let Some(mut source) = source else {
+        for (input, ((path, reopening), capture)) in opened.again().zip(&recording.captures).enumerate() {
+            let Some(mut source) = reopening.open(&path) else {
                 return Ok(refuse(&format_args!("\"{}\" {HAS_CHANGED}.", display_name(&path))));
             };
             let comments = Comments::default();

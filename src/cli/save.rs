@@ -38,11 +38,29 @@ pub fn hides_result(common: &Common) -> bool {
 
 /// How to read an input again.
 #[derive(Debug)]
-enum Reopen {
+pub enum Reopen {
     /// A file, and its version when it was opened.
     File(Option<FileVersion>),
     /// A copy that was made while it was read.
     Copy(File),
+}
+
+impl Reopen {
+    /// Opens the input again, if it has not changed.
+    pub fn open(self, path: &Path) -> Option<Source> {
+        match self {
+            Reopen::File(version) => {
+                let now = FileVersion::at(path);
+                // `inputs::open` is not used, because its inputs end at a signal. After a signal the file must still be read again as
+                // far as before.
+                Source::open(path).ok().filter(|_| now.is_some() && now == version)
+            }
+            Reopen::Copy(mut copy) => {
+                copy.rewind().ok()?;
+                Source::from_reader(path, Box::new(copy)).ok()
+            }
+        }
+    }
 }
 
 /// The opened inputs, in order.
@@ -59,12 +77,9 @@ impl OpenedInputs {
         OpenedInputs { folder, opened: vec![] }
     }
 
-    /// The inputs, each opened again when it is its turn; `None` for one that has changed since.
-    pub fn again(self) -> impl Iterator<Item = (PathBuf, Option<Source>)> {
-        self.opened.into_iter().map(|(path, reopening)| {
-            let source = reopen(&path, reopening);
-            (path, source)
-        })
+    /// The inputs, and how to read each again.
+    pub fn again(self) -> impl Iterator<Item = (PathBuf, Reopen)> {
+        self.opened.into_iter()
     }
 
     /// Opens an input so that it can be read again later.
@@ -212,12 +227,12 @@ fn read_and_save(
 /// the input that has changed since the first pass, if one has.
 fn write(target: &mut Target, inputs: OpenedInputs, kept: &mut Recording) -> io::Result<Option<PathBuf>> {
     let mut writer = Writer::new(BufWriter::with_capacity(BUFFER, target), APPLICATION)?;
-    for (input, ((path, source), capture)) in inputs.again().zip(&kept.captures).enumerate() {
+    for (input, ((path, reopening), capture)) in inputs.again().zip(&kept.captures).enumerate() {
         let last = capture.frames.last();
         if last == 0 {
             continue;
         }
-        let Some(mut source) = source else { return Ok(Some(path)) };
+        let Some(mut source) = reopening.open(&path) else { return Ok(Some(path)) };
         let original_comments = Comments::default();
         source.comment_into(&original_comments);
         loop {
@@ -239,22 +254,6 @@ fn write(target: &mut Target, inputs: OpenedInputs, kept: &mut Recording) -> io:
     }
     writer.finish()?;
     Ok(None)
-}
-
-/// Opens an input again, if it has not changed.
-fn reopen(path: &Path, reopening: Reopen) -> Option<Source> {
-    match reopening {
-        Reopen::File(version) => {
-            let now = FileVersion::at(path);
-            // `open` is not used, because its inputs end at a signal. After a signal the file must still be read again as far as
-            // before.
-            Source::open(path).ok().filter(|_| now.is_some() && now == version)
-        }
-        Reopen::Copy(mut copy) => {
-            copy.rewind().ok()?;
-            Source::from_reader(path, Box::new(copy)).ok()
-        }
-    }
 }
 
 /// Warns about findings and fields that did not fit into comments.

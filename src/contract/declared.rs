@@ -364,11 +364,15 @@ impl Info {
         self.steps.iter().any(|step| step.rules.unanswered.is_some_and(|unanswered| unanswered == rule))
     }
 
+    /// Name of a step; `None` where there is no such step.
+    pub fn step_name(&self, step: u8) -> Option<&'static str> {
+        self.steps.get(usize::from(step)).map(|step| step.name)
+    }
+
     /// The first step with the name of `step`: some kinds of request share a name, and differ in the rules for their
     /// answers.
     pub fn first_step_of_name(&self, step: u8) -> u8 {
-        let name = |at: u8| self.steps.get(usize::from(at)).map(|step| step.name);
-        (0..step).find(|&at| name(at) == name(step)).unwrap_or(step)
+        (0..step).find(|&at| self.step_name(at) == self.step_name(step)).unwrap_or(step)
     }
 
     /// One step of each name.

@@ -570,8 +570,17 @@ fn possible(begins: &Begins, payload: &[u8]) -> u32 {
 /// Recognises a payload by its bytes alone: the message with the highest confidence, in a tie the first.
 #[inline]
 pub fn recognise<P: Protocol + ?Sized>(payload: &[u8], wire_len: usize) -> Option<Probe> {
+    let info = const { &P::INFO };
     let bits = possible(&P::BEGINS[0], payload);
-    if bits == 0 { None } else { const { &P::INFO }.best_match(payload, wire_len, None, bits) }
+    if bits == 0 || info.begins_with_length && !begins_with_length(payload, wire_len) {
+        return None;
+    }
+    info.best_match(payload, wire_len, None, bits)
+}
+
+/// Whether a payload begins with its own length on the wire: u16, little-endian.
+pub fn begins_with_length(payload: &[u8], wire_len: usize) -> bool {
+    payload.first_chunk().is_some_and(|length| usize::from(u16::from_le_bytes(*length)) == wire_len)
 }
 
 /// Recognises a payload in a known conversation or with a known server: a message of that direction, or a stray

@@ -18,7 +18,8 @@ use arrayvec::ArrayVec;
 pub use declared::{Ask, Causation, Info, Protocol, Relation, ShownKey, StepInfo, StepRules};
 pub(crate) use message::messages;
 pub use message::{
-    Answers, Form, KeyOf, LONG, Lengths, Listing, Message, hashed, number_at, recognise, recognise_known,
+    Answers, Form, KeyOf, LONG, Lengths, Listing, Message, begins_with_length, hashed, number_at, recognise,
+    recognise_known,
 };
 pub use split::{
     CRC32, DECOMPRESSED_SIZE, FIELDS as SPLIT_FIELDS, Joining, Layout, Piece, SPLIT, SPLIT_CONTINUED,

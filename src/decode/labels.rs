@@ -49,7 +49,7 @@ impl Field {
 }
 
 /// The names whose bits are set, lowest bit first.
-pub(super) fn names_of_bits(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
+pub(crate) fn names_of_bits(names: &'static [&'static str], bits: u64) -> impl Iterator<Item = &'static str> {
     names
         .iter()
         .enumerate()

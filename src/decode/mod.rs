@@ -53,6 +53,8 @@ pub use field::{KINDS, kind_names};
 pub use json::Json;
 pub use json_text::push_text;
 pub use labels::Labels;
+#[cfg(feature = "cli")]
+pub(crate) use labels::names_of_bits;
 pub use lines::{after_mark, remaining, until, zero_ended};
 pub use listener::{AnyListener, Listener};
 pub use repeats::Repeats;

@@ -21,7 +21,7 @@ pub const MAX_DIFFERENCES: usize = 10_000;
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// A server that only one of the captures has.
-    Server([bool; 2]),
+    Server,
     /// A message that a server has answered with in one of them only, although it was asked in both: numbers of answers.
     Message(u8, [u64; 2]),
     /// A value of a message: its field, its path, and the values.
@@ -104,10 +104,10 @@ impl Comparison {
         }
         let [only_a, only_b] = pairs.only;
         for key in only_a {
-            comparison.add(key.1, [Some(key), None], What::Server([true, false]));
+            comparison.add(key.1, [Some(key), None], What::Server);
         }
         for key in only_b {
-            comparison.add(key.1, [None, Some(key)], What::Server([false, true]));
+            comparison.add(key.1, [None, Some(key)], What::Server);
         }
         Ok(comparison)
     }
@@ -141,7 +141,6 @@ impl Comparison {
             packets: compared.packets,
             ..Half::default()
         });
-        let (a, b) = (a, b);
         let messages: BTreeSet<u8> = a.0.messages.keys().chain(b.0.messages.keys()).copied().collect();
         for message in messages {
             let latest = [a.0, b.0].map(|compared| compared.messages.get(&message));
@@ -285,7 +284,7 @@ mod tests {
         let mut comparison = Comparison::default();
         let server = Some((Endpoint::v4([192, 0, 2, 1], 7777), Id::Sqp));
         for _ in 0..=MAX_DIFFERENCES {
-            comparison.add(Id::Sqp, [server, None], What::Server([true, false]));
+            comparison.add(Id::Sqp, [server, None], What::Server);
         }
         assert_eq!((comparison.differences.len(), comparison.more), (MAX_DIFFERENCES, 1));
         assert!(comparison.differs() && comparison.count() == MAX_DIFFERENCES as u64 + 1);

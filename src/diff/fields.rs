@@ -4,7 +4,7 @@
 //! index where they have none: `rules[sv_gravity].value`, `sub_states[2].version`.
 
 use super::answers::{Answer, Latest};
-use crate::decode::{Field, FieldKind, Node, Value};
+use crate::decode::{Field, FieldKind, Node, Value, names_of_bits};
 use crate::protocols::Id;
 use crate::text::escape::to_hex;
 use hashbrown::HashMap;
@@ -175,13 +175,7 @@ fn shown(value: Value<'_>, node: &Node, bytes: &[u8]) -> (Json, Vec<u8>) {
         Value::Float32(n) if n.is_nan() => json!("NaN"),
         Value::Float32(n) => json!(if n > 0.0 { "Infinity" } else { "-Infinity" }),
         Value::Named(n, name) => name.map_or(json!(n), |name| json!(name)),
-        Value::Names(names, bits) => {
-            let set = names
-                .iter()
-                .enumerate()
-                .filter(|(bit, _)| bits.checked_shr(*bit as u32).is_some_and(|b| b & 1 == 1));
-            json!(set.map(|(_, name)| *name).collect::<Vec<_>>())
-        }
+        Value::Names(names, bits) => json!(names_of_bits(names, bits.into()).collect::<Vec<_>>()),
         Value::Bytes(bytes) => json!(to_hex(bytes)),
         Value::Secret(_) => json!(crate::decode::SECRET),
         text => json!(text.text().unwrap_or_default()),

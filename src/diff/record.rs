@@ -2,7 +2,6 @@
 
 use super::compare::{Comparison, Difference, Half, Pair, What};
 use super::pairs::Key;
-use crate::protocols::Id;
 use crate::report::terms;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -107,7 +106,9 @@ impl DifferenceRecord {
         };
         let message_name = |message: &u8| Some(id.info().message_name(*message));
         match what {
-            What::Server(there) => nothing.with("server", there.map(|there| Some(json!(there)))),
+            What::Server => {
+                nothing.with("server", difference.servers.map(|server| Some(json!(server.is_some()))))
+            }
             What::Message(message, counts) => DifferenceRecord {
                 message: message_name(message),
                 ..nothing.with("message", counts.map(|count| Some(json!(count))))
@@ -124,7 +125,7 @@ impl DifferenceRecord {
                 ..nothing.with("rule", counts.map(|count| Some(json!(count))))
             },
             What::Time(step, medians) => DifferenceRecord {
-                step: step_name(*id, *step),
+                step: id.info().step_name(*step),
                 ..nothing.with("response_time", medians.map(|nanos| Some(json!(nanos as f64 / 1e9))))
             },
         }
@@ -134,9 +135,4 @@ impl DifferenceRecord {
         let [a, b] = [a, b].map(|value| value.map(terms::AnyValue));
         DifferenceRecord { what, a, b, ..self }
     }
-}
-
-/// The name of a step.
-pub fn step_name(id: Id, step: u8) -> Option<&'static str> {
-    id.info().steps.get(usize::from(step)).map(|step| step.name)
 }

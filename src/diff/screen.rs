@@ -1,7 +1,6 @@
 //! Writes a comparison for people: the servers, and a table of what differs.
 
 use super::compare::{Comparison, Difference, Half, Pair, What};
-use super::record::step_name;
 use crate::net::Endpoint;
 use crate::protocols::Id;
 use crate::report::grid::{Cell, Column, Fit, Grid, LEAST_NAME, brief};
@@ -32,7 +31,7 @@ pub fn write(out: &mut dyn Write, screen: Screen, comparison: &Comparison) -> io
         let servers = pair.servers.map(Some);
         table(out, screen, comparison, |difference| difference.servers == servers)?;
     }
-    let is_alone = |difference: &Difference| matches!(difference.what, What::Server(_));
+    let is_alone = |difference: &Difference| difference.what == What::Server;
     if comparison.differences.iter().any(is_alone) {
         writeln!(out, "{}", screen.paint(BOLD, "servers of one capture only"))?;
         table(out, screen, comparison, is_alone)?;
@@ -91,10 +90,9 @@ fn table(
 fn row(difference: &Difference) -> Vec<Cell> {
     let id = difference.id;
     let (of, what, [a, b]) = match &difference.what {
-        What::Server(there) => {
+        What::Server => {
             let ends = difference.servers.map(|key| key.map(|(end, _)| end.to_string()));
             let cells = ends.map(|end| end.unwrap_or_else(|| NOTHING.to_owned()));
-            debug_assert!(there.iter().any(|there| *there));
             ("server".to_owned(), id.info().name.to_owned(), cells)
         }
         What::Message(message, counts) => {
@@ -112,7 +110,7 @@ fn row(difference: &Difference) -> Vec<Cell> {
             return vec![of, (format!("{} {}", rule.id, rule.title), None), (a, None), (b, None)];
         }
         What::Time(step, medians) => {
-            let what = format!("median of {}", step_name(id, *step).unwrap_or_default());
+            let what = format!("median of {}", id.info().step_name(*step).unwrap_or_default());
             ("time".to_owned(), what, medians.map(brief))
         }
     };

@@ -186,7 +186,7 @@ pub struct Exchange {
 impl Exchange {
     /// Name of its step.
     pub fn step_name(&self) -> &'static str {
-        self.protocol.info().steps.get(usize::from(self.step)).map_or("", |step| step.name)
+        self.protocol.info().step_name(self.step).unwrap_or_default()
     }
 
     /// The key as text, as records have it; `None` where request and answer are paired by order.

@@ -434,12 +434,8 @@ impl Protocol for Openttd {
         types.get(ask.answered).map(|kind| vec![HEADER as u8, 0, *kind])
     }
 
-    fn probe(p: &[u8], wire_len: usize, _: [u16; 2]) -> Option<Probe> {
-        if has_size(p, wire_len) { recognise::<Self>(p, wire_len) } else { None }
-    }
-
     fn probe_known(p: &[u8], wire_len: usize, known: Known<'_>) -> Option<Probe> {
-        if has_size(p, wire_len) {
+        if begins_with_length(p, wire_len) {
             recognise_known::<Self>(p, wire_len, known)
         } else {
             missized(p, wire_len, known)
@@ -498,11 +494,6 @@ impl Protocol for Openttd {
 /// The size that the packet states.
 fn size(p: &[u8]) -> Option<usize> {
     read_at(p, 0, le_u16).map(usize::from)
-}
-
-/// Whether the packet states its own length.
-fn has_size(p: &[u8], wire_len: usize) -> bool {
-    p.len() >= HEADER && size(p) == Some(wire_len)
 }
 
 /// Whether the information about a game can be read to its end.
