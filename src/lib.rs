@@ -112,6 +112,10 @@ pub mod verdict;
 
 // The rest is open to the tests, benchmarks and fuzz targets of this repository only.
 #[cfg(all(feature = "cli", not(feature = "internals")))]
+mod anonymise;
+#[cfg(all(feature = "cli", feature = "internals"))]
+pub mod anonymise;
+#[cfg(all(feature = "cli", not(feature = "internals")))]
 mod answer;
 #[cfg(all(feature = "cli", feature = "internals"))]
 pub mod answer;

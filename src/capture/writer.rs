@@ -148,6 +148,14 @@ impl<W: Write> Writer<W> {
         self.end_block()
     }
 
+    /// Describes an interface of an input without a name, before the first frame of any.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn interface(&mut self, input: usize, interface: u32, link: u16) -> io::Result<()> {
+        self.interface_number((input, interface, false), &CaptureInfo::default(), link).map(|_| ())
+    }
+
     /// The number of an interface in this section; a new interface is described first.
     fn interface_number(&mut self, key: Key, info: &CaptureInfo, link: u16) -> io::Result<u32> {
         if let Some(&number) = self.numbers.get(&key) {

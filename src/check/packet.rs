@@ -141,9 +141,14 @@ impl Packet<'_> {
 
     /// Decodes it once more into a tree, with passwords or without.
     pub(crate) fn decode_again(&self, secrets: bool, tree: &mut Tree) {
+        self.decode_instead(self.bytes, secrets, tree);
+    }
+
+    /// Decodes other bytes as if it had these.
+    pub(crate) fn decode_instead(&self, bytes: &[u8], secrets: bool, tree: &mut Tree) {
         // A fault that stops decoding is a finding of the packet already; the fields before it count.
         let message = Message { id: self.id, piece: self.piece, unreadable: self.unreadable };
-        message.decode(self.bytes, &self.context(secrets), tree, &mut Decoded::default());
+        message.decode(bytes, &self.context(secrets), tree, &mut Decoded::default());
     }
 
     /// The offset of one of its bytes in the capture; `None` where it was reassembled or joined.

@@ -1,5 +1,6 @@
 //! The command line as clap defines it: the subcommands, each with its own options.
 
+use super::anonymise::AnonymiseArgs;
 use super::answer::AnswerArgs;
 use super::ask::AskArgs;
 use super::check::CheckArgs;
@@ -85,6 +86,8 @@ pub enum Reading {
     Diff(Box<DiffArgs>),
     /// The smallest capture that still shows a finding
     Reduce(ReduceArgs),
+    /// A capture that can be shared: other addresses, names and keys, the same lengths, times and findings
+    Anonymise(AnonymiseArgs),
     /// Packets, fields and bytes to walk through on a terminal; servers, exchanges, findings, statistics
     #[cfg(feature = "tui")]
     Tui(TuiArgs),
@@ -107,6 +110,7 @@ impl Reading {
             Reading::Server(args) => Box::new(args),
             Reading::Diff(args) => args,
             Reading::Reduce(args) => Box::new(args),
+            Reading::Anonymise(args) => Box::new(args),
             #[cfg(feature = "tui")]
             Reading::Tui(args) => Box::new(args),
             Reading::Export(args) => Box::new(args),

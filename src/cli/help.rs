@@ -18,7 +18,7 @@ const HEADINGS: [(&str, &str); 7] = [
     ),
     (
         "Output",
-        "format metrics to tables report rows fields layout tree only hex explain when show top sort color output dir write \
+        "format metrics to tables report rows fields layout tree only hex explain when show top sort color output dir write key \
          annotate quiet line_buffered records numeric show_secrets",
     ),
 ];

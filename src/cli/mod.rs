@@ -12,6 +12,7 @@
 //! `job::ReadsCaptures`, what it reads, writes and allows.
 
 mod accepted;
+mod anonymise;
 mod answer;
 mod args;
 mod ask;

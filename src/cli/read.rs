@@ -35,6 +35,7 @@ const SUBCOMMANDS: &[&str] = &[
     "server",
     "diff",
     "reduce",
+    "anonymise",
     #[cfg(feature = "tui")]
     "tui",
     "export",

@@ -9,8 +9,10 @@ use super::read::read_with;
 use super::save::{APPLICATION, HAS_CHANGED, OpenedInputs, report_unwritable};
 use super::system::display_name;
 use super::value_parsers::{self, unknown_rule};
+use crate::anonymise::{Key, anonymised};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::rules_named;
+use crate::pipeline::Options;
 use crate::reduce::{Candidates, MAX_BYTES, Minimised, Search};
 use crate::report::{Recorder, Remarks, count};
 use crate::rule::Rule;
@@ -23,8 +25,8 @@ const MAX_NAMED: usize = 12;
 
 /// `qdissect reduce`
 ///
-/// Drops whole conversations, then datagrams, as long as the finding stays, and writes what is left as it was captured: bytes
-/// and times stay. Neither a conversation nor a frame of the result can be left out alone.
+/// Drops whole conversations, then datagrams, as long as the finding stays, and writes what is left with other addresses, names
+/// and keys, or with --keep as it was captured. Neither a conversation nor a frame of the result can be left out alone.
 #[derive(Debug, Args)]
 pub struct ReduceArgs {
     /// The rule whose finding stays, by number: SQP-STR-002
@@ -33,7 +35,7 @@ pub struct ReduceArgs {
     /// The finding at this frame; else the smallest capture for any finding of the rule
     #[arg(long, value_name = "N", value_parser = value_parsers::packets)]
     pub frame: Option<u64>,
-    /// Keep addresses, names and keys as they are
+    /// Keep addresses, names and keys as they are, instead of replacing them as `anonymise` does
     #[arg(long)]
     pub keep: bool,
     #[command(flatten)]
@@ -50,18 +52,12 @@ impl ReadsCaptures for ReduceArgs {
     }
 
     fn prepare(&self) -> Result<(), String> {
-        let rule = self.sought()?;
+        self.sought()?;
         if self.common.write.is_none() {
             return Err("The result is a capture: name its file with -w.".to_owned());
         }
         if self.common.annotate.is_some() || self.common.follow {
             return Err("reduce reads captures to their ends, and keeps frames as they are: leave --annotate and --follow out.".to_owned());
-        }
-        if !self.keep {
-            return Err(format!(
-                "The frames with {} would show addresses, names and keys: --keep writes them as they are.",
-                rule.id
-            ));
         }
         Ok(())
     }
@@ -70,7 +66,7 @@ impl ReadsCaptures for ReduceArgs {
         let (Ok(rule), Some(path)) = (self.sought(), self.common.write.as_deref()) else {
             return Ok((FAILED, 0));
         };
-        let options = job.options;
+        let (options, again) = (job.options.clone(), job.options);
         if options.policy.severity(rule).is_none() {
             return Ok(refuse(&format_args!(
                 "{} is switched off by the configuration, --select, --ignore or --level.",
@@ -135,7 +131,8 @@ impl ReadsCaptures for ReduceArgs {
             )));
         };
         let code = interrupt::caught().unwrap_or(code);
-        Ok((self.write(path, rule, &candidates, &minimised, totals.packets).unwrap_or(code), totals.files))
+        let result = (&candidates, &minimised, again);
+        Ok((self.write(path, rule, result, totals.packets).unwrap_or(code), totals.files))
     }
 }
 
@@ -177,12 +174,17 @@ impl ReduceArgs {
         &self,
         path: &Path,
         rule: &Rule,
-        candidates: &Candidates,
-        Minimised { kept, is_minimal, trials }: &Minimised,
+        (candidates, minimised, options): (&Candidates, &Minimised, Options),
         all: u64,
     ) -> Option<u8> {
-        let place = candidates.place_of_target(kept)?;
-        let capture = match candidates.capture(kept) {
+        let Minimised { kept, is_minimal, trials } = minimised;
+        // Frames that nothing is said about have gone from an anonymised capture, so frames have other numbers.
+        let place = if self.keep { candidates.place_of_target(kept)? } else { None };
+        let capture = candidates.capture(kept).and_then(|capture| match self.keep {
+            true => Ok(capture),
+            false => Ok(anonymised(capture, options, Key::random(), APPLICATION)?.0),
+        });
+        let capture = match capture {
             Ok(capture) => capture,
             Err(e) => {
                 report_unwritable(path, &e);
@@ -190,8 +192,9 @@ impl ReduceArgs {
             }
         };
         if !candidates.is_shown_by(capture.clone(), place).unwrap_or(false) {
+            let how = if self.keep { "" } else { " with other addresses and texts; --keep keeps them" };
             return Some(
-                refuse(&format_args!("The result does not show {}, and was not written.", rule.id)).0,
+                refuse(&format_args!("The result does not show {}{how}. Nothing was written.", rule.id)).0,
             );
         }
         let written = Target::open(Some(path).filter(|path| !is_stdout(path)))
@@ -212,9 +215,10 @@ impl ReduceArgs {
         if !self.common.quiet {
             let name = display_name(path);
             note(&format_args!(
-                "{} of {} left: `qdissect check --select {} --show note {name}` shows the finding.",
+                "{} of {} left{}: `qdissect check --select {} --show note {name}` shows the finding.",
                 kept.len(),
                 count(all, "frame"),
+                if self.keep { "" } else { ", with other addresses and texts" },
                 rule.id
             ));
         }

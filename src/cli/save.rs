@@ -24,7 +24,7 @@ use std::io::{self, BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// Size of the output buffer in bytes.
-const BUFFER: usize = 256 * 1024;
+pub const BUFFER: usize = 256 * 1024;
 /// The program's name in captures.
 pub const APPLICATION: &str = concat!("qdissect ", env!("CARGO_PKG_VERSION"));
 

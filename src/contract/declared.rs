@@ -6,7 +6,7 @@ use super::message::{Begins, Form, Message, recognise, recognise_known};
 use super::probing::ProbeRow;
 use super::{Context, Joining, Known, Level, Observation, Probe, Raised, Role};
 use crate::bounded::Forgets;
-use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Span, Str};
+use crate::decode::{Colours, Cursor, Ends, Fault, Field, FieldKind, FieldSink, Node, Span, Str};
 use crate::layout::Layout;
 use crate::net::{Datagram, Endpoint};
 use crate::rule::{Example, Rule, Severity};
@@ -277,6 +277,9 @@ pub struct Info {
     /// Keys whose values belong to one request or one moment, among the texts that name the elements of its lists: as volatile as
     /// a field may be.
     pub volatile_keys: &'static [&'static str],
+    /// Whether the text of a node, by its index, is one that later messages refer to, or that a rule expects word by word: as
+    /// public as a field may be.
+    pub is_public: fn(nodes: &[Node], at: usize, payload: &[u8]) -> bool,
     /// The declared rules about the bytes of one message, file by file.
     pub rules: &'static [&'static [&'static Rule]],
     /// The declared rules that are checked by comparing datagrams, or the times at which they came.
@@ -332,6 +335,7 @@ impl Info {
             ends,
             fields: &[],
             volatile_keys: &[],
+            is_public: |_, _, _| false,
             rules: &[],
             exchange_rules: &[],
             causes: &[],

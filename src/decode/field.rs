@@ -41,6 +41,12 @@ pub struct Field {
     /// Its values belong to one request or one moment, as tokens, cookies, round trips and the time of play do: two answers of
     /// the same server differ in them.
     pub volatile: bool,
+    /// Its values are words of the protocol, names of its variables, or versions: they say nothing of people and hosts, and stay
+    /// when a capture is anonymised.
+    pub public: bool,
+    /// Its values are numbers that mean nothing but are sent back, as tokens and cookies, or that identify a server. When a capture is
+    /// anonymised, equal ones stay equal.
+    pub token: bool,
     /// The key as it is written in a JSON object.
     pub(super) json: Key,
 }
@@ -57,6 +63,8 @@ impl Field {
             labels: Labels::None,
             fact: None,
             volatile: false,
+            public: false,
+            token: false,
             json: Key::new(key),
         }
     }
@@ -70,6 +78,18 @@ impl Field {
     /// The same field, whose values belong to one request or one moment.
     pub(crate) const fn volatile(mut self) -> Field {
         self.volatile = true;
+        self
+    }
+
+    /// The same field, whose values say nothing of people and hosts.
+    pub(crate) const fn public(mut self) -> Field {
+        self.public = true;
+        self
+    }
+
+    /// The same field, whose values are only compared.
+    pub(crate) const fn token(mut self) -> Field {
+        self.token = true;
         self
     }
 }
@@ -304,7 +324,7 @@ pub fn path(field: &Field, index: Index) -> String {
 }
 
 /// Declares fields and, from the same text, their list: `FIELDS`, or the name given by `list NAME;` where a file has
-/// several lists. After the kind, a declaration may have marks, such as `volatile`, the names of the field's values, and the fact
+/// several lists. After the kind, a declaration may have marks, such as `volatile`, `public` and `token`, the names of the field's values, and the fact
 /// that it states about the server. Help and `docs/fields.md` show the doc comment of the field.
 macro_rules! fields {
     (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $($mark:ident)* $(, $labels:expr)? $(=> $fact:ident)?;)*) => {

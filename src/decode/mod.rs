@@ -63,7 +63,5 @@ pub use sinks::MAX_VIOLATIONS;
 pub use sinks::{FieldSink, Fit, Kept, Notes, Shape, Skip, Violation};
 pub use text::{Str, utf16};
 #[cfg(feature = "page")]
-pub use tree::Node;
-pub use tree::Tree;
-#[cfg(feature = "page")]
 pub(crate) use tree::display;
+pub use tree::{Node, Tree};

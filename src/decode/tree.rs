@@ -59,18 +59,31 @@ impl Node {
         to_hex_head(bytes, HEAD)
     }
 
+    /// The bytes of its value: those of a text without its length and separators.
+    pub fn value_span(&self) -> Span {
+        let end = self.at.end.saturating_sub(self.separator);
+        let start = match self.content {
+            Content::Text(length)
+            | Content::Utf16(length)
+            | Content::Latin1(length)
+            | Content::Escaped(length, _)
+            | Content::Bytes(length) => end.saturating_sub(length),
+            Content::Group | Content::List | Content::Scalar(_) => self.at.start,
+        };
+        Span { start, end }
+    }
+
     /// The value, read back out of the payload; `None` for a group or list.
     pub fn value<'a>(&self, payload: &'a [u8]) -> Option<Value<'a>> {
-        let end = self.at.end.saturating_sub(self.separator);
-        let tail = |len: u16| Span { start: end.saturating_sub(len), end }.of(payload);
+        let bytes = self.value_span().of(payload);
         Some(match self.content {
             Content::Group | Content::List => return None,
             Content::Scalar(v) => v,
-            Content::Text(len) => Value::Text(tail(len)),
-            Content::Utf16(len) => Value::Utf16(tail(len)),
-            Content::Latin1(len) => Value::Latin1(tail(len)),
-            Content::Escaped(len, escapes) => Value::Escaped(tail(len), escapes, None),
-            Content::Bytes(len) => Value::Bytes(tail(len)),
+            Content::Text(_) => Value::Text(bytes),
+            Content::Utf16(_) => Value::Utf16(bytes),
+            Content::Latin1(_) => Value::Latin1(bytes),
+            Content::Escaped(_, escapes) => Value::Escaped(bytes, escapes, None),
+            Content::Bytes(_) => Value::Bytes(bytes),
         })
     }
 }

@@ -22,6 +22,8 @@ pub struct Quote<'a> {
     pub datagram: Datagram<'a>,
     /// Meaning of the error, in the words of the RFCs.
     pub reason: &'static str,
+    /// Its type and code.
+    pub kind: [u8; 2],
 }
 
 /// The datagram that an ICMP message quotes, if it is an error and quotes a UDP datagram.
@@ -35,7 +37,7 @@ pub(super) fn of<'a>(icmp: &IpPayload<'a>) -> Option<Quote<'a>> {
     };
     let first = quoted.fragment.is_none_or(|Header { offset, .. }| offset == 0);
     let datagram = quoted.datagram(true).ok().filter(|_| first && quoted.protocol == UDP)?;
-    Some(Quote { datagram, reason })
+    Some(Quote { datagram, reason, kind: [kind, code] })
 }
 
 /// An IPv4 packet up to the end of the quote: some systems change the total length before they quote it.

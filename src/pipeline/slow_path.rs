@@ -82,13 +82,18 @@ impl Pipeline<'_> {
         let probe = |id: Id| id.probe(request.payload, request.wire_len(), ports);
         // The quoted bytes may be too few for any probe.
         let is_recognised = Id::ALL.iter().any(|&id| probe(id).is_some());
+        let mut is_known = false;
         for &id in Id::ALL {
             let Some(slot) = self.table.conversations.find(src, dst, id) else { continue };
             let sent_by_client = self.table.conversations.get(slot).is_some_and(|c| c.client() == src);
             let quoted = probe(id);
             if sent_by_client && quoted.is_some() == is_recognised {
                 self.table.refuse(slot, quoted.as_ref(), quote.reason);
+                is_known = true;
             }
+        }
+        if is_known {
+            self.report.refused(quote);
         }
     }
 }

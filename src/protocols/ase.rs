@@ -47,9 +47,9 @@ const LONGEST_VERSION: usize = 32;
 
 fields! {
     /// Letter that says what is asked for.
-    QUERY = "query": Text;
+    QUERY = "query": Text public;
     /// `EYE1`, `EYE2` or `EYE3`.
-    MARK = "mark": Text;
+    MARK = "mark": Text public;
     /// Short name of the game.
     GAME = "game": Text => Game;
     /// Port of the game.
@@ -95,7 +95,7 @@ fields! {
     /// A rule.
     RULE = "rules[]": Group;
     /// Its key.
-    KEY = "rules[].key": Text;
+    KEY = "rules[].key": Text public;
     /// Its value.
     VALUE = "rules[].value": Text;
     /// Players.

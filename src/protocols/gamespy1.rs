@@ -52,7 +52,7 @@ fields! {
     /// A question.
     QUERY = "queries[]": Group;
     /// What it asks for.
-    COMMAND = "queries[].command": Text;
+    COMMAND = "queries[].command": Text public;
     /// Text behind it, which most servers ignore.
     ARGUMENT = "queries[].argument": Text;
     /// Keys and values, in the order of the wire.
@@ -60,7 +60,7 @@ fields! {
     /// A pair.
     PAIR = "keys[]": Group;
     /// Its key; those of players end in `_` and a number.
-    KEY = "keys[].key": Text;
+    KEY = "keys[].key": Text public;
     /// Its value.
     VALUE = "keys[].value": Text;
     /// Number of the answer, by the server's count.

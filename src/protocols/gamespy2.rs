@@ -30,11 +30,11 @@ const FULL: usize = 1_400;
 
 fields! {
     /// Two bytes before the client's messages.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// 0 state.
     MESSAGE_TYPE = "type": Uint;
     /// Number of the client's choice, which the answer repeats.
-    REQUEST_ID = "request_id": Uint volatile;
+    REQUEST_ID = "request_id": Uint volatile token;
     /// Which keys of the server are asked for: 255 all, 0 none.
     SERVER_KEYS = "server_keys": Uint;
     /// Which keys of the players.
@@ -46,7 +46,7 @@ fields! {
     /// A pair.
     PAIR = "keys[]": Group;
     /// Its key.
-    KEY = "keys[].key": Text;
+    KEY = "keys[].key": Text public;
     /// Its value.
     VALUE = "keys[].value": Text;
     /// Table of the players.
@@ -58,7 +58,7 @@ fields! {
     /// One of these.
     PLAYER_FIELD = "players.fields[]": Group;
     /// Its name, which ends in `_`.
-    PLAYER_FIELD_NAME = "players.fields[].name": Text;
+    PLAYER_FIELD_NAME = "players.fields[].name": Text public;
     /// The players.
     PLAYER_RECORDS = "players.records": List;
     /// A player: values in the order of the fields.
@@ -74,7 +74,7 @@ fields! {
     /// One of these.
     TEAM_FIELD = "teams.fields[]": Group;
     /// Its name, which ends in `_t`.
-    TEAM_FIELD_NAME = "teams.fields[].name": Text;
+    TEAM_FIELD_NAME = "teams.fields[].name": Text public;
     /// The teams.
     TEAM_RECORDS = "teams.records": List;
     /// A team: values in the order of the fields.

@@ -33,7 +33,7 @@ const OK: rule::Step =
 
 fields! {
     /// The two bytes that ask for a server.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// Name of the server, with colours in brackets.
     SERVER_NAME = "server_name": Text => ServerName;
     /// Map.
@@ -45,7 +45,7 @@ fields! {
     /// Build of the server, −1 for one that somebody built.
     VERSION = "version": Int => Version;
     /// Kind of that build.
-    VERSION_TYPE = "version_type": Text;
+    VERSION_TYPE = "version_type": Text public;
     /// Mode of the game.
     GAME_MODE = "game_mode": Uint, Labels::FromZero(MODES);
     /// Players at most, 0 where there is no limit.
@@ -57,7 +57,7 @@ fields! {
     /// Port of the server, 0 where it is the usual one.
     PORT = "port": Uint;
     /// Zeros up to the end of the server's buffer.
-    PADDING = "padding": Bytes;
+    PADDING = "padding": Bytes public;
     /// Bytes after the end of the message.
     SURPLUS = "surplus": Bytes;
 }

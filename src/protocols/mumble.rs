@@ -29,7 +29,7 @@ fields! {
     /// Version of the server: major, minor, patch.
     VERSION = "version": Text => Version;
     /// Number of the client's choice, which the answer repeats.
-    IDENT = "ident": Uint64 volatile;
+    IDENT = "ident": Uint64 volatile token;
     /// Users now.
     USERS = "users": Uint => Players;
     /// Users at most.

@@ -33,7 +33,7 @@ const COOKIE: rule::Step = S("'TS3INIT1' 0065 88 01 000102030405060708090a0b0c0d
 
 fields! {
     /// Eight letters that mark the handshake.
-    INIT_MAGIC = "magic": Text;
+    INIT_MAGIC = "magic": Text public;
     /// Number of the packet: 101 throughout the handshake.
     PACKET_NUMBER = "packet_id": Uint;
     /// Number of the client, 0 as long as it has none.

@@ -29,7 +29,7 @@ const OK: rule::Step =
 
 fields! {
     /// Four bytes of 255.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// 77 asks, 78 answers.
     COMMAND = "command": Uint;
     /// Version of the query. Behind it, or behind the key, a request has zeros up to 1,200 bytes.
@@ -53,13 +53,13 @@ fields! {
     /// Build of the server.
     BUILD_NAME = "build_name": Text => Version;
     /// Where it runs.
-    DATACENTER = "datacenter": Text;
+    DATACENTER = "datacenter": Text public;
     /// Mode of the game.
     GAME_MODE = "game_mode": Text => Game;
     /// Port of the game.
     PORT = "port": Uint;
     /// Platform of the server.
-    PLATFORM = "platform": Text;
+    PLATFORM = "platform": Text public;
     /// Version of the playlist.
     PLAYLIST_VERSION = "playlist_version": Text;
     /// Number of the playlist.
@@ -73,7 +73,7 @@ fields! {
     /// Those of one platform.
     PLATFORM_GROUP = "platform_players[]": Group;
     /// The platform.
-    PLAYER_PLATFORM = "platform_players[].platform": Text;
+    PLAYER_PLATFORM = "platform_players[].platform": Text public;
     /// Its players.
     PLATFORM_NUMBER = "platform_players[].players": Uint;
     /// Players now.

@@ -72,7 +72,7 @@ fields! {
     /// A rule.
     RULE = "rules[]": Group;
     /// Its key, which may come again.
-    KEY = "rules[].key": Text;
+    KEY = "rules[].key": Text public;
     /// Its value.
     VALUE = "rules[].value": Text;
     /// Players.

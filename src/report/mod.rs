@@ -113,7 +113,7 @@ pub(crate) use {footer::remarks, screen::other_traffic};
 
 use crate::capture::{self, Comments, Frame, Time};
 use crate::contract::Flood;
-use crate::net::{Datagram, DropReason, Endpoint, Tunnel};
+use crate::net::{Datagram, DropReason, Endpoint, Quote, Tunnel};
 use crate::protocols::Id;
 use crate::text::digits::grouped;
 use std::io;
@@ -241,6 +241,10 @@ pub trait Report {
     /// as these are remembered.
     fn reassembled(&mut self, frame: u64, pieces: &[u64]) {
         self.inner().into_iter().for_each(|inner| inner.reassembled(frame, pieces));
+    }
+    /// An ICMP error quotes a datagram of a conversation, which was not delivered. It comes before datagrams that are still pending.
+    fn refused(&mut self, quote: &Quote<'_>) {
+        self.inner().into_iter().for_each(|inner| inner.refused(quote));
     }
     /// The store of comments on frames, by frame number in the run. Called before anything else; comments are added
     /// when their frames are read.

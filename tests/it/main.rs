@@ -19,6 +19,7 @@ mod seeds;
 
 mod abuse;
 mod ahead;
+mod anonymised;
 mod answer;
 mod ask;
 mod ask_broken;

@@ -315,7 +315,6 @@ fn what_cannot_be_reduced_is_an_error() {
         (&["--rule", "SQP-STR-02", "--keep", "-w", to, demo][..], "did you mean SQP-STR-002?"),
         (&["--rule", "SQP-STR", "--keep", "-w", to, demo], "rules, and one finding is looked for"),
         (&["--rule", "SQP-STR-002", "--keep", demo], "name its file with -w"),
-        (&["--rule", "SQP-STR-002", "-w", to, demo], "--keep writes them as they are"),
         (&["--rule", "A2S-CHL-004", "--keep", "-w", to, demo], "Broken are "),
         (&["--rule", "SQP-STR-002", "--ignore", "SQP", "--keep", "-w", to, demo], "is switched off"),
         (&["--rule", "SQP-STR-002", "--keep", "-w", demo, demo], "would overwrite the input"),

@@ -429,15 +429,15 @@ rules! {
 fields! {
     list HEADER_FIELDS;
     /// Four bytes before the type: all 255, or one less in a part.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// Type of the message.
     MESSAGE_TYPE = "type": Uint;
     /// What an INFO request says, or the word of an old request.
-    QUERY = "query": Text;
+    QUERY = "query": Text public;
     /// Value that the server issues to an address, and that requests carry; in requests 0 and 4294967295 are none.
-    CHALLENGE = "challenge": Uint volatile;
+    CHALLENGE = "challenge": Uint volatile token;
     /// Up to four bytes behind an obsolete request.
-    PADDING = "padding": Bytes;
+    PADDING = "padding": Bytes public;
     /// What a ping is answered with.
     PING_PAYLOAD = "payload": Text;
     /// What the server prints.
@@ -460,7 +460,7 @@ fields! {
     /// Map.
     MAP = "map": Text => Map;
     /// Directory of the game.
-    FOLDER = "folder": Text;
+    FOLDER = "folder": Text public;
     /// Description of the game.
     GAME = "game": Text => Game;
     /// Steam application id, 0 where it has more than 16 bits.
@@ -486,11 +486,11 @@ fields! {
     /// Bots; Source counts them among the players.
     BOTS = "bots": Uint;
     /// Letter of the server's type.
-    SERVER_TYPE = "server_type": Text;
+    SERVER_TYPE = "server_type": Text public;
     /// What it stands for.
     SERVER_TYPE_NAME = "server_type_name": Named;
     /// Letter of the system that it runs on.
-    ENVIRONMENT = "environment": Text;
+    ENVIRONMENT = "environment": Text public;
     /// What it stands for.
     ENVIRONMENT_NAME = "environment_name": Named;
     /// Whether it asks for a password.
@@ -512,7 +512,7 @@ fields! {
     /// Port of the game.
     PORT = "port": Uint;
     /// Steam id of the server.
-    STEAM_ID = "steam_id": Uint64;
+    STEAM_ID = "steam_id": Uint64 token;
     /// Port of SourceTV.
     STV_PORT = "stv_port": Uint;
     /// Name of SourceTV.
@@ -556,7 +556,7 @@ fields! {
     /// A rule.
     RULE_ITEM = "rules[]": Group;
     /// Its name.
-    KEY = "rules[].key": Text;
+    KEY = "rules[].key": Text public;
     /// Its value.
     VALUE = "rules[].value": Text;
 }

@@ -55,7 +55,7 @@ fields! {
     /// Dialect of A2S, where it is one: frontlines.
     DIALECT = "dialect": Named;
     /// Frontlines: mode of the game.
-    GAME_MODE = "game_mode": Text;
+    GAME_MODE = "game_mode": Text public;
     /// Frontlines: frames per second.
     AVERAGE_FPS = "average_fps": Uint volatile;
     /// Frontlines: rounds that have been played.

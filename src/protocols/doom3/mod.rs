@@ -56,15 +56,15 @@ const ASK_EIGHT: rule::Step = C("ffff 'getInfo' 00 'PiNGPoNg'");
 
 fields! {
     /// Two bytes of 255, which mark messages outside a game.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// What the message is.
-    WORD = "word": Text;
+    WORD = "word": Text public;
     /// Four bytes of the client's choice, which the answer repeats, as a number.
-    CHALLENGE = "challenge": Uint volatile;
+    CHALLENGE = "challenge": Uint volatile token;
     /// Four more, which only Quake Wars repeats.
-    CHALLENGE2 = "challenge2": Uint volatile;
+    CHALLENGE2 = "challenge2": Uint volatile token;
     /// Fewer than four bytes in their place.
-    SHORT_CHALLENGE = "short_challenge": Bytes volatile;
+    SHORT_CHALLENGE = "short_challenge": Bytes volatile token;
     /// Protocol of the game: major and minor version.
     PROTOCOL = "protocol": Text => Version;
     /// The game was modified by a third party.
@@ -78,7 +78,7 @@ fields! {
     /// A variable.
     VARIABLE = "info[]": Group;
     /// Its name, in letters of any case.
-    KEY = "info[].key": Text;
+    KEY = "info[].key": Text public;
     /// Its value.
     VALUE = "info[].value": Text;
     /// Who plays; in Quake Wars also who watches.

@@ -54,15 +54,15 @@ const REQUEST_HEADER: usize = 7;
 
 fields! {
     /// Two bytes before the client's messages.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// 0 state, 9 challenge.
     MESSAGE_TYPE = "type": Uint;
     /// Number of the client's choice, which the answer repeats.
-    SESSION_ID = "session_id": Uint volatile;
+    SESSION_ID = "session_id": Uint volatile token;
     /// Value that the server issues, and that a request for its state carries.
-    CHALLENGE = "challenge": Int volatile;
+    CHALLENGE = "challenge": Int volatile token;
     /// The same where it is no number.
-    CHALLENGE_TEXT = "challenge_text": Text volatile;
+    CHALLENGE_TEXT = "challenge_text": Text volatile token;
     /// Which keys of the server are asked for: 255 all, 0 none.
     SERVER_KEYS = "server_keys": Uint;
     /// Which keys of the players.
@@ -74,7 +74,7 @@ fields! {
     /// What a request has beyond that, or instead.
     BODY = "body": Bytes;
     /// The word `splitnum`, or another one that the server writes in its place.
-    SPLIT = "splitnum": Text;
+    SPLIT = "splitnum": Text public;
     /// Number of the part, and bit 7 in the last one.
     PART_BYTE = "part": Uint;
     /// Number of the part.
@@ -88,11 +88,11 @@ fields! {
     /// A pair.
     PAIR = "keys[]": Group;
     /// Its key.
-    KEY = "keys[].key": Text;
+    KEY = "keys[].key": Text public;
     /// Its value.
     VALUE = "keys[].value": Text;
     /// The beginning of a key that the end of the part cut; the next part has the whole pair.
-    CUT_KEY = "cut_key": Text;
+    CUT_KEY = "cut_key": Text public;
     /// Columns of players and teams.
     COLUMNS = "columns": List;
     /// A column.
@@ -100,7 +100,7 @@ fields! {
     /// The section that it stands in: 1 players, 2 teams.
     COLUMN_SECTION = "columns[].section": Uint;
     /// Name, which ends in `_` for players and `_t` for teams.
-    COLUMN_NAME = "columns[].name": Text;
+    COLUMN_NAME = "columns[].name": Text public;
     /// Which player or team the first value is of.
     FIRST_INDEX = "columns[].first_index": Uint;
     /// Values.

@@ -16,7 +16,7 @@
 
 use super::grammar::*;
 use super::{FRAGMENT, UNKNOWN};
-use crate::decode::Version;
+use crate::decode::{Node, Version};
 use crate::protocols::prelude::*;
 
 /// The context of a command or reply in its message.
@@ -45,7 +45,7 @@ const MANY: usize = 16;
 fields! {
     list REQUEST_FIELDS;
     /// Name of the command.
-    NAME = "commands[].command": Text;
+    NAME = "commands[].command": Text public;
     /// Arguments of the command.
     ARGS = "commands[].args": List;
     /// One argument.
@@ -500,7 +500,7 @@ fn values<'a, S: FieldSink>(c: &mut Cursor<'a, '_, S>, before: usize) -> Result<
 fields! {
     list FRAME_FIELDS;
     /// Name of the encoding of the body, chosen by who implements it.
-    ENCODING = "encoding": Text;
+    ENCODING = "encoding": Text public;
     /// Body in that encoding.
     ENCODED_BODY = "encoded_body": Bytes;
     /// Its length in bytes.
@@ -510,7 +510,7 @@ fields! {
     /// One of them.
     COMMAND = "commands[]": Group;
     /// Name of the encoding of a single command.
-    COMMAND_ENCODING = "commands[].encoding": Text;
+    COMMAND_ENCODING = "commands[].encoding": Text public;
     /// What follows in that encoding.
     COMMAND_BODY = "commands[].encoded_body": Bytes;
     /// ETB (23) at the end of a datagram: more follows.
@@ -711,4 +711,15 @@ fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
         encoded_body(c, &COMMAND_BODY)?;
     }
     Ok(())
+}
+/// Whether a value is the first one of several in a record, which names the others, or the name of an extension that a server
+/// announces.
+pub fn is_public(nodes: &[Node], at: usize, payload: &[u8]) -> bool {
+    let before = nodes.get(..at).unwrap_or_default();
+    let is_value =
+        |at: Option<usize>| at.and_then(|at| nodes.get(at)).is_some_and(|node| node.field == &VALUE);
+    let is_first = before.last().is_some_and(|node| node.field == &VALUES) && is_value(at.checked_add(1));
+    let command = before.iter().rfind(|node| node.field == &COMMAND);
+    is_value(Some(at))
+        && (is_first || command.is_some_and(|node| node.value_span().of(payload) == b"extensions"))
 }

@@ -166,6 +166,7 @@ impl Protocol for Gqp {
         layouts: layouts::LAYOUTS,
         replies: answering::REPLIES,
         samples: SAMPLES,
+        is_public: message::is_public,
         ..Info::of("gqp", "Gameserver Query Protocol (draft)", SPEC, &ENDS)
     };
 

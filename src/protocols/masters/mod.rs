@@ -60,15 +60,15 @@ const ASK_CHALLENGE: rule::Step = C("71");
 
 fields! {
     /// Bytes that mark messages outside a game.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// What the message is, as a word or a letter.
-    WORD = "word": Text;
+    WORD = "word": Text public;
     /// The same as a number, in GameSpy's second query.
     TYPE = "type": Uint, Labels::Pairs(&[(3, "heartbeat"), (9, "available")]);
     /// Whose message it is: valve, quake3, quakeworld, quake2, gamespy1, gamespy2.
     DIALECT = "dialect": Named;
     /// What a client of Quake 3's masters asks for: getservers, getserversExt.
-    COMMAND = "command": Text;
+    COMMAND = "command": Text public;
     /// Part of the world whose servers are asked for.
     REGION = "region": Uint, Labels::Pairs(&[
         (0, "US east"), (1, "US west"), (2, "South America"), (3, "Europe"), (4, "Asia"), (5, "Australia"), (6, "Middle East"),
@@ -77,7 +77,7 @@ fields! {
     /// The last address of the page before it; 0.0.0.0:0 asks for the first page.
     START = "start": Text;
     /// Game whose servers are asked for, or that a server plays.
-    GAME = "game": Text;
+    GAME = "game": Text public;
     /// Protocol whose servers are asked for.
     PROTOCOL = "protocol": Dynamic;
     /// Which servers are wanted.
@@ -105,13 +105,13 @@ fields! {
     /// One of it.
     PAIR = "info[]": Group;
     /// Its key.
-    KEY = "info[].key": Text;
+    KEY = "info[].key": Text public;
     /// Its value.
     VALUE = "info[].value": Text;
     /// Lines behind it, about players.
     LINES = "lines": Text;
     /// Number that the master gives a server, which the server repeats.
-    CHALLENGE = "challenge": Int volatile;
+    CHALLENGE = "challenge": Int volatile token;
     /// Whether GameSpy serves the game.
     STATUS = "status": Uint, Labels::FromZero(&["up", "down", "down for a while"]);
     /// Bytes between the word of a list and its first separator.

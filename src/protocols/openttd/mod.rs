@@ -80,9 +80,9 @@ fields! {
     /// One of them.
     GRF_GROUP = "newgrfs[]": Group;
     /// Its number of four bytes.
-    GRF_ID = "newgrfs[].id": Bytes;
+    GRF_ID = "newgrfs[].id": Bytes public;
     /// Its MD5 sum.
-    GRF_MD5 = "newgrfs[].md5": Bytes;
+    GRF_MD5 = "newgrfs[].md5": Bytes public;
     /// Its name.
     GRF_NAME = "newgrfs[].name": Text;
     /// Its number in a table that both ends have.
@@ -152,11 +152,11 @@ fields! {
     /// It is played by the computer.
     IS_AI = "companies[].is_ai": Bool;
     /// What a server says to its master.
-    WELCOME = "welcome": Text;
+    WELCOME = "welcome": Text public;
     /// Port of the game.
     PORT = "port": Uint;
     /// Number by which a server and its master know each other.
-    SESSION_KEY = "session_key": Uint64 volatile;
+    SESSION_KEY = "session_key": Uint64 volatile token;
     /// Which servers are asked for.
     LIST_TYPE = "list_type": Uint, Labels::FromZero(&["IPv4", "IPv6", "as asked"]);
     /// Servers in the list that follows.

@@ -52,11 +52,11 @@ const MOST_ANSWERS: usize = 20;
 
 fields! {
     /// Four bytes of 255, which mark packets outside a connection; five in Hexen World.
-    PREFIX = "prefix": Bytes;
+    PREFIX = "prefix": Bytes public;
     /// MOHAA: 2 from the client, 1 from the server.
     DIRECTION_BYTE = "direction_byte": Uint;
     /// What the message is.
-    WORD = "word": Text;
+    WORD = "word": Text public;
     /// Text of the client's choice, which the answer repeats.
     CHALLENGE = "challenge": Text volatile;
     /// QuakeWorld: 1 info, 2 players, 4 spectators, 8 spectators as players, 16 teams, 32 QTV.
@@ -76,7 +76,7 @@ fields! {
     /// A variable.
     VARIABLE = "info[]": Group;
     /// Its name.
-    KEY = "info[].key": Text;
+    KEY = "info[].key": Text public;
     /// Its value.
     VALUE = "info[].value": Text;
     /// FiveM: the variables behind the players; they stand in `info`, too.

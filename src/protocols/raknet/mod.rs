@@ -68,11 +68,11 @@ fields! {
     /// The client's time, which the pong repeats: milliseconds by intent, anything in fact.
     TIME = "time": Uint64 volatile;
     /// Sixteen fixed bytes that mark messages outside a connection.
-    OFFLINE_MAGIC = "magic": Bytes;
+    OFFLINE_MAGIC = "magic": Bytes public;
     /// Number the client chose for itself.
-    CLIENT_GUID = "client_guid": Uint64;
+    CLIENT_GUID = "client_guid": Uint64 token;
     /// Number the server chose for itself.
-    SERVER_GUID = "server_guid": Uint64;
+    SERVER_GUID = "server_guid": Uint64 token;
     /// Bedrock: length of the status in bytes.
     STATUS_LENGTH = "status_length": Uint;
     /// Bedrock: what the server says about itself, in parts between semicolons; `§` and a character change the colour.
@@ -80,7 +80,7 @@ fields! {
     /// MCPE, MCEE for the Education Edition, or MCCPP for the first Pocket Editions.
     EDITION = "edition": Text => Game;
     /// MCCPP: `Demo`, or another word of the server's choice.
-    VARIANT = "variant": Text;
+    VARIANT = "variant": Text public;
     /// Name of the server, its first line.
     SERVER_NAME = "server_name": Text => ServerName;
     /// Version of the game's protocol.
@@ -92,11 +92,11 @@ fields! {
     /// Players at most.
     MOST_PLAYERS = "max_players": Dynamic => MaxPlayers;
     /// The server's number once more, as text; it may be negative.
-    SERVER_UID = "server_uid": Text;
+    SERVER_UID = "server_uid": Text token;
     /// Name of the world, or the second line of the name.
     LEVEL_NAME = "level_name": Text => Map;
     /// Mode of the game by name.
-    GAME_MODE = "game_mode": Text;
+    GAME_MODE = "game_mode": Text public;
     /// The same by number.
     GAME_MODE_ID = "game_mode_id": Dynamic;
     /// Port for IPv4.

@@ -59,13 +59,13 @@ const OK: rule::Step = S("'SAMP' c000020a 611e 'i' 00 0100 3200 01000000 'A' 010
 
 fields! {
     /// Four letters that mark the query.
-    QUERY_MAGIC = "magic": Text;
+    QUERY_MAGIC = "magic": Text public;
     /// What speaks the query, where that is not SA-MP: vcmp.
     VARIANT = "variant": Named;
     /// Address and port of the server as the client knows them; the answer copies them.
     ADDRESS = "address": Text;
     /// What is asked: i info, r rules, c players, d players with more, p ping, x remote console, o links.
-    OPCODE = "opcode": Text;
+    OPCODE = "opcode": Text public;
     /// Version of a Vice City server.
     SERVER_VERSION = "version": Text => Version;
     /// The server wants a password of players.
@@ -87,7 +87,7 @@ fields! {
     /// One of them.
     RULE = "rules[]": Group;
     /// Its name.
-    RULE_KEY = "rules[].key": Text;
+    RULE_KEY = "rules[].key": Text public;
     /// Its value.
     RULE_VALUE = "rules[].value": Text;
     /// Players in the list that follows.
@@ -105,7 +105,7 @@ fields! {
     /// Ping in milliseconds.
     PLAYER_PING = "player_list[].ping": Uint volatile;
     /// Number of the client's choice, which the answer repeats.
-    NONCE = "nonce": Uint volatile;
+    NONCE = "nonce": Uint volatile token;
     /// Length of the password in bytes.
     PASSWORD_LENGTH = "password_length": Uint;
     /// Password of the remote console; hidden without --show-secrets.
@@ -370,6 +370,9 @@ impl Protocol for Samp {
                 S("'MP04' c000020a 611e 'c' 0200 03 'Ann' 03 'Bob'"),
             ]),
         ],
+        is_public: |nodes, at, payload| {
+            nodes.get(at).is_some_and(|node| node.value_span().of(payload).ends_with(REFUSAL))
+        },
         ..Info::of("samp", "SA-MP and open.mp query", SPEC, &HEADER_ENDS)
     };
 

@@ -32,7 +32,7 @@ fields! {
     /// 1; 0 in messages from before the game's 1.0.
     PROTOCOL_VERSION = "protocol_version": Uint;
     /// Identifier of the request, copied back; opaque. Clients use a time or a constant.
-    COOKIE = "cookie": Uint64 volatile;
+    COOKIE = "cookie": Uint64 volatile token;
     /// Bytes before the terminator that belong to no field.
     PAYLOAD_SURPLUS = "payload_surplus": Bytes;
     /// 1, the last byte.

@@ -86,7 +86,7 @@ fields! {
     /// One name.
     PLAYER = "config_parsed.players[]": Text;
     /// Difficulty of the game.
-    EXPERIENCE = "config_parsed.experience": Text;
+    EXPERIENCE = "config_parsed.experience": Text public;
     /// Players can hurt each other; absent where neither True nor False is sent.
     PVP = "config_parsed.pvp": Bool;
 }

@@ -363,7 +363,7 @@ fields! {
     /// Packet type: 0 challenge, 1 query, in both directions.
     TYPE = "type": Uint, Labels::FromZero(&["challenge", "query"]);
     /// Challenge token: 0 in a challenge request, the server's random number afterwards.
-    TOKEN = "token": Uint volatile;
+    TOKEN = "token": Uint volatile token;
     /// Version of the protocol: 0, 1 or 2.
     VERSION = "version": Uint;
     /// Chunks asked for: bit 0 ServerInfo, 1 ServerRules, 2 PlayerInfo, 3 TeamInfo, 4 Metrics.

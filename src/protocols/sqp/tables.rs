@@ -135,7 +135,7 @@ fields! {
     /// One setting.
     RULE = "server_rules[]": Group;
     /// Its name.
-    RULE_KEY = "server_rules[].key": Text;
+    RULE_KEY = "server_rules[].key": Text public;
     /// Type of its value.
     RULE_TYPE = "server_rules[].type": Named;
     /// Its value.
@@ -309,7 +309,7 @@ fields! {
     /// One field.
     PLAYER_FIELD = "player_info.fields[]": Group;
     /// Its name.
-    PLAYER_FIELD_NAME = "player_info.fields[].name": Text;
+    PLAYER_FIELD_NAME = "player_info.fields[].name": Text public;
     /// Its type.
     PLAYER_FIELD_TYPE = "player_info.fields[].type": Named;
     /// The records.
@@ -333,7 +333,7 @@ fields! {
     /// One field.
     TEAM_FIELD = "team_info.fields[]": Group;
     /// Its name.
-    TEAM_FIELD_NAME = "team_info.fields[].name": Text;
+    TEAM_FIELD_NAME = "team_info.fields[].name": Text public;
     /// Its type.
     TEAM_FIELD_TYPE = "team_info.fields[].type": Named;
     /// The records.

@@ -72,21 +72,21 @@ const ASK_SEVEN: rule::Step = C("21 55667788 1a2b3c4d ffffffff 'gie3' 05");
 
 fields! {
     /// The bytes in front of the four letters: those of 0.6, or the first ones of another frame.
-    HEADER = "header": Bytes;
+    HEADER = "header": Bytes public;
     /// Upper 16 bits of the token of an extended request.
     EXTRA_TOKEN = "extra_token": Uint volatile;
     /// Token of the server, which proves the address of the client.
-    SERVER_TOKEN = "server_token": Uint volatile;
+    SERVER_TOKEN = "server_token": Uint volatile token;
     /// Token of the client.
-    CLIENT_TOKEN = "client_token": Uint volatile;
+    CLIENT_TOKEN = "client_token": Uint volatile token;
     /// Bytes of the frame that are the same in every message.
-    MARK = "mark": Bytes;
+    MARK = "mark": Bytes public;
     /// Kind of a control message: 5 token.
     CONTROL = "control": Uint;
     /// Zeros that make a token request larger than its answer.
-    PADDING = "padding": Bytes;
+    PADDING = "padding": Bytes public;
     /// Four letters that name the message.
-    WORD = "word": Text;
+    WORD = "word": Text public;
     /// Version whose frame and message it is: 0.4, 0.5, 0.6, 0.6ex, 0.6_64, 0.7, ddper.
     DIALECT = "dialect": Named;
     /// Number of the client's choice, which the answer repeats.
@@ -104,7 +104,7 @@ fields! {
     /// Size of the map in bytes.
     MAP_SIZE = "map_size": Dynamic;
     /// The game: DM, CTF, a mod.
-    GAME_TYPE = "game_type": Text => Game;
+    GAME_TYPE = "game_type": Text public => Game;
     /// What the server wants and shows.
     FLAGS = "flags": Dynamic, Labels::Bits(&["password", "times"]);
     /// Progress of the game in per cent; -1 none.
@@ -152,7 +152,7 @@ fields! {
     /// Port on which a game server wants to be listed.
     PORT = "port": Uint;
     /// What became of the master's check.
-    RESULT = "result": Text;
+    RESULT = "result": Text public;
     /// What the server has to tell the master over HTTP. Masked unless --show-secrets is given.
     CHALLENGE = "challenge": Text volatile;
     /// Bytes that nobody reads.

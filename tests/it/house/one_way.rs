@@ -21,7 +21,7 @@ const FLOORS: [&[&str]; 17] = [
     &["filter"],
     &["report"],
     &["browse", "case", "pasted", "pipeline", "stats", "verdict"],
-    &["diff", "page", "reduce", "tables"],
+    &["anonymise", "diff", "page", "reduce", "tables"],
     &["schema"],
     &["answer"],
     &["cli"],

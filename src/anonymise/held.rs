@@ -1,0 +1,247 @@
+//! Datagrams on their way into the capture. Parts of a message wait for the others, because only the whole message shows what is
+//! replaced in them.
+
+use super::payload::Payloads;
+use crate::check::Packet;
+use crate::contract::Split;
+use crate::net::Datagram;
+use std::collections::VecDeque;
+
+/// Most datagrams that are held; then the first one goes on as it is.
+pub const MAX_HELD: usize = 4096;
+/// Most bytes that they take; then the first one goes on as it is, too.
+pub const MAX_HELD_BYTES: usize = 16 << 20;
+
+/// What is true of a checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// There is none.
+    None,
+    /// It is right, or nobody can tell.
+    Right,
+    /// It is wrong.
+    Wrong,
+}
+
+impl Checksum {
+    /// What is true of the checksum of a datagram.
+    fn in_datagram(d: &Datagram<'_>) -> Checksum {
+        match (d.checksum, d.checksum_holds()) {
+            (0, _) => Checksum::None,
+            (_, Some(false)) => Checksum::Wrong,
+            _ => Checksum::Right,
+        }
+    }
+
+    /// The checksum of a datagram of which this is true.
+    pub fn of(self, d: &Datagram<'_>) -> u16 {
+        let right = d.right_checksum(d.payload_sum());
+        match self {
+            Checksum::None => 0,
+            Checksum::Right => right,
+            // Neither zero, which says that there is none.
+            Checksum::Wrong if right == 1 => 2,
+            Checksum::Wrong => right ^ 1,
+        }
+    }
+}
+
+/// A datagram that will be written.
+#[derive(Debug)]
+pub struct Held {
+    /// The datagram without its payload, between other ends.
+    pub datagram: Datagram<'static>,
+    /// The payload that is written.
+    pub payload: Vec<u8>,
+    /// What is true of its checksum.
+    pub checksum: Checksum,
+    /// Number of its capture.
+    pub capture: usize,
+    /// It belongs to a compressed message, and is not written.
+    pub is_compressed: bool,
+    /// The part of a message that it is, with the bytes that it had, while it waits for others.
+    part: Option<(Split, Box<[u8]>)>,
+}
+
+impl Held {
+    /// The datagram of a packet, between other ends.
+    pub fn new(p: &Packet<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
+        let checksum = Checksum::in_datagram(p.datagram);
+        Held { datagram, payload: vec![], checksum, capture, is_compressed: false, part: None }
+    }
+
+    /// The bytes of the message that it is a part of, as they were: those from `start` on, or else from where its own header ends.
+    fn body(&self, start: Option<u16>) -> &[u8] {
+        let (split, payload) = match &self.part {
+            Some((split, payload)) => (split, payload),
+            None => return &[],
+        };
+        payload.get(usize::from(start.unwrap_or(split.body))..).unwrap_or_default()
+    }
+
+    /// Puts other bytes in their place.
+    fn fill(&mut self, start: Option<u16>, body: &[u8]) {
+        let start = self.payload.len().saturating_sub(self.body(start).len());
+        let to = self.payload.get_mut(start..).unwrap_or_default();
+        to.iter_mut().zip(body).for_each(|(to, from)| *to = *from);
+    }
+
+    /// Memory that it takes, in bytes.
+    fn size(&self) -> usize {
+        size_of::<Held>().saturating_add(self.payload.len().saturating_mul(2))
+    }
+}
+
+/// Datagrams in the order in which they are written.
+#[derive(Debug, Default)]
+pub struct Queue {
+    held: VecDeque<Held>,
+    /// Bytes of all payloads.
+    bytes: usize,
+}
+
+impl Queue {
+    /// Adds the datagram of a packet. `bytes` stand for those of the packet: its payload, or the message that it completes.
+    /// `before` is the number of frames in earlier captures.
+    pub fn add(
+        &mut self,
+        mut held: Held,
+        (p, bytes): (&Packet<'_>, Vec<u8>),
+        before: u64,
+        payloads: &Payloads,
+    ) {
+        if let Some(piece) = p.piece {
+            held.is_compressed = piece.split.packed.is_some();
+            held.part = Some((piece.split, p.datagram.payload.into()));
+        }
+        let Some((piece, whole)) = p.piece.zip(p.whole()) else {
+            held.payload = bytes;
+            return self.push(held);
+        };
+        held.payload = payloads.part(p.datagram.payload, held.body(None).len());
+        self.push(held);
+        let frames: Vec<u64> = whole.parts.iter().map(|part| part.saturating_add(before)).collect();
+        self.complete((&frames, piece.split.body), &whole.bytes, &bytes);
+    }
+
+    fn push(&mut self, held: Held) {
+        self.bytes = self.bytes.saturating_add(held.size());
+        self.held.push_back(held);
+    }
+
+    /// The next datagram, if it does not wait for others, or if too many wait.
+    pub fn pop_ready(&mut self) -> Option<Held> {
+        let is_full = self.held.len() > MAX_HELD || self.bytes > MAX_HELD_BYTES;
+        let is_ready = self.held.front().is_some_and(|held| held.part.is_none());
+        if is_ready || is_full { self.pop() } else { None }
+    }
+
+    /// The next datagram, whatever it waits for.
+    pub fn pop(&mut self) -> Option<Held> {
+        let held = self.held.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(held.size());
+        Some(held)
+    }
+
+    /// The parts of a message have come, in these frames; `start` is where the message begins in the last one. `bytes` stand for
+    /// those of the message.
+    fn complete(&mut self, (frames, start): (&[u64], u16), message: &[u8], bytes: &[u8]) {
+        let places = frames.iter().filter_map(|frame| {
+            self.held.iter().position(|held| held.datagram.frame == *frame && held.part.is_some())
+        });
+        let places: Vec<usize> = places.collect();
+        let is_plain = |start: &Option<u16>| {
+            let bodies = places.iter().filter_map(|at| self.held.get(*at)).flat_map(|held| held.body(*start));
+            bodies.zip(message).all(|(body, message)| body == message)
+        };
+        // Which header parts have may show only once another one has come.
+        let plain = [None, Some(start)].into_iter().find(is_plain);
+        let mut rest = bytes;
+        for at in places {
+            let Some(held) = self.held.get_mut(at) else { continue };
+            let start = plain.flatten();
+            let (this, others) = rest.split_at_checked(held.body(start).len()).unwrap_or((rest, &[]));
+            rest = others;
+            held.is_compressed |= plain.is_none();
+            held.fill(start, this);
+            let (payload, became) = (held.part.take(), (held.payload.clone(), held.is_compressed));
+            let Some((_, payload)) = payload else { continue };
+            // The part may have come more than once.
+            let is_copy = |other: &&mut Held| other.part.as_ref().is_some_and(|(_, other)| *other == payload);
+            for copy in self.held.iter_mut().filter(is_copy) {
+                (copy.payload, copy.is_compressed) = became.clone();
+                copy.part = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn part(frame: u64, body: &[u8]) -> Held {
+        let payload: Box<[u8]> = [&[0xfe, 0xff], body].concat().into();
+        let split = Split { id: 1, layout: 0, total: 2, number: 0, size: None, packed: None, body: 2 };
+        Held {
+            datagram: Datagram { frame, ..Datagram::default() },
+            payload: payload.to_vec(),
+            checksum: Checksum::None,
+            capture: 0,
+            is_compressed: false,
+            part: Some((split, payload)),
+        }
+    }
+
+    fn queue(parts: Vec<Held>) -> Queue {
+        let bytes = parts.iter().map(Held::size).sum();
+        Queue { held: parts.into(), bytes }
+    }
+
+    #[test]
+    fn parts_wait_until_the_message_is_whole() {
+        let mut queue = queue(vec![part(1, b"Cam"), part(2, b"Cam"), part(3, b"p 1")]);
+        assert!(queue.pop_ready().is_none());
+        queue.complete((&[1, 3], 2), b"Camp 1", b"Xyzw 7");
+        let all: Vec<Vec<u8>> = std::iter::from_fn(|| queue.pop_ready()).map(|held| held.payload).collect();
+        assert_eq!(all, [b"\xfe\xffXyz", b"\xfe\xffXyz", b"\xfe\xffw 7"]);
+        assert_eq!(queue.bytes, 0);
+    }
+
+    #[test]
+    fn parts_of_a_message_that_is_not_in_them_are_compressed() {
+        let mut queue = queue(vec![part(1, b"BZh"), part(2, b"91A")]);
+        queue.complete((&[1, 2], 2), b"Camp 1 and more", b"Xyzw 7 fri moru");
+        assert!(std::iter::from_fn(|| queue.pop_ready()).all(|held| held.is_compressed));
+    }
+
+    #[test]
+    fn another_header_may_show_only_in_the_last_part() {
+        let mut early = part(1, b"\x04\xb0Cam");
+        early.part.as_mut().unwrap().0.body = 4;
+        let mut queue = queue(vec![early, part(2, b"p 1")]);
+        queue.complete((&[1, 2], 2), b"\x04\xb0Camp 1", b"\x04\xb0Xyzw 7");
+        let all: Vec<Vec<u8>> = std::iter::from_fn(|| queue.pop_ready()).map(|held| held.payload).collect();
+        assert_eq!(all, [&b"\xfe\xff\x04\xb0Xyz"[..], b"\xfe\xffw 7"]);
+    }
+
+    #[test]
+    fn no_more_than_so_many_are_held() {
+        let mut full = queue((0..=MAX_HELD as u64).map(|frame| part(frame, b"x")).collect());
+        assert!(full.pop_ready().is_some());
+        assert!(full.pop_ready().is_none());
+        let mut full = queue(vec![part(1, &vec![0; MAX_HELD_BYTES])]);
+        assert!(full.pop_ready().is_some());
+    }
+
+    #[test]
+    fn checksums_stay_what_they_are() {
+        let ends = [1, 2].map(|last| crate::net::Endpoint::v4([192, 0, 2, last], 7777));
+        let d = Datagram::between(ends[0], ends[1], b"abcd");
+        let with = |checksum: Checksum| Datagram { checksum: checksum.of(&d), ..d };
+        for checksum in [Checksum::None, Checksum::Right, Checksum::Wrong] {
+            assert_eq!(Checksum::in_datagram(&with(checksum)), checksum);
+        }
+    }
+}
