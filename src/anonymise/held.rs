@@ -12,6 +12,9 @@ pub const MAX_HELD: usize = 4096;
 /// Most bytes that they take; then the first one goes on as it is, too.
 pub const MAX_HELD_BYTES: usize = 16 << 20;
 
+/// A byte that begins no message.
+const NOTHING: u8 = 0xa5;
+
 /// What is true of a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
@@ -57,6 +60,8 @@ pub struct Held {
     pub checksum: Checksum,
     /// Number of its capture.
     pub capture: usize,
+    /// It is of no protocol, and its bytes mean nothing.
+    pub is_meaningless: bool,
     /// It belongs to a compressed message, and is not written.
     pub is_compressed: bool,
     /// The part of a message that it is, with the bytes that it had, while it waits for others.
@@ -67,7 +72,31 @@ impl Held {
     /// The datagram of a packet, between other ends.
     pub fn new(p: &Packet<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
         let checksum = Checksum::in_datagram(p.datagram);
-        Held { datagram, payload: vec![], checksum, capture, is_compressed: false, part: None }
+        Held {
+            datagram,
+            payload: vec![],
+            checksum,
+            capture,
+            is_meaningless: false,
+            is_compressed: false,
+            part: None,
+        }
+    }
+
+    /// A datagram of no protocol, between other ends: as many bytes that mean nothing, after the ff with which messages of many
+    /// engines begin.
+    pub fn meaningless(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
+        let mut payload = d.payload.to_vec();
+        payload.iter_mut().skip_while(|byte| **byte == 0xff).for_each(|byte| *byte = NOTHING);
+        Held {
+            datagram,
+            payload,
+            checksum: Checksum::in_datagram(d),
+            capture,
+            is_meaningless: true,
+            is_compressed: false,
+            part: None,
+        }
     }
 
     /// The bytes of the message that it is a part of, as they were: those from `start` on, or else from where its own header ends.
@@ -124,7 +153,8 @@ impl Queue {
         self.complete((&frames, piece.split.body), &whole.bytes, &bytes);
     }
 
-    fn push(&mut self, held: Held) {
+    /// Adds a datagram.
+    pub fn push(&mut self, held: Held) {
         self.bytes = self.bytes.saturating_add(held.size());
         self.held.push_back(held);
     }
@@ -189,6 +219,7 @@ mod tests {
             payload: payload.to_vec(),
             checksum: Checksum::None,
             capture: 0,
+            is_meaningless: false,
             is_compressed: false,
             part: Some((split, payload)),
         }

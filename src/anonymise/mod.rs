@@ -28,12 +28,16 @@ use crate::net::{self, Datagram, DropReason, Endpoint, OwnedFrame, Quote, link};
 use crate::pipeline::{Options, Pipeline};
 use crate::report::{Report, Wants};
 use addresses::Addresses;
+use hashbrown::HashMap;
 use held::{Held, MAX_HELD, Queue};
 use payload::Payloads;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Cursor, Write};
 use texts::Texts;
 use tokens::Tokens;
+
+/// Most pairs of ends that are remembered; then all are forgotten.
+pub const MAX_PAIRS: usize = 65_536;
 
 /// What was written and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,6 +62,8 @@ pub struct Anonymiser<W: Write> {
     captures: (usize, u64),
     /// ICMP errors about datagrams, each with its number, until those before it are written.
     errors: VecDeque<(u64, OwnedFrame)>,
+    /// Ends between which datagrams of the protocols came, each with whether another datagram that came that way is in the capture.
+    pairs: HashMap<[Endpoint; 2], bool>,
     /// Number and time of the first frame and of the latest one.
     ends: Option<[(u64, Time); 2]>,
     /// Number of the latest frame that was written.
@@ -75,6 +81,7 @@ impl<W: Write> Anonymiser<W> {
             counts: Counts::default(),
             captures: (0, 0),
             errors: VecDeque::new(),
+            pairs: HashMap::new(),
             ends: None,
             written: 0,
         }
@@ -102,12 +109,29 @@ impl<W: Write> Anonymiser<W> {
             self.counts.compressed = self.counts.compressed.saturating_add(1);
             return Ok(());
         }
-        self.counts.written = self.counts.written.saturating_add(1);
+        self.counts.written = self.counts.written.saturating_add(u64::from(!held.is_meaningless));
         let d = Datagram { payload: &held.payload, ..held.datagram };
         let d = Datagram { checksum: held.checksum.of(&d), ..d };
         self.write_errors(d.frame)?;
         // Interfaces are told apart as the pipeline does, and have no names.
         self.write_frame(held.capture, (d.frame, d.origin), &OwnedFrame::of(&d))
+    }
+
+    fn write_ready(&mut self) -> io::Result<()> {
+        while let Some(held) = self.queue.pop_ready() {
+            self.write(&held)?;
+        }
+        Ok(())
+    }
+
+    /// Notes that datagrams of the protocols come between the ends of one.
+    fn note_pair(&mut self, d: &Datagram<'_>) {
+        if self.pairs.len() >= MAX_PAIRS {
+            self.pairs.clear();
+        }
+        for pair in [[d.src, d.dst], [d.dst, d.src]] {
+            self.pairs.entry(pair).or_insert(false);
+        }
     }
 
     /// Writes the ICMP errors before a frame.
@@ -145,6 +169,12 @@ impl<W: Write> Anonymiser<W> {
     }
 }
 
+/// The options that an [`Anonymiser`] needs: texts that are hidden elsewhere are replaced like all others, and datagrams that no
+/// protocol claims are reported.
+pub fn needed(options: Options) -> Options {
+    Options { secrets: true, all: true, ..options }
+}
+
 /// A capture in memory, anonymised. `application` is the program that writes it.
 ///
 /// # Errors
@@ -157,8 +187,7 @@ pub fn anonymised(
 ) -> io::Result<(Vec<u8>, Counts)> {
     let name = "capture";
     let mut anonymiser = Anonymiser::new(Writer::new(vec![], application)?, key);
-    // Texts that are hidden elsewhere are replaced like all others.
-    let mut pipeline = Pipeline::new(Options { secrets: true, ..options }, &mut anonymiser);
+    let mut pipeline = Pipeline::new(needed(options), &mut anonymiser);
     let mut source = Source::from_reader(name, Box::new(Cursor::new(capture))).map_err(io::Error::other)?;
     pipeline.read(&mut source, name).map_err(io::Error::other)?;
     pipeline.finish(true)?;
@@ -208,13 +237,23 @@ impl<W: Write> Report for Anonymiser<W> {
             self.counts.unreplaced = self.counts.unreplaced.saturating_add(1);
             return Ok(());
         };
+        self.note_pair(p.datagram);
         let datagram = self.between(p.datagram);
         let held = Held::new(p, datagram, self.captures.0);
         self.queue.add(held, (p, bytes), self.captures.1, &self.payloads);
-        while let Some(held) = self.queue.pop_ready() {
-            self.write(&held)?;
-        }
-        Ok(())
+        self.write_ready()
+    }
+
+    /// Where two ends exchange other datagrams, too, one of those is no broken answer. So the first one each way is in the capture,
+    /// without what is in it.
+    fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
+        let Some(is_written) = self.pairs.get_mut(&[d.src, d.dst]).filter(|is_written| !**is_written) else {
+            return Ok(());
+        };
+        *is_written = true;
+        let datagram = self.between(d);
+        self.queue.push(Held::meaningless(d, datagram, self.captures.0));
+        self.write_ready()
     }
 }
 
@@ -224,6 +263,16 @@ mod tests {
     use super::payload::MAX_TRIALS;
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn pairs_beyond_the_limit_are_forgotten() {
+        let mut anonymiser = Anonymiser::new(Writer::new(io::sink(), "test").unwrap(), Key::of("test"));
+        for port in 0..=u16::MAX {
+            let [a, b] = [1, 2].map(|last| Endpoint::v4([192, 0, 2, last], port));
+            anonymiser.note_pair(&Datagram::between(a, b, b""));
+        }
+        assert!(anonymiser.pairs.len() <= MAX_PAIRS);
+    }
 
     fn counts(most_trials: usize) -> Counts {
         let writer = Writer::new(io::sink(), "test").unwrap();

@@ -8,9 +8,8 @@ use super::output::{Target, is_stdout};
 use super::read::read_with;
 use super::save::{APPLICATION, BUFFER, report_unwritable};
 use super::system::display_name;
-use crate::anonymise::{Anonymiser, Counts, Key};
+use crate::anonymise::{Anonymiser, Counts, Key, needed};
 use crate::capture::Writer;
-use crate::pipeline::Options;
 use crate::report::count;
 use clap::Args;
 use std::io::{self, BufWriter, ErrorKind};
@@ -76,9 +75,7 @@ impl ReadsCaptures for AnonymiseArgs {
             Ok(writer) => Anonymiser::new(writer, key),
             Err(e) => return failed(&e),
         };
-        // Texts that are hidden elsewhere are replaced like all others.
-        let options = Options { secrets: true, ..job.options };
-        let read = read_with(&self.common, options, job.inputs, &mut anonymiser, &mut open);
+        let read = read_with(&self.common, needed(job.options), job.inputs, &mut anonymiser, &mut open);
         let done = read.and_then(|(totals, code)| {
             let (buffer, counts) = anonymiser.finish()?;
             buffer.into_inner()?.complete(totals.files > 0)?;
