@@ -121,7 +121,7 @@ pub enum Lack {
 }
 
 /// A closed exchange.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Exchange {
     /// Number of the exchange: requests are counted in frame order from 1.
     pub id: u64,

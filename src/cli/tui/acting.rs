@@ -121,8 +121,8 @@ impl App {
             _ => None,
         };
         let board = lock(&self.reading.shared.board);
-        let of_request = |e: &&crate::exchange::Exchange| e.request_frame == row.frame;
-        let answer = board.exchanges.0.iter().find(of_request).and_then(|e| e.response_frame);
+        let of_request = |e: &Exchange| e.request_frame == row.frame;
+        let answer = board.exchanges.iter().find(of_request).and_then(|e| e.response_frame);
         let found = request.or_else(|| index.of_frame(answer?));
         drop((index, board));
         match found {
@@ -169,19 +169,19 @@ impl App {
             }
         };
         let (index, board) = (lock(&self.reading.shared.index), lock(&self.reading.shared.board));
-        let exchanges = &board.exchanges.0;
+        let exchanges = &board.exchanges;
         let (title, lines) = match target {
             Target::Server(server) => {
                 let of_server = exchanges.iter().filter(|e| e.server == server);
                 (format!("Exchanges with {server}"), ladder(&index, of_server))
             }
             Target::Frame(frame) => {
-                let has_frame = |e: &&Exchange| e.request_frame == frame || e.response_frame == Some(frame);
+                let has_frame = |e: &Exchange| e.request_frame == frame || e.response_frame == Some(frame);
                 let Some(Exchange { client, server, .. }) = exchanges.iter().find(has_frame) else {
                     drop((index, board));
                     return self.complain("It belongs to no exchange that has ended.");
                 };
-                let of_both = exchanges.iter().filter(|e| (e.client, e.server) == (*client, *server));
+                let of_both = exchanges.iter().filter(|e| (e.client, e.server) == (client, server));
                 (format!("Exchanges of {client} with {server}"), ladder(&index, of_both))
             }
             Target::None => {

@@ -1,5 +1,6 @@
 //! The report that fills the screens: an index of the packets, and a board of everything else, which are drawn while they grow.
 
+use super::exchanges::Exchanges;
 use crate::browse::{Index, Indexer};
 use crate::capture::{CaptureInfo, Comments, Frame, Time};
 use crate::check::{Finding, Packet};
@@ -14,9 +15,6 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most exchanges kept for the list, some 200 bytes each.
-pub const MAX_EXCHANGES: usize = 100_000;
-
 /// What the screens other than the list of packets show.
 #[derive(Debug)]
 pub struct Board {
@@ -26,8 +24,8 @@ pub struct Board {
     pub stats: Stats,
     /// What servers do at the moment.
     pub top: Top,
-    /// Exchanges in the order in which they closed, and how many there was no room for.
-    pub exchanges: (Vec<Exchange>, u64),
+    /// Exchanges in the order in which they closed.
+    pub exchanges: Exchanges,
     /// Findings about exchanges, each with the frame of the request.
     pub findings: Vec<(u64, Finding)>,
     /// The totals, once everything has been read.
@@ -42,7 +40,7 @@ impl Default for Board {
             summary: Summary::default(),
             stats: Stats::new(None).with_clients(Prefix::NONE),
             top: Top::default(),
-            exchanges: (vec![], 0),
+            exchanges: Exchanges::default(),
             findings: vec![],
             totals: None,
             version: 0,
@@ -123,11 +121,8 @@ impl Report for Gatherer {
         board.summary.exchange(e, findings)?;
         board.stats.exchange(e, findings)?;
         board.top.exchange(e, findings)?;
-        if board.exchanges.0.len() < MAX_EXCHANGES {
-            board.exchanges.0.push(e.clone());
+        if board.exchanges.add(e) {
             board.findings.extend(findings.iter().map(|finding| (e.request_frame, *finding)));
-        } else {
-            board.exchanges.1 += 1;
         }
         Ok(())
     }
@@ -208,6 +203,7 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exchanges::MAX_EXCHANGES;
     use super::*;
 
     #[test]
@@ -219,6 +215,6 @@ mod tests {
         let exchange = Exchange::unanswered(1, Id::Sqp, ends);
         (0..MAX_EXCHANGES + 3).for_each(|_| gatherer.exchange(&exchange, &[]).unwrap());
         let board = lock(&shared.board);
-        assert_eq!((board.exchanges.0.len(), board.exchanges.1), (MAX_EXCHANGES, 3));
+        assert_eq!((board.exchanges.iter().count(), board.exchanges.more), (MAX_EXCHANGES, 3));
     }
 }

@@ -6,6 +6,7 @@ use crate::capture::Time;
 use crate::exchange::{Exchange, Outcome};
 use crate::net::Endpoint;
 use crate::report::{count, duration};
+use std::borrow::Borrow;
 use unicode_width::UnicodeWidthStr;
 
 /// Most rungs; further ones are counted.
@@ -75,12 +76,12 @@ fn answer(e: &Exchange) -> Option<Rung> {
 }
 
 /// The lines of a ladder of these exchanges, with times since the first of them. Clients are named where there are several.
-pub fn ladder<'a>(index: &Index, exchanges: impl Iterator<Item = &'a Exchange>) -> Vec<String> {
+pub fn ladder(index: &Index, exchanges: impl Iterator<Item = impl Borrow<Exchange>>) -> Vec<String> {
     let mut rungs = vec![];
     let mut more = 0;
     for e in exchanges {
         match rungs.len() < MAX_RUNGS {
-            true => rungs.extend(std::iter::once(request(e)).chain(answer(e))),
+            true => rungs.extend(std::iter::once(request(e.borrow())).chain(answer(e.borrow()))),
             false => more += 1,
         }
     }

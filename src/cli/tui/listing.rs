@@ -195,11 +195,11 @@ fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
     let mut report = Exchanges::new(io::sink(), false, false, false).keep_cells();
     // Nothing fails in memory.
     let _ = index.introduce_captures(index.files(), &mut report);
-    let (kept, more) = &board.exchanges;
+    let (kept, more) = (&board.exchanges, board.exchanges.more);
     let rows: Vec<Cells> = kept
         .iter()
         .map(|e| {
-            let _ = report.exchange(e, &[]);
+            let _ = report.exchange(&e, &[]);
             let cells = report.take_cells().into_iter();
             cells.map(|(text, severity)| (text.trim_start_matches("→ ").to_owned(), severity)).collect()
         })
@@ -210,7 +210,7 @@ fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
         severity: None,
         target: Target::Frame(e.request_frame),
     });
-    let rest = (*more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room")));
+    let rest = (more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room")));
     (head, lines.chain(rest).collect())
 }
 

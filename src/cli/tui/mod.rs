@@ -13,6 +13,7 @@ mod app;
 mod console;
 mod cursor;
 mod draw;
+mod exchanges;
 mod frames;
 mod gather;
 mod input;
