@@ -487,6 +487,21 @@ pub struct Raised {
 }
 
 impl Raised {
+    /// Nothing.
+    pub const NOTHING: Raised = Raised {
+        rules: ArrayVec::new_const(),
+        proof: Proof::None,
+        unproven: false,
+        abuse: None,
+        compared: ArrayVec::new_const(),
+    };
+
+    /// Whether it says nothing that matters later on: rules of the protocol, when they are checked again, ask only
+    /// for a wrong proof.
+    pub fn says_nothing(&self) -> bool {
+        let Raised { rules, proof, unproven: _, abuse, compared } = self;
+        rules.is_empty() && compared.is_empty() && abuse.is_none() && *proof != Proof::Wrong
+    }
     /// Adds a rule that the datagram as a whole breaks.
     #[cold]
     pub fn add(&mut self, rule: &'static Rule) {

@@ -4,7 +4,7 @@
 //! others are symptoms. A bounded number of faults of earlier datagrams is remembered here; the protocol declares which
 //! rule causes which.
 
-use super::pending::{ClaimRef, Edge};
+use super::claim::{ClaimRef, Edge};
 use crate::bounded::{Bounded, Budget, Forgets as _, Numbered};
 use crate::check::{Cause, Finding, Policy};
 use crate::classify::servers::Servers;

@@ -2,8 +2,8 @@
 
 use super::Pipeline;
 use super::attribution::Attribution;
+use super::claim::ClaimRef;
 use super::options::Options;
-use super::pending::ClaimRef;
 use super::silence::Silences;
 use crate::check::{Message, Packet};
 use crate::classify::Verdict;

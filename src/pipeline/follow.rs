@@ -1,6 +1,6 @@
 //! Reads a running capture, in which time passes even while no packet comes.
 
-use super::pending::MAX_WAIT;
+use super::claim::MAX_WAIT;
 use super::{Pipeline, Stopped};
 use crate::capture::{Refill, Source, Time};
 use std::io;

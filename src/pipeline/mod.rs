@@ -5,6 +5,7 @@
 
 mod attribution;
 mod checksums;
+mod claim;
 mod classification;
 mod dedup;
 mod deliver;
@@ -38,10 +39,11 @@ use crate::report::{Report, Totals, Wants};
 use crate::rule::general::{GEN_001, GEN_002, GEN_003, GEN_012, GEN_014};
 use attribution::Attribution;
 use checksums::Checksums;
+use claim::{Claim, ClaimRef, Edge, MAX_WAIT, SpareRaised};
 use dedup::Dedup;
 use floods::Floods;
 pub use options::Options;
-use pending::{Claim, ClaimRef, Edge, MAX_WAIT, Pending, is_part};
+use pending::{Pending, is_part};
 use silence::Silences;
 use std::io;
 pub use stopped::Stopped;
@@ -68,6 +70,7 @@ pub struct Pipeline<'r> {
     earlier_by_servers: u64,
     checksums: Checksums,
     pending: Pending,
+    spare_raised: SpareRaised,
     dedup: Dedup,
     translations: Translations,
     decapsulator: Decapsulator,
@@ -119,6 +122,7 @@ impl<'r> Pipeline<'r> {
             attribution: Attribution::from(options.budget),
             checksums: Checksums::default(),
             pending: Pending::from(options.budget),
+            spare_raised: SpareRaised::default(),
             dedup: Dedup::default(),
             translations: Translations::from(options.budget),
             decapsulator: Decapsulator::default(),

@@ -1,7 +1,8 @@
 //! Releases pending datagrams, in frame order where records are printed in that order.
 
+use super::claim::{Claim, ClaimRef, Reading, SpareRaised};
 use super::deliver::deliver_exchange;
-use super::pending::{Claim, ClaimRef, Item, Reading, is_part};
+use super::pending::{Item, is_part};
 use super::{Pipeline, apply_piece, observation, observe, register_server};
 use crate::capture::Time;
 use crate::classify::{Classifier, Verdict};
@@ -54,12 +55,14 @@ impl Pipeline<'_> {
             // The server of its conversation may have become known only now.
             v_answer.server_index = conversation.server_index();
             joined_bytes[0] = claim.piece.as_deref().map_or(0, Piece::joined_bytes);
-            claim.raised.retain_shared();
+            self.spare_raised.change(&mut claim.raised, Raised::retain_shared);
             if self.table.waits(slot, exchange) {
                 claim.pairing = self.table.pair(slot, &d, v_answer);
                 claim.piece = self.table.take_piece();
                 if let Some(piece) = &mut claim.piece {
-                    apply_piece(piece, v_answer, self.frames_before_file, &mut claim.raised);
+                    let before = self.frames_before_file;
+                    let apply = |raised: &mut Raised| apply_piece(piece, v_answer, before, raised);
+                    self.spare_raised.change(&mut claim.raised, apply);
                 }
                 claim.unfinished = is_part(v_answer.probe.role) && v_answer.probe.part.is_none();
             } else {
@@ -76,7 +79,8 @@ impl Pipeline<'_> {
             }
             joined_bytes[1] = claim.piece.as_deref().map_or(0, Piece::joined_bytes);
             let continues = claim.pairing.continues();
-            recheck(&mut self.protocol_memories, Some(conversation), &d, claim);
+            let memories = (&mut self.protocol_memories, &mut self.spare_raised);
+            recheck(memories, Some(conversation), &d, claim);
             if continues {
                 self.pending.continue_message(slot, Direction::S2c, frame);
             }
@@ -94,7 +98,8 @@ impl Pipeline<'_> {
         if let Some(pairing) = self.table.pair_repeated(claim.slot, d, &claim.verdict) {
             claim.pairing = pairing;
             let conversation = self.table.conversations.get(claim.slot).copied();
-            recheck(&mut self.protocol_memories, conversation.as_ref(), d, claim);
+            let memories = (&mut self.protocol_memories, &mut self.spare_raised);
+            recheck(memories, conversation.as_ref(), d, claim);
         }
     }
 
@@ -114,7 +119,8 @@ impl Pipeline<'_> {
         };
         let mut raised = Raised::default();
         raised.add(&GEN_008);
-        self.hold_or_deliver(d, self.new_claim(verdict, (slot, level), pairing, raised))
+        let claim = self.new_claim(verdict, (slot, level), pairing, raised);
+        self.hold_or_deliver(d, claim)
     }
 
     /// The pairing of a copy of the datagram in frame `of`, and its classification. The original may have been
@@ -136,12 +142,13 @@ impl Pipeline<'_> {
 
     /// The claim of a datagram that has just come, in a conversation of that level.
     pub(super) fn new_claim(
-        &self,
+        &mut self,
         verdict: Verdict,
         (slot, level): (Slot, Level),
         pairing: Pairing,
         raised: Raised,
     ) -> Claim {
+        let raised = self.spare_raised.keep(raised);
         let (arrival, piece, awaited) = (self.table.clock(), None, None);
         let (unfinished, edge, is_final, other) = (false, None, false, None);
         Claim {
@@ -177,7 +184,7 @@ impl Pipeline<'_> {
         let Reading { verdict, slot, level, awaited } = other;
         (claim.verdict, claim.slot, claim.level, claim.awaited) = (verdict, slot, level, awaited);
         (claim.pairing, claim.piece, claim.is_final) = (Pairing::Nothing, None, true);
-        claim.raised.retain_shared();
+        self.spare_raised.change(&mut claim.raised, Raised::retain_shared);
     }
 
     /// Holds back a datagram whose classification is not final yet, or that must not overtake others; delivers any
@@ -196,7 +203,7 @@ impl Pipeline<'_> {
         if !self.pending.is_empty() {
             self.pass_pending(d.payload.len(), claim.joined_bytes())?;
         }
-        self.deliver_claim(d, &claim)
+        self.deliver_claim(d, claim)
     }
 
     /// Whether a datagram must not overtake the pending ones.
@@ -205,13 +212,15 @@ impl Pipeline<'_> {
         !self.pending.is_empty() && (self.wants.ordered || self.pending.holds_back(v, raised))
     }
 
-    fn deliver_claim(&mut self, d: &Datagram<'_>, claim: &Claim) -> io::Result<()> {
+    fn deliver_claim(&mut self, d: &Datagram<'_>, mut claim: Claim) -> io::Result<()> {
         let conversation = self.table.conversations.get(claim.slot).filter(|_| !claim.is_final);
         let level = conversation.map_or(claim.level, |c| c.level);
-        let Claim { verdict, pairing, raised, piece, .. } = claim;
-        let Claim { edge, slot, awaited, .. } = *claim;
+        let Claim { verdict, pairing, raised, piece, .. } = &claim;
+        let Claim { edge, slot, awaited, .. } = claim;
         let piece = piece.as_deref();
-        self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece })
+        self.deliver(d, level, ClaimRef { verdict, pairing, awaited, raised, edge, slot, piece })?;
+        self.spare_raised.take_back(&mut claim.raised);
+        Ok(())
     }
 
     /// Adds a datagram to the pending ones.
@@ -319,14 +328,14 @@ impl Pipeline<'_> {
                         self.read_otherwise(&mut claim, *other);
                     }
                     if claim.raised.has(&GEN_012) && self.unused.is_flooded((d.src, d.dst), claim.arrival) {
-                        claim.raised.remove(&GEN_012);
+                        self.spare_raised.change(&mut claim.raised, |raised| raised.remove(&GEN_012));
                     }
                 }
                 if matches!(claim.pairing, Pairing::Unsolicited { .. }) {
                     // It is reported now, so no later request may claim it.
                     self.pair_repeated_answer(&d, &mut claim);
                 }
-                self.deliver_claim(&d, &claim)
+                self.deliver_claim(&d, claim)
             }
         };
         self.payload = payload;
@@ -413,7 +422,8 @@ impl Pipeline<'_> {
                 elsewhere: false,
             },
         };
-        recheck(&mut self.protocol_memories, conversation.as_ref(), d, claim);
+        let memories = (&mut self.protocol_memories, &mut self.spare_raised);
+        recheck(memories, conversation.as_ref(), d, claim);
     }
 
     fn deliver_exchange(&mut self, e: &Exchange) -> io::Result<()> {
@@ -435,15 +445,20 @@ fn reclassify_turned(classifier: &Classifier, c: &Conversation, d: &Datagram<'_>
 
 /// Checks the rules of a datagram again after its pairing has changed, if its conversation is still known.
 fn recheck(
-    memories: &mut Memories,
+    (memories, spare): (&mut Memories, &mut SpareRaised),
     conversation: Option<&Conversation>,
     datagram: &Datagram<'_>,
     claim: &mut Claim,
 ) {
-    claim.raised.retain_shared();
-    let Some(conversation) = conversation else { return };
+    let Some(conversation) = conversation else {
+        return spare.change(&mut claim.raised, Raised::retain_shared);
+    };
     let (probe, pairing) = (&claim.verdict.probe, &claim.pairing);
     let further = (claim.piece.as_deref(), claim.edge.is_some(), None);
     let observation = observation(conversation, datagram, probe, pairing, further);
-    observe(memories, claim.verdict.id, &observation, &mut claim.raised);
+    let id = claim.verdict.id;
+    spare.change(&mut claim.raised, |raised| {
+        raised.retain_shared();
+        observe(memories, id, &observation, raised);
+    });
 }

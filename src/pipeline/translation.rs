@@ -186,7 +186,7 @@ impl Pipeline<'_> {
         let mut payload = std::mem::take(&mut self.payload);
         if let Some((claim, _)) = self.pending.find_answer(slot, held.frame, &mut payload) {
             claim.pairing = Pairing::DuplicateFrame { of: d.frame, asked: pairing.asked() };
-            claim.raised.add(&GEN_008);
+            self.spare_raised.change(&mut claim.raised, |raised| raised.add(&GEN_008));
             self.totals.duplicate_frames += 1;
         }
         self.payload = payload;

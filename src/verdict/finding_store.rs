@@ -101,7 +101,8 @@ impl FindingStore {
     /// The findings in the order found, the number of findings not stored, and the counts of each server in the order
     /// found.
     pub fn finish(mut self) -> (Vec<Entry>, u64, Vec<ServerCounts>) {
-        self.findings.sort_by_key(|(number, _)| *number);
+        // Their numbers are sorted, and each finding is moved once: it is half a kilobyte.
+        self.findings.sort_by_cached_key(|(number, _)| *number);
         let more = self.found_count - self.findings.len() as u64;
         (self.findings.into_iter().map(|(_, entry)| entry).collect(), more, self.servers)
     }

@@ -70,7 +70,7 @@ impl Found {
             level: p.level,
             message: Some(p.message_name()),
             file_offset: p.file_offset(span.start),
-            marked: marked.iter().take(MAX_MARKED).copied().collect(),
+            marked: first_of(marked),
             exchange: p.pairing.exchange().zip(p.pairing.request_frame(d.frame)),
             kind: p.explains(finding).then(|| Agreements::kind(p)),
         }
@@ -93,6 +93,13 @@ impl Found {
             kind: None,
         }
     }
+}
+
+/// The first of some bytes, as many as are kept.
+fn first_of(bytes: &[u8]) -> ArrayVec<u8, MAX_MARKED> {
+    let mut first = ArrayVec::new();
+    let _ = first.try_extend_from_slice(&bytes[..bytes.len().min(MAX_MARKED)]); // they fit
+    first
 }
 
 /// Findings held for one reason.

@@ -19,12 +19,17 @@ import time
 
 import pyarrow
 import pyarrow.parquet
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 import qdissect
 import qdissect.spark
 
 SECOND = 10**9
+# Captures in which a host answers what another one was asked, or addresses are translated: such hosts share no shard. As in
+# `tests/it/shards.rs`.
+OF_TWO_HOSTS = {"other_address.pcapng", "translated.pcapng"}
+# The end of a message that only one run can tell.
+OF_ONE_RUN = "; the capture holds no answer of anybody: one direction may be missing"
 
 
 def udp(source, target, payload):
@@ -70,11 +75,13 @@ def ring(folder, files, seconds, rate, seed):
     return [str(path) for path in paths]
 
 
-def executors():
-    """Processes of executors on this machine."""
+def executors(spark):
+    """Processes of this application's executors on this machine."""
+    application = spark.sparkContext.applicationId.encode()
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            if b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes():
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if application in words and any(word.endswith(b"CoarseGrainedExecutorBackend") for word in words):
                 yield int(process.name)
         except OSError:
             continue
@@ -94,7 +101,7 @@ def kill_one(spark, over, killed):
     """Kills an executor while a stage is in the middle of its tasks. `over` is set when there is nothing left to wait for."""
     while not over.is_set():
         stage = working_stage(spark)
-        process = next(executors(), None) if stage else None
+        process = next(executors(spark), None) if stage else None
         if process:
             os.kill(process, signal.SIGKILL)
             killed.append((process, stage))
@@ -110,10 +117,18 @@ def one_run(paths, table, folder):
     return path
 
 
+def comparable(rows):
+    """The rows of a table without what only one run can tell."""
+    rows = rows.drop("id")
+    if {"rule", "message"} <= set(rows.columns):
+        rows = rows.withColumn("message", functions.regexp_replace("message", OF_ONE_RUN, ""))
+    return rows
+
+
 def compare(spark, run, table, one, what):
     started = time.time()
     # What is lost with an executor is computed again: a local checkpoint could not be.
-    one, many = spark.read.parquet(one).drop("id"), run.table(table).drop("id").persist()
+    one, many = comparable(spark.read.parquet(one)), comparable(run.table(table)).persist()
     counts = one.count(), one.exceptAll(many).count(), many.exceptAll(one).count()
     many.unpersist()
     print(f"{what}, {table}: {counts[0]} rows, {counts[1:]} differ, {time.time() - started:.1f} s", flush=True)
@@ -150,7 +165,7 @@ def check_killed(spark, paths, what):
     after = spark.sparkContext.statusTracker().getStageInfo(stage.stageId)
     print(f"the stage has {after.numFailedTasks} failed tasks, attempt {after.currentAttemptId}", flush=True)
     assert after.numFailedTasks or after.currentAttemptId > stage.currentAttemptId, after
-    assert process not in executors()
+    assert process not in executors(spark)
 
 
 def exported(spark, program, paths):
@@ -193,7 +208,8 @@ if __name__ == "__main__":
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     spark.dataSource.register(qdissect.spark.Captures)
-    captures = sorted(str(path.absolute()) for path in pathlib.Path("captures").rglob("*.pcap*"))
+    captures = (path.absolute() for path in pathlib.Path("captures").rglob("*.pcap*") if path.name not in OF_TWO_HOSTS)
+    captures = sorted(map(str, captures))
     with tempfile.TemporaryDirectory() as folder:
         ring_files = ring(pathlib.Path(folder), 12, 5, 60, 7)
         for program in sys.argv[2:]:
