@@ -58,29 +58,39 @@ impl Prefix {
     }
 }
 
-/// Distinct things of a client, by their hashes.
+/// Distinct things of a client, by their hashes. Most clients have one port and ask one server.
 #[derive(Debug, Default)]
 struct Distinct {
-    hashes: HashSet<u64>,
+    first: Option<u64>,
+    others: Option<Box<HashSet<u64>>>,
     more: bool,
 }
 
 impl Distinct {
     /// Counts one thing; `room` is what all clients have left.
     fn add(&mut self, hash: u64, room: &mut usize) {
-        if self.hashes.contains(&hash) {
+        let is_other = || self.others.as_ref().is_some_and(|others| others.contains(&hash));
+        if self.first == Some(hash) || is_other() {
             return;
         }
-        if self.hashes.len() >= MAX_DISTINCT || *room == 0 {
+        if self.len() >= MAX_DISTINCT || *room == 0 {
             self.more = true;
             return;
         }
-        self.hashes.insert(hash);
+        if self.first.is_none() {
+            self.first = Some(hash);
+        } else {
+            self.others.get_or_insert_default().insert(hash);
+        }
         *room -= 1;
     }
 
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.as_ref().map_or(0, |others| others.len())
+    }
+
     fn cell(&self) -> Cell {
-        Cell::AtLeast(self.hashes.len() as u64, self.more)
+        Cell::AtLeast(self.len() as u64, self.more)
     }
 }
 
@@ -91,6 +101,7 @@ struct Client {
     traffic: Traffic,
     /// Times of its first and last request.
     span: Option<(Time, Time)>,
+    /// From the second request on.
     rate: Option<Box<Rate>>,
     ports: Distinct,
     servers: Distinct,
@@ -116,9 +127,22 @@ impl Client {
     fn ask(&mut self, time: Time) {
         self.requests += 1;
         let Some(nanos) = time.nanos() else { return };
-        let (first, last) = self.span.unwrap_or((time, time));
+        let Some((first, last)) = self.span else {
+            self.span = Some((time, time));
+            return;
+        };
         self.span = Some((first.min(time), last.max(time)));
-        self.rate.get_or_insert_default().add(nanos);
+        let rate = self.rate.get_or_insert_with(|| {
+            let mut rate = Box::<Rate>::default();
+            first.nanos().into_iter().for_each(|nanos| rate.add(nanos));
+            rate
+        });
+        rate.add(nanos);
+    }
+
+    /// The most requests within a second, if any has a time.
+    fn peak(&self) -> Option<u32> {
+        self.span.map(|_| self.rate.as_ref().map_or(1, |rate| rate.peak()))
     }
 
     /// Requests in a second on average, where there are several; less than a second counts as one.
@@ -208,7 +232,7 @@ impl Clients {
     ) -> Vec<Cell> {
         let Traffic { sent, received } = client.traffic;
         let time = |time: Option<Time>| time.map_or(Cell::Nothing, Cell::Time);
-        let rate = client.rate.as_ref().map_or(Cell::Nothing, |rate| Cell::Count(rate.peak().into()));
+        let rate = client.peak().map_or(Cell::Nothing, |peak| Cell::Count(peak.into()));
         vec![
             name,
             servers,
@@ -250,10 +274,10 @@ mod tests {
         ports.add(5, &mut room);
         assert!(!ports.more);
         ports.add(9_999, &mut room);
-        assert!(ports.more && ports.hashes.len() == MAX_DISTINCT);
+        assert!(ports.more && ports.len() == MAX_DISTINCT);
         let (mut others, mut room) = (Distinct::default(), 1);
         [1, 2].iter().for_each(|port| others.add(*port, &mut room));
-        assert!(others.more && others.hashes.len() == 1, "the room of all clients is used up");
+        assert!(others.more && others.len() == 1, "the room of all clients is used up");
     }
 
     #[test]
@@ -261,7 +285,7 @@ mod tests {
         let mut client = Client::default();
         let start = 1_700_000_000 * SECOND;
         (0..100).for_each(|n| client.ask(Time::from_nanos(start + n * 5_000_000)));
-        assert_eq!(client.rate.as_ref().unwrap().peak(), 100);
+        assert_eq!(client.peak().unwrap(), 100);
         assert!(matches!(client.mean_rate(), Cell::Number(100.0)), "half a second counts as one");
         client.ask(Time::from_nanos(start + 100 * SECOND));
         assert!(matches!(client.mean_rate(), Cell::Number(rate) if rate == 1.01));

@@ -1,7 +1,7 @@
-//! The exchanges of a run, for a list: most of them take 104 bytes.
+//! The exchanges of a run, for a list: most of them take 96 bytes.
 
 use crate::capture::Time;
-use crate::conversation::Slot;
+use crate::conversation::{NONE, Slot};
 use crate::exchange::{Exchange, Outcome};
 use crate::net::Endpoint;
 use crate::protocols::{Id, Level};
@@ -25,10 +25,9 @@ struct Usual {
     frames: u32,
     /// `NO_TIME` for none.
     response_time: u32,
-    server_index: u32,
     request_bytes: u16,
     response_bytes: u16,
-    retransmissions: u16,
+    retransmissions: u8,
     protocol: Id,
     step: u8,
     level: Level,
@@ -51,8 +50,7 @@ impl Usual {
             response_time: e.response_time.map_or(NO_TIME, |nanos| nanos as u32),
             request_bytes: e.request_bytes as u16,
             response_bytes: e.response_bytes as u16,
-            server_index: e.server_index,
-            retransmissions: e.retransmissions,
+            retransmissions: e.retransmissions as u8,
             protocol: e.protocol,
             step: e.step,
             level: e.level,
@@ -68,11 +66,10 @@ impl Usual {
             protocol: self.protocol,
             step: self.step,
             level: self.level,
-            // It is no longer looked up.
             conversation: Slot::default(),
             client: self.client,
             server: self.server,
-            server_index: self.server_index,
+            server_index: NONE,
             key: self.has_key.then_some(self.key),
             shown_key: None,
             request_frame: self.request_frame,
@@ -84,7 +81,7 @@ impl Usual {
             response_time: (self.response_time != NO_TIME).then_some(self.response_time.into()),
             request_bytes: self.request_bytes.into(),
             response_bytes: self.response_bytes.into(),
-            retransmissions: self.retransmissions,
+            retransmissions: self.retransmissions.into(),
             reason: None,
             incomplete: None,
             contradicted: None,
@@ -119,7 +116,8 @@ impl Exchanges {
             return false;
         }
         let usual = Usual::of(e);
-        let odd = Exchange { conversation: Slot::default(), ..e.clone() };
+        // Its conversation and the table of servers are no longer looked up.
+        let odd = Exchange { conversation: Slot::default(), server_index: NONE, ..e.clone() };
         self.kept.push(if usual.exchange() == odd { Kept::Usual(usual) } else { Kept::Odd(Box::new(odd)) });
         true
     }
@@ -139,9 +137,13 @@ mod tests {
 
     #[test]
     fn a_usual_exchange_takes_little_and_every_one_is_given_back() {
-        assert!(size_of::<Kept>() <= 104, "{}", size_of::<Kept>());
+        assert!(size_of::<Kept>() <= 96, "{}", size_of::<Kept>());
         let ends = [1, 2].map(|n| Endpoint::v4([192, 0, 2, n], 7));
-        let plain = Exchange { conversation: Slot::default(), ..Exchange::unanswered(1, Id::Sqp, ends) };
+        let plain = Exchange {
+            conversation: Slot::default(),
+            server_index: NONE,
+            ..Exchange::unanswered(1, Id::Sqp, ends)
+        };
         let answered =
             Exchange { response_frame: Some(2), response_time: Some(5), key: Some(0), ..plain.clone() };
         let odd = Exchange { response_parts: vec![2, 3], ..answered.clone() };
