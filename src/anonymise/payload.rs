@@ -166,7 +166,7 @@ impl Payloads {
         };
         let reversed = |octets: &[u8]| octets.iter().rev().copied().collect::<Vec<_>>();
         let (from, to) = (octets(ip), octets(self.addresses.ip(ip)));
-        for (from, to) in [(reversed(&from), reversed(&to)), (from, to)] {
+        for (from, to) in [(from.clone(), to.clone()), (reversed(&from), reversed(&to))] {
             if let Some(at) = memchr::memmem::find(original, &from) {
                 other.splice(at..at.saturating_add(to.len()), to);
                 break;
