@@ -14,6 +14,7 @@
 mod addresses;
 mod held;
 mod key;
+mod pairs;
 mod payload;
 mod places;
 mod texts;
@@ -28,16 +29,13 @@ use crate::net::{self, Datagram, DropReason, Endpoint, OwnedFrame, Quote, link};
 use crate::pipeline::{Options, Pipeline};
 use crate::report::{Report, Wants};
 use addresses::Addresses;
-use hashbrown::HashMap;
 use held::{Held, MAX_HELD, Queue};
+use pairs::Pairs;
 use payload::Payloads;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Cursor, Write};
 use texts::Texts;
 use tokens::Tokens;
-
-/// Most pairs of ends that are remembered; then all are forgotten.
-pub const MAX_PAIRS: usize = 65_536;
 
 /// What was written and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,8 +60,8 @@ pub struct Anonymiser<W: Write> {
     captures: (usize, u64),
     /// ICMP errors about datagrams, each with its number, until those before it are written.
     errors: VecDeque<(u64, OwnedFrame)>,
-    /// Ends between which datagrams of the protocols came, each with whether another datagram that came that way is in the capture.
-    pairs: HashMap<[Endpoint; 2], bool>,
+    /// Ends between which datagrams of the protocols came.
+    pairs: Pairs,
     /// Number and time of the first frame and of the latest one.
     ends: Option<[(u64, Time); 2]>,
     /// Number of the latest frame that was written.
@@ -81,7 +79,7 @@ impl<W: Write> Anonymiser<W> {
             counts: Counts::default(),
             captures: (0, 0),
             errors: VecDeque::new(),
-            pairs: HashMap::new(),
+            pairs: Pairs::default(),
             ends: None,
             written: 0,
         }
@@ -122,16 +120,6 @@ impl<W: Write> Anonymiser<W> {
             self.write(&held)?;
         }
         Ok(())
-    }
-
-    /// Notes that datagrams of the protocols come between the ends of one.
-    fn note_pair(&mut self, d: &Datagram<'_>) {
-        if self.pairs.len() >= MAX_PAIRS {
-            self.pairs.clear();
-        }
-        for pair in [[d.src, d.dst], [d.dst, d.src]] {
-            self.pairs.entry(pair).or_insert(false);
-        }
     }
 
     /// Writes the ICMP errors before a frame.
@@ -237,7 +225,7 @@ impl<W: Write> Report for Anonymiser<W> {
             self.counts.unreplaced = self.counts.unreplaced.saturating_add(1);
             return Ok(());
         };
-        self.note_pair(p.datagram);
+        self.pairs.note(p.datagram);
         let datagram = self.between(p.datagram);
         let held = Held::new(p, datagram, self.captures.0);
         self.queue.add(held, (p, bytes), self.captures.1, &self.payloads);
@@ -247,10 +235,9 @@ impl<W: Write> Report for Anonymiser<W> {
     /// Where two ends exchange other datagrams, too, one of those is no broken answer. So the first one each way is in the capture,
     /// without what is in it.
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        let Some(is_written) = self.pairs.get_mut(&[d.src, d.dst]).filter(|is_written| !**is_written) else {
+        if !self.pairs.is_first_other(d) {
             return Ok(());
-        };
-        *is_written = true;
+        }
         let datagram = self.between(d);
         self.queue.push(Held::meaningless(d, datagram, self.captures.0));
         self.write_ready()
@@ -263,16 +250,6 @@ mod tests {
     use super::payload::MAX_TRIALS;
     use super::*;
     use std::path::Path;
-
-    #[test]
-    fn pairs_beyond_the_limit_are_forgotten() {
-        let mut anonymiser = Anonymiser::new(Writer::new(io::sink(), "test").unwrap(), Key::of("test"));
-        for port in 0..=u16::MAX {
-            let [a, b] = [1, 2].map(|last| Endpoint::v4([192, 0, 2, last], port));
-            anonymiser.note_pair(&Datagram::between(a, b, b""));
-        }
-        assert!(anonymiser.pairs.len() <= MAX_PAIRS);
-    }
 
     fn counts(most_trials: usize) -> Counts {
         let writer = Writer::new(io::sink(), "test").unwrap();

@@ -53,6 +53,9 @@ impl Payloads {
     pub fn replace(&mut self, p: &Packet<'_>, before: &Tree) -> Option<Vec<u8>> {
         let places = self.finder.find(p, before);
         let mut all = p.bytes.to_vec();
+        if places.is_empty() {
+            return Some(all);
+        }
         for place in &places {
             self.put(place, Strength::Everything(0), p.bytes, &mut all);
         }

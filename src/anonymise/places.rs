@@ -94,7 +94,7 @@ impl Finder {
             values.map(|(index, node)| (index, node.value_span())).filter(|(_, at)| at.end > at.start);
         self.order.clear();
         self.order.extend(spans);
-        self.order.sort_by_key(|(_, at)| at.end.saturating_sub(at.start));
+        self.order.sort_unstable_by_key(|(index, at)| (at.end.saturating_sub(at.start), *index));
         self.taken.clear();
         self.taken.resize(p.bytes.len(), false);
         let is_sent_as_digits = self.digits & 1u32.unbounded_shl(p.id as u32) != 0;

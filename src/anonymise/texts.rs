@@ -82,6 +82,11 @@ impl Texts {
         let mut rest = text;
         let mut before = ' ';
         while let Some(c) = rest.chars().next() {
+            if c.is_ascii_alphabetic() {
+                out.push(ascii(strength, c as u8, numbers));
+                (before, rest) = (c, rest.get(1..).unwrap_or_default());
+                continue;
+            }
             let follows_number = before.is_ascii_digit() || before == '.';
             let taken = match kept(rest) {
                 Some(length) => {

@@ -7,6 +7,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 const TTL: u8 = 64;
 const UDP: IpNumber = IpNumber::UDP;
+/// Bytes of a header of IPv6 and of a fragment, which is more than those of IPv4.
+const MOST_HEADERS: usize = 48;
 
 /// A frame that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,17 +54,22 @@ impl OwnedFrame {
         let segment = d.segment();
         let missing = if d.partial { 0 } else { d.cut as usize };
         let length = segment.len().saturating_add(missing);
-        let ip = match (d.src.ip(), d.dst.ip()) {
+        let mut bytes = Vec::with_capacity(segment.len().saturating_add(MOST_HEADERS));
+        let header = match (d.src.ip(), d.dst.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => u16::try_from(length).ok().and_then(|length| {
                 let mut ip = Ipv4Header::new(length, d.ttl, UDP, from.octets(), to.octets()).ok()?;
                 (ip.identification, ip.more_fragments, ip.dont_fragment) = (d.ip_id, d.partial, false);
                 ip.header_checksum = ip.calc_header_checksum();
-                Some(ip.to_bytes().to_vec())
+                ip.write(&mut bytes).ok()
             }),
-            (IpAddr::V6(from), IpAddr::V6(to)) => v6_header(d, (from, to), length),
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                v6_header(d, (from, to), length).map(|header| bytes.extend_from_slice(&header))
+            }
             _ => None,
         };
-        let Some(mut bytes) = ip else { return OwnedFrame::empty(d.time) };
+        if header.is_none() {
+            return OwnedFrame::empty(d.time);
+        }
         bytes.extend_from_slice(&segment);
         let wire_len = u32::try_from(bytes.len().saturating_add(missing)).unwrap_or(u32::MAX);
         OwnedFrame { time: d.time, link: link::RAW, wire_len, bytes }
