@@ -69,13 +69,12 @@ pub struct Held {
 }
 
 impl Held {
-    /// The datagram of a packet, between other ends.
-    pub fn new(p: &Packet<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
-        let checksum = Checksum::in_datagram(p.datagram);
+    /// A datagram, between other ends; its payload is still missing.
+    pub fn new(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
         Held {
             datagram,
             payload: vec![],
-            checksum,
+            checksum: Checksum::in_datagram(d),
             capture,
             is_meaningless: false,
             is_compressed: false,
@@ -88,15 +87,7 @@ impl Held {
     pub fn meaningless(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
         let mut payload = d.payload.to_vec();
         payload.iter_mut().skip_while(|byte| **byte == 0xff).for_each(|byte| *byte = NOTHING);
-        Held {
-            datagram,
-            payload,
-            checksum: Checksum::in_datagram(d),
-            capture,
-            is_meaningless: true,
-            is_compressed: false,
-            part: None,
-        }
+        Held { payload, is_meaningless: true, ..Held::new(d, datagram, capture) }
     }
 
     /// The bytes of the message that it is a part of, as they were: those from `start` on, or else from where its own header ends.
@@ -214,15 +205,8 @@ mod tests {
     fn part(frame: u64, body: &[u8]) -> Held {
         let payload: Box<[u8]> = [&[0xfe, 0xff], body].concat().into();
         let split = Split { id: 1, layout: 0, total: 2, number: 0, size: None, packed: None, body: 2 };
-        Held {
-            datagram: Datagram { frame, ..Datagram::default() },
-            payload: payload.to_vec(),
-            checksum: Checksum::None,
-            capture: 0,
-            is_meaningless: false,
-            is_compressed: false,
-            part: Some((split, payload)),
-        }
+        let datagram = Datagram { frame, ..Datagram::default() };
+        Held { payload: payload.to_vec(), part: Some((split, payload)), ..Held::new(&datagram, datagram, 0) }
     }
 
     fn queue(parts: Vec<Held>) -> Queue {

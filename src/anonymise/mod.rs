@@ -29,13 +29,16 @@ use crate::net::{self, Datagram, DropReason, Endpoint, OwnedFrame, Quote, link};
 use crate::pipeline::{Options, Pipeline};
 use crate::report::{Report, Wants};
 use addresses::Addresses;
-use held::{Held, MAX_HELD, Queue};
+use held::{Held, Queue};
 use pairs::Pairs;
 use payload::Payloads;
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, Cursor, Write};
+use std::io::{self, Write};
 use texts::Texts;
 use tokens::Tokens;
+
+/// Most ICMP errors that wait for the datagrams before them; then the oldest one is left out.
+pub const MAX_ERRORS: usize = 65_536;
 
 /// What was written and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -124,8 +127,7 @@ impl<W: Write> Anonymiser<W> {
 
     /// Writes the ICMP errors before a frame.
     fn write_errors(&mut self, before: u64) -> io::Result<()> {
-        while self.errors.len() > MAX_HELD || self.errors.front().is_some_and(|(number, _)| *number < before)
-        {
+        while self.errors.front().is_some_and(|(number, _)| *number < before) {
             let Some((number, frame)) = self.errors.pop_front() else { break };
             self.write_frame(self.captures.0, (number, 0), &frame)?;
         }
@@ -176,7 +178,7 @@ pub fn anonymised(
     let name = "capture";
     let mut anonymiser = Anonymiser::new(Writer::new(vec![], application)?, key);
     let mut pipeline = Pipeline::new(needed(options), &mut anonymiser);
-    let mut source = Source::from_reader(name, Box::new(Cursor::new(capture))).map_err(io::Error::other)?;
+    let mut source = Source::in_memory(name, capture).map_err(io::Error::other)?;
     pipeline.read(&mut source, name).map_err(io::Error::other)?;
     pipeline.finish(true)?;
     anonymiser.finish()
@@ -197,6 +199,9 @@ impl<W: Write> Report for Anonymiser<W> {
     }
 
     fn refused(&mut self, quote: &Quote<'_>) {
+        if self.errors.len() >= MAX_ERRORS {
+            self.errors.pop_front();
+        }
         let error = OwnedFrame::error(quote.kind, &self.between(&quote.datagram));
         self.errors.push_back((quote.datagram.frame, error));
     }
@@ -213,21 +218,13 @@ impl<W: Write> Report for Anonymiser<W> {
     }
 
     fn packet(&mut self, p: &Packet<'_>) -> io::Result<()> {
-        let mut tree = Tree::default();
-        let tree = match p.tree() {
-            Some(tree) => tree,
-            None => {
-                p.decode_again(true, &mut tree);
-                &tree
-            }
-        };
-        let Some(bytes) = self.payloads.replace(p, tree) else {
+        let Some(bytes) = p.tree().and_then(|tree| self.payloads.replace(p, tree)) else {
             self.counts.unreplaced = self.counts.unreplaced.saturating_add(1);
             return Ok(());
         };
         self.pairs.note(p.datagram);
         let datagram = self.between(p.datagram);
-        let held = Held::new(p, datagram, self.captures.0);
+        let held = Held::new(p.datagram, datagram, self.captures.0);
         self.queue.add(held, (p, bytes), self.captures.1, &self.payloads);
         self.write_ready()
     }
@@ -250,6 +247,20 @@ mod tests {
     use super::payload::MAX_TRIALS;
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn errors_beyond_the_limit_are_left_out() {
+        let mut anonymiser = Anonymiser::new(Writer::new(io::sink(), "test").unwrap(), Key::of("test"));
+        let [a, b] = [1, 2].map(|last| Endpoint::v4([192, 0, 2, last], 7));
+        for frame in 0..=MAX_ERRORS as u64 {
+            let datagram = Datagram { frame, ..Datagram::between(a, b, b"") };
+            anonymiser.refused(&Quote { datagram, reason: "", kind: [3, 3] });
+        }
+        assert_eq!(
+            (anonymiser.errors.len(), anonymiser.errors.front().map(|(first, _)| *first)),
+            (MAX_ERRORS, Some(1))
+        );
+    }
 
     fn counts(most_trials: usize) -> Counts {
         let writer = Writer::new(io::sink(), "test").unwrap();

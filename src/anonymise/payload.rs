@@ -7,7 +7,7 @@
 //! ```
 
 use super::addresses::Addresses;
-use super::places::{Finder, How, Place};
+use super::places::{Finder, How, Place, is_personal};
 use super::texts::{Strength, Texts, WAYS};
 use super::tokens::Tokens;
 use crate::check::Packet;
@@ -18,6 +18,13 @@ use std::net::IpAddr;
 
 /// Most times that a message is decoded until enough of it is replaced.
 pub const MAX_TRIALS: usize = 1024;
+
+/// A packet as it was captured, and what others in its place are held against.
+struct Original<'a> {
+    p: &'a Packet<'a>,
+    before: &'a Tree,
+    recognised: [Recognised; 2],
+}
 
 /// Replaces messages.
 pub struct Payloads {
@@ -52,19 +59,10 @@ impl Payloads {
     /// The bytes in the place of those of a packet, whose fields are in `before`; `None` if what a rule reads cannot be replaced.
     pub fn replace(&mut self, p: &Packet<'_>, before: &Tree) -> Option<Vec<u8>> {
         let places = self.finder.find(p, before);
-        let mut all = p.bytes.to_vec();
-        if places.is_empty() {
-            return Some(all);
-        }
-        for place in &places {
-            self.put(place, Strength::Everything(0), p.bytes, &mut all);
-        }
-        self.trials = 0;
-        if self.is_equal(p, before, &all) {
-            return Some(all);
-        }
         let mut bytes = p.bytes.to_vec();
-        self.replace_some(p, before, &places, &mut bytes).then_some(bytes)
+        self.trials = 0;
+        let original = Original { p, before, recognised: recognised(p, p.bytes) };
+        (places.is_empty() || self.replace_some(&original, &places, &mut bytes)).then_some(bytes)
     }
 
     /// The bytes in the place of a part of a message, the last so many of which belong to the message.
@@ -74,39 +72,43 @@ impl Payloads {
     }
 
     /// Replaces as many of some places as the rules allow. Returns whether enough are replaced.
-    fn replace_some(&mut self, p: &Packet<'_>, before: &Tree, places: &[Place], bytes: &mut Vec<u8>) -> bool {
+    fn replace_some(&mut self, original: &Original<'_>, places: &[Place], bytes: &mut [u8]) -> bool {
         let ways = if places.len() == 1 { WAYS } else { 1 };
         let full = (0..ways).map(Strength::Everything);
         for strength in full.chain((ways > 1).then_some(Strength::Letters)) {
-            let mut trial = bytes.clone();
-            places.iter().for_each(|place| self.put(place, strength, p.bytes, &mut trial));
-            if self.is_equal(p, before, &trial) {
-                *bytes = trial;
+            places.iter().for_each(|place| self.put(place, strength, original.p.bytes, bytes));
+            if self.is_equal(original, bytes) {
                 return true;
             }
+            places.iter().for_each(|place| place.copy(original.p.bytes, bytes));
             if self.trials > self.most_trials {
                 return false;
             }
         }
         if let [place] = places {
-            let words = place.words(p.bytes);
+            let words = place.words(original.p.bytes);
             if words.len() > 1 {
-                return self.replace_some(p, before, &words, bytes);
+                return self.replace_some(original, &words, bytes);
             }
-            if !place.is_name() {
-                let times = self.stayed.entry(place.field.name).or_default();
-                *times = times.saturating_add(1);
+            if is_personal(place.field) {
+                return false;
             }
-            return !place.is_name();
+            let times = self.stayed.entry(place.field.name).or_default();
+            *times = times.saturating_add(1);
+            return true;
         }
         let (first, second) = places.split_at(places.len() / 2);
-        self.replace_some(p, before, first, bytes) && self.replace_some(p, before, second, bytes)
+        self.replace_some(original, first, bytes) && self.replace_some(original, second, bytes)
     }
 
     /// Whether a packet with other bytes is recognised and decoded as before, and breaks the same rules in the same places.
-    fn is_equal(&mut self, p: &Packet<'_>, before: &Tree, bytes: &[u8]) -> bool {
+    fn is_equal(
+        &mut self,
+        Original { p, before, recognised: as_before }: &Original<'_>,
+        bytes: &[u8],
+    ) -> bool {
         self.trials = self.trials.saturating_add(1);
-        if p.whole().is_none() && recognised(p, bytes) != recognised(p, p.bytes) {
+        if p.whole().is_none() && recognised(p, bytes) != *as_before {
             return false;
         }
         p.decode_instead(bytes, true, &mut self.tree);
@@ -139,16 +141,15 @@ impl Payloads {
                 token
             }
             How::Number(number) => {
+                let became = self.tokens.number(number);
                 // As digits it may be sent back in four bytes.
-                if let (Ok(from), Ok(to)) = (i32::try_from(number), i32::try_from(self.tokens.number(number)))
-                {
+                if let (Ok(from), Ok(to)) = (i32::try_from(number), i32::try_from(became)) {
                     self.tokens.remember(&from.to_be_bytes(), &to.to_be_bytes());
                 }
-                self.number(number, original)
+                renumbered(original, number, became)
             }
         };
-        let (start, end) = (usize::from(place.at.start), usize::from(place.at.end));
-        if let Some(to) = to.get_mut(start..end).filter(|to| to.len() == other.len()) {
+        if let Some(to) = place.of(to).filter(|to| to.len() == other.len()) {
             to.copy_from_slice(&other);
         }
     }
@@ -177,29 +178,28 @@ impl Payloads {
         }
         other
     }
+}
 
-    /// A number in bytes of either order, or in digits.
-    fn number(&self, number: i128, original: &[u8]) -> Vec<u8> {
-        let other = self.tokens.number(number);
-        let bytes = |number: i128| {
-            let big = number.to_be_bytes();
-            big.get(big.len().saturating_sub(original.len())..).unwrap_or_default().to_vec()
-        };
-        let reversed = |mut bytes: Vec<u8>| {
-            bytes.reverse();
-            bytes
-        };
-        if original == bytes(number) {
-            return bytes(other);
-        }
-        if original == reversed(bytes(number)) {
-            return reversed(bytes(other));
-        }
-        let digits = other.unsigned_abs().to_string();
-        let mut digits = digits.bytes();
-        let digit = |byte: &u8| if byte.is_ascii_digit() { digits.next().unwrap_or(*byte) } else { *byte };
-        original.iter().map(digit).collect()
+/// The bytes that a number becomes that is in bytes of either order, or in digits.
+fn renumbered(original: &[u8], number: i128, became: i128) -> Vec<u8> {
+    let bytes = |number: i128| {
+        let big = number.to_be_bytes();
+        big.get(big.len().saturating_sub(original.len())..).unwrap_or_default().to_vec()
+    };
+    let reversed = |mut bytes: Vec<u8>| {
+        bytes.reverse();
+        bytes
+    };
+    if original == bytes(number) {
+        return bytes(became);
     }
+    if original == reversed(bytes(number)) {
+        return reversed(bytes(became));
+    }
+    let digits = became.unsigned_abs().to_string();
+    let mut digits = digits.bytes();
+    let digit = |byte: &u8| if byte.is_ascii_digit() { digits.next().unwrap_or(*byte) } else { *byte };
+    original.iter().map(digit).collect()
 }
 
 /// What tells one message from another.

@@ -5,10 +5,6 @@ use crate::decode::{Fact, Field, FieldKind, Node, Span, Tree, Value};
 use crate::protocols::Id;
 use std::net::IpAddr;
 
-/// Last parts of the paths of fields that are replaced whatever the rules look at.
-const NAMES: [&str; 7] =
-    ["name", "server_name", "hostname", "clan", "password", "rcon_password", "description"];
-
 /// What is replaced in one field.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -33,10 +29,21 @@ pub enum How {
     Number(i128),
 }
 
+/// Whether the values of a field may not stay, whatever the rules look at.
+pub fn is_personal(field: &Field) -> bool {
+    field.personal || field.fact == Some(Fact::ServerName)
+}
+
 impl Place {
-    /// Whether it may not stay, whatever the rules look at.
-    pub fn is_name(&self) -> bool {
-        self.field.fact == Some(Fact::ServerName) || NAMES.contains(&self.field.key)
+    /// Its bytes in a message.
+    pub fn of<'a>(&self, message: &'a mut [u8]) -> Option<&'a mut [u8]> {
+        message.get_mut(usize::from(self.at.start)..usize::from(self.at.end))
+    }
+
+    /// Puts its bytes in a message into another one.
+    pub fn copy(&self, from: &[u8], to: &mut [u8]) {
+        let from = self.at.of(from);
+        self.of(to).filter(|to| to.len() == from.len()).into_iter().for_each(|to| to.copy_from_slice(from));
     }
 
     /// The words of a text, each as a place of its own; none for anything else.
@@ -158,9 +165,7 @@ fn how(node: &Node, [is_token, is_sent_as_digits]: [bool; 2], payload: &[u8]) ->
             Some(number.map_or(How::Text, How::Number))
         }
         Value::Uint(_) | Value::Uint64(_) | Value::Bytes(_) if is_token => Some(How::Token),
-        Value::Text(text) | Value::Latin1(text) if !NAMES.contains(&field.key) && is_small_number(text) => {
-            None
-        }
+        Value::Text(text) | Value::Latin1(text) if !is_personal(field) && is_small_number(text) => None,
         Value::Text(_) | Value::Escaped(..) if !stays => Some(How::Text),
         Value::Bytes(_) if !stays => Some(How::Bytes),
         Value::Utf16(_) if !stays => Some(How::Utf16),

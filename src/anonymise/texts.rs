@@ -79,40 +79,27 @@ impl Texts {
     }
 
     fn valid(&self, strength: Strength, text: &str, numbers: &mut Numbers, out: &mut Vec<u8>) {
-        let mut rest = text;
-        let mut before = ' ';
-        while let Some(c) = rest.chars().next() {
-            if c.is_ascii_alphabetic() {
-                out.push(ascii(strength, c as u8, numbers));
-                (before, rest) = (c, rest.get(1..).unwrap_or_default());
-                continue;
-            }
-            let follows_number = before.is_ascii_digit() || before == '.';
-            let taken = match kept(rest) {
-                Some(length) => {
-                    out.extend_from_slice(rest.as_bytes().get(..length).unwrap_or_default());
-                    length
-                }
-                None => match dotted(rest, c).filter(|_| !follows_number) {
-                    Some((length, address)) => {
-                        self.address(address, rest.as_bytes().get(..length).unwrap_or_default(), out);
-                        let port = rest.get(length..).map_or(0, port);
-                        let end = length.saturating_add(port);
-                        out.extend_from_slice(rest.as_bytes().get(length..end).unwrap_or_default());
-                        end
-                    }
-                    None => {
-                        let other = match u8::try_from(c) {
-                            Ok(byte @ ..0x80) => ascii(strength, byte, numbers).into(),
-                            _ => character(c, numbers),
-                        };
-                        out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes());
-                        c.len_utf8()
-                    }
-                },
+        let mut at: usize = 0;
+        while let Some((rest, c)) = text.get(at..).and_then(|rest| Some((rest, rest.chars().next()?))) {
+            let before = at.checked_sub(1).and_then(|before| text.as_bytes().get(before));
+            let follows_number = before.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'.');
+            let taken = if let Some(kept) = kept(rest) {
+                out.extend_from_slice(kept.as_bytes());
+                kept.len()
+            } else if let Some((dotted, address)) = dotted(rest, c).filter(|_| !follows_number) {
+                let port = rest.get(dotted.len()..).map_or("", port);
+                self.address(address, dotted.as_bytes(), out);
+                out.extend_from_slice(port.as_bytes());
+                dotted.len().saturating_add(port.len())
+            } else {
+                let other = match u8::try_from(c) {
+                    Ok(byte @ ..0x80) => ascii(strength, byte, numbers).into(),
+                    _ => character(c, numbers),
+                };
+                out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes());
+                c.len_utf8()
             };
-            let (done, then) = rest.split_at_checked(taken).unwrap_or((rest, ""));
-            (before, rest) = (done.chars().next_back().unwrap_or(' '), then);
+            at = at.saturating_add(taken);
         }
     }
 
@@ -137,30 +124,31 @@ impl Texts {
     }
 }
 
-/// Length of what stays at the start of a text: a colour, or a character after a backslash.
-fn kept(text: &str) -> Option<usize> {
-    match text.as_bytes() {
-        [b'^' | b'\\', next, ..] if next.is_ascii() => Some(2),
-        [0x1b, _, _, _, ..] if text.is_char_boundary(4) => Some(4),
-        [0xc2, 0xa7, next, ..] if next.is_ascii() => Some(3),
-        _ => None,
-    }
+/// What stays at the start of a text: a colour, or a character after a backslash.
+fn kept(text: &str) -> Option<&str> {
+    let length = match text.as_bytes() {
+        [b'^' | b'\\', next, ..] if next.is_ascii() => 2,
+        [0x1b, _, _, _, ..] => 4,
+        [0xc2, 0xa7, next, ..] if next.is_ascii() => 3,
+        _ => return None,
+    };
+    text.get(..length)
 }
 
-/// An address at the start of a text, whose first character is given: its length and itself.
-fn dotted(text: &str, first: char) -> Option<(usize, Ipv4Addr)> {
+/// An address at the start of a text, whose first character is given: as it stands there, and itself.
+fn dotted(text: &str, first: char) -> Option<(&str, Ipv4Addr)> {
     if !first.is_ascii_digit() {
         return None;
     }
-    let length = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let address = text.get(..length)?.parse().ok()?;
-    Some((length, address))
+    let dotted = text.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+    Some((dotted, dotted.parse().ok()?))
 }
 
-/// Length of a colon and a port at the start of a text, behind an address.
-fn port(text: &str) -> usize {
-    let digits = |rest: &str| rest.bytes().take_while(u8::is_ascii_digit).count();
-    text.strip_prefix(':').map_or(0, |rest| digits(rest).saturating_add(1))
+/// A colon and a port at the start of a text, behind an address.
+fn port(text: &str) -> &str {
+    let digits = text.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    let length = if text.starts_with(':') { digits.saturating_add(1) } else { 0 };
+    text.get(..length).unwrap_or_default()
 }
 
 fn ascii(strength: Strength, byte: u8, numbers: &mut Numbers) -> u8 {

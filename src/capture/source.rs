@@ -8,7 +8,7 @@ use super::pcap::{self, Found, Layout};
 use super::{CaptureInfo, Comments, Error, Frame, Interface, Time};
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -95,6 +95,14 @@ impl Source {
             Err(_) if path.is_dir() => directory(),
             Err(error) => Err(Error::unopened(error).with_path(path)),
         }
+    }
+
+    /// Reads a capture in memory; `name` is for messages.
+    ///
+    /// # Errors
+    /// See [`from_reader`](Self::from_reader).
+    pub fn in_memory(name: impl Into<PathBuf>, capture: Vec<u8>) -> Result<Source, Error> {
+        Source::from_reader(name, Box::new(Cursor::new(capture)))
     }
 
     /// Reads a capture from `reader`; `name` is for messages.

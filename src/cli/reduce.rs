@@ -12,7 +12,6 @@ use super::value_parsers::{self, unknown_rule};
 use crate::anonymise::{Key, anonymised};
 use crate::capture::{CaptureInfo, Comments};
 use crate::check::rules_named;
-use crate::pipeline::Options;
 use crate::reduce::{Candidates, MAX_BYTES, Minimised, Search};
 use crate::report::{Recorder, Remarks, count};
 use crate::rule::Rule;
@@ -66,7 +65,7 @@ impl ReadsCaptures for ReduceArgs {
         let (Ok(rule), Some(path)) = (self.sought(), self.common.write.as_deref()) else {
             return Ok((FAILED, 0));
         };
-        let (options, again) = (job.options.clone(), job.options);
+        let options = job.options;
         if options.policy.severity(rule).is_none() {
             return Ok(refuse(&format_args!(
                 "{} is switched off by the configuration, --select, --ignore or --level.",
@@ -131,8 +130,7 @@ impl ReadsCaptures for ReduceArgs {
             )));
         };
         let code = interrupt::caught().unwrap_or(code);
-        let result = (&candidates, &minimised, again);
-        Ok((self.write(path, rule, result, totals.packets).unwrap_or(code), totals.files))
+        Ok((self.write(path, rule, &candidates, &minimised, totals.packets).unwrap_or(code), totals.files))
     }
 }
 
@@ -174,15 +172,15 @@ impl ReduceArgs {
         &self,
         path: &Path,
         rule: &Rule,
-        (candidates, minimised, options): (&Candidates, &Minimised, Options),
+        candidates: &Candidates,
+        Minimised { kept, is_minimal, trials }: &Minimised,
         all: u64,
     ) -> Option<u8> {
-        let Minimised { kept, is_minimal, trials } = minimised;
         // Frames that nothing is said about have gone from an anonymised capture, so frames have other numbers.
         let place = if self.keep { candidates.place_of_target(kept)? } else { None };
         let capture = candidates.capture(kept).and_then(|capture| match self.keep {
             true => Ok(capture),
-            false => Ok(anonymised(capture, options, Key::random(), APPLICATION)?.0),
+            false => Ok(anonymised(capture, candidates.options().clone(), Key::random(), APPLICATION)?.0),
         });
         let capture = match capture {
             Ok(capture) => capture,

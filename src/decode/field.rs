@@ -44,6 +44,9 @@ pub struct Field {
     /// Its values are words of the protocol, names of its variables, or versions: they say nothing of people and hosts, and stay
     /// when a capture is anonymised.
     pub public: bool,
+    /// Its values are names of people, or what they say of themselves, or passwords: they never stay when a capture is anonymised. A
+    /// server's name is known by its fact.
+    pub personal: bool,
     /// Its values are numbers that mean nothing but are sent back, as tokens and cookies, or that identify a server. When a capture is
     /// anonymised, equal ones stay equal.
     pub token: bool,
@@ -64,6 +67,7 @@ impl Field {
             fact: None,
             volatile: false,
             public: false,
+            personal: false,
             token: false,
             json: Key::new(key),
         }
@@ -84,6 +88,12 @@ impl Field {
     /// The same field, whose values say nothing of people and hosts.
     pub(crate) const fn public(mut self) -> Field {
         self.public = true;
+        self
+    }
+
+    /// The same field, whose values never stay.
+    pub(crate) const fn personal(mut self) -> Field {
+        self.personal = true;
         self
     }
 
@@ -324,7 +334,7 @@ pub fn path(field: &Field, index: Index) -> String {
 }
 
 /// Declares fields and, from the same text, their list: `FIELDS`, or the name given by `list NAME;` where a file has
-/// several lists. After the kind, a declaration may have marks, such as `volatile`, `public` and `token`, the names of the field's values, and the fact
+/// several lists. After the kind, a declaration may have marks, such as `volatile`, `public`, `personal` and `token`, the names of the field's values, and the fact
 /// that it states about the server. Help and `docs/fields.md` show the doc comment of the field.
 macro_rules! fields {
     (list $LIST:ident; $($(#[doc = $about:expr])+ $NAME:ident = $name:literal: $kind:ident $($mark:ident)* $(, $labels:expr)? $(=> $fact:ident)?;)*) => {

@@ -34,18 +34,9 @@ impl OwnedFrame {
     pub fn udp(time: Time, from: Endpoint, to: Endpoint, payload: &[u8], missing: u32) -> OwnedFrame {
         let mut whole = payload.to_vec();
         whole.resize(payload.len().saturating_add(missing as usize), 0);
-        let packet = match (from.ip(), to.ip()) {
-            (IpAddr::V4(a), IpAddr::V4(b)) => PacketBuilder::ipv4(a.octets(), b.octets(), TTL),
-            (IpAddr::V6(a), IpAddr::V6(b)) => PacketBuilder::ipv6(a.octets(), b.octets(), TTL),
-            _ => return OwnedFrame::empty(time),
-        };
-        let mut bytes = vec![];
-        if packet.udp(from.port(), to.port()).write(&mut bytes, &whole).is_err() {
-            return OwnedFrame::empty(time);
-        }
-        let wire_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        bytes.truncate(bytes.len().saturating_sub(missing as usize));
-        OwnedFrame { time, link: link::RAW, wire_len, bytes }
+        let d = Datagram { time, ttl: TTL, ..Datagram::between(from, to, &whole) };
+        let checksum = d.right_checksum(d.payload_sum());
+        OwnedFrame::of(&Datagram { payload, cut: missing, checksum, ..d })
     }
 
     /// A frame with a datagram as it is: its checksum, identification and time to live, and as many bytes missing. Where fragments
@@ -58,7 +49,9 @@ impl OwnedFrame {
         let header = match (d.src.ip(), d.dst.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => u16::try_from(length).ok().and_then(|length| {
                 let mut ip = Ipv4Header::new(length, d.ttl, UDP, from.octets(), to.octets()).ok()?;
-                (ip.identification, ip.more_fragments, ip.dont_fragment) = (d.ip_id, d.partial, false);
+                (ip.identification, ip.more_fragments) = (d.ip_id, d.partial);
+                // Without an identification it may not be fragmented (RFC 6864, section 4.1).
+                ip.dont_fragment = d.ip_id == 0 && !d.partial;
                 ip.header_checksum = ip.calc_header_checksum();
                 ip.write(&mut bytes).ok()
             }),

@@ -129,13 +129,6 @@ pub struct Reading {
     pub awaited: Option<u64>,
 }
 
-impl Claim {
-    /// Number of bytes of the message that it completes, or 0.
-    pub fn joined_bytes(&self) -> usize {
-        self.piece.as_deref().map_or(0, Piece::joined_bytes)
-    }
-}
-
 /// The parts of a [`Claim`] that are needed to report its datagram.
 pub(super) struct ClaimRef<'a> {
     pub verdict: &'a Verdict,
@@ -183,6 +176,11 @@ impl ClaimRef<'_> {
 }
 
 impl Claim {
+    /// Number of bytes of the message that it completes, or 0.
+    pub fn joined_bytes(&self) -> usize {
+        self.piece.as_deref().map_or(0, Piece::joined_bytes)
+    }
+
     /// Nanoseconds of capture time since it came.
     pub fn age(&self, clock: Time) -> i64 {
         clock.since(self.arrival).unwrap_or(0)

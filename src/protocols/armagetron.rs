@@ -36,7 +36,7 @@ fields! {
     /// Port of the game.
     PORT = "port": Uint;
     /// Name of the host, by custom empty.
-    HOSTNAME = "hostname": Text;
+    HOSTNAME = "hostname": Text personal;
     /// Name of the server.
     SERVER_NAME = "server_name": Text => ServerName;
     /// Players now.

@@ -65,7 +65,7 @@ fields! {
     /// Version of the game.
     VERSION = "version": Text => Version;
     /// Players need one.
-    PASSWORD = "password": Dynamic;
+    PASSWORD = "password": Dynamic personal;
     /// Players now.
     PLAYERS = "players": Dynamic => Players;
     /// Players at most.
@@ -105,7 +105,7 @@ fields! {
     /// Which of the following are there: bits 0 to 5 in their order.
     FLAGS = "player_list[].flags": Uint;
     /// Name.
-    NAME = "player_list[].name": Text;
+    NAME = "player_list[].name": Text personal;
     /// Team.
     TEAM = "player_list[].team": Text;
     /// Skin.

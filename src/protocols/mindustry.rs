@@ -51,7 +51,7 @@ fields! {
     /// Players at most, 0 where there is no limit.
     PLAYER_LIMIT = "player_limit": Int;
     /// What the server says of itself.
-    DESCRIPTION = "description": Text;
+    DESCRIPTION = "description": Text personal;
     /// Name of the mode, empty where it is the mode's own.
     MODE_NAME = "mode_name": Text;
     /// Port of the server, 0 where it is the usual one.

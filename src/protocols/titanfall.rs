@@ -133,7 +133,7 @@ fields! {
     /// Number of the account.
     CLIENT_NUMBER = "clients[].id": Uint64;
     /// Name.
-    CLIENT_NAME = "clients[].name": Text;
+    CLIENT_NAME = "clients[].name": Text personal;
     /// Number of the team.
     CLIENT_TEAM = "clients[].team_id": Uint;
     /// Address.

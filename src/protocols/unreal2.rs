@@ -82,7 +82,7 @@ fields! {
     /// Number; 0 is a line of the score board.
     PLAYER_ID = "player_list[].id": Uint;
     /// Name.
-    NAME = "player_list[].name": Text;
+    NAME = "player_list[].name": Text personal;
     /// Round trip in milliseconds.
     PLAYER_PING = "player_list[].ping": Uint volatile;
     /// Score.

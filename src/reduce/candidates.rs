@@ -6,7 +6,7 @@ use crate::capture::{CaptureInfo, Frame, Source, Writer};
 use crate::net::{self, DropReason, Endpoint, OwnedFrame};
 use crate::pipeline::{Options, Pipeline};
 use hashbrown::HashMap;
-use std::io::{self, Cursor};
+use std::io;
 
 /// Most bytes of frames in memory.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -204,6 +204,11 @@ impl Candidates {
         targets.position(|is_target| is_target).map(|at| Some(at.saturating_add(1) as u64))
     }
 
+    /// The options with which the finding was found.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Whether a capture shows the finding, at that frame if there is one.
     ///
     /// # Errors
@@ -212,8 +217,7 @@ impl Candidates {
         let mut search = Search::new(self.found.rule, frame);
         let mut pipeline = Pipeline::new(self.options.clone(), &mut search);
         let name = "reduced.pcapng";
-        let mut source =
-            Source::from_reader(name, Box::new(Cursor::new(capture))).map_err(io::Error::other)?;
+        let mut source = Source::in_memory(name, capture).map_err(io::Error::other)?;
         pipeline.read(&mut source, name).map_err(io::Error::other)?;
         pipeline.finish(true)?;
         Ok(search.shows(&self.found))

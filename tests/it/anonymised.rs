@@ -1,7 +1,7 @@
 //! `anonymise`: laws on all captures, and what the command says.
 
 use crate::kit::captures::own;
-use crate::kit::run::qdissect;
+use crate::kit::run::{assert_refused, run};
 use qdissect::anonymise::{Counts, Key, anonymised};
 use qdissect::capture::{Source, Time};
 use qdissect::check::{Finding, Packet};
@@ -12,7 +12,7 @@ use qdissect::pipeline::{Options, Pipeline};
 use qdissect::protocols::Id;
 use qdissect::report::{Report, SilentServer, Wants};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Cursor};
+use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -115,7 +115,7 @@ impl Judged {
 fn judged(capture: &[u8]) -> Option<Judged> {
     let mut judged = Judged::default();
     let options = Options { secrets: true, ..Options::default() };
-    let mut source = Source::from_reader("capture", Box::new(Cursor::new(capture.to_vec()))).ok()?;
+    let mut source = Source::in_memory("capture", capture.to_vec()).ok()?;
     let mut pipeline = Pipeline::new(options, &mut judged);
     pipeline.read(&mut source, "capture").ok()?;
     pipeline.finish(true).expect("nothing is written");
@@ -212,19 +212,13 @@ fn the_same_key_makes_the_same_capture_and_another_one_another() {
     assert_eq!(again.said, judged(&first).expect("it was written whole").said);
 }
 
-/// Runs the program and returns its exit code and standard error.
-fn run<const N: usize>(args: [&str; N]) -> (Option<i32>, String) {
-    let output = qdissect().args(args).output().expect("it runs");
-    (output.status.code(), String::from_utf8(output.stderr).expect("text"))
-}
-
 #[test]
 fn comments_other_traffic_and_names_of_interfaces_are_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
     let (annotated, shared) = (file("annotated.pcapng"), file("shared.pcapng"));
     assert_eq!(run(["dump", "-q", "-w", &annotated, "--annotate", "captures/demo.pcapng"]).0, Some(0));
-    let (code, err) = run(["anonymise", "--key", "a", "-w", &shared, &annotated]);
+    let (code, _, err) = run(["anonymise", "--key", "a", "-w", &shared, &annotated]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("frames written, with other addresses and texts"), "{err}");
     let bytes = |path: &str| std::fs::read(path).expect("it was written");
@@ -237,7 +231,7 @@ fn comments_other_traffic_and_names_of_interfaces_are_left_out() {
     let (result, counts) = anonymised_with_key(&mixed, "a");
     let said = judged(&mixed).expect("it can be read").said;
     assert_eq!(counts.written, said.len() as u64);
-    let mut source = Source::from_reader("result", Box::new(Cursor::new(result))).expect("a capture");
+    let mut source = Source::in_memory("result", result).expect("a capture");
     let first = source.next().expect("it is whole").expect("a frame");
     assert_eq!((first.bytes.len(), first.time < said[0].time), (20, true));
 }
@@ -248,7 +242,7 @@ fn a_reduced_capture_is_anonymised_unless_it_is_kept() {
     let to = folder.path().join("small.pcapng");
     let to = to.to_str().expect("text");
     let demo = "captures/demo.pcapng";
-    let (code, err) = run(["reduce", "--rule", "SQP-STR-002", "-w", to, demo]);
+    let (code, _, err) = run(["reduce", "--rule", "SQP-STR-002", "-w", to, demo]);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("2 of 108 frames left, with other addresses and texts: `qdissect check"), "{err}");
     let small = std::fs::read(to).expect("it was written");
@@ -264,17 +258,15 @@ fn what_cannot_be_anonymised_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("shared.pcapng");
     let to = to.to_str().expect("text");
-    for (args, says) in [
-        (&[demo][..], "name its file with -w"),
-        (&["-w", to, "--annotate", demo], "leave --annotate out"),
-        (&["-w", to, "--key", "", demo], "An empty --key hides nothing"),
-        (&["-w", demo, demo], "would overwrite the input"),
-        (&["-w", to, "missing.pcap"], "missing.pcap"),
-    ] {
-        let output = qdissect().arg("anonymise").args(args).output().expect("it runs");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(says), "{args:?}: {stderr}");
-        assert!(!Path::new(to).exists(), "{args:?}");
-    }
+    assert_refused(
+        "anonymise",
+        &[
+            (&[demo], "name its file with -w"),
+            (&["-w", to, "--annotate", demo], "leave --annotate out"),
+            (&["-w", to, "--key", "", demo], "An empty --key hides nothing"),
+            (&["-w", demo, demo], "would overwrite the input"),
+            (&["-w", to, "missing.pcap"], "missing.pcap"),
+        ],
+    );
+    assert!(!Path::new(to).exists());
 }

@@ -1,7 +1,7 @@
 //! `diff` and `reduce`: laws on all captures, and what the commands say.
 
 use crate::kit::captures::own;
-use crate::kit::run::{parsed, qdissect};
+use crate::kit::run::{assert_refused, parsed, qdissect, run};
 use qdissect::capture::{CaptureInfo, Comments, Frame, Source, Writer};
 use qdissect::case::Target;
 use qdissect::check::Policy;
@@ -197,13 +197,6 @@ fn each_rule_stays_in_what_is_left_and_goes_with_any_frame_of_it() {
     );
 }
 
-/// Runs the program and returns its exit code, standard output and standard error.
-fn run<const N: usize>(args: [&str; N]) -> (Option<i32>, String, String) {
-    let output = qdissect().args(args).output().expect("it runs");
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
 const A: &str = "captures/a2s/a2s_edf20.pcap";
 const B: &str = "captures/a2s/a2s_edf80.pcapng";
 
@@ -254,21 +247,19 @@ fn records_of_differences_name_field_and_values() {
 
 #[test]
 fn what_cannot_be_compared_is_an_error() {
-    for (args, says) in [
-        (&["diff", A][..], "name A and B"),
-        (&["diff", A, B, A], "name A and B"),
-        (&["diff", "-", "-"], "Standard input can be read once"),
-        (&["diff", A, "captures/noise/negative.pcap"], "There is no server of a known protocol"),
-        (&["diff", "--server", "192.0.2.1", A, B], "There is no server 192.0.2.1"),
-        (&["diff", "--ignore-fields", "keywerds", A, B], "did you mean keywords?"),
-        (&["diff", "-w", "x.pcapng", A, B], "leave --follow and -w out"),
-        (&["diff", A, "missing.pcap"], "missing.pcap"),
-    ] {
-        let output = qdissect().args(args).output().expect("it runs");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(says), "{args:?}: {stderr}");
-    }
+    assert_refused(
+        "diff",
+        &[
+            (&[A], "name A and B"),
+            (&[A, B, A], "name A and B"),
+            (&["-", "-"], "Standard input can be read once"),
+            (&[A, "captures/noise/negative.pcap"], "There is no server of a known protocol"),
+            (&["--server", "192.0.2.1", A, B], "There is no server 192.0.2.1"),
+            (&["--ignore-fields", "keywerds", A, B], "did you mean keywords?"),
+            (&["-w", "x.pcapng", A, B], "leave --follow and -w out"),
+            (&[A, "missing.pcap"], "missing.pcap"),
+        ],
+    );
 }
 
 /// What a client asks for is its choice: SQP's chunks.
@@ -311,18 +302,16 @@ fn what_cannot_be_reduced_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let to = folder.path().join("small.pcapng");
     let to = to.to_str().expect("text");
-    for (args, says) in [
-        (&["--rule", "SQP-STR-02", "--keep", "-w", to, demo][..], "did you mean SQP-STR-002?"),
-        (&["--rule", "SQP-STR", "--keep", "-w", to, demo], "rules, and one finding is looked for"),
-        (&["--rule", "SQP-STR-002", "--keep", demo], "name its file with -w"),
-        (&["--rule", "A2S-CHL-004", "--keep", "-w", to, demo], "Broken are "),
-        (&["--rule", "SQP-STR-002", "--ignore", "SQP", "--keep", "-w", to, demo], "is switched off"),
-        (&["--rule", "SQP-STR-002", "--keep", "-w", demo, demo], "would overwrite the input"),
-    ] {
-        let output = qdissect().arg("reduce").args(args).output().expect("it runs");
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {stderr}");
-        assert!(stderr.contains(says), "{args:?}: {stderr}");
-    }
+    assert_refused(
+        "reduce",
+        &[
+            (&["--rule", "SQP-STR-02", "--keep", "-w", to, demo], "did you mean SQP-STR-002?"),
+            (&["--rule", "SQP-STR", "--keep", "-w", to, demo], "rules, and one finding is looked for"),
+            (&["--rule", "SQP-STR-002", "--keep", demo], "name its file with -w"),
+            (&["--rule", "A2S-CHL-004", "--keep", "-w", to, demo], "Broken are "),
+            (&["--rule", "SQP-STR-002", "--ignore", "SQP", "--keep", "-w", to, demo], "is switched off"),
+            (&["--rule", "SQP-STR-002", "--keep", "-w", demo, demo], "would overwrite the input"),
+        ],
+    );
     assert!(!Path::new(to).exists());
 }

@@ -34,7 +34,7 @@ use clap::ValueEnum;
 pub use client::to_duration;
 use client::{Conversation, Pace};
 use std::collections::BTreeSet;
-use std::io::{self, Cursor, Write as _};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
             format!("The capture cannot be written to \"{}\": {}.", display_name(path), error_text(&e))
         })?;
     }
-    let source = Source::from_reader(server.to_string(), Box::new(Cursor::new(capture)));
+    let source = Source::in_memory(server.to_string(), capture);
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
     let tests = args.probe.map(|_| probe::lines(&probed));

@@ -26,7 +26,7 @@ use crate::report::{Detail, Details, Explain, Output, Records, Report, TimeForma
 use crate::text::escape::quoted;
 use clap::ValueEnum;
 use std::fs::File;
-use std::io::{self, Cursor, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use text::Text;
 
@@ -191,7 +191,7 @@ fn check(
 ) -> Result<u8, String> {
     let frames = pasted::frames(&pasted.pieces, endpoints(args, &options));
     let capture = capture_file(&frames).map_err(|e| e.to_string())?;
-    let source = Source::from_reader(name.to_owned(), Box::new(Cursor::new(capture)));
+    let source = Source::in_memory(name.to_owned(), capture);
     let inputs = Inputs::of(Path::new(name), source);
     Ok(run::finish(reading, Job { config, columns: None, options, inputs, heading: None, probed: vec![] }))
 }

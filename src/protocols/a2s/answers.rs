@@ -472,7 +472,7 @@ fields! {
     /// Number of the player, 0 for all in most games.
     INDEX = "players[].index": Uint;
     /// Name; empty while connecting, or where it is withheld.
-    PLAYER_NAME = "players[].name": Text;
+    PLAYER_NAME = "players[].name": Text personal;
     /// Score.
     SCORE = "players[].score": Int;
     /// Time on the server in seconds; −1 for bots.

@@ -67,13 +67,13 @@ fields! {
     /// Its id in Steam's workshop, or Steam's application id of a DLC; 0 where it has none.
     MOD_ID = "server_browser.mods[].id": Uint64;
     /// Its name.
-    MOD_NAME = "server_browser.mods[].name": Text;
+    MOD_NAME = "server_browser.mods[].name": Text personal;
     /// Names of the keys whose signatures the server accepts.
     SIGNATURES = "server_browser.signatures": List;
     /// One of them.
     SIGNATURE = "server_browser.signatures[]": Text;
     /// DayZ: description of the server.
-    DESCRIPTION = "server_browser.description": Text;
+    DESCRIPTION = "server_browser.description": Text personal;
 }
 
 const DIFFICULTIES: [&str; 4] = ["recruit", "regular", "veteran", "custom"];

@@ -92,11 +92,11 @@ fields! {
     /// Bytes a second that the player wants at most.
     RATE = "players[].rate": Uint;
     /// Name, in which `^` and a character change the colour.
-    NAME = "players[].name": Text;
+    NAME = "players[].name": Text personal;
     /// Quake Wars, Wolfenstein: 0 if the clan stands before the name, 1 if behind it.
     CLAN_POSITION = "players[].clan_position": Uint;
     /// Clan.
-    CLAN = "players[].clan": Text;
+    CLAN = "players[].clan": Text personal;
     /// 1 for a bot.
     BOT = "players[].bot": Uint;
     /// What follows the variables in 13.9 and 13.10, whose bot flags have one bit.
@@ -140,7 +140,7 @@ fields! {
     /// Quake 4: player who is searched for.
     PLAYER_WANTED = "player": Text;
     /// Quake 4: clan that is searched for.
-    CLAN_WANTED = "clan": Text;
+    CLAN_WANTED = "clan": Text personal;
     /// What servers are to have: bits for password, players and others.
     FILTER = "filter": Uint;
     /// Servers that the master knows.
@@ -148,7 +148,7 @@ fields! {
     /// One of them.
     LISTED = "servers[]": Text;
     /// Password of the remote console; masked unless --show-secrets is given.
-    PASSWORD = "password": Text;
+    PASSWORD = "password": Text personal;
     /// Command for the remote console; or the word of a message that is no query.
     COMMAND = "command": Text;
     /// Kind of a text that the server prints.

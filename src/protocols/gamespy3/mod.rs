@@ -114,7 +114,7 @@ fields! {
     /// A player.
     PLAYER = "players[]": Group;
     /// Name.
-    NAME = "players[].name": Text;
+    NAME = "players[].name": Text personal;
     /// Steam id.
     STEAM_ID = "players[].steam_id": Text;
     /// Round trip in milliseconds.

@@ -89,7 +89,7 @@ fields! {
     /// 1 if this datagram has the mark that ends the list.
     LAST = "last": Uint;
     /// What a heartbeat of Quake 3 calls its protocol.
-    NAME = "name": Text;
+    NAME = "name": Text personal;
     /// Number of a heartbeat of QuakeWorld.
     SEQUENCE = "sequence": Dynamic volatile;
     /// Clients on the server.

@@ -84,7 +84,7 @@ fields! {
     /// Its MD5 sum.
     GRF_MD5 = "newgrfs[].md5": Bytes public;
     /// Its name.
-    GRF_NAME = "newgrfs[].name": Text;
+    GRF_NAME = "newgrfs[].name": Text personal;
     /// Its number in a table that both ends have.
     GRF_INDEX = "newgrfs[].index": Uint;
     /// Date in the game, in days since the year 0; before version 3 since 1920.
@@ -128,7 +128,7 @@ fields! {
     /// Number of the company.
     COMPANY_ID = "companies[].id": Uint;
     /// Its name.
-    COMPANY_NAME = "companies[].name": Text;
+    COMPANY_NAME = "companies[].name": Text personal;
     /// Year in which it began.
     START_YEAR = "companies[].start_year": Uint;
     /// What it is worth.

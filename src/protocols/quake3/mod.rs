@@ -64,7 +64,7 @@ fields! {
     /// Version of Quake 2's protocol.
     PROTOCOL = "protocol": Dynamic;
     /// Password of the remote console; masked unless --show-secrets is given.
-    PASSWORD = "password": Text;
+    PASSWORD = "password": Text personal;
     /// Command for the remote console; or the word of a packet that is no query.
     COMMAND = "command": Text;
     /// Bytes after the end of the message; no client reads them.
@@ -94,7 +94,7 @@ fields! {
     /// Round trip in milliseconds; 0 for a bot, 999 while connecting, in QuakeWorld negative for a spectator.
     PING = "players[].ping": Dynamic volatile;
     /// Name, in which `^` and a character change the colour.
-    NAME = "players[].name": Text;
+    NAME = "players[].name": Text personal;
     /// Quake 2's heirs: address of the player.
     ADDRESS = "players[].address": Text;
     /// QuakeWorld: skin.

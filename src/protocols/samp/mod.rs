@@ -99,7 +99,7 @@ fields! {
     /// Number of the player.
     PLAYER_ID = "player_list[].id": Uint;
     /// Name.
-    PLAYER_NAME = "player_list[].name": Text;
+    PLAYER_NAME = "player_list[].name": Text personal;
     /// Score.
     PLAYER_SCORE = "player_list[].score": Int;
     /// Ping in milliseconds.
@@ -109,7 +109,7 @@ fields! {
     /// Length of the password in bytes.
     PASSWORD_LENGTH = "password_length": Uint;
     /// Password of the remote console; hidden without --show-secrets.
-    RCON_PASSWORD = "rcon_password": Text;
+    RCON_PASSWORD = "rcon_password": Text personal;
     /// What the console is to do.
     COMMAND = "command": Text;
     /// A line that the console says.

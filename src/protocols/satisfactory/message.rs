@@ -246,7 +246,7 @@ fields! {
     /// Length of the name in bytes.
     SERVER_NAME_LENGTH = "server_name_length": Uint;
     /// Name of the server, as its owner set it.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text personal;
 }
 
 rules! {

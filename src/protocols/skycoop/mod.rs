@@ -327,7 +327,7 @@ fields! {
     /// Length of the password in bytes.
     PASSWORD_LENGTH = "password_length": Int;
     /// Password; masked unless --show-secrets is given.
-    PASSWORD = "password": Text;
+    PASSWORD = "password": Text personal;
     /// Length of the command in bytes.
     COMMAND_LENGTH = "command_length": Int;
     /// Command.

@@ -310,7 +310,7 @@ fields! {
     /// Length of the name in bytes.
     SERVER_NAME_LENGTH = "server_name_length": Int;
     /// Name of the server.
-    SERVER_NAME = "server_name": Text;
+    SERVER_NAME = "server_name": Text personal;
     /// Length of the version: UTF-16 units by the server, the same as bytes while it is ASCII.
     VERSION_LENGTH = "version_length": Int;
     /// Version of the mod.

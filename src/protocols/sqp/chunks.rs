@@ -39,7 +39,7 @@ fields! {
     /// The most players it takes.
     MAX_PLAYERS = "server_info.max_players": Uint;
     /// Name of the server.
-    SERVER_NAME = "server_info.server_name": Text;
+    SERVER_NAME = "server_info.server_name": Text personal;
     /// Name or type of the game.
     GAME_TYPE = "server_info.game_type": Text;
     /// Version or build of the server.

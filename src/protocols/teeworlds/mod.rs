@@ -96,7 +96,7 @@ fields! {
     /// Name of the server.
     SERVER_NAME = "name": Text => ServerName;
     /// Name of its host.
-    HOSTNAME = "hostname": Text;
+    HOSTNAME = "hostname": Text personal;
     /// The map that is played.
     MAP = "map": Text => Map;
     /// CRC of the map.
@@ -130,9 +130,9 @@ fields! {
     /// One of them.
     PLAYER = "players[]": Group;
     /// Name of the player.
-    PLAYER_NAME = "players[].name": Text;
+    PLAYER_NAME = "players[].name": Text personal;
     /// Clan of the player.
-    PLAYER_CLAN = "players[].clan": Text;
+    PLAYER_CLAN = "players[].clan": Text personal;
     /// Country of the player by its ISO 3166 number; -1 none.
     PLAYER_COUNTRY = "players[].country": Dynamic;
     /// Score of the player.
