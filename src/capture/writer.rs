@@ -156,11 +156,27 @@ impl<W: Write> Writer<W> {
         self.interface_number((input, interface, false), &CaptureInfo::default(), link).map(|_| ())
     }
 
-    /// The number of an interface in this section; a new interface is described first.
+    /// The number of an interface in this section; before the first frame of an input, all its interfaces are described that
+    /// the information lists. Copies of a datagram on several interfaces are found from the beginning only if these are known
+    /// there.
     fn interface_number(&mut self, key: Key, info: &CaptureInfo, link: u16) -> io::Result<u32> {
         if let Some(&number) = self.numbers.get(&key) {
             return Ok(number);
         }
+        let (input, own, _) = key;
+        // A frame is never written to an interface of another link type.
+        let fits = |number: u32, listed: &Interface| number != own || listed.link == link;
+        for (number, listed) in (0..).zip(&info.interfaces).filter(|(number, listed)| fits(*number, listed)) {
+            let key = (input, number, false);
+            if !self.numbers.contains_key(&key) {
+                self.describe(key, info, listed.link)?;
+            }
+        }
+        self.numbers.get(&key).copied().map_or_else(|| self.describe(key, info, link), Ok)
+    }
+
+    /// Describes an interface, and returns its number in this section.
+    fn describe(&mut self, key: Key, info: &CaptureInfo, link: u16) -> io::Result<u32> {
         if self.numbers.len() >= MAX_INTERFACES {
             self.begin_section()?;
         }

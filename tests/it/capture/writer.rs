@@ -173,7 +173,8 @@ fn descriptions_of_interfaces_and_losses_are_written() {
     let mut source = open(&file).unwrap();
     assert!(drain(&mut source).1.is_none());
     let info = source.info();
-    let [interface] = info.interfaces.as_slice() else { panic!("{info:?}") };
+    let [unused, interface] = info.interfaces.as_slice() else { panic!("{info:?}") };
+    assert_eq!((unused.link, unused.name.as_deref()), (101, Some("nothing of this one")));
     let Interface { link, snaplen, name, description, received, .. } = interface;
     assert_eq!((*link, *snaplen, name.as_deref(), *received), (1, Some(96), Some("eth0"), Some(70)));
     assert_eq!(description.as_deref(), Some("der Mitschnitt für ☃"));
