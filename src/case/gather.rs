@@ -13,6 +13,7 @@ use crate::report::{Captures, Report, SilentServer, Wants};
 use crate::rule::Severity;
 use crate::rule::general::{GEN_006, GEN_008, GEN_014};
 use hashbrown::{HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::io;
 
 /// Most ports of servers in the table: those of the address, or of all servers as long as only a name is known.
@@ -75,12 +76,29 @@ impl Gathered {
             Target::Any => return (None, None, vec![]),
             Target::Name(name) => name,
         };
-        let is_named = |p: &&Port| p.name.as_ref().is_some_and(|known| known.text() == *name);
-        let mut named: Vec<_> = self.ports().filter(is_named).collect();
+        let named_as = |is_name: &dyn Fn(&str) -> bool| -> Vec<&Port> {
+            self.ports().filter(|p| p.name.as_ref().is_some_and(|known| is_name(&known.text()))).collect()
+        };
+        let mut named = named_as(&|known| known == name);
+        if named.is_empty() {
+            named = named_as(&|known| known.to_lowercase() == name.to_lowercase());
+        }
         named.sort_by_key(|p| (std::cmp::Reverse(p.weight()), p.endpoint));
         let Some((first, others)) = named.split_first() else { return (None, None, vec![]) };
         let others = others.iter().map(|p| p.endpoint).filter(|end| *end != first.endpoint).collect();
         (Some(first.endpoint.host()), Some(first.endpoint.port()), others)
+    }
+
+    /// Names of servers that contain the wanted one, or else any, in order.
+    pub(super) fn other_names(&self) -> Vec<String> {
+        /// Most names.
+        const MAX_NAMES: usize = 5;
+        let Target::Name(name) = &self.target else { return vec![] };
+        let all: BTreeSet<_> =
+            self.ports().filter_map(|p| Some(p.name.as_ref()?.text().into_owned())).collect();
+        let is_like = |known: &&String| known.to_lowercase().contains(&name.to_lowercase());
+        let like: Vec<_> = all.iter().filter(is_like).take(MAX_NAMES).cloned().collect();
+        if like.is_empty() { all.into_iter().take(MAX_NAMES).collect() } else { like }
     }
 
     /// Whether an endpoint is the target, once everything has been read.
@@ -142,9 +160,17 @@ impl Report for Gathered {
             self.pending.insert(answer.exchange, server);
         }
         let place = self.captures.files.place(p.datagram.frame);
-        let Some(port) = self.port(server, p.id) else { return Ok(()) };
-        port.packet(p, place);
-        port.unsolicited += u64::from(matches!(p.pairing, Pairing::Unsolicited { .. }));
+        if let Some(port) = self.port(server, p.id) {
+            port.packet(p);
+            port.unsolicited += u64::from(matches!(p.pairing, Pairing::Unsolicited { .. }));
+        }
+        // Findings belong to the server that was asked, where it is wanted.
+        let asked = if self.is_wanted(p.server()) { p.server() } else { server };
+        if !p.findings.is_empty()
+            && let Some(port) = self.port(asked, p.id)
+        {
+            port.add_findings(p.findings, place);
+        }
         Ok(())
     }
 

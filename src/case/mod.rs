@@ -80,6 +80,10 @@ pub struct Case<'a> {
     lists: Vec<(Endpoint, u64)>,
     /// The captures hold a list, or a heartbeat.
     has_listings: bool,
+    /// Names of servers, where none has the one that was asked for.
+    other_names: Vec<String>,
+    /// How much passed the filter, if there is one.
+    passed: Option<String>,
 }
 
 impl<'a> Case<'a> {
@@ -119,8 +123,13 @@ impl<'a> Case<'a> {
             listed,
             lists,
             has_listings: !gathered.listings.is_empty(),
+            other_names: gathered.other_names(),
+            passed: totals.unfiltered.as_ref().map(|_| totals.traffic()),
         };
         case.verdict = Verdict::of(&case, files);
+        if case.passed.is_some() {
+            case.verdict.text.insert_str(0, "Of what passes the filter: ");
+        }
         case
     }
 

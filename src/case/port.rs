@@ -129,10 +129,9 @@ impl Port {
         self.counts.with_answer() > self.challenges
     }
 
-    /// Takes the facts and the findings of a packet.
-    pub fn packet(&mut self, p: &Packet<'_>, place: Place) {
+    /// Takes the facts of a packet, and whether clients can read it.
+    pub fn packet(&mut self, p: &Packet<'_>) {
         self.cut += u64::from(p.datagram.cut > 0);
-        self.add_findings(p.findings, place);
         if p.direction != Direction::S2c {
             return;
         }

@@ -2,8 +2,13 @@
 
 use super::Case;
 use super::port::Port;
+use crate::check::Finding;
 use crate::net::Endpoint;
 use crate::report::count;
+use crate::rule::{Severity, Side};
+use crate::text::escape::quoted;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What is most likely wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +145,10 @@ impl Verdict {
 }
 
 fn absent(case: &Case<'_>) -> Found {
-    let text = if case.listed.is_empty() {
+    let text = if !case.other_names.is_empty() {
+        let names: Vec<_> = case.other_names.iter().map(|name| quoted(name)).collect();
+        format!("No server is named {}; named are {}.", quoted(&name(case)), names.join(", "))
+    } else if case.listed.is_empty() {
         format!("Nothing to or from {} is in the traffic of a known protocol.", name(case))
     } else {
         format!("Nobody asks {} in the traffic of a known protocol; masters know it.", name(case))
@@ -324,11 +332,33 @@ fn fine(case: &Case<'_>) -> Option<Found> {
         return None;
     }
     let sum = |of: fn(&Port) -> u64| case.focused().map(of).sum::<u64>();
-    let text = format!(
-        "Nothing wrong was seen of {}: {} of {} answered.",
-        name(case),
-        sum(|p| p.counts.with_answer()),
-        requests(sum(|p| p.counts.requests))
-    );
+    let (who, answered, open) = (name(case), sum(|p| p.counts.with_answer()), sum(|p| p.counts.undecided));
+    let answers = format!("{answered} of {} answered", requests(sum(|p| p.counts.requests)));
+    if open > 0 && answered == sum(|p| p.challenges) {
+        let text = format!("Too little was captured of {who} to tell: {answers}, {open} open at its end.");
+        return Some((Reason::Fine, text, Show::Exchanges, servers));
+    }
+    let errors = errors(case);
+    if !errors.is_empty() {
+        let text =
+            format!("{who}: {answers}, but some break {}: clients may refuse them.", errors.join(", "));
+        return Some((Reason::Fine, text, Show::Findings, servers));
+    }
+    let text = format!("Nothing wrong was seen of {who}: {answers}.");
     Some((Reason::Fine, text, Show::Exchanges, servers))
+}
+
+/// The rules that the server breaks with an error, the most frequent first. Of many, the rest is counted.
+fn errors(case: &Case<'_>) -> Vec<String> {
+    /// Most rules named.
+    const MAX_NAMED: usize = 3;
+    let mut counts = BTreeMap::<&str, u64>::new();
+    let is_own = |f: &Finding| f.severity == Severity::Error && f.fault == Side::Server;
+    let broken = case.focused().flat_map(|p| &p.findings).filter(|b| is_own(&b.finding));
+    broken.for_each(|b| *counts.entry(b.finding.rule.id).or_default() += b.count);
+    let mut rules: Vec<_> = counts.into_iter().collect();
+    rules.sort_by_key(|(_, n)| Reverse(*n));
+    let more = rules.len().saturating_sub(MAX_NAMED);
+    let named = rules.iter().take(MAX_NAMED).map(|(id, _)| (*id).to_owned());
+    named.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }

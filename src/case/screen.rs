@@ -23,17 +23,19 @@ const PORTS: [Column; 9] = [
     Column::text("protocol", Fit::Whole),
     Column::text("name", Fit::Cut(LEAST_NAME)),
     Column::number("players", Fit::Whole),
-    Column::number("asked", Fit::Whole),
+    Column::number("requests", Fit::Whole),
     Column::number("answered", Fit::Whole),
     Column::number("late", Fit::Whole),
     Column::number("lost", Fit::Whole),
     Column::number("refused", Fit::Whole),
 ];
-const CLIENTS: [Column; 6] = [
+const CLIENTS: [Column; 8] = [
     Column::text("asked by", Fit::Address(LEAST_ADDRESS)),
     Column::number("port", Fit::Whole),
+    Column::text("protocol", Fit::Whole),
     Column::number("requests", Fit::Whole),
     Column::number("answered", Fit::Whole),
+    Column::number("late", Fit::Whole),
     Column::number("lost", Fit::Whole),
     Column::number("refused", Fit::Whole),
 ];
@@ -88,8 +90,9 @@ fn clients(out: &mut dyn Write, screen: Screen, case: &Case<'_>) -> io::Result<(
     all.sort_by_key(|(p, client)| (Reverse(client.counts.requests), client.address, p.endpoint));
     let row = |(p, client): &(&&Port, &super::port::Client)| {
         let c = client.counts;
-        let mut row = vec![client.address.ip().to_string(), p.endpoint.port().to_string()];
-        row.extend([c.requests, c.with_answer(), c.unanswered, c.refused].map(grouped));
+        let port = p.endpoint.port().to_string();
+        let mut row = vec![client.address.ip().to_string(), port, p.id.info().name.to_owned()];
+        row.extend([c.requests, c.answered, c.late, c.unanswered, c.refused].map(grouped));
         row
     };
     table(out, screen, &CLIENTS, all.iter().take(MAX_CLIENTS).map(row))?;
@@ -103,7 +106,8 @@ fn clients(out: &mut dyn Write, screen: Screen, case: &Case<'_>) -> io::Result<(
 
 /// What is in no table, a line each.
 fn remarks(case: &Case<'_>) -> Vec<String> {
-    let mut lines = vec![];
+    let passed = case.passed.as_ref().map(|passed| format!("only what passes the filter counts: {passed}"));
+    let mut lines: Vec<_> = passed.into_iter().collect();
     for p in &case.ports {
         let end = p.endpoint;
         let list = |ends: &[crate::net::Endpoint]| {
@@ -113,7 +117,10 @@ fn remarks(case: &Case<'_>) -> Vec<String> {
             lines.push(format!("{end} is translated to {inner} behind it"));
         }
         if p.challenges > 0 && !p.answers_more_than_challenges() {
-            lines.push(format!("{end}: all {} are challenges", grouped_count(p.challenges, "answer")));
+            lines.push(match p.challenges {
+                1 => format!("{end}: the only answer is a challenge"),
+                n => format!("{end}: all {} are challenges", grouped_count(n, "answer")),
+            });
         }
         if p.elsewhere > 0 {
             lines.push(format!(

@@ -19,11 +19,11 @@ const MAX_NAMED: usize = 8;
 
 /// `qdissect anonymise`
 ///
-/// Writes the datagrams of the protocols with other addresses, names, keys, tokens and passwords, and leaves everything else
+/// Writes the datagrams of the protocols with other addresses, names, tokens and passwords, and leaves everything else
 /// out: other traffic, comments, hardware addresses, tunnels. Ports, lengths, times, numbers and findings stay.
 #[derive(Debug, Args)]
 pub struct AnonymiseArgs {
-    /// What everything follows from: the same text replaces the same address by the same one. Without it, no two runs do
+    /// The same key gives the same replacements; without it, each run differs
     #[arg(long, value_name = "TEXT")]
     pub key: Option<String>,
     #[command(flatten)]

@@ -69,7 +69,11 @@ impl Baseline {
     /// # Errors
     /// A sentence that begins with the file name, followed by line and column if its content is wrong.
     pub fn load(path: &Path) -> Result<Baseline, String> {
-        Baseline::read(&Text::read(path, LONGEST)?)
+        let text = Text::read(path, LONGEST).map_err(|why| match path.try_exists() {
+            Ok(false) => format!("{} `--update-baseline` creates it.", why),
+            _ => why,
+        })?;
+        Baseline::read(&text)
     }
 
     /// Like [`Baseline::load`], but a missing file counts as an empty baseline, because it is about to be written.

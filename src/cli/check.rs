@@ -358,10 +358,8 @@ fn input_description(args: &CheckArgs, filtered: bool) -> String {
 
 /// The messages for a run in which nothing was recognised: that there is no query traffic, or which candidates there are.
 fn no_traffic(totals: &Totals, input_description: &str) -> Vec<String> {
-    let candidate_text = |c: &Candidate| {
-        let pin = format!("-d udp.port=={},{}", c.server.port(), c.protocol.info().name);
-        format!("There is no certain query traffic in the input, but {c}; {pin} decides it.")
-    };
+    let candidate_text =
+        |c: &Candidate| format!("There is no certain query traffic in the input, but {}.", c.advice());
     let (listed, more) = totals.candidates();
     let mut messages: Vec<_> = listed.iter().map(candidate_text).collect();
     if !messages.is_empty() && totals.one_way() {

@@ -19,7 +19,7 @@ const READERS: [&str; 7] = ["summary", "dump", "check", "exchanges", "stats", "r
 
 /// The command line. `live` hides the options that concern files, and an explanation is printed if they are used.
 pub fn command() -> Command {
-    let command = with_usage(help::arranged(Cli::command()));
+    let command = with_results(with_usage(help::arranged(Cli::command())));
     if cfg!(not(unix)) {
         return command;
     }
@@ -32,6 +32,22 @@ pub fn command() -> Command {
     })
 }
 
+/// Says of the commands whose result is a capture that -w names it, and hides what they do not take.
+fn with_results(command: Command) -> Command {
+    const REFUSED: [(&str, &[&str]); 3] = [
+        ("anonymise", &["annotate"]),
+        ("reduce", &["annotate", "follow"]),
+        ("diff", &["annotate", "follow", "write"]),
+    ];
+    let result = "The result, a pcapng file; - is standard output";
+    REFUSED.iter().fold(command, |command, (name, refused)| {
+        command.mut_subcommand(*name, |sub| {
+            let sub = sub.mut_arg("write", |write| write.help(result));
+            refused.iter().fold(sub, |sub, id| sub.mut_arg(*id, |arg| arg.hide(true)))
+        })
+    })
+}
+
 /// Adds usage lines that clap cannot derive: the form without a subcommand comes first, and a filter comes last.
 fn with_usage(command: Command) -> Command {
     const INPUTS: &str = "[OPTIONS] [FILE|DIR|-]... [FILTER]";
@@ -39,6 +55,15 @@ fn with_usage(command: Command) -> Command {
         command.override_usage(format!("qdissect {INPUTS}\n       qdissect <COMMAND> [OPTIONS] ..."));
     let command = READERS.iter().fold(command, |command, name| {
         command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {INPUTS}")))
+    });
+    let usages = [
+        ("anonymise", "[OPTIONS] -w OUT [FILE|DIR|-]... [FILTER]"),
+        ("reduce", "[OPTIONS] --rule ID -w OUT [FILE|DIR|-]... [FILTER]"),
+        ("diff", "[OPTIONS] A B [FILTER]"),
+        ("server", "[OPTIONS] <ADDR[:PORT]> [FILE|DIR|-]... [FILTER]"),
+    ];
+    let command = usages.iter().fold(command, |command, (name, usage)| {
+        command.mut_subcommand(*name, |sub| sub.override_usage(format!("qdissect {name} {usage}")))
     });
     // Only `--probe=list` goes without a server.
     let usage = "qdissect ask [OPTIONS] <PROTO> <HOST[:PORT]>";

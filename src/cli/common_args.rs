@@ -149,7 +149,7 @@ pub struct RuleArgs {
 /// The options about the configuration.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ConfigurationArgs {
-    /// Configuration; else the nearest qdissect.toml from the working directory upwards
+    /// Use this configuration; by default the nearest qdissect.toml from the working directory upwards
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// No configuration

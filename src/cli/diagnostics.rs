@@ -87,6 +87,14 @@ pub fn error_text(e: &io::Error) -> String {
     if has_own_text { e.to_string() } else { e.kind().to_string() }
 }
 
+/// Passes on an error of an output, but for a reader that closed the pipe early, which does not change the exit code.
+///
+/// # Errors
+/// The error.
+pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) })
+}
+
 /// The exit code after writing to standard output. A closed pipe is no error.
 pub fn stdout_exit_code(written: io::Result<()>) -> u8 {
     match written {

@@ -2,7 +2,7 @@
 
 use super::choices::{Colour, Format, SERVER_FORMATS};
 use super::common_args::Common;
-use super::diagnostics::{Done, FAILED, OK, error, warning};
+use super::diagnostics::{Done, FAILED, OK, error, unless_closed, warning};
 use super::inputs::{Inputs, open};
 use super::job::{Job, ReadsCaptures};
 use super::output::{Target, is_stdout};
@@ -167,7 +167,7 @@ impl ReadsCaptures for DiffArgs {
             Ok(comparison) => comparison,
             Err(unmatched) => return Ok(self.unmatched(captures, unmatched)),
         };
-        self.write(to, &comparison)?;
+        unless_closed(self.write(to, &comparison))?;
         if comparison.more > 0 {
             warning(&format_args!(
                 "Only the first {} differences are listed, of {}.",

@@ -8,6 +8,7 @@ use super::interrupt;
 use super::system::{self, display_name};
 use super::value_parsers::Expression;
 use crate::capture::{self, ErrorKind, Source};
+use crate::filter::Filter;
 use crate::pipeline::{Options, Pipeline, Stopped};
 use crate::report::{Filtered, MAX_UNREAD, Missed, Report, Totals, Unread, count};
 use std::collections::VecDeque;
@@ -183,13 +184,20 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
         return interrupted(path);
     }
     let hint = match () {
-        () if is_subcommand_name(path) => "; if the subcommand is meant, it comes before the options",
+        () if is_subcommand_name(path) => "; if the subcommand is meant, it comes first",
+        () if is_filter(path) => "; a filter comes last, or behind -Y",
         () if path.as_os_str() == "-" && e.kind() == ErrorKind::NotACapture => {
             "; - is standard input, and a file or a directory can be named in its place"
         }
         () => "",
     };
     report_error(path, format!("{e}{hint}"))
+}
+
+/// Whether the name of a missing file is an expression with an operator.
+fn is_filter(path: &Path) -> bool {
+    let text = path.to_str().filter(|text| [" ", "==", "&&", "||"].iter().any(|part| text.contains(part)));
+    text.is_some_and(|text| Filter::parse(text).is_ok() && system::metadata(path).is_err())
 }
 
 /// Reports that a signal ended the reading.

@@ -25,7 +25,7 @@ const MAX_NAMED: usize = 12;
 /// `qdissect reduce`
 ///
 /// Drops whole conversations, then datagrams, as long as the finding stays, and writes what is left with other addresses, names
-/// and keys, or with --keep as it was captured. Neither a conversation nor a frame of the result can be left out alone.
+/// and tokens, or with --keep as it was captured. Neither a conversation nor a frame of the result can be left out alone.
 #[derive(Debug, Args)]
 pub struct ReduceArgs {
     /// The rule whose finding stays, by number: SQP-STR-002
@@ -34,7 +34,7 @@ pub struct ReduceArgs {
     /// The finding at this frame; else the smallest capture for any finding of the rule
     #[arg(long, value_name = "N", value_parser = value_parsers::packets)]
     pub frame: Option<u64>,
-    /// Keep addresses, names and keys as they are, instead of replacing them as `anonymise` does
+    /// Keep addresses, names and tokens as they are, instead of replacing them as `anonymise` does
     #[arg(long)]
     pub keep: bool,
     #[command(flatten)]
@@ -163,6 +163,12 @@ impl ReduceArgs {
         let instead = match broken.as_slice() {
             [] => "No rule is broken in it.".to_owned(),
             _ => format!("Broken are {}{more}.", broken.join(", ")),
+        };
+        let frames: Vec<_> = search.others.iter().map(u64::to_string).collect();
+        let instead = match frames.as_slice() {
+            [] => instead,
+            [one] => format!("It is broken at frame {one}."),
+            several => format!("It is broken at frames {}.", several.join(", ")),
         };
         format!("There is no finding of {}{at}. {instead}", rule.id)
     }

@@ -2,7 +2,7 @@
 
 use super::common_args::{Common, RuleArgs};
 use super::config::Config;
-use super::diagnostics::{OK, not_writable, note, warning};
+use super::diagnostics::{OK, not_writable, note, unless_closed, warning};
 use super::inputs::{self, Inputs};
 use super::job::{Job, ReadsCaptures};
 use super::output::{Target, is_stdout, overwrite_conflict};
@@ -49,7 +49,7 @@ pub fn finish(command: &dyn ReadsCaptures, mut job: Job) -> u8 {
     };
     let heading = job.heading.take().map_or(Ok(()), |heading| writeln!(target, "{heading}"));
     let read = heading.and_then(|()| command.run(&mut target, job));
-    match read.and_then(|(code, files)| target.complete(files > 0).map(|()| code)) {
+    match read.and_then(|(code, files)| unless_closed(target.complete(files > 0)).map(|()| code)) {
         Ok(code) => code,
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(e) => not_writable(common, &e),

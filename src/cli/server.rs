@@ -2,16 +2,18 @@
 
 use super::choices::{Colour, Format, SERVER_FORMATS};
 use super::common_args::Common;
-use super::diagnostics::{Done, OK};
+use super::diagnostics::{Done, OK, unless_closed};
 use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_all;
-use super::system::display_name;
+use super::system::{self, display_name, stdin_may_be_capture};
 use super::terminal::{self, wrap};
 use crate::case::{self, Case, CaseRecord, Gathered};
 use crate::report::Output;
+use crate::text::escape::escaped;
 use clap::Args;
 use std::io;
+use std::path::Path;
 
 /// Exit code: nothing of the server is in the captures.
 const ABSENT: u8 = 3;
@@ -61,6 +63,19 @@ impl ReadsCaptures for ServerArgs {
         self.format.is_ndjson()
     }
 
+    fn prepare(&self) -> Result<(), String> {
+        let first = self.common.files.first().and_then(|path| path.to_str());
+        let is_address = |text: &str| matches!(case::Target::parse(text), case::Target::Address(..));
+        let is_swapped = first.map_or(self.common.read.is_empty() && !stdin_may_be_capture(), is_address);
+        if is_swapped && system::metadata(Path::new(&self.server)).is_ok() {
+            let (file, server) = (escaped(&self.server), first.unwrap_or("ADDR"));
+            return Err(format!(
+                "{file} is a file, and the server comes first: `qdissect server {server} {file}`."
+            ));
+        }
+        Ok(())
+    }
+
     fn run(&self, to: &mut Target, Job { options, inputs, .. }: Job) -> io::Result<Done> {
         let mut gathered = Gathered::new(case::Target::parse(&self.server));
         let (totals, code) = read_all(&self.common, options, inputs, &mut gathered)?;
@@ -68,17 +83,16 @@ impl ReadsCaptures for ServerArgs {
             return Ok((code, 0)); // nothing was read, and that has been reported
         }
         let case = Case::of(&gathered, &totals, &self.files());
-        match self.format {
+        unless_closed(match self.format {
             Format::Records(form) => {
                 let mut out = Output::new(to, form, false);
-                out.value(&CaseRecord::new(&case, &gathered.captures))?;
-                out.finish()?;
+                out.value(&CaseRecord::new(&case, &gathered.captures)).and_then(|()| out.finish())
             }
             _ => {
                 let screen = terminal::screen(self.color, &self.common);
-                case::write(&mut wrap(to, &self.common), screen, &case, &gathered.captures)?;
+                case::write(&mut wrap(to, &self.common), screen, &case, &gathered.captures)
             }
-        }
+        })?;
         let code = if code == OK && case.is_absent() { ABSENT } else { code };
         Ok((code, totals.files))
     }

@@ -7,7 +7,7 @@ use crate::protocols::Id;
 use crate::rule::Severity;
 use crate::schema;
 use crate::stats::Prefix;
-use crate::text::escape::quoted;
+use crate::text::escape::{escaped, quoted};
 use crate::text::similar::similar;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
@@ -50,7 +50,12 @@ impl Expression {
 
 /// Parses the name of a protocol.
 pub fn protocol(text: &str) -> Result<Id, String> {
-    Id::by_name(text).ok_or_else(|| unknown_name("protocol", text, &protocols()))
+    Id::by_name(text).ok_or_else(|| match Id::known_as(text) {
+        Some((id, _)) => {
+            format!("There is no protocol {}; its name here is {}.", quoted(text), id.info().name)
+        }
+        None => unknown_name("protocol", text, &protocols()),
+    })
 }
 
 /// Parses the lengths of prefixes of IPv4 and IPv6 addresses.
@@ -77,14 +82,31 @@ fn whom(text: &str) -> Result<Whom, String> {
     if text.eq_ignore_ascii_case("auto") {
         return Ok(Whom::Auto);
     }
-    let known = crate::protocols::Id::known_as(text).map(|(id, port)| Whom::Protocol(id, port));
-    known.ok_or_else(|| unknown_name("protocol", text, &asked_names()))
+    named(text).map(|(id, port)| Whom::Protocol(id, port)).map_err(|unknown| {
+        let is_address = text.contains([':', '.']);
+        let command = format!("qdissect ask auto {}", escaped(text));
+        if is_address {
+            format!("The protocol comes first, or auto for any, as in `{command}`.")
+        } else {
+            unknown
+        }
+    })
+}
+
+/// Parses a protocol: its name, or one that people use, which may mean another port.
+fn named(text: &str) -> Result<(Id, Option<u16>), String> {
+    Id::known_as(text).ok_or_else(|| unknown_name("protocol", text, &protocol_names()))
+}
+
+/// The names of protocols, and those that people use.
+fn protocol_names() -> Vec<&'static str> {
+    let people = Id::ALL.iter().flat_map(|id| id.info().known_as).map(|(name, _)| *name);
+    protocols().into_iter().chain(people).collect()
 }
 
 /// The names that `ask` takes.
 fn asked_names() -> Vec<&'static str> {
-    let people = Id::ALL.iter().flat_map(|id| id.info().known_as).map(|(name, _)| *name);
-    protocols().into_iter().chain(people).chain(["auto"]).collect()
+    protocol_names().into_iter().chain(["auto"]).collect()
 }
 
 /// Parses a rule and its severity; `None` switches the rule off.
@@ -187,8 +209,11 @@ impl<T> CompletionValues<T> {
 pub const PROTOCOL: CompletionValues<Id> = CompletionValues { parse: protocol, words: protocols };
 /// Completes the types of records.
 pub const RECORD: CompletionValues<String> = CompletionValues { parse: record_type, words: record_types };
-/// Completes the names of protocols, and those that people use.
+/// Completes the names of protocols, those that people use, and `auto`.
 pub const WHOM: CompletionValues<Whom> = CompletionValues { parse: whom, words: asked_names };
+/// Completes the names of protocols, and those that people use.
+pub const NAMED: CompletionValues<(Id, Option<u16>)> =
+    CompletionValues { parse: named, words: protocol_names };
 /// Completes beginnings of rule ids, such as `SQP` and `SQP-TXN`. Other names are accepted, and looked up later.
 pub const RULES: CompletionValues<String> = CompletionValues { parse: accept_any, words: rule_groups };
 /// Completes beginnings of rule ids and every full id.

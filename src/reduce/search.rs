@@ -49,6 +49,9 @@ impl Found {
     }
 }
 
+/// Most other frames that are named.
+pub const MAX_OTHERS: usize = 8;
+
 /// Looks for the findings of a rule.
 #[derive(Debug)]
 pub struct Search {
@@ -56,6 +59,8 @@ pub struct Search {
     /// Only at that frame of its file.
     frame: Option<u64>,
     found: Vec<Found>,
+    /// The first other frames of their files with a finding of the rule.
+    pub others: Vec<u64>,
     /// How often each rule was broken.
     pub rules: BTreeMap<&'static str, u64>,
     files: Files,
@@ -64,7 +69,7 @@ pub struct Search {
 impl Search {
     /// Looks for findings of that rule, at that frame only if there is one.
     pub fn new(rule: &'static Rule, frame: Option<u64>) -> Search {
-        Search { rule, frame, found: vec![], rules: BTreeMap::new(), files: Files::default() }
+        Search { rule, frame, found: vec![], others: vec![], rules: BTreeMap::new(), files: Files::default() }
     }
 
     /// The finding to keep: the first one of the highest severity, and if possible no symptom.
@@ -91,7 +96,15 @@ impl Search {
         }
         let count = self.rules.entry(finding.rule.id).or_default();
         *count = count.saturating_add(1);
-        let is_there = self.frame.is_none_or(|wanted| self.files.place(frame).frame == wanted);
+        let place = self.files.place(frame).frame;
+        let is_there = self.frame.is_none_or(|wanted| place == wanted);
+        if finding.rule == self.rule
+            && !is_there
+            && self.others.len() < MAX_OTHERS
+            && !self.others.contains(&place)
+        {
+            self.others.push(place);
+        }
         if finding.rule == self.rule && is_there && self.found.len() < MAX_FOUND {
             self.found.push(Found::of(finding, frame, ends, id));
         }

@@ -152,6 +152,13 @@ impl fmt::Display for Candidate {
     }
 }
 
+impl Candidate {
+    /// What it is, and the option that makes requests of its datagrams.
+    pub fn advice(&self) -> String {
+        format!("{self}; -d udp.port=={},{} decides it", self.server.port(), self.protocol.info().name)
+    }
+}
+
 impl Totals {
     /// Whether the run is incomplete and that is not accepted.
     pub fn failed(&self) -> bool {
@@ -210,7 +217,7 @@ impl Totals {
     /// Remarks on the listed candidates, and one on the others.
     pub fn candidate_remarks(&self) -> Vec<String> {
         let (listed, more) = self.candidates();
-        let mut remarks: Vec<_> = listed.iter().map(ToString::to_string).collect();
+        let mut remarks: Vec<_> = listed.iter().map(Candidate::advice).collect();
         remarks.extend(
             (more > 0).then(|| format!("and the same of {}", grouped_count(more, "further endpoint"))),
         );

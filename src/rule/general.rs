@@ -128,7 +128,7 @@ rules! {
     /// At least three datagrams asked it something, retransmissions among them, the last one at least two seconds after
     /// the first, and none was answered; those that an ICMP error refused count, and those do not whose time was not over
     /// when the capture ended. One lost datagram proves nothing, this does: the server is down, or cannot be reached. Said
-    /// at the end, once, of the last of them, by the summary and by `check`; there the missing answers are its symptoms.
+    /// at the end, once, of the last of them, where a capture is judged as a whole; there the missing answers are its symptoms.
     /// Requests that another endpoint has answered instead (GEN-006) do not count as answered while the unanswered ones
     /// outnumber them. Where the capture holds no answer of anybody, it may lack one direction: then nothing is wrong with the server.
     /// Nor is it down where the same endpoint answers another protocol, which is then named.
@@ -184,8 +184,8 @@ rules! {
     /// At least three requests, retransmissions among them, carry a challenge that it has issued to their client, the last
     /// one at least two seconds after the first, and it answers none of them, or only by another challenge: players see no
     /// server, although it seems to run. Requests with an error of their own, those met by an answer with a fault, and those
-    /// whose time was not over when the capture ended do not count. Said at the end, once, of the last of them, by the
-    /// summary and by `check`; there the missing answers are its symptoms.
+    /// whose time was not over when the capture ended do not count. Said at the end, once, of the last of them, where
+    /// a capture is judged as a whole; there the missing answers are its symptoms.
     GEN_011 = "GEN-011" Error "server gives challenges and answers nothing that carries one" {
         cite: Cite { doc: "RFC 8085", section: "3.3: reliability of UDP", url: "https://www.rfc-editor.org/rfc/rfc8085" },
         lenient: Warning,

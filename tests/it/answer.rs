@@ -388,6 +388,35 @@ fn what_ask_hears_is_right_for_every_protocol() {
 }
 
 #[test]
+fn a_right_server_passes_the_tests_of_servers() {
+    let tested = asked().filter(|id| !id.info().probes.is_empty());
+    let threads: Vec<_> = tested
+        .map(|id| {
+            std::thread::spawn(move || {
+                let server = answer(&[id.info().name]);
+                let output = ask(id, server.address, &["--probe", "--check"]);
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                // Of what a server may do, notes say what it does.
+                let failed: Vec<_> = text
+                    .lines()
+                    .filter(|line| {
+                        line.split_once('[').is_some_and(|(word, test)| {
+                            ["error", "warning"].contains(&word)
+                                && test.starts_with(|c: char| c.is_lowercase())
+                        })
+                    })
+                    .map(str::to_owned)
+                    .collect();
+                assert!(text.contains("probe: "), "{}: {text}", id.info().name);
+                (id.info().name, failed)
+            })
+        })
+        .collect();
+    let failed: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    assert!(failed.len() >= 5 && failed.iter().all(|(_, failed)| failed.is_empty()), "{failed:#?}");
+}
+
+#[test]
 fn a_fault_is_seen_by_ask() {
     let rule = faults(Id::Sqp).into_iter().find(|rule| rule.severity == Severity::Error).unwrap();
     let server = answer(&["sqp", "--fault", rule.id]);
@@ -422,7 +451,7 @@ fn what_it_cannot_do_is_said_with_the_way_out() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         String::from_utf8(output.stderr).unwrap()
     };
-    assert!(failed(&["auto"]).contains("name it"));
+    assert!(failed(&["auto"]).contains("There is no protocol \"auto\""));
     assert!(failed(&["teamspeak3"]).contains("cannot be asked"));
     assert!(failed(&["sqp", "--fault", "SQP-STR-00"]).contains("SQP-STR-00"));
     assert!(failed(&["sqp", "--fault", "A2S-CHL-004"]).contains("a rule of a2s"));

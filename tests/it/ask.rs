@@ -60,6 +60,19 @@ fn an_answer_is_shown_as_a_tree_and_saved() {
 }
 
 #[test]
+fn a_saved_silence_is_judged_as_when_it_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = folder.path().join("asked.pcapng").to_str().unwrap().to_owned();
+    let server = serve(silent);
+    assert_eq!(ask(&["sqp", &server, "--timeout", "1s", "-w", &saved]).status.code(), Some(3));
+    let port = server.rsplit_once(':').unwrap().1;
+    let pin = format!("udp.port=={port},sqp");
+    let checked = qdissect().args(["check", "--timeout", "1s", "-d", &pin, &saved]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(text(&checked.stdout).contains("error[GEN-009]"), "{}", text(&checked.stdout));
+}
+
+#[test]
 fn everything_is_asked_for_one_request_at_a_time_and_not_too_fast() {
     let begin = Instant::now();
     let output = ask(&["sqp", &serve(sqp), "--all", "-T", "ndjson"]);

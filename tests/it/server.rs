@@ -203,6 +203,44 @@ fn servers_are_found_by_their_name() {
     assert_eq!(case["ports"][0]["players"], 5);
 }
 
+/// Standard output of `server` with these arguments.
+fn said(args: &[&str], code: i32) -> String {
+    let run = qdissect().arg("server").args(args).output().unwrap();
+    assert_eq!(run.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8([run.stdout, run.stderr].concat()).unwrap()
+}
+
+#[test]
+fn a_server_that_breaks_rules_is_not_said_to_be_right() {
+    let demo = "captures/demo.pcapng";
+    let text = said(&["192.0.2.40", demo], 0);
+    assert!(text.starts_with("192.0.2.40: 11 of 11 requests answered, but some break SFQ-ENV-005"), "{text}");
+    let text = said(&["127.0.0.1", "captures/sqp/fake_noanswer.pcap"], 0);
+    assert!(text.starts_with("Too little was captured of 127.0.0.1 to tell: 1 of 2 requests"), "{text}");
+    assert!(text.contains("the only answer is a challenge"), "{text}");
+    let text = said(&["192.0.2.10", "-Y", "sqp && finding", demo], 0);
+    assert!(
+        text.starts_with("Of what passes the filter: ") && text.contains("in 6 of 108 packets"),
+        "{text}"
+    );
+    let case = case("192.0.2.10", "other_address", 0);
+    let findings = case["ports"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|f| f["rule"] == "GEN-006" && f["count"] == 4), "{findings:#?}");
+}
+
+#[test]
+fn what_is_named_wrongly_is_told_with_what_is_right() {
+    let demo = "captures/demo.pcapng";
+    assert!(said(&["eu west 1", demo], 0).contains("192.0.2.10:7777"));
+    let text = said(&["Harb", demo], 3);
+    assert!(
+        text.starts_with("No server is named \"Harb\"; named are ") && text.contains("EU West 1"),
+        "{text}"
+    );
+    let text = said(&[demo, "192.0.2.10"], 2);
+    assert!(text.contains("`qdissect server 192.0.2.10 captures/demo.pcapng`"), "{text}");
+}
+
 #[test]
 fn what_is_not_there_is_absent() {
     for server in ["192.0.2.77", "[2001:db8::1]:9", "no such server"] {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// What is seen in a capture; `None` where it cannot be read to its end.
 fn seen(path: &Path) -> Option<Seen> {
@@ -314,4 +315,16 @@ fn what_cannot_be_reduced_is_an_error() {
         ],
     );
     assert!(!Path::new(to).exists());
+}
+
+#[test]
+fn a_reader_that_goes_away_changes_no_exit_code() {
+    for (args, code) in [
+        (["diff", "captures/a2s/a2s_edf20.pcap", "captures/sqp"], 1),
+        (["server", "192.0.2.99", "captures/demo.pcapng"], 3),
+    ] {
+        let mut child = qdissect().args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
+    }
 }

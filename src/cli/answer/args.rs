@@ -1,7 +1,8 @@
 //! The arguments of `qdissect answer`.
 
 use crate::answer::Settings;
-use crate::cli::value_parsers::{self, Whom, timeout};
+use crate::cli::value_parsers::{self, timeout};
+use crate::protocols::Id;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -9,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
     /// The protocol that the server answers in, by its name or one that people use, such as `source` or `minecraft`
-    #[arg(value_name = "PROTO", value_parser = value_parsers::WHOM)]
-    pub proto: Whom,
+    #[arg(value_name = "PROTO", value_parser = value_parsers::NAMED)]
+    pub proto: (Id, Option<u16>),
     /// Where it listens, on loopback if not given; without a port the protocol's own, if it has one, else a free one
     #[arg(long, value_name = "ADDR[:PORT]")]
     pub listen: Option<String>,

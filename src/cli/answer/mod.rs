@@ -9,7 +9,7 @@ use super::ask::addresses::{numbered, parted};
 use super::diagnostics::{OK, note, stdout_exit_code};
 use super::interrupt;
 use super::system::display_name;
-use super::value_parsers::{Whom, unknown_rule};
+use super::value_parsers::unknown_rule;
 use crate::answer::{Replay, Rounds, Server, Settings, faults, has_challenge, is_own, talk};
 use crate::capture::Source;
 use crate::pipeline::{Options, Pipeline};
@@ -28,12 +28,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 /// # Errors
 /// A sentence that says why it cannot answer.
 pub fn run(args: &AnswerArgs) -> Result<u8, String> {
-    let (id, usual) = match args.proto {
-        Whom::Auto => {
-            return Err("A server answers in one protocol: name it, as in `qdissect answer a2s`.".into());
-        }
-        Whom::Protocol(id, port) => (id, port),
-    };
+    let (id, usual) = args.proto;
     if id.info().replies.is_empty() {
         return Err(format!("{} cannot be asked yet, so that there is nothing to answer.", id.info().name));
     }

@@ -39,9 +39,11 @@ pub fn addresses(text: &str, id: Id, usual: Option<u16>) -> Result<Vec<SocketAdd
         (None, [port, ..]) => usual.unwrap_or(*port),
         (None, []) => {
             let name = id.info().name;
-            let host = escaped(text);
+            let is_port = text.parse::<u16>().is_ok();
+            let host = if is_port { "127.0.0.1".into() } else { escaped(text) };
+            let port = if is_port { text } else { "9000" };
             return Err(format!(
-                "{name} has no port of its own: name one, as in `qdissect ask {name} {host}:9000`."
+                "{name} has no port of its own: name one, as in `qdissect ask {name} {host}:{port}`."
             ));
         }
     };

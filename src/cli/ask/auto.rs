@@ -51,7 +51,7 @@ pub fn run(args: &AskArgs) -> Result<u8, String> {
         return Err(format!("The host {} is not known: it has no address.", quoted(host)));
     };
     let _ = interrupt::watch();
-    let (lines, sent) = ask_everything(ip, port, to_duration(args.timeout).min(MAX_WAIT));
+    let Asked { lines, sent, refused } = ask_everything(ip, port, to_duration(args.timeout).min(MAX_WAIT));
     if let Some(signal) = interrupt::caught() {
         return Ok(signal);
     }
@@ -63,16 +63,47 @@ pub fn run(args: &AskArgs) -> Result<u8, String> {
     }
     if lines.is_empty() {
         let at = port.map_or(ip.to_string(), |port| SocketAddr::new(ip, port).to_string());
-        error(&format_args!("{at} did not answer in any protocol: {sent} datagrams sent."));
+        let why = if refused { "; ICMP says that nothing listens there" } else { "" };
+        error(&format_args!(
+            "{at} did not answer in any protocol: {sent} datagrams sent{why}.{}",
+            untried(ip, port)
+        ));
         return Ok(NO_ANSWER);
     }
     Ok(OK)
 }
 
-/// Asks in turn until something answers. Returns a line for each answer, and how many datagrams were sent.
-fn ask_everything(ip: IpAddr, port: Option<u16>, timeout: Duration) -> (Vec<String>, usize) {
+/// A sentence that names the protocols in which nothing was asked, because they have no usual port.
+fn untried(ip: IpAddr, port: Option<u16>) -> String {
+    let tried = candidates(port);
+    let names: Vec<_> =
+        askable().filter(|id| tried.iter().all(|(other, _)| other != id)).map(|id| id.info().name).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => {
+            let at = SocketAddr::new(ip, 9000);
+            format!(
+                " In {} nothing was asked, for they have no usual port: name one, as in {at}.",
+                names.join(", ")
+            )
+        }
+    }
+}
+
+/// What came of asking.
+struct Asked {
+    /// A line for each answer.
+    lines: Vec<String>,
+    /// Number of datagrams sent.
+    sent: usize,
+    /// Nothing listens on the port that was named.
+    refused: bool,
+}
+
+/// Asks in turn until something answers.
+fn ask_everything(ip: IpAddr, port: Option<u16>, timeout: Duration) -> Asked {
     let (begin, left) = (Instant::now(), AtomicUsize::new(MAX_SENT));
-    let mut lines = vec![];
+    let (mut lines, mut refused) = (vec![], false);
     let candidates = candidates(port);
     for batch in candidates.chunks(AT_ONCE) {
         if !lines.is_empty() || begin.elapsed() + timeout * 2 > MAX_TIME || interrupt::caught().is_some() {
@@ -82,28 +113,36 @@ fn ask_everything(ip: IpAddr, port: Option<u16>, timeout: Duration) -> (Vec<Stri
         thread::scope(|scope| {
             let asked: Vec<_> = batch
                 .iter()
-                .map(|&(id, port)| scope.spawn(move || ask_one(id, SocketAddr::new(ip, port), &pace)))
+                .map(|&(id, port)| (port, scope.spawn(move || ask_one(id, SocketAddr::new(ip, port), &pace))))
                 .collect();
-            lines.extend(asked.into_iter().filter_map(|thread| thread.join().ok()?));
+            for (asked_port, thread) in asked {
+                let Ok(Some((line, is_refused))) = thread.join() else { continue };
+                lines.extend(line);
+                refused |= is_refused && port == Some(asked_port);
+            }
         });
     }
-    (lines, MAX_SENT - left.into_inner())
+    Asked { lines, sent: MAX_SENT - left.into_inner(), refused }
 }
 
-/// The line of a server that answers in a protocol.
-fn ask_one(id: Id, server: SocketAddr, pace: &Pace<'_>) -> Option<String> {
+/// The line of a server that answers in a protocol, and whether an ICMP error came back.
+fn ask_one(id: Id, server: SocketAddr, pace: &Pace<'_>) -> Option<(Option<String>, bool)> {
     let choice = Choice { pins: vec![(server.port(), id)], ..Choice::default() };
     let options = Options { choice, ..Options::default() };
-    let Conversation { frames, answered, .. } = ask_server(id, pace, server, &options).ok()?;
-    (answered > 0).then(|| answer::line(id, &frames, &options)).flatten()
+    let Conversation { frames, answered, refused, .. } = ask_server(id, pace, server, &options).ok()?;
+    Some(((answered > 0).then(|| answer::line(id, &frames, &options)).flatten(), refused))
+}
+
+/// The protocols that can be asked.
+fn askable() -> impl Iterator<Item = Id> {
+    let first =
+        Ask { answered: 0, silences: 0, all: false, random: 0, server: None, first: &[], latest: &[] };
+    Id::ALL.iter().copied().filter(move |id| id.ask(&first).is_some())
 }
 
 /// What is asked, in order: every protocol on the given port, those first that know it; then the usual distances from it, and
 /// the ports that the protocols know.
 fn candidates(given: Option<u16>) -> Vec<(Id, u16)> {
-    let first =
-        Ask { answered: 0, silences: 0, all: false, random: 0, server: None, first: &[], latest: &[] };
-    let askable = || Id::ALL.iter().copied().filter(|id| id.ask(&first).is_some());
     let mut all: Vec<(Id, u16)> = vec![];
     if let Some(port) = given {
         all.extend(askable().map(|id| (id, port)));

@@ -24,7 +24,8 @@ use super::output::{self, is_stdout, overwrite_conflict};
 use super::system::display_name;
 use super::value_parsers::Whom;
 use super::{interrupt, run, save};
-use crate::capture::{CaptureInfo, Source, Writer};
+use crate::capture::{CaptureInfo, Source, Time, Writer};
+use crate::net::OwnedFrame;
 use crate::pipeline::Options;
 use crate::protocols::{Ask, Id};
 use crate::report::{Shown, count};
@@ -84,13 +85,16 @@ pub fn run(args: &AskArgs, is_given: &dyn Fn(&str) -> bool) -> Result<u8, String
         }
     };
     options.policy.asked_server = Some(server.into());
-    let capture = capture_file(&conversation).map_err(|e| e.to_string())?;
+    let capture = |until| capture_file(&conversation, until).map_err(|e| e.to_string());
     if let Some(path) = &args.write {
-        output::write(path, &capture).map_err(|e| {
+        // A request without an answer is judged by the time until the capture ends.
+        let until =
+            Some(conversation.end).filter(|_| conversation.answered == 0 || conversation.lacks_answer);
+        output::write(path, &capture(until)?).map_err(|e| {
             format!("The capture cannot be written to \"{}\": {}.", display_name(path), error_text(&e))
         })?;
     }
-    let source = Source::in_memory(server.to_string(), capture);
+    let source = Source::in_memory(server.to_string(), capture(None)?);
     let inputs = Inputs::of(Path::new(&server.to_string()), source);
     let options = Options { watched: Some(conversation.end), ..options };
     let tests = args.probe.map(|_| probe::lines(&probed));
@@ -238,10 +242,11 @@ fn is_text(args: &AskArgs) -> bool {
     !args.quiet && args.format.as_deref().is_none_or(text)
 }
 
-/// Writes the conversation as a capture file.
-fn capture_file(conversation: &Conversation) -> io::Result<Vec<u8>> {
+/// Writes the conversation as a capture file, which ends with an empty frame of the time `until`.
+fn capture_file(conversation: &Conversation, until: Option<Time>) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new(vec![], save::APPLICATION)?;
-    for (number, frame) in (1..).zip(&conversation.frames) {
+    let last = until.map(OwnedFrame::placeholder);
+    for (number, frame) in (1..).zip(conversation.frames.iter().chain(&last)) {
         writer.frame::<&str>(0, &CaptureInfo::default(), &frame.frame(number), &[])?;
     }
     writer.finish()

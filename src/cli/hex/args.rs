@@ -16,7 +16,7 @@ pub struct HexArgs {
     /// The bytes themselves, or a file that holds them; `-` or nothing for standard input
     #[arg(value_name = "TEXT|FILE")]
     pub what: Vec<String>,
-    /// How the bytes are written; else each line is looked at
+    /// How the bytes are written; by default recognised line by line
     #[arg(long, value_enum, value_name = "NAME")]
     pub input_format: Option<InputFormat>,
     /// UDP port of the server where the text names none [default: the one of -d, or 7777]

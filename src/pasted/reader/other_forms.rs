@@ -57,7 +57,9 @@ impl<'a> Reader<'a> {
     /// Finds bytes among words.
     fn find_run(&self, line: &'a str, line_metadata: Metadata) -> Option<Run<'a>> {
         let is_hinted = line_metadata.mark.is_some();
-        prose::find(line, is_hinted).filter(|_| self.accepts(Form::Hex))
+        // A text with escapes goes on where its first bytes end: `\xff\xff\xff\xff\x49\x11Harbour\x00`.
+        let ends = |run: &Run<'_>| !(run.before.is_empty() && run.after.starts_with('\\'));
+        prose::find(line, is_hinted).filter(|run| self.accepts(Form::Hex) && ends(run))
     }
 }
 

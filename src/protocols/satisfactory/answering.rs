@@ -13,6 +13,12 @@ pub static REPLIES: &[Reply] = &[
             Name(|name| sized(le16, name.as_bytes())),
             Hex("01"),
         ],
-    ),
+    )
+    .when(is_whole),
     Reply::to(LEGACY_POLL, &[Hex("0100"), Asked(2, 10), Hex("03 7f3b0300"), Port(le16)]),
 ];
+
+/// Whether a poll has its cookie, and the terminator behind it; any other gets no answer.
+fn is_whole(p: &[u8]) -> bool {
+    p.get(12) == Some(&1)
+}

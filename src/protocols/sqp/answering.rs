@@ -6,6 +6,7 @@ use crate::contract::answering::{Reply, Slot, Slot::*, be16, be32, be32_at, shor
 pub static REPLIES: &[Reply] = &[
     Reply::to(CHALLENGE_REQUEST, &[Hex("00"), Challenge(be32)]),
     Reply::to(QUERY_REQUEST, &[Hex("01"), Asked(1, 5), Hex("0001 00 00"), Within(packet, CHUNKS)])
+        .when(is_whole)
         .returning(be32_at::<1>),
 ];
 
@@ -22,6 +23,10 @@ const SERVER_INFO: &[Slot] =
 const PLAYER_INFO: &[Slot] =
     &[Players(be16), Hex("02 04 'name' 04 05 'score' 02"), Each(&[Player(short), Index(be32)])];
 
+/// Whether a query has its type, token, version and chunks; a shorter one gets no answer.
+fn is_whole(p: &[u8]) -> bool {
+    p.len() >= 8
+}
 fn asks<const BIT: u8>(p: &[u8]) -> bool {
     p.get(7).is_some_and(|bits| bits & BIT != 0)
 }

@@ -251,6 +251,9 @@ fn strings_with_escapes_of_several_languages() {
         ("\"\\xd5\\xf6\" \\\n\"\\x00\"", "d5f600"),
         ("x = (b'\\xd5'\n     b'\\xf6\\0')", "d5f600"),
         (">>> b'\\xd5\\xf6'", "d5f6"),
+        // without quotes
+        (r"\xff\xff\x49\x11Harbour\x00b\x00", "ffff4911486172626f7572006200"),
+        (r"\xff\xff\x49Harbour\x00", "ffff49486172626f757200"),
         // Lua, PostgreSQL, Snort
         (r#""\255\255\255\255T\0""#, "ffffffff5400"),
         (r#""\184\9""#, "b809"),
