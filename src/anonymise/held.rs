@@ -3,6 +3,7 @@
 
 use super::payload::Payloads;
 use crate::check::Packet;
+use crate::classify;
 use crate::contract::Split;
 use crate::net::Datagram;
 use std::collections::VecDeque;
@@ -12,8 +13,13 @@ pub const MAX_HELD: usize = 4096;
 /// Most bytes that they take; then the first one goes on as it is, too.
 pub const MAX_HELD_BYTES: usize = 16 << 20;
 
+/// Most parts that are remembered because they may come again; then the oldest is forgotten.
+pub const MAX_KNOWN: usize = 64;
+
 /// A byte that begins no message.
 const NOTHING: u8 = 0xa5;
+/// Numbers of own bytes of a datagram of no protocol that are tried, in turn.
+const OWN_BYTES: [usize; 5] = [0, 1, 4, 8, 16];
 
 /// What is true of a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,11 +88,21 @@ impl Held {
         }
     }
 
-    /// A datagram of no protocol, between other ends: as many bytes that mean nothing, after the ff with which messages of many
-    /// engines begin.
+    /// A datagram of no protocol, between other ends: as many bytes that mean nothing, behind as few of its own as it needs to look
+    /// like the same, and still is of no protocol.
     pub fn meaningless(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
-        let mut payload = d.payload.to_vec();
-        payload.iter_mut().skip_while(|byte| **byte == 0xff).for_each(|byte| *byte = NOTHING);
+        let looks_like = |payload: &[u8]| {
+            let probe = classify::probe(&Datagram { payload, ..*d }, u32::MAX);
+            let ports = [d.src.port(), d.dst.port()];
+            (classify::looks_like::looks_like(payload, ports), probe.map(|(id, probe)| (id, probe.level)))
+        };
+        let wanted = looks_like(d.payload);
+        let forms: [fn(u8) -> u8; 2] = [nothing, kind];
+        let mut variants = forms.into_iter().flat_map(|form| OWN_BYTES.map(|kept| (kept, form)));
+        let found = variants.find_map(|(kept, form)| {
+            Some(replaced(d.payload, kept, form)).filter(|payload| looks_like(payload) == wanted)
+        });
+        let payload = found.unwrap_or_else(|| replaced(d.payload, 0, nothing));
         Held { payload, is_meaningless: true, ..Held::new(d, datagram, capture) }
     }
 
@@ -112,12 +128,44 @@ impl Held {
     }
 }
 
+/// Other bytes in the place of a payload, but for so many at the beginning; those that are none or all stay.
+fn replaced(payload: &[u8], kept: usize, other: fn(u8) -> u8) -> Vec<u8> {
+    let stays = |at: usize, byte: u8| at < kept || [0, 0xff].contains(&byte);
+    let bytes = payload.iter().enumerate();
+    bytes.map(|(at, byte)| if stays(at, *byte) { *byte } else { other(*byte) }).collect()
+}
+
+fn nothing(_: u8) -> u8 {
+    NOTHING
+}
+
+/// What stands for letters and digits of the same kind; separators stay.
+fn kind(byte: u8) -> u8 {
+    match byte {
+        b'a'..=b'z' => b'a',
+        b'A'..=b'Z' => b'A',
+        b'0'..=b'9' => b'0',
+        0x80.. => NOTHING,
+        separator => separator,
+    }
+}
+
 /// Datagrams in the order in which they are written.
 #[derive(Debug, Default)]
 pub struct Queue {
     held: VecDeque<Held>,
     /// Bytes of all payloads.
     bytes: usize,
+    /// The latest parts of messages that have come whole.
+    known: VecDeque<Known>,
+}
+
+/// What a part has become, which may come again.
+#[derive(Debug)]
+struct Known {
+    original: Box<[u8]>,
+    became: Vec<u8>,
+    is_compressed: bool,
 }
 
 impl Queue {
@@ -130,6 +178,9 @@ impl Queue {
         before: u64,
         payloads: &Payloads,
     ) {
+        if p.whole().is_none() && self.is_again(&mut held, p.datagram.payload) {
+            return self.push(held);
+        }
         if let Some(piece) = p.piece {
             held.is_compressed = piece.split.packed.is_some();
             held.part = Some((piece.split, p.datagram.payload.into()));
@@ -142,6 +193,27 @@ impl Queue {
         self.push(held);
         let frames: Vec<u64> = whole.parts.iter().map(|part| part.saturating_add(before)).collect();
         self.complete((&frames, piece.split.body), &whole.bytes, &bytes);
+    }
+
+    /// Whether the bytes of a datagram are those of a part that waits, or has waited before. Then it gets what that one gets.
+    fn is_again(&self, held: &mut Held, payload: &[u8]) -> bool {
+        let is_same = |other: &&Held| other.part.as_ref().is_some_and(|(_, other)| **other == *payload);
+        if let Some(twin) = self.held.iter().find(is_same) {
+            held.part.clone_from(&twin.part);
+            (held.payload, held.is_compressed) = (twin.payload.clone(), twin.is_compressed);
+            return true;
+        }
+        let Some(known) = self.known.iter().find(|known| *known.original == *payload) else { return false };
+        (held.payload, held.is_compressed) = (known.became.clone(), known.is_compressed);
+        true
+    }
+
+    /// Remembers what a part has become.
+    fn know(&mut self, original: Box<[u8]>, became: Vec<u8>, is_compressed: bool) {
+        if self.known.len() >= MAX_KNOWN {
+            self.known.pop_front();
+        }
+        self.known.push_back(Known { original, became, is_compressed });
     }
 
     /// Adds a datagram.
@@ -171,6 +243,9 @@ impl Queue {
             self.held.iter().position(|held| held.datagram.frame == *frame && held.part.is_some())
         });
         let places: Vec<usize> = places.collect();
+        if places.len() < frames.len() {
+            return self.complete_last(start, message, bytes);
+        }
         let is_plain = |start: &Option<u16>| {
             let bodies = places.iter().filter_map(|at| self.held.get(*at)).flat_map(|held| held.body(*start));
             bodies.zip(message).all(|(body, message)| body == message)
@@ -185,15 +260,33 @@ impl Queue {
             rest = others;
             held.is_compressed |= plain.is_none();
             held.fill(start, this);
-            let (payload, became) = (held.part.take(), (held.payload.clone(), held.is_compressed));
-            let Some((_, payload)) = payload else { continue };
-            // The part may have come more than once.
-            let is_copy = |other: &&mut Held| other.part.as_ref().is_some_and(|(_, other)| *other == payload);
-            for copy in self.held.iter_mut().filter(is_copy) {
-                (copy.payload, copy.is_compressed) = became.clone();
-                copy.part = None;
-            }
+            self.release(at);
         }
+    }
+
+    /// The last part of a message has come, and others have gone on before it: because there were too many, or because they had come
+    /// before.
+    fn complete_last(&mut self, start: u16, message: &[u8], bytes: &[u8]) {
+        let Some((at, held)) = self.held.iter_mut().enumerate().next_back() else { return };
+        let start = [None, Some(start)].into_iter().find(|start| message.ends_with(held.body(*start)));
+        if let Some(start) = start {
+            let before = bytes.len().saturating_sub(held.body(start).len());
+            held.fill(start, bytes.get(before..).unwrap_or_default());
+        }
+        self.release(at);
+    }
+
+    /// Ends the waiting of a part whose bytes are known, and of all that are the same.
+    fn release(&mut self, at: usize) {
+        let Some(held) = self.held.get_mut(at) else { return };
+        let Some((_, original)) = held.part.take() else { return };
+        let (became, is_compressed) = (held.payload.clone(), held.is_compressed);
+        let is_same = |other: &&mut Held| other.part.as_ref().is_some_and(|(_, other)| *other == original);
+        for other in self.held.iter_mut().filter(is_same) {
+            (other.payload, other.is_compressed) = (became.clone(), is_compressed);
+            other.part = None;
+        }
+        self.know(original, became, is_compressed);
     }
 }
 
@@ -211,7 +304,7 @@ mod tests {
 
     fn queue(parts: Vec<Held>) -> Queue {
         let bytes = parts.iter().map(Held::size).sum();
-        Queue { held: parts.into(), bytes }
+        Queue { held: parts.into(), bytes, known: VecDeque::new() }
     }
 
     #[test]
@@ -222,6 +315,27 @@ mod tests {
         let all: Vec<Vec<u8>> = std::iter::from_fn(|| queue.pop_ready()).map(|held| held.payload).collect();
         assert_eq!(all, [b"\xfe\xffXyz", b"\xfe\xffXyz", b"\xfe\xffw 7"]);
         assert_eq!(queue.bytes, 0);
+    }
+
+    #[test]
+    fn a_part_that_comes_again_gets_what_it_got() {
+        let mut queue = queue(vec![part(1, b"Cam"), part(2, b"p 1")]);
+        let again = |queue: &Queue| {
+            let mut copy = Held::new(&Datagram::default(), Datagram::default(), 0);
+            queue.is_again(&mut copy, b"\xfe\xffCam").then_some((copy.payload, copy.part.is_some()))
+        };
+        assert_eq!(again(&queue), Some((b"\xfe\xffCam".to_vec(), true)), "it waits, too");
+        queue.complete((&[1, 2], 2), b"Camp 1", b"Xyzw 7");
+        assert_eq!(again(&queue), Some((b"\xfe\xffXyz".to_vec(), false)));
+        (0..MAX_KNOWN as u64).for_each(|n| queue.know(n.to_be_bytes().into(), vec![], false));
+        assert_eq!((again(&queue), queue.known.len()), (None, MAX_KNOWN));
+    }
+
+    #[test]
+    fn the_last_part_is_filled_where_others_have_gone_on() {
+        let mut queue = queue(vec![part(9, b"p 1")]);
+        queue.complete((&[1, 9], 2), b"Camp 1", b"Xyzw 7");
+        assert_eq!(queue.pop_ready().map(|held| held.payload), Some(b"\xfe\xffw 7".to_vec()));
     }
 
     #[test]

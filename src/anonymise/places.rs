@@ -3,6 +3,8 @@
 use crate::check::Packet;
 use crate::decode::{Fact, Field, FieldKind, Node, Span, Tree, Value};
 use crate::protocols::Id;
+use crate::rule::Severity;
+use crate::text::variables;
 use std::net::IpAddr;
 
 /// What is replaced in one field.
@@ -104,6 +106,8 @@ impl Finder {
         self.order.sort_unstable_by_key(|(index, at)| (at.end.saturating_sub(at.start), *index));
         self.taken.clear();
         self.taken.resize(p.bytes.len(), false);
+        // Where a message is broken, anything may stand in the place of a game or a version.
+        let is_broken = tree.violations().iter().any(|broken| broken.rule.severity > Severity::Note);
         let is_sent_as_digits = self.digits & 1u32.unbounded_shl(p.id as u32) != 0;
         let mut places = vec![];
         for (index, at) in &self.order {
@@ -113,7 +117,7 @@ impl Finder {
             };
             let is_token = node.field.token
                 || !info.volatile_keys.is_empty() && is_named_as_token(p.id, nodes, *index, p.bytes);
-            let how = how(node, [is_token, is_sent_as_digits], p.bytes);
+            let how = how(node, [is_token, is_sent_as_digits, is_broken], p.bytes);
             if let Some(how) = how.filter(|_| !(info.is_public)(nodes, *index, p.bytes)) {
                 add(&mut places, Place { field: node.field, at: *at, how }, taken);
             }
@@ -151,10 +155,20 @@ fn is_named_as_token(id: Id, nodes: &[Node], index: usize, payload: &[u8]) -> bo
 }
 
 /// How the value of a field is replaced; `None` if it is not.
-fn how(node: &Node, [is_token, is_sent_as_digits]: [bool; 2], payload: &[u8]) -> Option<How> {
+fn how(node: &Node, [is_token, is_sent_as_digits, is_broken]: [bool; 3], payload: &[u8]) -> Option<How> {
     let field = node.field;
-    let stays = field.public || matches!(field.fact, Some(Fact::Version | Fact::Game | Fact::Mode));
-    match node.value(payload)? {
+    let value = node.value(payload)?;
+    let stays = match (field.public, field.fact, value) {
+        (true, _, Value::Bytes(_)) => true,
+        // A separator more or less, and values are in the place of names.
+        (true, ..) if is_broken || field.name.contains("[]") => {
+            value.text().is_some_and(|text| variables::is_known(text.as_bytes()))
+        }
+        (true, ..) => true,
+        (_, Some(Fact::Version | Fact::Game | Fact::Mode), _) => !is_broken,
+        _ => false,
+    };
+    match value {
         value @ (Value::Address(_) | Value::MappedAddress(_)) => {
             value.socket().map(|socket| How::Address(socket.ip()))
         }
@@ -170,8 +184,16 @@ fn how(node: &Node, [is_token, is_sent_as_digits]: [bool; 2], payload: &[u8]) ->
         Value::Bytes(_) if !stays => Some(How::Bytes),
         Value::Utf16(_) if !stays => Some(How::Utf16),
         Value::Latin1(_) if !stays => Some(How::Latin1),
+        Value::Text(_) | Value::Escaped(..) | Value::Bytes(_) | Value::Utf16(_) | Value::Latin1(_) => None,
+        // A number may be a piece of a text there.
+        _ if is_broken && !field.volatile && is_like_text(node.value_span().of(payload)) => Some(How::Bytes),
         _ => None,
     }
+}
+
+/// Whether the bytes of a number are letters and digits.
+fn is_like_text(bytes: &[u8]) -> bool {
+    bytes.len() > 1 && bytes.iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// Whether a text is a number of at most five characters.

@@ -2,6 +2,7 @@
 
 use super::key::{Key, Kind};
 use memchr::memmem;
+use std::ops::Range;
 
 /// Replaces tokens byte by byte: the upper half of each byte stays, and 0 and ff stay, for what is none or all.
 pub struct Tokens {
@@ -60,13 +61,18 @@ impl Tokens {
         }
     }
 
-    /// Replaces the first token that bytes hold by what it became, in bytes that stand for them.
+    /// Replaces the tokens that bytes hold by what they became, in bytes that stand for them.
     pub fn replace_within(&self, original: &[u8], other: &mut [u8]) {
+        let mut done: Vec<Range<usize>> = vec![];
         for ((from, length), (to, _)) in self.latest.iter().flatten() {
             let Some(at) = memmem::find(original, from.get(..*length).unwrap_or_default()) else { continue };
-            let place = other.get_mut(at..at.saturating_add(*length)).unwrap_or_default();
+            let range = at..at.saturating_add(*length);
+            if done.iter().any(|other| other.start < range.end && range.start < other.end) {
+                continue;
+            }
+            let place = other.get_mut(range.clone()).unwrap_or_default();
+            done.push(range);
             place.iter_mut().zip(to).for_each(|(to, from)| *to = *from);
-            return;
         }
     }
 

@@ -92,13 +92,13 @@ impl Gathered {
     /// Names of servers that contain the wanted one, or else any, in order.
     pub(super) fn other_names(&self) -> Vec<String> {
         /// Most names.
-        const MAX_NAMES: usize = 5;
+        const SUGGESTED: usize = 5;
         let Target::Name(name) = &self.target else { return vec![] };
         let all: BTreeSet<_> =
             self.ports().filter_map(|p| Some(p.name.as_ref()?.text().into_owned())).collect();
         let is_like = |known: &&String| known.to_lowercase().contains(&name.to_lowercase());
-        let like: Vec<_> = all.iter().filter(is_like).take(MAX_NAMES).cloned().collect();
-        if like.is_empty() { all.into_iter().take(MAX_NAMES).collect() } else { like }
+        let like: Vec<_> = all.iter().filter(is_like).take(SUGGESTED).cloned().collect();
+        if like.is_empty() { all.into_iter().take(SUGGESTED).collect() } else { like }
     }
 
     /// Whether an endpoint is the target, once everything has been read.

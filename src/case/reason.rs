@@ -351,14 +351,14 @@ fn fine(case: &Case<'_>) -> Option<Found> {
 /// The rules that the server breaks with an error, the most frequent first. Of many, the rest is counted.
 fn errors(case: &Case<'_>) -> Vec<String> {
     /// Most rules named.
-    const MAX_NAMED: usize = 3;
+    const NAMED: usize = 3;
     let mut counts = BTreeMap::<&str, u64>::new();
     let is_own = |f: &Finding| f.severity == Severity::Error && f.fault == Side::Server;
     let broken = case.focused().flat_map(|p| &p.findings).filter(|b| is_own(&b.finding));
     broken.for_each(|b| *counts.entry(b.finding.rule.id).or_default() += b.count);
     let mut rules: Vec<_> = counts.into_iter().collect();
     rules.sort_by_key(|(_, n)| Reverse(*n));
-    let more = rules.len().saturating_sub(MAX_NAMED);
-    let named = rules.iter().take(MAX_NAMED).map(|(id, _)| (*id).to_owned());
+    let more = rules.len().saturating_sub(NAMED);
+    let named = rules.iter().take(NAMED).map(|(id, _)| (*id).to_owned());
     named.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }

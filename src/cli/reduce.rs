@@ -119,6 +119,9 @@ impl ReadsCaptures for ReduceArgs {
                 }
             }
         }
+        if let Some((_, last)) = totals.all().span {
+            candidates.end_at(last);
+        }
         if candidates.left_out() {
             note(&format_args!("Frames of other conversations are left out at once, for want of room."));
         }
@@ -220,7 +223,7 @@ impl ReduceArgs {
             let name = display_name(path);
             note(&format_args!(
                 "{} of {} left{}: `qdissect check --select {} --show note {name}` shows the finding.",
-                kept.len(),
+                candidates.captured(kept),
                 count(all, "frame"),
                 if self.keep { "" } else { ", with other addresses and texts" },
                 rule.id

@@ -66,7 +66,7 @@ pub struct Seen {
     pub(super) case: Gathered,
     pub(super) servers: HashMap<(Endpoint, Id), Compared>,
     bytes: usize,
-    /// Number of answers that were not kept for want of room.
+    /// Number of datagrams that were not compared for want of room.
     pub(super) left_out: u64,
 }
 
@@ -80,11 +80,8 @@ impl Seen {
         if !self.case.is_wanted(end) {
             return None;
         }
-        if self.servers.len() >= MAX_COMPARED && !self.servers.contains_key(&(end, id)) {
-            self.left_out = self.left_out.saturating_add(1);
-            return None;
-        }
-        Some(self.servers.entry((end, id)).or_default())
+        let is_full = self.servers.len() >= MAX_COMPARED && !self.servers.contains_key(&(end, id));
+        (!is_full).then(|| self.servers.entry((end, id)).or_default())
     }
 
     fn answer(&mut self, p: &Packet<'_>, server: Endpoint) {
@@ -175,6 +172,8 @@ impl Report for Seen {
         let [_, server] = p.ends();
         if let Some(compared) = self.server(server, p.id) {
             compared.packets = compared.packets.saturating_add(1);
+        } else if self.case.is_wanted(server) {
+            self.left_out = self.left_out.saturating_add(1);
         }
         let is_part_of_message = p.piece.is_some() && p.whole().is_none();
         if p.direction == Direction::S2c && !is_part_of_message {
@@ -231,9 +230,9 @@ mod tests {
         let all = seen(MAX_COMPARED as u16, Seen::new(Target::Any));
         assert_eq!((all.servers.len(), all.left_out), (MAX_COMPARED, 0));
         assert!(all.bytes > 0 && all.bytes < MAX_ANSWER_BYTES);
-        // Of the last one neither request nor answer, nor their exchange.
+        // Of the last one neither request nor answer.
         let more = seen(MAX_COMPARED as u16 + 1, Seen::new(Target::Any));
-        assert_eq!((more.servers.len(), more.left_out), (MAX_COMPARED, 4));
+        assert_eq!((more.servers.len(), more.left_out), (MAX_COMPARED, 2));
         let full = seen(2, Seen { bytes: MAX_ANSWER_BYTES, ..Seen::new(Target::Any) });
         assert_eq!((full.servers.len(), full.left_out), (2, 2));
     }

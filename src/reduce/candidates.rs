@@ -2,7 +2,7 @@
 
 use super::minimise::{Minimised, Trials, minimised};
 use super::search::{Found, Search};
-use crate::capture::{CaptureInfo, Frame, Source, Writer};
+use crate::capture::{CaptureInfo, Frame, Source, Time, Writer};
 use crate::net::{self, DropReason, Endpoint, OwnedFrame};
 use crate::pipeline::{Options, Pipeline};
 use hashbrown::HashMap;
@@ -131,6 +131,29 @@ impl Candidates {
             self.bytes = self.frames.iter().map(size).fold(0, usize::saturating_add);
         }
         true
+    }
+
+    /// Adds an empty frame of the time at which the captures end: a request without an answer is judged by the time until then.
+    pub fn end_at(&mut self, time: Time) {
+        let (input, frame) = (self.infos.len().saturating_sub(1), OwnedFrame::placeholder(time));
+        let (closeness, comments) = (Closeness::Conversation, vec![]);
+        // No interface of a capture has this number.
+        let interface = u32::MAX;
+        self.frames.push(Candidate {
+            input,
+            interface,
+            frame,
+            comments,
+            closeness,
+            is_target: false,
+            ends: None,
+        });
+    }
+
+    /// How many of these frames are of the captures.
+    pub fn captured(&self, frames: &[usize]) -> usize {
+        let is_captured = |candidate: &&Candidate| candidate.interface != u32::MAX;
+        frames.iter().filter_map(|at| self.frames.get(*at)).filter(is_captured).count()
     }
 
     /// Whether these are the hosts of the client and the server.

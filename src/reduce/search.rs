@@ -159,6 +159,16 @@ mod tests {
     use crate::rule::general::GEN_009;
 
     #[test]
+    fn other_frames_are_named_up_to_a_limit() {
+        let mut search = Search::new(&GEN_009, Some(1));
+        let end = Endpoint::v4([192, 0, 2, 1], 7777);
+        let finding = Finding::of_exchange(&GEN_009);
+        (2..99).for_each(|frame| search.add(&finding, frame, [end, end], Id::Sqp));
+        assert_eq!(search.others, (2..2 + MAX_OTHERS as u64).collect::<Vec<_>>());
+        assert!(search.best().is_none());
+    }
+
+    #[test]
     fn a_finding_is_chosen_among_the_first() {
         let mut search = Search::new(&GEN_009, None);
         let end = Endpoint::v4([192, 0, 2, 1], 7777);

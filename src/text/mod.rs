@@ -6,3 +6,4 @@ pub mod line;
 pub mod markdown;
 pub mod similar;
 pub mod timestamps;
+pub mod variables;

@@ -18,6 +18,7 @@ use super::grammar::*;
 use super::{FRAGMENT, UNKNOWN};
 use crate::decode::{Node, Version};
 use crate::protocols::prelude::*;
+use crate::text::variables;
 
 /// The context of a command or reply in its message.
 #[derive(Clone, Copy, Debug)]
@@ -712,8 +713,8 @@ fn encoded_command<S: FieldSink>(c: &mut Cursor<'_, '_, S>) -> Result<(), Fault>
     }
     Ok(())
 }
-/// Whether a value is the first one of several in a record, which names the others, or the name of an extension that a server
-/// announces.
+/// Whether a value is the name of a variable where it may be one: the first value of several in a record, or the name of an
+/// extension that a server announces.
 pub fn is_public(nodes: &[Node], at: usize, payload: &[u8]) -> bool {
     let before = nodes.get(..at).unwrap_or_default();
     let is_value =
@@ -721,5 +722,6 @@ pub fn is_public(nodes: &[Node], at: usize, payload: &[u8]) -> bool {
     let is_first = before.last().is_some_and(|node| node.field == &VALUES) && is_value(at.checked_add(1));
     let command = before.iter().rfind(|node| node.field == &COMMAND);
     is_value(Some(at))
+        && nodes.get(at).is_some_and(|node| variables::is_known(node.value_span().of(payload)))
         && (is_first || command.is_some_and(|node| node.value_span().of(payload) == b"extensions"))
 }
