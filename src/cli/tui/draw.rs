@@ -2,7 +2,7 @@
 
 use super::app::{App, Areas, Mode, SCREENS};
 use super::gather::lock;
-use super::listing::Listing;
+use super::listing::{Listing, Target};
 use super::packets::{BYTES_IN_ROW, BYTES_WIDTH, COLUMNS, OFFSET, Packets, Pane};
 use super::paint::{line_of, put};
 use super::theme::{Theme, sign};
@@ -49,10 +49,21 @@ pub fn draw(app: &mut App, frame: &mut Frame<'_>) {
     }
 }
 
+/// The names of the screens. Where there is no room for all, only the selected one has more than its number.
+pub fn tab_names(selected: usize, width: u16) -> Vec<String> {
+    let full = |(at, name): (usize, &&str)| format!(" {} {name} ", at + 1);
+    let all: Vec<String> = SCREENS.iter().enumerate().map(full).collect();
+    // The last one ends with a blank.
+    if all.iter().map(String::len).sum::<usize>() <= usize::from(width) + 1 {
+        return all;
+    }
+    let short = |(at, text)| if at == selected { text } else { format!(" {} ", at + 1) };
+    all.into_iter().enumerate().map(short).collect()
+}
+
 fn tabs(app: &mut App, buffer: &mut Buffer, area: Rect) {
     let mut x = area.x;
-    for (at, name) in SCREENS.iter().enumerate() {
-        let text = format!(" {} {name} ", at + 1);
+    for (at, text) in tab_names(app.screen, area.width).into_iter().enumerate() {
         let style = if at == app.screen { app.theme.selected() } else { Style::new() };
         let room = area.right().saturating_sub(x);
         buffer.set_stringn(x, area.y, &text, room.into(), style);
@@ -115,7 +126,7 @@ fn filter_line(app: &App, buffer: &mut Buffer, area: Rect) {
     let skipped = (before + 1).saturating_sub(room.width.into());
     let shown: String = escaped(text).chars().skip(skipped).collect();
     match (cursor, text) {
-        (None, "") => put(buffer, room, "none: f begins one", theme.dim()),
+        (None, "") => put(buffer, room, "none (f: enter one)", theme.dim()),
         _ => put(buffer, room, &shown, Style::new()),
     }
     if let Mode::Filter(_, Some(wrong)) = &app.mode {
@@ -182,8 +193,7 @@ fn packet_list(app: &mut App, buffer: &mut Buffer, area: Rect) {
     app.packets.drawn_widths = widths;
     let shift = app.packets.shift;
     let show = |cells: &[String; COLUMNS.len()]| -> String {
-        let line = joined(&app.packets, cells, &widths);
-        line.chars().skip(shift).collect()
+        scrolled(&joined(&app.packets, cells, &widths), shift)
     };
     put(
         buffer,
@@ -275,7 +285,8 @@ fn tree(packets: &mut Packets, theme: Theme, buffer: &mut Buffer, area: Rect) ->
             (false, _) => " ",
         };
         let style = line.severity.map_or(Style::new(), |severity| theme.severity(severity));
-        put(buffer, place, &format!("{}{fold} {}", "  ".repeat(line.level), line.text), style);
+        let text = format!("{}{fold} {}", "  ".repeat(line.level), line.text);
+        put(buffer, place, &scrolled(&text, packets.tree_shift), style);
         if at == packets.tree.at {
             buffer.set_style(place, if has_focus { theme.selected() } else { theme.related() });
         }
@@ -330,9 +341,17 @@ fn bytes(packets: &mut Packets, theme: Theme, buffer: &mut Buffer, area: Rect) -
     area
 }
 
-/// A text scrolled to the right, behind a blank.
+/// A text scrolled to the right, which then begins with `…`.
+fn scrolled(text: &str, shift: usize) -> String {
+    match shift {
+        0 => text.to_owned(),
+        _ => std::iter::once('…').chain(text.chars().skip(shift + 1)).collect(),
+    }
+}
+
+/// The same behind a blank.
 fn shifted(text: &str, shift: usize) -> String {
-    std::iter::once(' ').chain(text.chars().skip(shift)).collect()
+    format!(" {}", scrolled(text, shift))
 }
 
 /// Draws the lines of another screen, and returns their area.
@@ -377,9 +396,13 @@ fn last_line(app: &App, buffer: &mut Buffer, area: Rect) {
             " Space: show or hide  Left, Right: width  y: copy for qdissect.toml  Enter: done".to_owned()
         }
         (Mode::Overlay(_), _) => " Esc: back".to_owned(),
-        (_, 0) => " ?: keys  f: filter  /: search  Enter: fields  e: next finding  m: mark  w: save  q: quit"
+        (_, 0) => " ?: keys  q: quit  f: filter  /: search  Enter: fields  e: next finding  m: mark  w: save"
             .to_owned(),
-        _ => " ?: keys  Enter: open  L: ladder  Esc: packets  Tab: next screen  q: quit".to_owned(),
+        (_, screen) => match app.listings[screen - 1].target() {
+            Target::None => " ?: keys  q: quit  Esc: packets  Tab: next screen  Left, Right: scroll".to_owned(),
+            _ => " ?: keys  q: quit  Esc: packets  Enter: open  L: ladder  Tab: next screen  Left, Right: scroll"
+                .to_owned(),
+        },
     };
     let said =
         lock(&app.reading.shared.messages).last().map(|text| truncated(&escaped(text), area.width.into()));

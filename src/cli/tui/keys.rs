@@ -76,8 +76,8 @@ pub static KEYS: &[Key] = &[
     key(&["PageDown", "Ctrl-F", "Ctrl-D", "Space"], Action::PageDown, "one page down"),
     key(&["Home", "g"], Action::Home, "to the first line; the list no longer follows new packets"),
     key(&["End", "G"], Action::End, "to the last line; the list follows new packets"),
-    key(&["Left", "h"], Action::Left, "fold the fields below; to the left; one byte back"),
-    key(&["Right", "l"], Action::Right, "unfold the fields below; to the right; one byte on"),
+    key(&["Left", "h"], Action::Left, "fold the fields below; scroll to the left; one byte back"),
+    key(&["Right", "l"], Action::Right, "unfold the fields below; scroll to the right; one byte on"),
     key(
         &["Enter"],
         Action::Enter,

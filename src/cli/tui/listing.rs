@@ -118,7 +118,7 @@ impl Listing {
         };
         let (head, lines) = match self.kind {
             Kind::Servers => servers(&mut lock(&shared.board), screen),
-            Kind::Exchanges => exchanges(&lock(&shared.index), &lock(&shared.board)),
+            Kind::Exchanges => exchanges(&lock(&shared.index), &lock(&shared.board), width),
             Kind::Findings => findings(&lock(&shared.index), &lock(&shared.board)),
             Kind::Statistics => (String::new(), statistics(&mut lock(&shared.board), screen)),
             Kind::Unclaimed => unclaimed(&lock(&shared.board), screen),
@@ -191,12 +191,12 @@ fn statistics(board: &mut Board, screen: Screen) -> Vec<Line> {
 /// Most rows of a table of statistics.
 const ROWS_OF_TABLE: usize = 100;
 
-fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
+fn exchanges(index: &Index, board: &Board, width: u16) -> (String, Vec<Line>) {
     let mut report = Exchanges::new(io::sink(), false, false, false).keep_cells();
     // Nothing fails in memory.
     let _ = index.introduce_captures(index.files(), &mut report);
     let (kept, more) = (&board.exchanges, board.exchanges.more);
-    let rows: Vec<Cells> = kept
+    let mut rows: Vec<Cells> = kept
         .iter()
         .map(|e| {
             let _ = report.exchange(&e, &[]);
@@ -204,7 +204,15 @@ fn exchanges(index: &Index, board: &Board) -> (String, Vec<Line>) {
             cells.map(|(text, severity)| (text.trim_start_matches("→ ").to_owned(), severity)).collect()
         })
         .collect();
-    let (head, texts) = aligned(Exchanges::<io::Sink>::titles().map(str::to_owned).collect(), &rows);
+    let mut titles: Vec<String> = Exchanges::<io::Sink>::titles().map(str::to_owned).collect();
+    let (mut head, mut texts) = aligned(titles.clone(), &rows);
+    let is_wide = |head: &str| head.width() >= width.into();
+    // As in `qdissect exchanges`, the key is the first to go.
+    if let Some(at) = titles.iter().position(|title| title == "key").filter(|_| is_wide(&head)) {
+        titles.remove(at);
+        rows.iter_mut().filter(|row| row.len() > at).for_each(|row| drop(row.remove(at)));
+        (head, texts) = aligned(titles, &rows);
+    }
     let lines = kept.iter().zip(texts).map(|(e, text)| Line {
         text,
         severity: None,

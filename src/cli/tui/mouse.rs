@@ -1,6 +1,7 @@
 //! The mouse: it chooses screens, lines, fields and bytes, and its wheel scrolls.
 
-use super::app::{App, Areas, Mode, SCREENS};
+use super::app::{App, Areas, Mode};
+use super::draw::tab_names;
 use super::keys::Action;
 use super::packets::{BYTES_IN_ROW, Pane, byte_at};
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
@@ -45,8 +46,8 @@ impl App {
         let Areas { tabs, list, tree, bytes } = self.areas;
         if tabs.contains(at) {
             let mut x = tabs.x;
-            for (screen, name) in SCREENS.iter().enumerate() {
-                let width = name.len() as u16 + 4;
+            for (screen, name) in tab_names(self.screen, tabs.width).iter().enumerate() {
+                let width = name.len() as u16;
                 if (x..x + width).contains(&at.x) {
                     self.screen = screen;
                 }

@@ -1,17 +1,23 @@
 //! Text above the screen: the help, and what is known about a server.
 
 use super::cursor::Cursor;
-use super::keys::{Action, KEYS};
+use super::keys::{Action, KEYS, Key};
 use super::pipe::Pipe;
 use crate::capture::Source;
 use crate::case::{self, Case, Gathered};
 use crate::net::Endpoint;
 use crate::pipeline::{Options, Pipeline};
-use crate::report::screen::Screen;
+use crate::report::screen::{Screen, wrapped};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread;
+use unicode_width::UnicodeWidthStr;
+
+/// Where a line goes on below.
+const HANGING: usize = 4;
+/// Most columns of the names of a key that stand beside what it does.
+const NAMES: usize = 14;
 
 /// Text above the screen.
 #[derive(Debug)]
@@ -20,27 +26,50 @@ pub struct Overlay {
     pub title: String,
     /// Its lines.
     pub lines: Vec<String>,
-    /// The first line on the screen is that of `cursor.top`.
+    /// Their texts may go on below, from this column on.
+    indent: usize,
+    /// The first line on the screen is that of `cursor.top`, of those that are drawn.
     pub cursor: Cursor,
+    /// Number of lines that are drawn.
+    pub length: usize,
 }
 
 impl Overlay {
     /// Lines below a title.
     pub fn new(title: String, lines: Vec<String>) -> Overlay {
-        Overlay { title, lines, cursor: Cursor::default() }
+        let length = lines.len();
+        Overlay { title, lines, indent: HANGING, cursor: Cursor::default(), length }
+    }
+
+    /// The lines within a width: long ones go on below.
+    pub fn wrapped(&self, width: usize) -> Vec<String> {
+        let indent = self.indent.min(width / 2);
+        let is_table =
+            |line: &&String| line.width() <= width || line.trim_start().starts_with(['│', '─', '<']);
+        let wrap =
+            |line: &String| if is_table(&line) { vec![line.clone()] } else { wrapped(line, width, indent) };
+        self.lines.iter().flat_map(wrap).collect()
     }
 
     /// The keys and what they do.
     pub fn help() -> Overlay {
-        let names = |names: &[&str]| names.join(", ");
-        let width = KEYS.iter().map(|key| names(key.names).len()).max().unwrap_or(0);
-        let line = |key: &super::keys::Key| format!("{:width$}  {}", names(key.names), key.about);
-        Overlay::new("Keys".to_owned(), KEYS.iter().map(line).collect())
+        let names = |key: &Key| key.names.join(", ");
+        let widest =
+            KEYS.iter().map(|key| names(key).len()).filter(|width| *width <= NAMES).max().unwrap_or(0);
+        let lines = KEYS.iter().flat_map(|key| match names(key) {
+            // Many names have a line of their own.
+            names if names.len() > NAMES => {
+                vec![names, format!("{:widest$}  {}", "", key.about)]
+            }
+            names => vec![format!("{names:widest$}  {}", key.about)],
+        });
+        let overlay = Overlay::new("Keys (Up, Down: more; Esc: back)".to_owned(), lines.collect());
+        Overlay { indent: widest + 2, ..overlay }
     }
 
     /// Scrolls.
     pub fn act(&mut self, action: Action) -> bool {
-        let (len, height) = (self.lines.len(), self.cursor.height);
+        let (len, height) = (self.length, self.cursor.height);
         let last = len.saturating_sub(height);
         let page = height.max(1);
         self.cursor.top = match action {

@@ -58,6 +58,8 @@ pub struct Packets {
     pub is_narrow: bool,
     /// How far the list is scrolled to the right.
     pub shift: usize,
+    /// How far the tree is scrolled to the right.
+    pub tree_shift: usize,
     cells: HashMap<usize, Cells>,
 }
 
@@ -309,7 +311,13 @@ impl Packets {
     fn act_in_tree(&mut self, action: Action) -> bool {
         let len = self.lines().len();
         match action {
+            Action::Left if self.tree_shift > 0 => self.tree_shift = self.tree_shift.saturating_sub(8),
             Action::Left => self.fold(true),
+            // A line without lines below it is scrolled.
+            Action::Right if self.line().is_some_and(|line| !self.has_lower_lines(line).0) => {
+                let longest = self.lines().iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
+                self.tree_shift = (self.tree_shift + 8).min(longest);
+            }
             Action::Right => self.fold(false),
             _ if self.tree.act(action, len) => self.select_by_line(),
             _ => return false,

@@ -1,13 +1,14 @@
 //! Writes into the lines of the screen.
 
+use crate::text::escape::truncated;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-/// Writes a text into a line, cut to its width.
+/// Writes a text into a line. A text that is too long ends with `…`.
 pub fn put(buffer: &mut Buffer, area: Rect, text: &str, style: Style) {
     if area.height > 0 {
-        buffer.set_stringn(area.x, area.y, text, area.width.into(), style);
+        buffer.set_stringn(area.x, area.y, truncated(text, area.width.into()), area.width.into(), style);
     }
 }
 
