@@ -124,10 +124,11 @@ impl Texts {
     }
 }
 
-/// What stays at the start of a text: a colour, or a character after a backslash.
+/// What stays at the start of a text: a colour, or an escape.
 fn kept(text: &str) -> Option<&str> {
     let length = match text.as_bytes() {
-        [b'^' | b'\\', next, ..] if next.is_ascii() => 2,
+        [b'^', b'0'..=b'9', ..] => 2,
+        [b'\\', next, ..] if b"ntrux0\\\"'/".contains(next) => 2,
         [0x1b, _, _, _, ..] => 4,
         [0xc2, 0xa7, next, ..] if next.is_ascii() => 3,
         _ => return None,

@@ -39,6 +39,10 @@ impl ReadsCaptures for AnonymiseArgs {
         &mut self.common
     }
 
+    fn result_is_capture(&self) -> bool {
+        true
+    }
+
     fn prepare(&self) -> Result<(), String> {
         if self.common.write.is_none() {
             return Err("The result is a capture: name its file with -w.".to_owned());
@@ -84,7 +88,7 @@ impl ReadsCaptures for AnonymiseArgs {
         match done {
             Err(e) => failed(&e),
             Ok((totals, code, counts)) => {
-                if !self.common.quiet && totals.files > 0 {
+                if totals.files > 0 {
                     self.tell(&counts, totals.packets);
                 }
                 Ok((code, totals.files))
@@ -97,11 +101,13 @@ impl AnonymiseArgs {
     /// Says what was written, and what was left out or stayed.
     fn tell(&self, counts: &Counts, all: u64) {
         let datagrams = |n: u64| count(n, "datagram");
-        note(&format_args!(
-            "{} of {} written, with other addresses and texts.",
-            counts.written,
-            count(all, "frame")
-        ));
+        if !self.common.quiet {
+            note(&format_args!(
+                "{} of {} written, with other addresses and texts.",
+                counts.written,
+                count(all, "frame")
+            ));
+        }
         if counts.compressed > 0 {
             note(&format_args!("{} left out: their messages are compressed.", datagrams(counts.compressed)));
         }
@@ -119,7 +125,9 @@ impl AnonymiseArgs {
             let more = if more > 0 { format!(", and {more} more fields") } else { String::new() };
             note(&format_args!("Words that rules read stayed, look at them: {named}{more}."));
         }
-        let name = self.common.write.as_deref().map(display_name).unwrap_or_default();
-        note(&format_args!("`qdissect dump -V {name}` shows everything that is left."));
+        let path = self.common.write.as_deref().filter(|path| !self.common.quiet && !is_stdout(path));
+        if let Some(name) = path.map(display_name) {
+            note(&format_args!("`qdissect dump -V {name}` shows everything that is left."));
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The values that options accept, each with its name and its help.
 
+use super::value_parsers::positive;
 use crate::check::Profile;
 use crate::protocols::Level;
 use crate::report::screen::{Screen, Sort};
@@ -277,7 +278,7 @@ pub enum Colour {
 #[derive(Clone, Debug, Args)]
 pub struct TopArgs {
     /// Only the first N rows of each table [default: 20 on a terminal, 200 elsewhere]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub top: Option<NonZeroUsize>,
     #[command(flatten)]
     pub order: OrderArgs,

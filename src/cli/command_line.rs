@@ -35,7 +35,7 @@ pub fn command() -> Command {
 /// Says of the commands whose result is a capture that -w names it, and hides what they do not take.
 fn with_results(command: Command) -> Command {
     const REFUSED: [(&str, &[&str]); 3] = [
-        ("anonymise", &["annotate"]),
+        ("anonymise", &["annotate", "follow"]),
         ("reduce", &["annotate", "follow"]),
         ("diff", &["annotate", "follow", "write"]),
     ];

@@ -50,7 +50,7 @@ pub struct Common {
         default_missing_value = "findings")]
     pub annotate: Option<Annotate>,
     /// Stop after N packets
-    #[arg(short = 'c', value_name = "N", value_parser = packets)]
+    #[arg(short = 'c', value_name = "N", value_parser = packets, allow_negative_numbers = true)]
     pub count: Option<u64>,
     /// No records or lines, only the counts at the end
     #[arg(short = 'q')]
@@ -62,10 +62,10 @@ pub struct Common {
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = value_parsers::RECORD)]
     pub records: Vec<String>,
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value_parsers::positive, allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
     /// How much may be remembered of servers, conversations and requests; what was forgotten for want of room is counted
-    #[arg(long, value_name = "MIB", default_value_t = Budget::DEFAULT_MIB,
+    #[arg(long, value_name = "MIB", default_value_t = Budget::DEFAULT_MIB, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(Budget::MOST_MIB)))]
     pub memory: u32,
     /// Analyse each file separately

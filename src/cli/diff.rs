@@ -12,6 +12,7 @@ use super::sandbox::Allowed;
 use super::system::display_name;
 use super::terminal::{self, wrap};
 use super::text::unknown_name;
+use super::value_parsers::positive;
 use crate::case;
 use crate::diff::{self, Comparison, Ignored, Seen, Unmatched};
 use crate::pipeline::Options;
@@ -50,7 +51,7 @@ pub struct DiffArgs {
     #[arg(short = 'T', long, value_parser = SERVER_FORMATS, default_value = "table", value_name = "FMT")]
     pub format: Format,
     /// Only the first N differences of each server [default: 200]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub top: Option<NonZeroUsize>,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]

@@ -43,6 +43,11 @@ pub trait ReadsCaptures {
         false
     }
 
+    /// Whether the result is the capture that -w names.
+    fn result_is_capture(&self) -> bool {
+        false
+    }
+
     /// Whether datagrams that no protocol claims are to be shown.
     fn all(&self) -> bool {
         false

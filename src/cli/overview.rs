@@ -8,7 +8,7 @@ use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_all;
 use super::terminal::{self, wrap};
-use super::value_parsers::{prefix, timeout};
+use super::value_parsers::{positive, prefix, timeout};
 use crate::filter::Columns;
 use crate::page::{self, Page};
 use crate::report::metrics::{Metrics, Syntax};
@@ -106,7 +106,7 @@ pub struct StatsArgs {
     #[arg(long, value_name = "DUR", value_parser = timeout)]
     pub interval: Option<i64>,
     /// Only the first N rows of each table [default: 20 on a terminal, 200 elsewhere]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub top: Option<NonZeroUsize>,
     /// When to use colours
     #[arg(long, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]

@@ -50,6 +50,10 @@ impl ReadsCaptures for ReduceArgs {
         &mut self.common
     }
 
+    fn result_is_capture(&self) -> bool {
+        true
+    }
+
     fn prepare(&self) -> Result<(), String> {
         self.sought()?;
         if self.common.write.is_none() {
@@ -221,12 +225,17 @@ impl ReduceArgs {
         }
         if !self.common.quiet {
             let name = display_name(path);
+            let then = match is_stdout(path) {
+                true => String::new(),
+                false => {
+                    format!(": `qdissect check --select {} --show note {name}` shows the finding", rule.id)
+                }
+            };
             note(&format_args!(
-                "{} of {} left{}: `qdissect check --select {} --show note {name}` shows the finding.",
+                "{} of {} left{}{then}.",
                 candidates.captured(kept),
                 count(all, "frame"),
-                if self.keep { "" } else { ", with other addresses and texts" },
-                rule.id
+                if self.keep { "" } else { ", with other addresses and texts" }
             ));
         }
         None

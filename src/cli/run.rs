@@ -109,7 +109,7 @@ pub fn output_conflict(
         }
         let sentence = "With -w -, standard output is the capture: name a file for the result with --output, \
                         or leave the result out with -q.";
-        if common.output.is_none() && !common.quiet {
+        if common.output.is_none() && !common.quiet && !command.result_is_capture() {
             return Some(sentence.to_owned());
         }
     }

@@ -328,3 +328,14 @@ fn a_reader_that_goes_away_changes_no_exit_code() {
         assert_eq!(child.wait().unwrap().code(), Some(code), "{args:?}");
     }
 }
+
+#[test]
+fn a_capture_that_is_the_result_may_go_to_standard_output() {
+    for args in [&["anonymise"][..], &["reduce", "--rule", "SQP-STR-002"]] {
+        let run = qdissect().args(args).args(["-w", "-", "captures/demo.pcapng"]).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{args:?}");
+        assert!(run.stdout.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]), "a section of pcapng");
+        let said = String::from_utf8(run.stderr).unwrap();
+        assert!(!said.is_empty() && !said.contains("shows"), "{said}");
+    }
+}
