@@ -1,6 +1,7 @@
 //! Datagrams on their way into the capture. Parts of a message wait for the others, because only the whole message shows what is
 //! replaced in them.
 
+use super::pairs::Way;
 use super::payload::Payloads;
 use crate::check::Packet;
 use crate::classify;
@@ -13,6 +14,8 @@ pub const MAX_HELD: usize = 4096;
 /// Most bytes that they take; then the first one goes on as it is, too.
 pub const MAX_HELD_BYTES: usize = 16 << 20;
 
+/// A datagram of no protocol is written if its ends speak one within so many frames.
+pub const MAX_AHEAD: u64 = 64;
 /// Most parts that are remembered because they may come again; then the oldest is forgotten.
 pub const MAX_KNOWN: usize = 64;
 
@@ -68,6 +71,8 @@ pub struct Held {
     pub capture: usize,
     /// It is of no protocol, and its bytes mean nothing.
     pub is_meaningless: bool,
+    /// The ends that have to speak one of the protocols before it is written.
+    waits: Option<Way>,
     /// It belongs to a compressed message, and is not written.
     pub is_compressed: bool,
     /// The part of a message that it is, with the bytes that it had, while it waits for others.
@@ -83,6 +88,7 @@ impl Held {
             checksum: Checksum::in_datagram(d),
             capture,
             is_meaningless: false,
+            waits: None,
             is_compressed: false,
             part: None,
         }
@@ -91,8 +97,27 @@ impl Held {
     /// A datagram of no protocol, between other ends: as many bytes that mean nothing, behind as few of its own as it needs to look
     /// like the same, and still is of no protocol.
     pub fn meaningless(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize) -> Held {
+        let mut held =
+            Held { payload: d.payload.to_vec(), is_meaningless: true, ..Held::new(d, datagram, capture) };
+        held.lose_meaning();
+        held
+    }
+
+    /// A datagram of no protocol that is written, without a meaning, if its ends speak one of the protocols soon after it.
+    pub fn waiting(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize, way: Way) -> Held {
+        let payload = d.payload.to_vec();
+        Held { payload, is_meaningless: true, waits: Some(way), ..Held::new(d, datagram, capture) }
+    }
+
+    /// Whether it is not to be written as long as its ends speak no protocol.
+    pub fn is_waiting(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    fn lose_meaning(&mut self) {
+        let d = Datagram { payload: &self.payload, ..self.datagram };
         let looks_like = |payload: &[u8]| {
-            let probe = classify::probe(&Datagram { payload, ..*d }, u32::MAX);
+            let probe = classify::probe(&Datagram { payload, ..d }, u32::MAX);
             let ports = [d.src.port(), d.dst.port()];
             (classify::looks_like::looks_like(payload, ports), probe.map(|(id, probe)| (id, probe.level)))
         };
@@ -102,8 +127,7 @@ impl Held {
         let found = variants.find_map(|(kept, form)| {
             Some(replaced(d.payload, kept, form)).filter(|payload| looks_like(payload) == wanted)
         });
-        let payload = found.unwrap_or_else(|| replaced(d.payload, 0, nothing));
-        Held { payload, is_meaningless: true, ..Held::new(d, datagram, capture) }
+        self.payload = found.unwrap_or_else(|| replaced(d.payload, 0, nothing));
     }
 
     /// The bytes of the message that it is a part of, as they were: those from `start` on, or else from where its own header ends.
@@ -222,10 +246,35 @@ impl Queue {
         self.held.push_back(held);
     }
 
+    /// Two ends speak one of the protocols: what came between them shortly before is written. Returns the ways in which it came.
+    pub fn release_between(&mut self, pair: u64) -> u8 {
+        let is_between = |held: &&mut Held| held.waits.is_some_and(|(of, _)| of == pair);
+        let mut ways = 0;
+        for held in self.held.iter_mut().filter(is_between) {
+            ways |= held.waits.take().map_or(0, |(_, way)| way);
+            held.lose_meaning();
+        }
+        ways
+    }
+
+    /// Drops what has waited in vain: more than so many frames before that one, or at the end.
+    pub fn drop_waiting(&mut self, latest: Option<u64>) {
+        let is_over = |held: &Held| {
+            held.waits.is_some()
+                && latest.is_none_or(|latest| latest.saturating_sub(held.datagram.frame) > MAX_AHEAD)
+        };
+        while self.held.front().is_some_and(is_over) {
+            drop(self.pop());
+        }
+        if latest.is_none() {
+            self.held.retain(|held| held.waits.is_none());
+        }
+    }
+
     /// The next datagram, if it does not wait for others, or if too many wait.
     pub fn pop_ready(&mut self) -> Option<Held> {
         let is_full = self.held.len() > MAX_HELD || self.bytes > MAX_HELD_BYTES;
-        let is_ready = self.held.front().is_some_and(|held| held.part.is_none());
+        let is_ready = self.held.front().is_some_and(|held| held.part.is_none() && held.waits.is_none());
         if is_ready || is_full { self.pop() } else { None }
     }
 
@@ -353,6 +402,24 @@ mod tests {
         queue.complete((&[1, 2], 2), b"\x04\xb0Camp 1", b"\x04\xb0Xyzw 7");
         let all: Vec<Vec<u8>> = std::iter::from_fn(|| queue.pop_ready()).map(|held| held.payload).collect();
         assert_eq!(all, [&b"\xfe\xff\x04\xb0Xyz"[..], b"\xfe\xffw 7"]);
+    }
+
+    #[test]
+    fn what_waits_for_its_ends_is_written_or_dropped() {
+        let waiting = |frame: u64, pair: u64| {
+            let d = Datagram { frame, payload: b"hello", ..Datagram::default() };
+            Held::waiting(&d, Datagram { payload: &[], ..d }, 0, (pair, 1))
+        };
+        let mut queue = queue(vec![waiting(1, 7), waiting(2, 8), waiting(3, 9)]);
+        assert_eq!((queue.release_between(8), queue.release_between(5)), (1, 0));
+        assert!(queue.pop_ready().is_none(), "the first one waits");
+        queue.drop_waiting(Some(1 + MAX_AHEAD));
+        assert!(queue.pop_ready().is_none());
+        queue.drop_waiting(Some(2 + MAX_AHEAD));
+        let ready = queue.pop_ready().unwrap();
+        assert_eq!((ready.datagram.frame, ready.payload.as_slice()), (2, &[NOTHING; 5][..]));
+        queue.drop_waiting(None);
+        assert!(queue.pop().is_none());
     }
 
     #[test]

@@ -93,6 +93,7 @@ impl<W: Write> Anonymiser<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self) -> io::Result<(W, Counts)> {
+        self.queue.drop_waiting(None);
         while let Some(held) = self.queue.pop() {
             self.write(&held)?;
         }
@@ -106,6 +107,9 @@ impl<W: Write> Anonymiser<W> {
     }
 
     fn write(&mut self, held: &Held) -> io::Result<()> {
+        if held.is_waiting() {
+            return Ok(());
+        }
         if held.is_compressed {
             self.counts.compressed = self.counts.compressed.saturating_add(1);
             return Ok(());
@@ -119,6 +123,7 @@ impl<W: Write> Anonymiser<W> {
     }
 
     fn write_ready(&mut self) -> io::Result<()> {
+        self.queue.drop_waiting(self.ends.map(|[_, (latest, _)]| latest));
         while let Some(held) = self.queue.pop_ready() {
             self.write(&held)?;
         }
@@ -222,7 +227,10 @@ impl<W: Write> Report for Anonymiser<W> {
             self.counts.unreplaced = self.counts.unreplaced.saturating_add(1);
             return Ok(());
         };
-        self.pairs.note(p.datagram);
+        if let Some(pair) = self.pairs.note(p.datagram) {
+            let ways = self.queue.release_between(pair);
+            self.pairs.note_others(pair, ways);
+        }
         let datagram = self.between(p.datagram);
         let held = Held::new(p.datagram, datagram, self.captures.0);
         self.queue.add(held, (p, bytes), self.captures.1, &self.payloads);
@@ -232,11 +240,13 @@ impl<W: Write> Report for Anonymiser<W> {
     /// Where two ends exchange other datagrams, too, one of those is no broken answer. So the first one each way is in the capture,
     /// without what is in it.
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if !self.pairs.is_first_other(d) {
-            return Ok(());
+        if let Some(way) = self.pairs.first_unknown(d) {
+            let datagram = self.between(d);
+            self.queue.push(Held::waiting(d, datagram, self.captures.0, way));
+        } else if self.pairs.is_first_other(d) {
+            let datagram = self.between(d);
+            self.queue.push(Held::meaningless(d, datagram, self.captures.0));
         }
-        let datagram = self.between(d);
-        self.queue.push(Held::meaningless(d, datagram, self.captures.0));
         self.write_ready()
     }
 }

@@ -6,7 +6,6 @@ use crate::check::Finding;
 use crate::net::Endpoint;
 use crate::report::count;
 use crate::rule::{Severity, Side};
-use crate::text::escape::quoted;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -146,8 +145,8 @@ impl Verdict {
 
 fn absent(case: &Case<'_>) -> Found {
     let text = if !case.other_names.is_empty() {
-        let names: Vec<_> = case.other_names.iter().map(|name| quoted(name)).collect();
-        format!("No server is named {}; named are {}.", quoted(&name(case)), names.join(", "))
+        let names: Vec<_> = case.other_names.iter().map(|name| format!("\"{name}\"")).collect();
+        format!("No server is named \"{}\"; named are {}.", name(case), names.join(", "))
     } else if case.listed.is_empty() {
         format!("Nothing to or from {} is in the traffic of a known protocol.", name(case))
     } else {

@@ -1,12 +1,12 @@
 //! The values that options accept, each with its name and its help.
 
-use super::value_parsers::positive;
 use crate::check::Profile;
 use crate::protocols::Level;
 use crate::report::screen::{Screen, Sort};
 use crate::report::{Form, Style};
 use crate::rule::Severity;
 use crate::stats::Section;
+use crate::text::escape::quoted;
 use crate::verdict::{JunitStyle, SarifStyle};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::Error;
@@ -272,6 +272,11 @@ pub enum Colour {
     Always,
     /// Never
     Never,
+}
+
+/// Parses a number of things of which there is at least one.
+pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| format!("{} is not a count: write a number from 1.", quoted(text)))
 }
 
 /// Which rows tables of servers and rules show, and in which order.

@@ -1,6 +1,6 @@
 //! The options that several subcommands have in common.
 
-use super::choices::{Annotate, CONFIDENCE, PROFILES};
+use super::choices::{Annotate, CONFIDENCE, PROFILES, positive};
 use super::value_parsers::{self, Expression, decode_as, expression, level, packets, timeout};
 use crate::check::Profile;
 use crate::contract::Budget;
@@ -62,7 +62,7 @@ pub struct Common {
     #[arg(long, value_name = "TYPES", value_delimiter = ',', value_parser = value_parsers::RECORD)]
     pub records: Vec<String>,
     /// Threads to use; more than one read large files ahead, and the result is the same [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = value_parsers::positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     pub threads: Option<NonZeroUsize>,
     /// How much may be remembered of servers, conversations and requests; what was forgotten for want of room is counted
     #[arg(long, value_name = "MIB", default_value_t = Budget::DEFAULT_MIB, allow_negative_numbers = true,

@@ -1,6 +1,6 @@
 //! `qdissect diff`: its arguments and its execution.
 
-use super::choices::{Colour, Format, SERVER_FORMATS};
+use super::choices::{Colour, Format, SERVER_FORMATS, positive};
 use super::common_args::Common;
 use super::diagnostics::{Done, FAILED, OK, error, unless_closed, warning};
 use super::inputs::{Inputs, open};
@@ -12,7 +12,6 @@ use super::sandbox::Allowed;
 use super::system::display_name;
 use super::terminal::{self, wrap};
 use super::text::unknown_name;
-use super::value_parsers::positive;
 use crate::case;
 use crate::diff::{self, Comparison, Ignored, Seen, Unmatched};
 use crate::pipeline::Options;

@@ -1,14 +1,14 @@
 //! `qdissect summary`, `stats` and `report`, which print at the end: their arguments and their execution.
 
 use super::accepted::Accepted;
-use super::choices::{Colour, Format, SECTIONS, STATS_FORMATS, SUMMARY_FORMATS, TopArgs};
+use super::choices::{Colour, Format, SECTIONS, STATS_FORMATS, SUMMARY_FORMATS, TopArgs, positive};
 use super::common_args::Common;
 use super::diagnostics::{Done, refuse};
 use super::job::{Job, ReadsCaptures};
 use super::output::Target;
 use super::save::read_all;
 use super::terminal::{self, wrap};
-use super::value_parsers::{positive, prefix, timeout};
+use super::value_parsers::{prefix, timeout};
 use crate::filter::Columns;
 use crate::page::{self, Page};
 use crate::report::metrics::{Metrics, Syntax};

@@ -15,7 +15,6 @@ use clap::{Arg, Command, ValueEnum};
 use jiff::SignedDuration;
 use std::convert::Infallible;
 use std::ffi::OsStr;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// A display filter as the user wrote it, and the result of parsing it.
@@ -178,11 +177,6 @@ fn suggested_pin(text: &str) -> Option<String> {
 pub fn packets(text: &str) -> Result<u64, String> {
     let wrong = || format!("{} is not a number of packets: write one from 1.", quoted(text));
     text.parse().ok().filter(|&number| number > 0).ok_or_else(wrong)
-}
-
-/// Parses a number of things of which there is at least one.
-pub fn positive(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| format!("{} is not a count: write a number from 1.", quoted(text)))
 }
 
 /// Parses the time to wait for an answer, in nanoseconds.
