@@ -6,7 +6,7 @@ use super::payload::Payloads;
 use crate::check::Packet;
 use crate::classify;
 use crate::contract::Split;
-use crate::net::Datagram;
+use crate::net::{Datagram, Endpoint};
 use std::collections::VecDeque;
 
 /// Most datagrams that are held; then the first one goes on as it is.
@@ -103,9 +103,10 @@ impl Held {
         held
     }
 
-    /// A datagram of no protocol that is written, without a meaning, if its ends speak one of the protocols soon after it.
-    pub fn waiting(d: &Datagram<'_>, datagram: Datagram<'static>, capture: usize, way: Way) -> Held {
-        let payload = d.payload.to_vec();
+    /// A datagram of no protocol that is written, without a meaning, if its ends speak one of the protocols soon after it. Until
+    /// then it is between its own ends.
+    pub fn waiting(d: &Datagram<'_>, capture: usize, way: Way) -> Held {
+        let (payload, datagram) = (d.payload.to_vec(), Datagram { payload: &[], ..*d });
         Held { payload, is_meaningless: true, waits: Some(way), ..Held::new(d, datagram, capture) }
     }
 
@@ -246,13 +247,15 @@ impl Queue {
         self.held.push_back(held);
     }
 
-    /// Two ends speak one of the protocols: what came between them shortly before is written. Returns the ways in which it came.
-    pub fn release_between(&mut self, pair: u64) -> u8 {
+    /// Two ends speak one of the protocols: what came between them shortly before is written, between others. Returns the ways in
+    /// which it came.
+    pub fn release_between(&mut self, pair: u64, other: &mut dyn FnMut(Endpoint) -> Endpoint) -> u8 {
         let is_between = |held: &&mut Held| held.waits.is_some_and(|(of, _)| of == pair);
         let mut ways = 0;
         for held in self.held.iter_mut().filter(is_between) {
             ways |= held.waits.take().map_or(0, |(_, way)| way);
             held.lose_meaning();
+            (held.datagram.src, held.datagram.dst) = (other(held.datagram.src), other(held.datagram.dst));
         }
         ways
     }
@@ -408,16 +411,19 @@ mod tests {
     fn what_waits_for_its_ends_is_written_or_dropped() {
         let waiting = |frame: u64, pair: u64| {
             let d = Datagram { frame, payload: b"hello", ..Datagram::default() };
-            Held::waiting(&d, Datagram { payload: &[], ..d }, 0, (pair, 1))
+            Held::waiting(&d, 0, (pair, 1))
         };
         let mut queue = queue(vec![waiting(1, 7), waiting(2, 8), waiting(3, 9)]);
-        assert_eq!((queue.release_between(8), queue.release_between(5)), (1, 0));
+        let mut released = [8, 5].map(|pair| queue.release_between(pair, &mut |_| Endpoint::v4([9; 4], 9)));
+        released.sort_unstable();
+        assert_eq!(released, [0, 1]);
         assert!(queue.pop_ready().is_none(), "the first one waits");
         queue.drop_waiting(Some(1 + MAX_AHEAD));
         assert!(queue.pop_ready().is_none());
         queue.drop_waiting(Some(2 + MAX_AHEAD));
         let ready = queue.pop_ready().unwrap();
         assert_eq!((ready.datagram.frame, ready.payload.as_slice()), (2, &[NOTHING; 5][..]));
+        assert_eq!(ready.datagram.src, Endpoint::v4([9; 4], 9));
         queue.drop_waiting(None);
         assert!(queue.pop().is_none());
     }

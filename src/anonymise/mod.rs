@@ -228,7 +228,8 @@ impl<W: Write> Report for Anonymiser<W> {
             return Ok(());
         };
         if let Some(pair) = self.pairs.note(p.datagram) {
-            let ways = self.queue.release_between(pair);
+            let addresses = &mut self.payloads.addresses;
+            let ways = self.queue.release_between(pair, &mut |end| addresses.endpoint(end));
             self.pairs.note_others(pair, ways);
         }
         let datagram = self.between(p.datagram);
@@ -241,8 +242,7 @@ impl<W: Write> Report for Anonymiser<W> {
     /// without what is in it.
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
         if let Some(way) = self.pairs.first_unknown(d) {
-            let datagram = self.between(d);
-            self.queue.push(Held::waiting(d, datagram, self.captures.0, way));
+            self.queue.push(Held::waiting(d, self.captures.0, way));
         } else if self.pairs.is_first_other(d) {
             let datagram = self.between(d);
             self.queue.push(Held::meaningless(d, datagram, self.captures.0));
