@@ -209,6 +209,7 @@ fn exchanges(index: &Index, board: &Board, width: u16) -> (String, Vec<Line>) {
     let is_wide = |head: &str| head.width() >= width.into();
     // As in `qdissect exchanges`, the key is the first to go.
     if let Some(at) = titles.iter().position(|title| title == "key").filter(|_| is_wide(&head)) {
+        texts.clear();
         titles.remove(at);
         rows.iter_mut().filter(|row| row.len() > at).for_each(|row| drop(row.remove(at)));
         (head, texts) = aligned(titles, &rows);

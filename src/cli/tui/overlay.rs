@@ -30,19 +30,25 @@ pub struct Overlay {
     indent: usize,
     /// The first line on the screen is that of `cursor.top`, of those that are drawn.
     pub cursor: Cursor,
-    /// Number of lines that are drawn.
-    pub length: usize,
+    /// The lines as they are drawn, and the width that they were made for.
+    drawn: (usize, Vec<String>),
 }
 
 impl Overlay {
     /// Lines below a title.
     pub fn new(title: String, lines: Vec<String>) -> Overlay {
-        let length = lines.len();
-        Overlay { title, lines, indent: HANGING, cursor: Cursor::default(), length }
+        Overlay { title, lines, indent: HANGING, cursor: Cursor::default(), drawn: (0, vec![]) }
     }
 
     /// The lines within a width: long ones go on below.
-    pub fn wrapped(&self, width: usize) -> Vec<String> {
+    pub fn within(&mut self, width: usize) -> &[String] {
+        if self.drawn.0 != width {
+            self.drawn = (width, self.wrapped(width));
+        }
+        &self.drawn.1
+    }
+
+    fn wrapped(&self, width: usize) -> Vec<String> {
         let indent = self.indent.min(width / 2);
         let is_table =
             |line: &&String| line.width() <= width || line.trim_start().starts_with(['│', '─', '<']);
@@ -69,7 +75,7 @@ impl Overlay {
 
     /// Scrolls.
     pub fn act(&mut self, action: Action) -> bool {
-        let (len, height) = (self.length, self.cursor.height);
+        let (len, height) = (self.drawn.1.len(), self.cursor.height);
         let last = len.saturating_sub(height);
         let page = height.max(1);
         self.cursor.top = match action {
