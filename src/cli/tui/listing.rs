@@ -7,6 +7,7 @@ use super::keys::Action;
 use crate::browse::Index;
 use crate::capture::{SECOND, Time};
 use crate::check::Finding;
+use crate::exchange::Exchange;
 use crate::net::Endpoint;
 use crate::report::screen::{Screen, Sort, server_lines};
 use crate::report::{Exchanges, Report, Totals, unclaimed_lines};
@@ -191,36 +192,36 @@ fn statistics(board: &mut Board, screen: Screen) -> Vec<Line> {
 /// Most rows of a table of statistics.
 const ROWS_OF_TABLE: usize = 100;
 
-fn exchanges(index: &Index, board: &Board, width: u16) -> (String, Vec<Line>) {
+/// Gives the cells of each exchange in turn, so that those of one are kept at a time.
+fn each_exchange(index: &Index, board: &Board, take: &mut dyn FnMut(&Exchange, &Cells)) {
     let mut report = Exchanges::new(io::sink(), false, false, false).keep_cells();
     // Nothing fails in memory.
     let _ = index.introduce_captures(index.files(), &mut report);
-    let (kept, more) = (&board.exchanges, board.exchanges.more);
-    let mut rows: Vec<Cells> = kept
-        .iter()
-        .map(|e| {
-            let _ = report.exchange(&e, &[]);
-            let cells = report.take_cells().into_iter();
-            cells.map(|(text, severity)| (text.trim_start_matches("→ ").to_owned(), severity)).collect()
-        })
-        .collect();
-    let mut titles: Vec<String> = Exchanges::<io::Sink>::titles().map(str::to_owned).collect();
-    let (mut head, mut texts) = aligned(titles.clone(), &rows);
-    let is_wide = |head: &str| head.width() >= width.into();
-    // As in `qdissect exchanges`, the key is the first to go.
-    if let Some(at) = titles.iter().position(|title| title == "key").filter(|_| is_wide(&head)) {
-        texts.clear();
-        titles.remove(at);
-        rows.iter_mut().filter(|row| row.len() > at).for_each(|row| drop(row.remove(at)));
-        (head, texts) = aligned(titles, &rows);
+    for e in board.exchanges.iter() {
+        let _ = report.exchange(&e, &[]);
+        let cells = report.take_cells().into_iter();
+        take(
+            &e,
+            &cells.map(|(text, severity)| (text.trim_start_matches("→ ").to_owned(), severity)).collect(),
+        );
     }
-    let lines = kept.iter().zip(texts).map(|(e, text)| Line {
-        text,
-        severity: None,
-        target: Target::Frame(e.request_frame),
+}
+
+fn exchanges(index: &Index, board: &Board, width: u16) -> (String, Vec<Line>) {
+    let mut aligned = Aligned::new(Exchanges::<io::Sink>::titles().map(str::to_owned).collect());
+    each_exchange(index, board, &mut |_, cells| aligned.measure(cells));
+    if aligned.head().width() >= width.into() {
+        // As in `qdissect exchanges`, the key is the first to go.
+        aligned.leave_out("key");
+    }
+    let mut lines = vec![];
+    each_exchange(index, board, &mut |e, cells| {
+        let target = Target::Frame(e.request_frame);
+        lines.push(Line { text: aligned.line(cells), severity: None, target });
     });
-    let rest = (more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room")));
-    (head, lines.chain(rest).collect())
+    let more = board.exchanges.more;
+    lines.extend((more > 0).then(|| Line::plain(format!("and {more} more, for which there is no room"))));
+    (aligned.head(), lines)
 }
 
 /// The number of a frame in its file, and before it that of the file if there are several.
@@ -282,27 +283,58 @@ fn findings(index: &Index, board: &Board) -> (String, Vec<Line>) {
 /// Widest cell that others in its column are aligned to.
 const WIDEST: usize = 48;
 
-/// A heading and rows, with columns as wide as their cells; those of numbers are aligned to the right.
-fn aligned(titles: Vec<String>, rows: &[Cells]) -> (String, Vec<String>) {
-    let last = titles.len().saturating_sub(1);
-    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains([':', 'x']);
-    let columns: Vec<(usize, bool)> = (0..titles.len())
-        .map(|at| {
-            let cells = || rows.iter().filter_map(|row| row.get(at)).map(|(text, _)| text.as_str());
-            let width = cells().map(UnicodeWidthStr::width).max().unwrap_or(0).min(WIDEST);
-            (
-                width.max(titles[at].width()),
-                cells().any(|_| true) && cells().all(|c| is_number(c) || c == "-"),
-            )
-        })
-        .collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| {
+/// Columns as wide as their cells; those of numbers are aligned to the right.
+struct Aligned {
+    columns: Vec<Aligning>,
+}
+
+/// A column.
+struct Aligning {
+    title: String,
+    width: usize,
+    /// Every cell so far is a number, and there is one.
+    is_number: Option<bool>,
+    is_left_out: bool,
+}
+
+impl Aligned {
+    fn new(titles: Vec<String>) -> Aligned {
+        let column = |title: String| {
+            let width = title.width();
+            Aligning { title, width, is_number: None, is_left_out: false }
+        };
+        Aligned { columns: titles.into_iter().map(column).collect() }
+    }
+
+    /// Makes room for the cells of a row.
+    fn measure(&mut self, row: &Cells) {
+        for (column, (text, _)) in self.columns.iter_mut().zip(row) {
+            column.width = column.width.max(text.width().min(WIDEST));
+            let starts_so = text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains([':', 'x']);
+            column.is_number = Some(column.is_number.unwrap_or(true) && (starts_so || text == "-"));
+        }
+    }
+
+    fn leave_out(&mut self, title: &str) {
+        self.columns.iter_mut().filter(|column| column.title == title).for_each(|it| it.is_left_out = true);
+    }
+
+    fn head(&self) -> String {
+        self.joined(&mut self.columns.iter().map(|column| column.title.as_str()))
+    }
+
+    fn line(&self, row: &Cells) -> String {
+        self.joined(&mut row.iter().map(|(text, _)| text.as_str()))
+    }
+
+    fn joined(&self, cells: &mut dyn Iterator<Item = &str>) -> String {
+        let last = self.columns.len().saturating_sub(1);
         let mut text = String::new();
-        for (at, cell) in cells.enumerate() {
-            let (width, is_number) = columns.get(at).copied().unwrap_or_default();
-            let cell = if at == last { cell.to_owned() } else { truncated(cell, width) };
-            let blanks = " ".repeat(width.saturating_sub(cell.width()));
-            match (is_number, at == last) {
+        let shown = self.columns.iter().zip(cells).enumerate().filter(|(_, (column, _))| !column.is_left_out);
+        for (at, (column, cell)) in shown {
+            let cell = if at == last { cell.to_owned() } else { truncated(cell, column.width) };
+            let blanks = " ".repeat(column.width.saturating_sub(cell.width()));
+            match (column.is_number == Some(true), at == last) {
                 (true, _) => text.extend([blanks.as_str(), &cell]),
                 (false, true) => text.push_str(&cell),
                 (false, false) => text.extend([cell.as_str(), &blanks]),
@@ -310,9 +342,14 @@ fn aligned(titles: Vec<String>, rows: &[Cells]) -> (String, Vec<String>) {
             text.push_str("  ");
         }
         text.trim_end().to_owned()
-    };
-    let head = line(&mut titles.iter().map(String::as_str));
-    (head, rows.iter().map(|row| line(&mut row.iter().map(|(text, _)| text.as_str()))).collect())
+    }
+}
+
+/// A heading and rows in aligned columns.
+fn aligned(titles: Vec<String>, rows: &[Cells]) -> (String, Vec<String>) {
+    let mut aligned = Aligned::new(titles);
+    rows.iter().for_each(|row| aligned.measure(row));
+    (aligned.head(), rows.iter().map(|row| aligned.line(row)).collect())
 }
 
 #[cfg(test)]
