@@ -110,11 +110,6 @@ impl Held {
         Held { payload, is_meaningless: true, waits: Some(way), ..Held::new(d, datagram, capture) }
     }
 
-    /// Whether it is not to be written as long as its ends speak no protocol.
-    pub fn is_waiting(&self) -> bool {
-        self.waits.is_some()
-    }
-
     fn lose_meaning(&mut self) {
         let d = Datagram { payload: &self.payload, ..self.datagram };
         let looks_like = |payload: &[u8]| {
@@ -260,17 +255,12 @@ impl Queue {
         ways
     }
 
-    /// Drops what has waited in vain: more than so many frames before that one, or at the end.
-    pub fn drop_waiting(&mut self, latest: Option<u64>) {
-        let is_over = |held: &Held| {
-            held.waits.is_some()
-                && latest.is_none_or(|latest| latest.saturating_sub(held.datagram.frame) > MAX_AHEAD)
-        };
+    /// Drops what has waited in vain: for its ends, more than so many frames before that one.
+    pub fn drop_waiting(&mut self, latest: u64) {
+        let is_over =
+            |held: &Held| held.waits.is_some() && latest.saturating_sub(held.datagram.frame) > MAX_AHEAD;
         while self.held.front().is_some_and(is_over) {
-            drop(self.pop());
-        }
-        if latest.is_none() {
-            self.held.retain(|held| held.waits.is_none());
+            drop(self.take_first());
         }
     }
 
@@ -281,8 +271,12 @@ impl Queue {
         if is_ready || is_full { self.pop() } else { None }
     }
 
-    /// The next datagram, whatever it waits for.
+    /// The next datagram, whichever parts it waits for. What waits for its ends is dropped: it must not be written as it is.
     pub fn pop(&mut self) -> Option<Held> {
+        std::iter::from_fn(|| self.take_first()).find(|held| held.waits.is_none())
+    }
+
+    fn take_first(&mut self) -> Option<Held> {
         let held = self.held.pop_front()?;
         self.bytes = self.bytes.saturating_sub(held.size());
         Some(held)
@@ -418,13 +412,12 @@ mod tests {
         released.sort_unstable();
         assert_eq!(released, [0, 1]);
         assert!(queue.pop_ready().is_none(), "the first one waits");
-        queue.drop_waiting(Some(1 + MAX_AHEAD));
+        queue.drop_waiting(1 + MAX_AHEAD);
         assert!(queue.pop_ready().is_none());
-        queue.drop_waiting(Some(2 + MAX_AHEAD));
+        queue.drop_waiting(2 + MAX_AHEAD);
         let ready = queue.pop_ready().unwrap();
         assert_eq!((ready.datagram.frame, ready.payload.as_slice()), (2, &[NOTHING; 5][..]));
         assert_eq!(ready.datagram.src, Endpoint::v4([9; 4], 9));
-        queue.drop_waiting(None);
         assert!(queue.pop().is_none());
     }
 

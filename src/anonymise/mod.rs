@@ -30,7 +30,7 @@ use crate::pipeline::{Options, Pipeline};
 use crate::report::{Report, Wants};
 use addresses::Addresses;
 use held::{Held, Queue};
-use pairs::Pairs;
+use pairs::{First, Pairs};
 use payload::Payloads;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -93,7 +93,6 @@ impl<W: Write> Anonymiser<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self) -> io::Result<(W, Counts)> {
-        self.queue.drop_waiting(None);
         while let Some(held) = self.queue.pop() {
             self.write(&held)?;
         }
@@ -107,9 +106,6 @@ impl<W: Write> Anonymiser<W> {
     }
 
     fn write(&mut self, held: &Held) -> io::Result<()> {
-        if held.is_waiting() {
-            return Ok(());
-        }
         if held.is_compressed {
             self.counts.compressed = self.counts.compressed.saturating_add(1);
             return Ok(());
@@ -123,7 +119,9 @@ impl<W: Write> Anonymiser<W> {
     }
 
     fn write_ready(&mut self) -> io::Result<()> {
-        self.queue.drop_waiting(self.ends.map(|[_, (latest, _)]| latest));
+        if let Some([_, (latest, _)]) = self.ends {
+            self.queue.drop_waiting(latest);
+        }
         while let Some(held) = self.queue.pop_ready() {
             self.write(&held)?;
         }
@@ -241,11 +239,13 @@ impl<W: Write> Report for Anonymiser<W> {
     /// Where two ends exchange other datagrams, too, one of those is no broken answer. So the first one each way is in the capture,
     /// without what is in it.
     fn unclaimed(&mut self, d: &Datagram<'_>) -> io::Result<()> {
-        if let Some(way) = self.pairs.first_unknown(d) {
-            self.queue.push(Held::waiting(d, self.captures.0, way));
-        } else if self.pairs.is_first_other(d) {
-            let datagram = self.between(d);
-            self.queue.push(Held::meaningless(d, datagram, self.captures.0));
+        match self.pairs.first_other(d) {
+            Some(First::BetweenNoted) => {
+                let datagram = self.between(d);
+                self.queue.push(Held::meaningless(d, datagram, self.captures.0));
+            }
+            Some(First::BetweenUnknown(way)) => self.queue.push(Held::waiting(d, self.captures.0, way)),
+            None => {}
         }
         self.write_ready()
     }

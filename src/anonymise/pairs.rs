@@ -13,6 +13,14 @@ pub const MAX_OTHERS: usize = 4_096;
 /// A pair by its hash, and the bit of a way.
 pub type Way = (u64, u8);
 
+/// The ends of the first datagram of no protocol that comes one way.
+pub enum First {
+    /// They have spoken one of the protocols.
+    BetweenNoted,
+    /// Nothing else is known of them.
+    BetweenUnknown(Way),
+}
+
 /// Pairs by a hash, each with a bit for each way in which another datagram came.
 #[derive(Debug, Default)]
 pub struct Pairs {
@@ -50,26 +58,21 @@ impl Pairs {
         self.others.entry(pair).and_modify(|others| *others |= ways);
     }
 
-    /// The way of a datagram of no protocol, if it is the first one there between ends of which nothing else is known.
-    pub fn first_unknown(&mut self, d: &Datagram<'_>) -> Option<Way> {
+    /// Whether a datagram of no protocol is the first one that comes this way between its ends. Then it is noted, too.
+    pub fn first_other(&mut self, d: &Datagram<'_>) -> Option<First> {
         let (pair, way) = self.of(d);
-        if self.others.contains_key(&pair) {
-            return None;
-        }
-        if self.unknown.len() >= MAX_OTHERS && !self.unknown.contains_key(&pair) {
-            self.unknown.clear();
-        }
-        let ways = self.unknown.entry(pair).or_default();
+        let (ways, first) = match self.others.get_mut(&pair) {
+            Some(ways) => (ways, First::BetweenNoted),
+            None => {
+                if self.unknown.len() >= MAX_OTHERS && !self.unknown.contains_key(&pair) {
+                    self.unknown.clear();
+                }
+                (self.unknown.entry(pair).or_default(), First::BetweenUnknown((pair, way)))
+            }
+        };
         let is_first = *ways & way == 0;
         *ways |= way;
-        is_first.then_some((pair, way))
-    }
-
-    /// Whether a datagram is the first one of no protocol that comes this way between noted ends. Then it is noted, too.
-    pub fn is_first_other(&mut self, d: &Datagram<'_>) -> bool {
-        let (pair, way) = self.of(d);
-        let others = self.others.get_mut(&pair).filter(|others| **others & way == 0);
-        others.map(|others| *others |= way).is_some()
+        is_first.then_some(first)
     }
 }
 
@@ -83,32 +86,46 @@ mod tests {
         if is_back { Datagram::between(b, a, b"") } else { Datagram::between(a, b, b"") }
     }
 
+    fn is_first_other(pairs: &mut Pairs, d: &Datagram<'_>) -> bool {
+        matches!(pairs.first_other(d), Some(First::BetweenNoted))
+    }
+
+    fn first_unknown(pairs: &mut Pairs, d: &Datagram<'_>) -> Option<Way> {
+        match pairs.first_other(d) {
+            Some(First::BetweenUnknown(way)) => Some(way),
+            _ => None,
+        }
+    }
+
     #[test]
     fn one_other_datagram_each_way_is_the_first() {
         let mut pairs = Pairs::default();
-        assert!(!pairs.is_first_other(&between(7, false)));
+        assert!(!is_first_other(&mut pairs, &between(7, false)));
         pairs.note(&between(7, true));
-        let is_first = [false, false, true, true].map(|is_back| pairs.is_first_other(&between(7, is_back)));
+        let is_first =
+            [false, false, true, true].map(|is_back| is_first_other(&mut pairs, &between(7, is_back)));
         assert_eq!(is_first, [true, false, true, false]);
-        assert!(!pairs.is_first_other(&between(8, false)));
+        assert!(!is_first_other(&mut pairs, &between(8, false)));
     }
 
     #[test]
     fn what_came_before_a_pair_is_known_is_known_then() {
         let mut pairs = Pairs::default();
-        let first = pairs.first_unknown(&between(7, false));
-        assert!(first.is_some() && pairs.first_unknown(&between(7, false)).is_none());
+        let first = first_unknown(&mut pairs, &between(7, false));
+        assert!(first.is_some() && first_unknown(&mut pairs, &between(7, false)).is_none());
         let noted = pairs.note(&between(7, true));
         assert_eq!(noted, first.map(|(pair, _)| pair));
         assert_eq!((pairs.note(&between(7, false)), pairs.note(&between(8, false))), (None, None));
         first.into_iter().for_each(|(pair, way)| pairs.note_others(pair, way));
-        assert!(!pairs.is_first_other(&between(7, false)) && pairs.is_first_other(&between(7, true)));
+        assert!(
+            !is_first_other(&mut pairs, &between(7, false)) && is_first_other(&mut pairs, &between(7, true))
+        );
     }
 
     #[test]
     fn unknown_pairs_beyond_the_limit_are_forgotten() {
         let mut pairs = Pairs::default();
-        let all = (0..=MAX_OTHERS as u16).filter_map(|port| pairs.first_unknown(&between(port, false)));
+        let all = (0..=MAX_OTHERS as u16).filter_map(|port| first_unknown(&mut pairs, &between(port, false)));
         assert_eq!(all.count(), MAX_OTHERS + 1);
         assert_eq!(pairs.unknown.len(), 1);
     }

@@ -123,7 +123,7 @@ impl<'a> Case<'a> {
             listed,
             lists,
             has_listings: !gathered.listings.is_empty(),
-            other_names: gathered.other_names(),
+            other_names: if host.is_none() { gathered.other_names() } else { vec![] },
             passed: totals.unfiltered.as_ref().map(|_| totals.traffic()),
         };
         case.verdict = Verdict::of(&case, files);

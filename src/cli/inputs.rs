@@ -214,6 +214,11 @@ pub fn complete_inputs(common: &mut Common) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a word holds what is very rare in file names, and common in filters.
+pub fn looks_like_filter(word: &str) -> bool {
+    [" ", "==", "&&", "||"].iter().any(|part| word.contains(part))
+}
+
 /// Takes the last word as the filter if it is not a file and looks like a filter, as tshark does.
 ///
 /// # Errors
@@ -235,7 +240,7 @@ fn take_trailing_filter(common: &mut Common) -> Result<(), String> {
     // a slash or a dot, and it contains strings that are very rare in file names.
     let first_word = word.trim_start_matches(['!', '(']).split(|c: char| !c.is_ascii_alphanumeric()).next();
     let first_word = first_word.filter(|field| !field.is_empty());
-    let looks_like_filter = [" ", "==", "&&", "||"].iter().any(|part| word.contains(part));
+    let looks_like_filter = looks_like_filter(word);
     let is_filter = filter.filter().is_some()
         || first_word.is_some_and(|field| Filter::parse(field).is_ok()) && path.file_name().is_some();
     if !(looks_like_filter && (first_word.is_some() || is_filter) || is_filter && captures) {

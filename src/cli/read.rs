@@ -3,7 +3,7 @@
 use super::common_args::Common;
 use super::diagnostics::{FAILED, OK, error, note, warning};
 use super::follow::Follow;
-use super::inputs::{Input, Inputs, Open};
+use super::inputs::{Input, Inputs, Open, looks_like_filter};
 use super::interrupt;
 use super::system::{self, display_name};
 use super::value_parsers::Expression;
@@ -196,7 +196,7 @@ fn not_opened(path: &Path, e: &capture::Error) -> Result<(), Unfinished> {
 
 /// Whether the name of a missing file is an expression with an operator.
 fn is_filter(path: &Path) -> bool {
-    let text = path.to_str().filter(|text| [" ", "==", "&&", "||"].iter().any(|part| text.contains(part)));
+    let text = path.to_str().filter(|text| looks_like_filter(text));
     text.is_some_and(|text| Filter::parse(text).is_ok() && system::metadata(path).is_err())
 }
 

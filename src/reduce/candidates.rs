@@ -8,6 +8,9 @@ use crate::pipeline::{Options, Pipeline};
 use hashbrown::HashMap;
 use std::io;
 
+/// The interface of the frame at the end: none of a capture has this number.
+const END: u32 = u32::MAX;
+
 /// Most bytes of frames in memory.
 pub const MAX_BYTES: usize = 64 << 20;
 /// Memory for a frame beside its bytes.
@@ -137,11 +140,9 @@ impl Candidates {
     pub fn end_at(&mut self, time: Time) {
         let (input, frame) = (self.infos.len().saturating_sub(1), OwnedFrame::placeholder(time));
         let (closeness, comments) = (Closeness::Conversation, vec![]);
-        // No interface of a capture has this number.
-        let interface = u32::MAX;
         self.frames.push(Candidate {
             input,
-            interface,
+            interface: END,
             frame,
             comments,
             closeness,
@@ -152,7 +153,7 @@ impl Candidates {
 
     /// How many of these frames are of the captures.
     pub fn captured(&self, frames: &[usize]) -> usize {
-        let is_captured = |candidate: &&Candidate| candidate.interface != u32::MAX;
+        let is_captured = |candidate: &&Candidate| candidate.interface != END;
         frames.iter().filter_map(|at| self.frames.get(*at)).filter(is_captured).count()
     }
 

@@ -96,17 +96,16 @@ impl Search {
         }
         let count = self.rules.entry(finding.rule.id).or_default();
         *count = count.saturating_add(1);
-        let place = self.files.place(frame).frame;
-        let is_there = self.frame.is_none_or(|wanted| place == wanted);
-        if finding.rule == self.rule
-            && !is_there
-            && self.others.len() < MAX_OTHERS
-            && !self.others.contains(&place)
-        {
-            self.others.push(place);
+        if finding.rule != self.rule {
+            return;
         }
-        if finding.rule == self.rule && is_there && self.found.len() < MAX_FOUND {
-            self.found.push(Found::of(finding, frame, ends, id));
+        let place = self.files.place(frame).frame;
+        if self.frame.is_none_or(|wanted| place == wanted) {
+            if self.found.len() < MAX_FOUND {
+                self.found.push(Found::of(finding, frame, ends, id));
+            }
+        } else if self.others.len() < MAX_OTHERS && !self.others.contains(&place) {
+            self.others.push(place);
         }
     }
 }

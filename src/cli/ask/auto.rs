@@ -3,7 +3,7 @@
 use super::addresses::{numbered, parted, resolved};
 use super::args::AskArgs;
 use super::client::{Conversation, Pace, ask_server, to_duration};
-use super::{NO_ANSWER, answer};
+use super::{NO_ANSWER, REFUSED, answer};
 use crate::classify::Choice;
 use crate::cli::diagnostics::{OK, error};
 use crate::cli::interrupt;
@@ -63,7 +63,7 @@ pub fn run(args: &AskArgs) -> Result<u8, String> {
     }
     if lines.is_empty() {
         let at = port.map_or(ip.to_string(), |port| SocketAddr::new(ip, port).to_string());
-        let why = if refused { "; ICMP says that nothing listens there" } else { "" };
+        let why = if refused { REFUSED } else { "" };
         error(&format_args!(
             "{at} did not answer in any protocol: {sent} datagrams sent{why}.{}",
             untried(ip, port)

@@ -196,9 +196,12 @@ fn output_conflict(args: &AskArgs, reading: &dyn ReadsCaptures, config: &Config)
     overwrite_conflict(&written, common.output.is_none(), &[], config)
 }
 
+/// Why there is no answer, if an ICMP error says so.
+const REFUSED: &str = "; ICMP says that nothing listens there";
+
 fn no_answer_message(server: SocketAddr, conversation: &Conversation) -> String {
     let why = match (conversation.frames.len() - conversation.sent) as u64 {
-        0 if conversation.refused => "; ICMP says that nothing listens there".to_owned(),
+        0 if conversation.refused => REFUSED.to_owned(),
         0 => String::new(),
         n => format!("; {} received, but no answer", count(n, "datagram")),
     };

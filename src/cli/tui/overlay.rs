@@ -30,31 +30,29 @@ pub struct Overlay {
     indent: usize,
     /// The first line on the screen is that of `cursor.top`, of those that are drawn.
     pub cursor: Cursor,
-    /// The lines as they are drawn, and the width that they were made for.
-    drawn: (usize, Vec<String>),
+    /// The lines as they are drawn.
+    pub drawn: Vec<String>,
+    /// The width that they were made for.
+    drawn_width: usize,
 }
 
 impl Overlay {
     /// Lines below a title.
     pub fn new(title: String, lines: Vec<String>) -> Overlay {
-        Overlay { title, lines, indent: HANGING, cursor: Cursor::default(), drawn: (0, vec![]) }
+        Overlay { title, lines, indent: HANGING, cursor: Cursor::default(), drawn: vec![], drawn_width: 0 }
     }
 
-    /// The lines within a width: long ones go on below.
-    pub fn within(&mut self, width: usize) -> &[String] {
-        if self.drawn.0 != width {
-            self.drawn = (width, self.wrapped(width));
+    /// Makes the lines fit into a width: long ones go on below.
+    pub fn fit(&mut self, width: usize) {
+        if self.drawn_width == width {
+            return;
         }
-        &self.drawn.1
-    }
-
-    fn wrapped(&self, width: usize) -> Vec<String> {
         let indent = self.indent.min(width / 2);
-        let is_table =
-            |line: &&String| line.width() <= width || line.trim_start().starts_with(['│', '─', '<']);
-        let wrap =
-            |line: &String| if is_table(&line) { vec![line.clone()] } else { wrapped(line, width, indent) };
-        self.lines.iter().flat_map(wrap).collect()
+        let wrap = |line: &String| match line.width() <= width {
+            true => vec![line.clone()],
+            false => wrapped(line, width, indent),
+        };
+        (self.drawn, self.drawn_width) = (self.lines.iter().flat_map(wrap).collect(), width);
     }
 
     /// The keys and what they do.
@@ -75,7 +73,7 @@ impl Overlay {
 
     /// Scrolls.
     pub fn act(&mut self, action: Action) -> bool {
-        let (len, height) = (self.drawn.1.len(), self.cursor.height);
+        let (len, height) = (self.drawn.len(), self.cursor.height);
         let last = len.saturating_sub(height);
         let page = height.max(1);
         self.cursor.top = match action {

@@ -38,17 +38,14 @@ fn window(buffer: &mut Buffer, area: Rect, (width, height): (u16, u16), heading:
 
 /// Draws text above the screen.
 pub fn overlay(text: &mut Overlay, theme: Theme, buffer: &mut Buffer, area: Rect) {
-    let heading = text.title.clone();
-    let lines = text.within(usize::from(area.width).saturating_sub(4));
-    let length = lines.len();
-    let width = lines.iter().map(|line| line.width()).max().unwrap_or(0).max(heading.width() + 4);
+    text.fit(usize::from(area.width).saturating_sub(4));
+    let length = text.drawn.len();
+    let width = text.drawn.iter().map(|line| line.width()).max().unwrap_or(0).max(text.title.width() + 4);
     let size = (u16::try_from(width).unwrap_or(u16::MAX - 4), u16::try_from(length).unwrap_or(u16::MAX - 4));
-    let inner = window(buffer, area, (size.0.min(area.width), size.1.min(area.height)), &heading, theme);
+    let inner = window(buffer, area, (size.0.min(area.width), size.1.min(area.height)), &text.title, theme);
     text.cursor.height = inner.height.into();
     text.cursor.top = text.cursor.top.min(length.saturating_sub(text.cursor.height));
-    let top = text.cursor.top;
-    let lines = text.within(usize::from(area.width).saturating_sub(4));
-    for (at, line) in lines.iter().skip(top).take(inner.height.into()).enumerate() {
+    for (at, line) in text.drawn.iter().skip(text.cursor.top).take(inner.height.into()).enumerate() {
         let place = line_of(inner, at as u16);
         put(buffer, place, &format!("{line:<width$}", width = usize::from(inner.width)), Style::new());
     }

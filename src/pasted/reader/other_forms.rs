@@ -58,8 +58,8 @@ impl<'a> Reader<'a> {
     fn find_run(&self, line: &'a str, line_metadata: Metadata) -> Option<Run<'a>> {
         let is_hinted = line_metadata.mark.is_some();
         // A text with escapes goes on where its first bytes end: `\xff\xff\xff\xff\x49\x11Harbour\x00`.
-        let ends = |run: &Run<'_>| !(run.before.is_empty() && run.after.starts_with('\\'));
-        prose::find(line, is_hinted).filter(|run| self.accepts(Form::Hex) && ends(run))
+        let is_whole = |run: &Run<'_>| !(run.before.is_empty() && run.after.starts_with('\\'));
+        prose::find(line, is_hinted).filter(|run| self.accepts(Form::Hex) && is_whole(run))
     }
 }
 
